@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+namespace acc {
+
+/// What a person has to look at when an Error reaches them. Decides the exit code.
+enum class ErrorKind {
+  usage,       ///< a flag, a variable or a combination of them
+  config,      ///< a config file
+  system,      ///< the machine refused: permissions, full disk, a port in use
+  rendezvous,  ///< the nodes of a job did not find each other in time
+};
+
+/// The exit code of `acc` for an error of this kind. The table is in lib/README.md.
+int exit_code(ErrorKind kind);
+
+/// One thing that is wrong: what, where (`file:line`, a flag, a variable), and the way out.
+struct Problem {
+  std::string what = {};
+  std::string where = {};
+  std::string hint = {};
+
+  bool operator==(const Problem&) const = default;
+};
+
+/// `where: what (hint)`, leaving out what is empty.
+std::string to_string(const Problem& problem);
+
+/// What a person must fix. Caught once, in `main`. A bad file throws all its problems at once.
+class Error : public std::exception {
+ public:
+  struct Fields {
+    ErrorKind kind = ErrorKind::usage;
+    std::string what = {};
+    std::string where = {};
+    std::string hint = {};
+  };
+
+  explicit Error(Fields fields);
+  Error(ErrorKind kind, std::vector<Problem> problems);
+
+  ErrorKind kind() const { return kind_; }
+  const std::vector<Problem>& problems() const { return problems_; }
+
+  /// One line per problem, without a newline at the end.
+  const char* what() const noexcept override { return text_.c_str(); }
+
+ private:
+  ErrorKind kind_;
+  std::vector<Problem> problems_;
+  std::string text_;
+};
+
+}  // namespace acc

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& file, const std::string& what, int error_number) {
+  throw Error({.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  bool close_ok() {
+    const int fd = fd_;
+    fd_ = -1;
+    return ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+// Removes the temporary file unless it became the real one.
+struct RemoveUnlessKept {
+  const fs::path& path;
+  bool kept = false;
+  ~RemoveUnlessKept() {
+    if (!kept) ::unlink(path.c_str());
+  }
+};
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = ::write(fd, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& file, std::size_t most) {
+  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0) fail(file, "cannot be read", errno);
+  std::string text;
+  std::array<char, 1U << 16U> buffer;
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail(file, "cannot be read", errno);
+    if (n == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+    if (text.size() > most) {
+      throw Error({.kind = ErrorKind::system,
+                   .what = "is larger than " + std::to_string(most) + " bytes",
+                   .where = file.string()});
+    }
+  }
+}
+
+void replace_file(const fs::path& file, std::string_view text) {
+  std::error_code error;
+  const fs::path target = fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : file;
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  fs::create_directories(folder, error);
+  if (error) fail(folder, "cannot be made", error.value());
+
+  struct stat old = {};
+  const mode_t mode = ::stat(target.c_str(), &old) == 0 ? old.st_mode & 07777U : 0644U;
+  fs::path temporary = target;
+  temporary += ".acc-" + std::to_string(::getpid());
+  Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+  if (fd.get() < 0) fail(target, "cannot be written", errno);
+  RemoveUnlessKept cleanup{temporary};
+  if (!write_all(fd.get(), text) || ::fsync(fd.get()) != 0 || !fd.close_ok()) {
+    fail(target, "cannot be written", errno);
+  }
+  if (::rename(temporary.c_str(), target.c_str()) != 0) fail(target, "cannot be replaced", errno);
+  cleanup.kept = true;
+  const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.get() >= 0) ::fsync(directory.get());
+}
+
+fs::path program_folder() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+}  // namespace acc

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace acc {
+
+/// The whole file. Throws Error{system} naming the file when it is missing, a folder, unreadable, or larger
+/// than `most` bytes.
+std::string read_file(const std::filesystem::path& file, std::size_t most = 64U << 20U);
+
+/// Replaces `file` in one step: readers see the old text or the new one, never a part, also when the machine
+/// dies. Makes missing parent folders; keeps the mode of an existing file; writes through a symbolic link.
+/// Throws Error{system}; the old file is then untouched.
+void replace_file(const std::filesystem::path& file, std::string_view text);
+
+/// The folder of the running program, from the kernel: `acc` finds what was installed beside it.
+std::filesystem::path program_folder();
+
+}  // namespace acc

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/machine.hpp"
+
+#include <sched.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <fstream>
+#include <set>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+std::string first_line(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
+}
+
+std::vector<int> allowed_cpu_ids() {
+  // 8192 CPUs: more than any Linux can have; a smaller set fails on machines with more than 1024.
+  constexpr int kMost = 8192;
+  cpu_set_t* set = CPU_ALLOC(kMost);
+  const std::size_t size = CPU_ALLOC_SIZE(kMost);
+  std::vector<int> ids;
+  if (set != nullptr && ::sched_getaffinity(0, size, set) == 0) {
+    for (int cpu = 0; cpu < kMost; ++cpu) {
+      if (CPU_ISSET_S(cpu, size, set)) ids.push_back(cpu);
+    }
+  }
+  CPU_FREE(set);
+  return ids;
+}
+
+int count_cores(const std::vector<int>& cpus) {
+  std::set<std::string> cores;
+  for (const int cpu : cpus) {
+    const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
+    const std::string siblings = first_line(topology + "thread_siblings_list");
+    cores.insert(siblings.empty() ? "cpu" + std::to_string(cpu) : siblings);
+  }
+  return static_cast<int>(cores.size());
+}
+
+// CPUs' worth of time that the cgroup allows: cgroup v2's cpu.max, then v1's quota; none: no limit.
+std::optional<double> cgroup_cpu_quota() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::vector<std::string> parts = split(line, ':');
+    if (parts.size() < 3) continue;
+    const std::string& path = parts[2];
+    if (parts[1].empty()) {
+      const std::vector<std::string> words = split(first_line("/sys/fs/cgroup" + path + "/cpu.max"), ' ');
+      if (words.size() != 2) continue;
+      const auto quota = parse_number(words[0]);
+      const auto period = parse_number(words[1]);
+      if (quota && period && *period > 0) return *quota / *period;
+    } else if (("," + parts[1] + ",").find(",cpu,") != std::string::npos) {
+      const auto quota = parse_number(first_line("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_quota_us"));
+      const auto period = parse_number(first_line("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_period_us"));
+      if (quota && period && *quota > 0 && *period > 0) return *quota / *period;
+    }
+  }
+  return std::nullopt;
+}
+
+const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view entry) {
+  if (const auto index = parse_integer(entry)) {
+    const auto found = std::ranges::find(gpus, *index, &Gpu::index);
+    return found == gpus.end() ? nullptr : &*found;
+  }
+  if (!entry.starts_with("GPU-")) return nullptr;
+  const auto found = std::ranges::find_if(gpus, [&](const Gpu& gpu) { return gpu.uuid.starts_with(entry); });
+  return found == gpus.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Machine probe_machine(bool with_gpus) {
+  Machine machine;
+  std::array<char, 256> name = {};
+  if (::gethostname(name.data(), name.size() - 1) == 0) machine.hostname = name.data();
+  const std::vector<int> cpus = allowed_cpu_ids();
+  machine.online_cpus = std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  machine.allowed_cpus = std::max(1, static_cast<int>(cpus.size()));
+  machine.allowed_cores = std::max(1, count_cores(cpus));
+  if (const auto quota = cgroup_cpu_quota()) {
+    machine.allowed_cores = std::clamp(static_cast<int>(*quota), 1, machine.allowed_cores);
+  }
+  struct sysinfo info = {};
+  if (::sysinfo(&info) == 0) machine.memory_bytes = std::uint64_t{info.totalram} * info.mem_unit;
+  if (with_gpus) machine.gpus = query_nvml().gpus;
+  return machine;
+}
+
+std::vector<Gpu> visible_gpus(const Machine& machine, const Environment& environment) {
+  const auto list = environment.find("CUDA_VISIBLE_DEVICES");
+  if (!list) return machine.gpus;
+  std::vector<Gpu> visible;
+  for (const std::string& entry : split(*list, ',')) {
+    const Gpu* gpu = find_gpu(machine.gpus, trim(entry));
+    if (gpu == nullptr) break;
+    visible.push_back(*gpu);
+  }
+  return visible;
+}
+
+}  // namespace acc

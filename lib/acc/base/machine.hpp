@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/nvml.hpp"
+
+namespace acc {
+
+/// What this machine offers, as data.
+struct Machine {
+  std::string hostname = "localhost";
+  /// CPUs that are switched on, whoever may use them: what torchrun's `cpu` and `auto` count.
+  int online_cpus = 1;
+  /// CPUs that this process may run on (affinity mask).
+  int allowed_cpus = 1;
+  /// Physical cores among the allowed CPUs (hyper-threads counted once), lowered by a cgroup's CPU quota.
+  int allowed_cores = 1;
+  /// All GPUs of the machine in NVML's order, whatever CUDA_VISIBLE_DEVICES says.
+  std::vector<Gpu> gpus = {};
+  std::uint64_t memory_bytes = 0;
+
+  bool operator==(const Machine&) const = default;
+};
+
+/// Asks the kernel, and NVML when `with_gpus`. Never loads CUDA or LibTorch; takes well under a millisecond
+/// where there is no NVIDIA driver. Never throws: what cannot be read keeps its default.
+Machine probe_machine(bool with_gpus);
+
+/// The GPUs that a worker would see under `environment`: CUDA_VISIBLE_DEVICES lists indices or UUIDs (also
+/// shortened ones), and as in CUDA the list ends at the first entry that names none.
+std::vector<Gpu> visible_gpus(const Machine& machine, const Environment& environment);
+
+}  // namespace acc

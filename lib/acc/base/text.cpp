@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n\f\v";
+
+std::string map_characters(std::string_view text, char first, char last, int shift) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= first && c <= last) c = static_cast<char>(c + shift);
+  }
+  return result;
+}
+
+// Optimal string alignment: Levenshtein, with a swap of neighbours as one step.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t change = d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, change});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+}  // namespace
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator, begin)) {
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  parts.emplace_back(text.substr(begin));
+  return parts;
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += separator;
+    text += parts[i];
+  }
+  return text;
+}
+
+std::string to_lower(std::string_view text) { return map_characters(text, 'A', 'Z', 'a' - 'A'); }
+std::string to_upper(std::string_view text) { return map_characters(text, 'a', 'z', 'A' - 'a'); }
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.starts_with('-') && text.size() > 1 && text[1] == '+') return std::nullopt;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> parse_truth(std::string_view text) {
+  const std::string word = to_lower(trim(text));
+  for (const std::string_view yes : {"y", "yes", "t", "true", "on", "1"}) {
+    if (word == yes) return true;
+  }
+  for (const std::string_view no : {"n", "no", "f", "false", "off", "0"}) {
+    if (word == no) return false;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates) {
+  const std::string wanted = to_lower(text);
+  const std::size_t limit = std::max<std::size_t>(1, text.size() / 3);
+  std::optional<std::string> best;
+  std::size_t best_distance = limit + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(wanted, to_lower(candidate));
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
+  const auto candidate = nearest(text, candidates);
+  return candidate ? "did you mean '" + *candidate + "'?" : "";
+}
+
+}  // namespace acc

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acc {
+
+/// Without blanks, tabs and line ends at both ends.
+std::string_view trim(std::string_view text);
+
+/// The parts between `separator`, empty ones included; an empty text is one empty part.
+std::vector<std::string> split(std::string_view text, char separator);
+
+std::string join(const std::vector<std::string>& parts, std::string_view separator);
+
+/// ASCII only.
+std::string to_lower(std::string_view text);
+std::string to_upper(std::string_view text);
+
+/// A whole decimal number with an optional sign and blanks around it; nothing else. Absent when it is not one
+/// or does not fit.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+
+/// A finite decimal number, absent when it is not one.
+std::optional<double> parse_number(std::string_view text);
+
+/// accelerate's truth words: y yes t true on 1 / n no f false off 0, in any case.
+std::optional<bool> parse_truth(std::string_view text);
+
+/// The candidate nearest to `text` by edit distance (swapped neighbours count once), if it is near enough to
+/// be worth asking "did you mean".
+std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates);
+
+/// `did you mean 'x'?`, or empty when no candidate is near.
+std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
+
+}  // namespace acc

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/worker_env.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+int read_number(const Environment& environment, std::string_view name, int otherwise, int least, int most) {
+  const auto text = environment.find(name);
+  if (!text) return otherwise;
+  const auto number = parse_integer(*text);
+  if (!number || *number < least || *number > most) {
+    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", least, *text),
+                 .where = std::string(name),
+                 .hint = "the launcher sets it; start the program with `acc launch`"});
+  }
+  return static_cast<int>(*number);
+}
+
+void require_below(int rank, int size, std::string_view rank_name, std::string_view size_name) {
+  if (rank < size) return;
+  throw Error({.what = fmt::format("{} is not below {}={}", rank, size_name, size),
+               .where = std::string(rank_name),
+               .hint = "the launcher sets both; start the program with `acc launch`"});
+}
+
+}  // namespace
+
+Environment to_environment(const WorkerEnv& worker) {
+  return Environment{
+      {"RANK", fmt::to_string(worker.rank)},
+      {"LOCAL_RANK", fmt::to_string(worker.local_rank)},
+      {"WORLD_SIZE", fmt::to_string(worker.world_size)},
+      {"LOCAL_WORLD_SIZE", fmt::to_string(worker.local_world_size)},
+      {"GROUP_RANK", fmt::to_string(worker.group_rank)},
+      {"GROUP_WORLD_SIZE", fmt::to_string(worker.group_world_size)},
+      {"ROLE_NAME", worker.role_name},
+      {"ROLE_RANK", fmt::to_string(worker.role_rank)},
+      {"ROLE_WORLD_SIZE", fmt::to_string(worker.role_world_size)},
+      {"MASTER_ADDR", worker.master_addr},
+      {"MASTER_PORT", fmt::to_string(worker.master_port)},
+      {"TORCHELASTIC_RESTART_COUNT", fmt::to_string(worker.restart_count)},
+      {"TORCHELASTIC_MAX_RESTARTS", fmt::to_string(worker.max_restarts)},
+      {"TORCHELASTIC_RUN_ID", worker.run_id},
+      {"TORCHELASTIC_USE_AGENT_STORE", worker.use_agent_store ? "True" : "False"},
+      {"TORCHELASTIC_ERROR_FILE", worker.error_file},
+  };
+}
+
+WorkerEnv read_worker_env(const Environment& environment) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  const auto number = [&](std::string_view name, int otherwise, int least) {
+    return read_number(environment, name, otherwise, least, kMost);
+  };
+  if (environment.contains("RANK") != environment.contains("WORLD_SIZE")) {
+    throw Error({.what = "set without its partner: RANK and WORLD_SIZE belong together",
+                 .where = environment.contains("RANK") ? "RANK" : "WORLD_SIZE",
+                 .hint = "start the program with `acc launch`, or unset it"});
+  }
+  WorkerEnv worker;
+  worker.rank = number("RANK", 0, 0);
+  worker.world_size = number("WORLD_SIZE", 1, 1);
+  worker.local_rank = number("LOCAL_RANK", worker.rank, 0);
+  worker.local_world_size = number("LOCAL_WORLD_SIZE", worker.world_size, 1);
+  worker.group_rank = number("GROUP_RANK", 0, 0);
+  worker.group_world_size = number("GROUP_WORLD_SIZE", 1, 1);
+  worker.role_name = environment.get("ROLE_NAME", worker.role_name);
+  worker.role_rank = number("ROLE_RANK", worker.rank, 0);
+  worker.role_world_size = number("ROLE_WORLD_SIZE", worker.world_size, 1);
+  worker.master_addr = environment.get("MASTER_ADDR", worker.master_addr);
+  worker.master_port = static_cast<std::uint16_t>(read_number(environment, "MASTER_PORT", worker.master_port, 1, 65535));
+  worker.restart_count = number("TORCHELASTIC_RESTART_COUNT", 0, 0);
+  worker.max_restarts = number("TORCHELASTIC_MAX_RESTARTS", 0, 0);
+  worker.run_id = environment.get("TORCHELASTIC_RUN_ID", worker.run_id);
+  // PyTorch compares with the exact text "True" in Python, and takes these words in C++.
+  const std::string agent_store = to_lower(environment.get("TORCHELASTIC_USE_AGENT_STORE"));
+  worker.use_agent_store = agent_store == "true" || agent_store == "1" || agent_store == "t" ||
+                           agent_store == "y" || agent_store == "yes";
+  worker.error_file = environment.get("TORCHELASTIC_ERROR_FILE");
+  require_below(worker.rank, worker.world_size, "RANK", "WORLD_SIZE");
+  return worker;
+}
+
+}  // namespace acc

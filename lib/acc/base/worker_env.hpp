@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "acc/base/environment.hpp"
+
+namespace acc {
+
+/// What a worker is told about its place in the job: the contract between launcher and runtime, in the
+/// variables of torchrun 2.11 (RANK, WORLD_SIZE, MASTER_ADDR, ...), so that either side may be PyTorch's.
+struct WorkerEnv {
+  int rank = 0;
+  int local_rank = 0;
+  int world_size = 1;
+  int local_world_size = 1;
+  int group_rank = 0;
+  int group_world_size = 1;
+  std::string role_name = "default";
+  int role_rank = 0;
+  int role_world_size = 1;
+  std::string master_addr = "127.0.0.1";
+  std::uint16_t master_port = 29500;
+  int restart_count = 0;
+  int max_restarts = 0;
+  std::string run_id = "none";
+  /// The launcher already serves a store at master_addr:master_port; every rank connects as a client.
+  bool use_agent_store = false;
+  /// Where the worker may leave the JSON that explains its failure; empty: nowhere.
+  std::string error_file = {};
+
+  bool operator==(const WorkerEnv&) const = default;
+};
+
+/// Every variable of `worker`, spelled as torchrun spells it.
+Environment to_environment(const WorkerEnv& worker);
+
+/// Reads what a launcher set; what is not set keeps its default, so a program without a launcher is a job of
+/// one process. Throws Error{usage} that names the variable when a value is malformed, when only one of RANK
+/// and WORLD_SIZE is set, or when a rank is not below its size.
+WorkerEnv read_worker_env(const Environment& environment);
+
+}  // namespace acc

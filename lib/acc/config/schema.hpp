@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "acc/config/value.hpp"
+
+namespace acc {
+
+/// What a value must be.
+enum class ValueType { text, integer, number, boolean, list, section };
+
+/// Whose rules a command line follows: `acc launch` takes both peers' flags, `acc run` and the name torchrun
+/// take torchrun's alone.
+enum class Dialect { launch, torchrun };
+
+/// One spelling of a flag. Each `-` inside it may be written `_` and the other way round.
+struct Flag {
+  std::string_view spelling;  ///< with its dashes: `--nproc-per-node`, `-m`
+  bool torchrun = false;      ///< torchrun 2.11 or 2.15 has it
+  bool launch = true;         ///< `acc launch` has it
+  /// The value that the bare flag means (as JSON); absent: the flag takes a value.
+  std::optional<std::string_view> means = {};
+};
+
+/// One row per setting; everything that names settings is made from these rows: the reader's checks, the
+/// writer, the questions, flags and help, PET_* variables, what workers see, the schema for editors.
+struct SettingSpec {
+  /// The key in the file, and the name in every message, in `--dry_run` and in tests.
+  std::string_view name;
+  ValueType type = ValueType::text;
+  /// The key stands in accelerate's files.
+  bool in_file = false;
+  /// As JSON: what holds when nobody says anything. "null": nothing.
+  std::string_view otherwise = "null";
+  /// The only values allowed; empty: any of the type.
+  std::vector<std::string_view> allowed = {};
+  std::vector<Flag> flags = {};
+  /// torchrun's variable for it, whole: `PET_NPROC_PER_NODE`.
+  std::string_view pet = {};
+  /// The variable in which workers see it, where it is handed on as it is.
+  std::string_view environment = {};
+  /// Heading under which the help shows it.
+  std::string_view group = {};
+  /// One sentence, for help, questions and the schema.
+  std::string_view help = {};
+};
+
+/// Every setting, in the order in which help shows them.
+std::span<const SettingSpec> schema();
+
+/// The row of that name, or null.
+const SettingSpec* find_setting(std::string_view name);
+
+/// The names of the keys that accelerate's files may hold at top level.
+std::vector<std::string> file_keys();
+
+/// The default of the row as a value.
+Value default_value(const SettingSpec& spec);
+
+}  // namespace acc

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/config/schema.hpp"
+#include "acc/plan/setting.hpp"
+
+namespace acc {
+
+/// What happens with the standard streams of a worker; torchrun's numbers.
+enum class Streams : unsigned { none = 0, out = 1, err = 2, both = 3 };
+
+constexpr bool has(Streams streams, Streams one) {
+  return (static_cast<unsigned>(streams) & static_cast<unsigned>(one)) != 0;
+}
+
+/// torchrun's `--tee` and `--redirects`: one answer for all local ranks, or one per named local rank.
+struct StreamMap {
+  Streams otherwise = Streams::none;
+  std::map<int, Streams> of_rank = {};
+
+  Streams of(int local_rank) const {
+    const auto found = of_rank.find(local_rank);
+    return found == of_rank.end() ? otherwise : found->second;
+  }
+  bool operator==(const StreamMap&) const = default;
+};
+
+/// Where the output of workers goes.
+struct OutputPlan {
+  StreamMap redirects = {};
+  StreamMap tee = {};
+  /// The base of the per-job log folder; empty: a new folder under TMPDIR when one is needed.
+  std::filesystem::path log_dir = {};
+  /// `--log-dir /dev/null`: no folders, no redirects, no error file.
+  bool no_logs = false;
+  /// Only these local ranks reach the console; empty: all.
+  std::vector<int> local_ranks_filter = {};
+  /// Prefix of each tee'd line; `${role_name}`, `${rank}`, `${local_rank}` are expanded.
+  std::string line_prefix_template = "[${role_name}${local_rank}]:";
+
+  bool operator==(const OutputPlan&) const = default;
+};
+
+/// Everything that is decided before the first process starts.
+struct LaunchPlan {
+  Dialect dialect = Dialect::launch;
+  /// `simple` or `elastic`: which of accelerate's launchers the job corresponds to. One process of a simple job
+  /// learns no rank (accelerate's rule: the script then does not think it is distributed).
+  std::string launcher = "simple";
+  bool sets_ranks = true;
+
+  /// argv of a worker. `$local_rank` and `${local_rank}` are expanded per worker in all but the first;
+  /// `$$local_rank` stands for the text itself.
+  std::vector<std::string> worker_command = {};
+  /// The file to execute, found and checked.
+  std::filesystem::path program = {};
+  /// What acc adds for all workers on top of what it inherited.
+  Environment environment = {};
+  /// What acc inherited.
+  Environment inherited = {};
+
+  int nproc_per_node = 1;
+  int num_machines = 1;
+  int machine_rank = 0;
+  std::string role = "default";
+  std::string run_id = "none";
+  std::string master_addr = "127.0.0.1";
+  /// 0: a free one, known when the store is bound.
+  std::uint16_t master_port = 0;
+  int max_restarts = 0;
+  std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
+  /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
+  bool virtual_local_rank = false;
+  std::vector<std::string> device_of_rank = {};
+  OutputPlan output = {};
+
+  /// Every setting with its origin, for `--dry_run`.
+  std::map<std::string, Setting, std::less<>> settings = {};
+  /// What the person should know, a line each.
+  std::vector<std::string> notes = {};
+};
+
+}  // namespace acc

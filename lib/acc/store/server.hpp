@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace acc {
+
+/// Where a StoreServer listens, and what a client may cost.
+struct StoreServerOptions {
+  /// Addresses to listen on, v4 or v6 in numbers. Default: loopback alone.
+  std::vector<std::string> addresses = {"127.0.0.1"};
+  /// 0: a free port, chosen and kept.
+  std::uint16_t port = 0;
+  /// Longest key and longest value that a client may send; a longer one ends its connection.
+  std::size_t most_key_bytes = std::size_t{1} << 20U;
+  std::size_t most_value_bytes = std::size_t{1} << 30U;
+  /// Most keys in one request.
+  std::size_t most_keys = std::size_t{1} << 20U;
+};
+
+/// PyTorch's TCPStore served to unmodified clients of torch 2.4 to 2.15, in C++ and Python, on the caller's
+/// event loop. A client that sends bad bytes, half a message or nothing costs its own connection alone.
+class StoreServer {
+ public:
+  /// Listens when it returns. Throws Error{system} naming address and port when it cannot.
+  StoreServer(boost::asio::io_context& loop, StoreServerOptions options);
+  ~StoreServer();
+  StoreServer(const StoreServer&) = delete;
+  StoreServer& operator=(const StoreServer&) = delete;
+
+  std::uint16_t port() const;
+
+  /// Ends every connection and forgets every key, as if newly made; the port stays. For a restart: the next
+  /// attempt must not meet the keys of the one before.
+  void reset();
+
+  std::size_t connections() const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace acc

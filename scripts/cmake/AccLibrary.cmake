@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# How every target of acc is made: warnings, sanitizers, one line per layer.
+
+find_program(ACC_CCACHE ccache)
+if(ACC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ACC_CCACHE})
+endif()
+
+add_library(acc_options INTERFACE)
+target_compile_features(acc_options INTERFACE cxx_std_20)
+target_compile_options(acc_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
+                       $<$<BOOL:${ACC_WARNINGS_AS_ERRORS}>:-Werror>)
+if(ACC_SANITIZE)
+  target_compile_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE} -fno-omit-frame-pointer
+                         -fno-sanitize-recover=all)
+  target_link_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE})
+endif()
+
+# acc_library(NAME SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
+#
+# The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
+# must compile alone (the target acc_NAME_verify_interface_header_sets checks it).
+function(acc_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  list(TRANSFORM arg_SOURCES APPEND .cpp)
+  list(TRANSFORM arg_HEADERS APPEND .hpp)
+  add_library(acc_${name} STATIC ${arg_SOURCES})
+  add_library(acc::${name} ALIAS acc_${name})
+  target_sources(acc_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/lib FILES ${arg_HEADERS})
+  target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE acc_options ${arg_PRIVATE_DEPENDS})
+  set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
+endfunction()
+
+# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch): a program in build/<preset>/bin.
+function(acc_executable name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE acc_options ${arg_DEPENDS})
+endfunction()
