@@ -17,7 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& file, const std::string& what, int error_number) {
-  throw Error({.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
+  throw Error(
+      {.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
 }
 
 class Descriptor {

@@ -34,7 +34,8 @@ GpuInventory query_nvml() {
   auto* shutdown = symbol<int()>(library.get(), "nvmlShutdown");
   auto* count_devices = symbol<int(unsigned*)>(library.get(), "nvmlDeviceGetCount_v2");
   auto* handle_of = symbol<int(unsigned, Device*)>(library.get(), "nvmlDeviceGetHandleByIndex_v2");
-  if (init == nullptr || shutdown == nullptr || count_devices == nullptr || handle_of == nullptr) return inventory;
+  if (init == nullptr || shutdown == nullptr || count_devices == nullptr || handle_of == nullptr)
+    return inventory;
   if (init() != kSuccess) return inventory;
 
   auto* name_of = symbol<int(Device, char*, unsigned)>(library.get(), "nvmlDeviceGetName");

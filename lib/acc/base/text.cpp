@@ -45,7 +45,8 @@ std::string_view trim(std::string_view text) {
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t begin = 0;
-  for (std::size_t end = text.find(separator); end != std::string_view::npos; end = text.find(separator, begin)) {
+  for (std::size_t end = text.find(separator); end != std::string_view::npos;
+       end = text.find(separator, begin)) {
     parts.emplace_back(text.substr(begin, end - begin));
     begin = end + 1;
   }
@@ -62,8 +63,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
-std::string to_lower(std::string_view text) { return map_characters(text, 'A', 'Z', 'a' - 'A'); }
-std::string to_upper(std::string_view text) { return map_characters(text, 'a', 'z', 'A' - 'a'); }
+std::string to_lower(std::string_view text) {
+  return map_characters(text, 'A', 'Z', 'a' - 'A');
+}
+std::string to_upper(std::string_view text) {
+  return map_characters(text, 'a', 'z', 'A' - 'a');
+}
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {
   text = trim(text);

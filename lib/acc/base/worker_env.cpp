@@ -74,7 +74,8 @@ WorkerEnv read_worker_env(const Environment& environment) {
   worker.role_rank = number("ROLE_RANK", worker.rank, 0);
   worker.role_world_size = number("ROLE_WORLD_SIZE", worker.world_size, 1);
   worker.master_addr = environment.get("MASTER_ADDR", worker.master_addr);
-  worker.master_port = static_cast<std::uint16_t>(read_number(environment, "MASTER_PORT", worker.master_port, 1, 65535));
+  worker.master_port =
+      static_cast<std::uint16_t>(read_number(environment, "MASTER_PORT", worker.master_port, 1, 65535));
   worker.restart_count = number("TORCHELASTIC_RESTART_COUNT", 0, 0);
   worker.max_restarts = number("TORCHELASTIC_MAX_RESTARTS", 0, 0);
   worker.run_id = environment.get("TORCHELASTIC_RUN_ID", worker.run_id);

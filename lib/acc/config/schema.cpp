@@ -7,10 +7,18 @@ namespace acc {
 namespace {
 
 // Spellings: of accelerate's launch alone, of both peers, of acc's own (in every dialect).
-Flag accelerate(std::string_view spelling) { return {.spelling = spelling}; }
-Flag accelerate_switch(std::string_view spelling) { return {.spelling = spelling, .means = "true"}; }
-Flag both(std::string_view spelling) { return {.spelling = spelling, .torchrun = true}; }
-Flag both_switch(std::string_view spelling) { return {.spelling = spelling, .torchrun = true, .means = "true"}; }
+Flag accelerate(std::string_view spelling) {
+  return {.spelling = spelling};
+}
+Flag accelerate_switch(std::string_view spelling) {
+  return {.spelling = spelling, .means = "true"};
+}
+Flag both(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true};
+}
+Flag both_switch(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .means = "true"};
+}
 
 constexpr std::string_view kProcesses = "Processes and machines";
 constexpr std::string_view kProgram = "Program";
@@ -153,7 +161,9 @@ const std::vector<SettingSpec>& rows() {
 
 }  // namespace
 
-std::span<const SettingSpec> schema() { return rows(); }
+std::span<const SettingSpec> schema() {
+  return rows();
+}
 
 const SettingSpec* find_setting(std::string_view name) {
   const auto found = std::ranges::find(rows(), name, &SettingSpec::name);
@@ -169,6 +179,8 @@ std::vector<std::string> file_keys() {
   return keys;
 }
 
-Value default_value(const SettingSpec& spec) { return Value::parse(spec.otherwise); }
+Value default_value(const SettingSpec& spec) {
+  return Value::parse(spec.otherwise);
+}
 
 }  // namespace acc

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/plan/setting.hpp"
 
@@ -53,8 +54,8 @@ struct OutputPlan {
 /// Everything that is decided before the first process starts.
 struct LaunchPlan {
   Dialect dialect = Dialect::launch;
-  /// `simple` or `elastic`: which of accelerate's launchers the job corresponds to. One process of a simple job
-  /// learns no rank (accelerate's rule: the script then does not think it is distributed).
+  /// `simple` or `elastic`: which of accelerate's launchers the job corresponds to. One process of a simple
+  /// job learns no rank (accelerate's rule: the script then does not think it is distributed).
   std::string launcher = "simple";
   bool sets_ranks = true;
 
@@ -87,6 +88,9 @@ struct LaunchPlan {
   std::map<std::string, Setting, std::less<>> settings = {};
   /// What the person should know, a line each.
   std::vector<std::string> notes = {};
+  /// What keeps the job from being started here (no such program, no GPU). `--dry_run` shows them, `launch`
+  /// refuses to start.
+  std::vector<Problem> problems = {};
 };
 
 }  // namespace acc

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/accelerate_environment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+std::string python_truth(bool value) {
+  return value ? "True" : "False";
+}
+
+std::string_view device_mask_name(std::string_view distributed_type) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {{
+      {"MULTI_XPU", "ZE_AFFINITY_MASK"},
+      {"MULTI_MLU", "MLU_VISIBLE_DEVICES"},
+      {"MULTI_SDAA", "SDAA_VISIBLE_DEVICES"},
+      {"MULTI_MUSA", "MUSA_VISIBLE_DEVICES"},
+      {"MULTI_NPU", "ASCEND_RT_VISIBLE_DEVICES"},
+      {"MULTI_HPU", "HABANA_VISIBLE_MODULES"},
+      {"MULTI_NEURON", "NEURON_RT_VISIBLE_CORES"},
+  }};
+  const auto* found =
+      std::ranges::find(kNames, distributed_type, &std::pair<std::string_view, std::string_view>::first);
+  return found == kNames.end() ? "CUDA_VISIBLE_DEVICES" : found->second;
+}
+
+void add_dynamo(const Settings& settings, Environment& environment) {
+  for (const SettingSpec& spec : schema()) {
+    if (!spec.name.starts_with("dynamo_") || spec.environment.empty()) continue;
+    std::string value = settings.text(spec.name);
+    if (spec.type == ValueType::boolean) value = python_truth(settings.truth(spec.name));
+    if (spec.name == "dynamo_backend") value = to_upper(value);
+    environment.set(std::string(spec.environment), value);
+  }
+}
+
+}  // namespace
+
+Environment accelerate_environment(const JobShape& shape, const Settings& settings) {
+  Environment environment;
+  if (shape.launcher == "simple") {
+    environment.set("ACCELERATE_USE_CPU", python_truth(shape.use_cpu));
+  } else if (shape.use_cpu) {
+    environment.set("ACCELERATE_USE_CPU", python_truth(true));
+  }
+  if (shape.use_cpu) {
+    environment.set("KMP_AFFINITY", "granularity=fine,compact,1,0");
+    environment.set("KMP_BLOCKTIME", "1");
+  }
+  if (settings.truth("debug")) environment.set("ACCELERATE_DEBUG_MODE", "true");
+  const std::string gpu_ids = settings.text("gpu_ids");
+  if (!gpu_ids.empty() && gpu_ids != "all") {
+    environment.set(std::string(device_mask_name(shape.distributed_type)), gpu_ids);
+  }
+  environment.set("ACCELERATE_MIXED_PRECISION", settings.text("mixed_precision"));
+  add_dynamo(settings, environment);
+  if (settings.truth("enable_cpu_affinity")) environment.set("ACCELERATE_CPU_AFFINITY", "1");
+  return environment;
+}
+
+Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape, Settings& settings) {
+  constexpr std::string_view kThreads = "num_cpu_threads_per_process";
+  const std::string name(find_setting(kThreads)->environment);
+  if (settings.given(kThreads)) return Environment{{name, settings.text(kThreads)}};
+  if (const auto inherited = inputs.environment.find(name);
+      inherited && !inherited->empty() && *inherited != "0") {
+    settings.set(kThreads, *inherited, name);
+    if (inputs.dialect == Dialect::torchrun) return {};
+    return Environment{{name, *inherited}};
+  }
+  if (inputs.dialect == Dialect::torchrun) {
+    if (shape.nproc_per_node == 1) return {};
+    settings.set(kThreads, 1, "torchrun's default for several workers");
+    return Environment{{name, "1"}};
+  }
+  const int threads = std::max(1, inputs.machine.allowed_cores / shape.nproc_per_node);
+  settings.set(
+      kThreads, threads,
+      fmt::format("machine: {} cores, {} workers", inputs.machine.allowed_cores, shape.nproc_per_node));
+  return Environment{{name, fmt::to_string(threads)}};
+}
+
+}  // namespace acc

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+struct KnownFlag {
+  const SettingSpec* spec = nullptr;
+  const Flag* flag = nullptr;
+};
+
+constexpr std::string_view kHelp = "--help";
+
+bool is_long(std::string_view word) {
+  return word.starts_with("--") && word.size() > 2;
+}
+
+// `-` and `_` are one letter inside a long flag.
+std::string normalized(std::string_view spelling) {
+  std::string text(spelling);
+  std::ranges::replace(text, '_', '-');
+  return text;
+}
+
+std::vector<KnownFlag> flags_of(Dialect dialect) {
+  std::vector<KnownFlag> known;
+  for (const SettingSpec& spec : schema()) {
+    for (const Flag& flag : spec.flags) {
+      if (exists_in(flag, dialect)) known.push_back({&spec, &flag});
+    }
+  }
+  return known;
+}
+
+// argparse's test: something like -1 or -.5 is a value, not an option.
+bool is_negative_number(std::string_view word) {
+  return word.starts_with('-') && parse_number(word).has_value();
+}
+
+bool is_option(std::string_view word) {
+  return word.size() > 1 && word.front() == '-' && !is_negative_number(word) &&
+         word.find(' ') == std::string_view::npos;
+}
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+class Parser {
+ public:
+  Parser(const std::vector<std::string>& words, Dialect dialect)
+      : words_(words), dialect_(dialect), known_(flags_of(dialect)) {}
+
+  CommandLine parse() {
+    while (next_ < words_.size() && !result_.help) {
+      const std::string& word = words_[next_];
+      if (word == "--") {
+        ++next_;
+        break;
+      }
+      if (!is_option(word)) break;
+      ++next_;
+      if (is_long(word)) {
+        take_long(word);
+      } else {
+        take_short(word);
+      }
+    }
+    take_program();
+    return std::move(result_);
+  }
+
+ private:
+  void take_program() {
+    result_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
+    std::vector<std::string>& program = result_.program;
+    if (dialect_ == Dialect::torchrun && program.size() > 1 && program[1] == "--")
+      program.erase(program.begin() + 1);
+  }
+
+  void take_long(const std::string& word) {
+    const std::size_t equals = word.find('=');
+    const std::string name = word.substr(0, equals);
+    if (name == kHelp) {
+      result_.help = true;
+      return;
+    }
+    const KnownFlag known = find_long(name, word);
+    std::optional<std::string> value;
+    if (equals != std::string::npos) value = word.substr(equals + 1);
+    store(known, name, value);
+  }
+
+  KnownFlag find_long(const std::string& name, const std::string& word) const {
+    const std::string wanted = normalized(name);
+    std::vector<KnownFlag> beginnings;
+    for (const KnownFlag& known : known_) {
+      const std::string spelling = normalized(known.flag->spelling);
+      if (spelling == wanted) return known;
+      if (is_long(spelling) && spelling.starts_with(wanted)) beginnings.push_back(known);
+    }
+    if (dialect_ == Dialect::torchrun) {
+      const bool one = !beginnings.empty() && std::ranges::all_of(beginnings, [&](const KnownFlag& known) {
+        return known.spec == beginnings.front().spec;
+      });
+      if (one) return beginnings.front();
+      if (!beginnings.empty()) fail_ambiguous(name, beginnings);
+    }
+    fail("", "unrecognized arguments: " + word, did_you_mean(name, all_spellings(name)));
+  }
+
+  // Candidates are spelt with the same separator that was typed.
+  std::vector<std::string> all_spellings(const std::string& typed) const {
+    std::vector<std::string> result;
+    const bool underscores = typed.find('_') != std::string::npos;
+    for (const KnownFlag& known : known_) {
+      std::string spelling(known.flag->spelling);
+      if (underscores) std::replace(spelling.begin() + 2, spelling.end(), '-', '_');
+      result.push_back(spelling);
+    }
+    return result;
+  }
+
+  [[noreturn]] static void fail_ambiguous(const std::string& name, const std::vector<KnownFlag>& beginnings) {
+    std::vector<std::string> names;
+    names.reserve(beginnings.size());
+    for (const KnownFlag& known : beginnings) names.emplace_back(known.flag->spelling);
+    fail("", fmt::format("ambiguous option: {} could match {}", name, join(names, ", ")));
+  }
+
+  // `-mr3`: switches may be glued; the first letter that takes a value takes the rest of the word.
+  void take_short(const std::string& word) {
+    for (std::size_t i = 1; i < word.size(); ++i) {
+      const std::string spelling = {'-', word[i]};
+      if (spelling == "-h") {
+        result_.help = true;
+        return;
+      }
+      const auto known =
+          std::ranges::find_if(known_, [&](const KnownFlag& k) { return k.flag->spelling == spelling; });
+      if (known == known_.end()) fail("", "unrecognized arguments: " + word);
+      if (known->flag->means) {
+        store(*known, spelling, std::nullopt);
+        continue;
+      }
+      std::string rest = word.substr(i + 1);
+      if (rest.starts_with('=')) rest.erase(0, 1);
+      store(*known, spelling, i + 1 < word.size() ? std::optional(rest) : std::nullopt);
+      return;
+    }
+  }
+
+  void store(const KnownFlag& known, const std::string& typed, std::optional<std::string> text) {
+    const std::string where = "argument " + spellings(*known.flag);
+    Value value;
+    if (known.flag->means && !text) {
+      value = Value::parse(*known.flag->means);
+    } else if (known.flag->means && known.spec->type == ValueType::boolean) {
+      fail(where, "ignored explicit argument '" + *text + "'", "the flag takes no value");
+    } else {
+      if (!text) text = next_value(where);
+      value = parse_setting(*known.spec, *text, where);
+    }
+    result_.flags[std::string(known.spec->name)] = Setting{std::move(value), typed};
+  }
+
+  std::string next_value(const std::string& where) {
+    if (next_ == words_.size() || is_option(words_[next_])) fail(where, "expected one argument");
+    return words_[next_++];
+  }
+
+  const std::vector<std::string>& words_;
+  Dialect dialect_;
+  std::vector<KnownFlag> known_;
+  std::size_t next_ = 0;
+  CommandLine result_ = {};
+};
+
+}  // namespace
+
+bool exists_in(const Flag& flag, Dialect dialect) {
+  return dialect == Dialect::torchrun ? flag.torchrun : flag.launch;
+}
+
+std::string spellings(const Flag& flag) {
+  std::string dashes(flag.spelling);
+  if (!is_long(dashes)) return dashes;
+  std::string underscores = dashes;
+  std::replace(dashes.begin() + 2, dashes.end(), '_', '-');
+  std::replace(underscores.begin() + 2, underscores.end(), '-', '_');
+  return dashes == underscores ? dashes : dashes + "/" + underscores;
+}
+
+Value parse_setting(const SettingSpec& spec, std::string_view text, const std::string& where) {
+  const auto invalid = [&](std::string_view type) {
+    fail(where, fmt::format("invalid {} value: '{}'", type, text));
+  };
+  switch (spec.type) {
+    case ValueType::integer: {
+      const auto number = parse_integer(text);
+      if (!number) invalid("int");
+      return *number;
+    }
+    case ValueType::number: {
+      const auto number = parse_number(text);
+      if (!number) invalid("float");
+      return *number;
+    }
+    case ValueType::boolean: {
+      const auto truth = parse_truth(text);
+      if (!truth) invalid("bool");
+      return *truth;
+    }
+    case ValueType::list:
+      return split(text, ',');
+    case ValueType::section:
+    case ValueType::text:
+      break;
+  }
+  if (!spec.allowed.empty() && std::ranges::find(spec.allowed, text) == spec.allowed.end()) {
+    const std::vector<std::string> allowed(spec.allowed.begin(), spec.allowed.end());
+    fail(where, fmt::format("invalid choice: '{}' (choose from {})", text, join(allowed, ", ")),
+         did_you_mean(text, allowed));
+  }
+  return std::string(text);
+}
+
+}  // namespace acc

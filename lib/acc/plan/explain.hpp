@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc {
+
+/// `--dry_run=json`: schema 1 of lib/README.md. `env` is what acc adds for all workers; a port that is chosen
+/// at launch reads `<free port>`.
+Value explain_json(const LaunchPlan& plan);
+
+/// `--dry_run`: the same for a person, ends with a newline.
+std::string explain_text(const LaunchPlan& plan);
+
+}  // namespace acc

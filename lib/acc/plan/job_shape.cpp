@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/job_shape.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+[[noreturn]] void fail_contradiction(const Settings& settings, std::string_view one, std::string_view other) {
+  fail("",
+       fmt::format("{} ({} = {}) and {} ({} = {}) contradict each other", settings.origin(one), one,
+                   settings.text(one), settings.origin(other), other, settings.text(other)),
+       "give one of them");
+}
+
+int to_count(std::int64_t number, const std::string& where, std::string_view what) {
+  if (number < 1 || number > std::numeric_limits<int>::max()) {
+    fail(where, fmt::format("{} must be at least 1, not {}", what, number));
+  }
+  return static_cast<int>(number);
+}
+
+// torchrun's N or MIN:MAX; acc takes MAX, as torchrun's static rendezvous does.
+int parse_nnodes(const Settings& settings) {
+  const std::string text = settings.text("nnodes");
+  const std::vector<std::string> parts = split(text, ':');
+  const auto least = parse_integer(parts.front());
+  const auto most = parse_integer(parts.back());
+  if (parts.size() > 2 || !least || !most || *least < 1 || *most < *least) {
+    fail(settings.origin("nnodes"), "'" + text + "' is not a number of machines",
+         "as in 2, or MIN:MAX as in 1:4");
+  }
+  return to_count(*most, settings.origin("nnodes"), "the number of machines");
+}
+
+class Shaper {
+ public:
+  Shaper(const LaunchInputs& inputs, Settings& settings) : inputs_(inputs), settings_(settings) {
+    gpus_ = static_cast<int>(visible_gpus(inputs.machine, inputs.environment).size());
+  }
+
+  JobShape decide() {
+    decide_machines();
+    if (inputs_.dialect == Dialect::torchrun) {
+      shape_.launcher = "torchrun";
+      shape_.nproc_per_node = settings_.given("nproc_per_node") ? parse_nproc() : 1;
+      return std::move(shape_);
+    }
+    decide_type_asked();
+    decide_processes();
+    decide_type();
+    decide_launcher();
+    check_devices();
+    record();
+    return std::move(shape_);
+  }
+
+ private:
+  void decide_machines() {
+    shape_.num_machines =
+        to_count(settings_.integer("num_machines"), settings_.origin("num_machines"), "num_machines");
+    if (settings_.given("nnodes")) {
+      const int nnodes = parse_nnodes(settings_);
+      if (settings_.typed("num_machines") && nnodes != shape_.num_machines) {
+        fail_contradiction(settings_, "nnodes", "num_machines");
+      }
+      shape_.num_machines = nnodes;
+      settings_.set("num_machines", nnodes, settings_.origin("nnodes"));
+    }
+    const std::int64_t rank = settings_.integer("machine_rank");
+    if (rank < 0 || rank >= shape_.num_machines) {
+      fail(settings_.origin("machine_rank"),
+           fmt::format("machine rank {} is not below the number of machines, {}", rank, shape_.num_machines));
+    }
+    shape_.machine_rank = static_cast<int>(rank);
+    if (shape_.num_machines > 1) {
+      shape_.problems.push_back(
+          {.what = fmt::format("{} machines: this version starts jobs of one machine", shape_.num_machines),
+           .where = settings_.origin("num_machines")});
+    }
+  }
+
+  int parse_nproc() {
+    const std::string text(trim(settings_.text("nproc_per_node")));
+    const std::string& where = settings_.origin("nproc_per_node");
+    if (const auto number = parse_integer(text)) return to_count(*number, where, "the number of workers");
+    if (text == "gpu" && gpus_ == 0)
+      fail(where, "no GPU is visible on this machine", "`cpu` starts a worker per CPU");
+    if (text == "gpu" || (text == "auto" && gpus_ > 0)) return gpus_;
+    if (text == "cpu" || text == "auto") return inputs_.machine.online_cpus;
+    fail(where, "'" + text + "' is not a number of workers", "a number, auto, gpu or cpu");
+  }
+
+  // What was asked for; empty: nothing was.
+  void decide_type_asked() {
+    const bool cpu = settings_.typed("use_cpu") && settings_.truth("use_cpu");
+    const bool multi_gpu = settings_.truth("multi_gpu");
+    if (cpu && multi_gpu) fail("", "--cpu and --multi_gpu exclude each other", "give one of them");
+    if (cpu) {
+      asked_.clear();
+    } else if (multi_gpu) {
+      asked_ = "MULTI_GPU";
+    } else if (settings_.given("distributed_type")) {
+      asked_ = settings_.text("distributed_type");
+    }
+    shape_.use_cpu = settings_.truth("use_cpu") || asked_ == "MULTI_CPU";
+    sagemaker_ = settings_.text("compute_environment") == "AMAZON_SAGEMAKER";
+  }
+
+  void decide_processes() {
+    const int machines = shape_.num_machines;
+    if (settings_.given("nproc_per_node")) {
+      shape_.nproc_per_node = parse_nproc();
+      const std::int64_t total = std::int64_t{machines} * shape_.nproc_per_node;
+      if (settings_.typed("num_processes") && settings_.integer("num_processes") != total) {
+        fail_contradiction(settings_, "nproc_per_node", "num_processes");
+      }
+      settings_.set("num_processes", total, settings_.origin("nproc_per_node"));
+      return;
+    }
+    if (!settings_.given("num_processes")) return derive_processes();
+    const std::string& where = settings_.origin("num_processes");
+    const int total = to_count(settings_.integer("num_processes"), where, "num_processes");
+    if (total % machines != 0) {
+      fail("",
+           fmt::format("{} processes ({}) cannot be divided evenly among {} machines ({})", total, where,
+                       machines, settings_.origin("num_machines")),
+           "give a multiple");
+    }
+    shape_.nproc_per_node = total / machines;
+    if (asked_ == "MULTI_GPU" && total == 1 && settings_.truth("multi_gpu")) {
+      fail("--multi_gpu", "needs at least 2 processes, and --num_processes says 1");
+    }
+  }
+
+  void derive_processes() {
+    const bool one_process = asked_ == "NO" || shape_.use_cpu || sagemaker_ || (asked_.empty() && gpus_ == 0);
+    if (asked_ == "MULTI_CPU" || (!one_process && gpus_ == 0)) {
+      fail("num_processes", "is not given, and this machine has no GPUs to count", "give --num_processes");
+    }
+    shape_.nproc_per_node = one_process ? 1 : gpus_;
+    const std::string origin = !one_process                        ? fmt::format("machine: {} GPUs", gpus_)
+                               : asked_ == "NO" && !shape_.use_cpu ? "distributed_type NO"
+                                                                   : "default";
+    settings_.set("num_processes", std::int64_t{shape_.num_machines} * shape_.nproc_per_node, origin);
+  }
+
+  void decide_type() {
+    const bool several = std::int64_t{shape_.num_machines} * shape_.nproc_per_node > 1;
+    if (asked_ == "NO" && several) {
+      if (!settings_.typed("num_processes") && !settings_.typed("nproc_per_node")) {
+        fail_contradiction(settings_, "distributed_type", "num_processes");
+      }
+      asked_.clear();
+    }
+    if (!asked_.empty()) {
+      shape_.distributed_type = asked_;
+      if (shape_.use_cpu && asked_ != "MULTI_CPU" && asked_ != "NO") shape_.use_cpu = false;
+      return;
+    }
+    if (!several) return;
+    // Workers that find neither a GPU nor the word "CPU" each believe to be alone (accelerate 1.15 lets
+    // them).
+    if (gpus_ == 0 && !shape_.use_cpu) {
+      shape_.use_cpu = true;
+      shape_.notes.emplace_back("no GPU is visible: the workers train on the CPU");
+    }
+    shape_.distributed_type = shape_.use_cpu ? "MULTI_CPU" : "MULTI_GPU";
+  }
+
+  void decide_launcher() {
+    const std::string& type = shape_.distributed_type;
+    if (sagemaker_) {
+      shape_.launcher = "sagemaker";
+    } else if (type == "NO" || type == "MULTI_CPU") {
+      shape_.launcher = "simple";
+    } else if (type == "XLA") {
+      shape_.launcher = settings_.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
+    } else {
+      shape_.launcher = "elastic";
+    }
+    const bool alone = shape_.nproc_per_node == 1 && shape_.num_machines == 1;
+    const bool torchrun_flags =
+        settings_.given("nproc_per_node") || settings_.given("nnodes") || settings_.truth("standalone");
+    shape_.sets_ranks = shape_.launcher != "simple" || !alone || torchrun_flags;
+    if (sagemaker_) {
+      refuse("SageMaker jobs are not started by acc", "start them with Amazon's own tools");
+    } else if (type == "DEEPSPEED" || type == "FSDP" || type == "MEGATRON_LM" || type == "XLA") {
+      refuse(type + " jobs are not started by this version",
+             "`accelerate launch` starts them from the same file");
+    }
+    if (settings_["mpirun_config"].value.is_object() && !settings_["mpirun_config"].value.empty()) {
+      refuse("mpirun is not started by this version",
+             "remove mpirun_config: acc starts the processes itself");
+    }
+    if (settings_.text("mixed_precision") == "fp8")
+      refuse("fp8 is not supported by this version", "no, fp16 or bf16");
+  }
+
+  void refuse(const std::string& what, const std::string& hint) {
+    shape_.problems.push_back({.what = what, .where = settings_.origin("distributed_type"), .hint = hint});
+  }
+
+  void check_devices() {
+    if (shape_.distributed_type != "MULTI_GPU") return;
+    const std::string ids = settings_.text("gpu_ids");
+    const bool named = !ids.empty() && ids != "all";
+    const int offered = named ? static_cast<int>(split(ids, ',').size()) : gpus_;
+    if (named && offered < 2 && shape_.num_machines == 1 && shape_.nproc_per_node > 1) {
+      fail(settings_.origin("gpu_ids"),
+           fmt::format("gpu_ids names one GPU, and {} processes are to share it", shape_.nproc_per_node),
+           "name one per process, or `all`");
+    }
+    if (gpus_ == 0) {
+      shape_.problems.push_back({.what = "MULTI_GPU, but no GPU is visible on this machine",
+                                 .where = settings_.origin("distributed_type"),
+                                 .hint = "--cpu trains on the CPU"});
+    } else if (offered < shape_.nproc_per_node) {
+      shape_.notes.push_back(fmt::format("{} workers share {} GPUs", shape_.nproc_per_node, offered));
+    }
+  }
+
+  void record() {
+    if (settings_.text("distributed_type") != shape_.distributed_type) {
+      settings_.set("distributed_type", shape_.distributed_type, "derived from num_processes and devices");
+    }
+    if (settings_.truth("use_cpu") != shape_.use_cpu) {
+      settings_.set("use_cpu", shape_.use_cpu, "distributed_type " + shape_.distributed_type);
+    }
+  }
+
+  const LaunchInputs& inputs_;
+  Settings& settings_;
+  int gpus_ = 0;
+  std::string asked_ = {};
+  bool sagemaker_ = false;
+  JobShape shape_ = {};
+};
+
+}  // namespace
+
+JobShape decide_shape(const LaunchInputs& inputs, Settings& settings) {
+  return Shaper(inputs, settings).decide();
+}
+
+}  // namespace acc

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "acc/plan/launch_inputs.hpp"
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc {
+
+/// Decides everything about a job. Pure but for `inputs.file_kind`: equal inputs give equal plans.
+/// Throws Error{usage} when the inputs contradict each other; what merely keeps the job from starting on this
+/// machine becomes a problem of the plan.
+LaunchPlan resolve(const LaunchInputs& inputs);
+
+}  // namespace acc

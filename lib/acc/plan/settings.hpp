@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "acc/plan/launch_inputs.hpp"
+#include "acc/plan/setting.hpp"
+
+namespace acc {
+
+/// Every setting of the schema with the value that won and who gave it.
+class Settings {
+ public:
+  /// typed flag > PET_* > file > default. Keys of `dynamo_config` stand for the settings of their name.
+  /// Throws Error{usage} when a PET_* variable cannot be read as its setting.
+  explicit Settings(const LaunchInputs& inputs);
+
+  const Setting& operator[](std::string_view name) const;
+  /// Somebody gave it, and not as null.
+  bool given(std::string_view name) const;
+  /// Given by a flag or a variable, not by a file.
+  bool typed(std::string_view name) const;
+
+  std::string text(std::string_view name) const;
+  bool truth(std::string_view name) const;
+  std::int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
+  const std::string& origin(std::string_view name) const { return (*this)[name].origin; }
+
+  void set(std::string_view name, Value value, std::string origin);
+
+  const std::map<std::string, Setting, std::less<>>& all() const { return settings_; }
+
+ private:
+  std::map<std::string, Setting, std::less<>> settings_ = {};
+  std::map<std::string, Setting, std::less<>> typed_ = {};
+};
+
+}  // namespace acc

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/worker_environment.hpp"
+
+#include <fmt/format.h>
+
+namespace acc {
+namespace {
+
+std::string expand_local_rank(std::string_view word, const std::string& rank) {
+  std::string result;
+  while (!word.empty()) {
+    bool expanded = false;
+    for (const std::string_view name : {"$local_rank", "${local_rank}"}) {
+      const bool escaped = word.starts_with('$') && word.substr(1).starts_with(name);
+      if (!escaped && !word.starts_with(name)) continue;
+      // In Python's templates, whose rule this is, a name goes on over letters, digits and `_`.
+      const std::size_t end = name.size() + (escaped ? 1 : 0);
+      const bool longer = name.back() != '}' && end < word.size() &&
+                          (std::isalnum(static_cast<unsigned char>(word[end])) != 0 || word[end] == '_');
+      if (longer) continue;
+      result += escaped ? name : std::string_view(rank);
+      word.remove_prefix(end);
+      expanded = true;
+      break;
+    }
+    if (expanded) continue;
+    result += word.front();
+    word.remove_prefix(1);
+  }
+  return result;
+}
+
+}  // namespace
+
+WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
+  const int rank = plan.machine_rank * plan.nproc_per_node + local_rank;
+  const int world_size = plan.num_machines * plan.nproc_per_node;
+  WorkerEnv worker;
+  worker.rank = rank;
+  worker.local_rank = plan.virtual_local_rank ? 0 : local_rank;
+  worker.world_size = world_size;
+  worker.local_world_size = plan.nproc_per_node;
+  worker.group_rank = plan.machine_rank;
+  worker.group_world_size = plan.num_machines;
+  worker.role_name = plan.role;
+  worker.role_rank = rank;
+  worker.role_world_size = world_size;
+  worker.master_addr = plan.master_addr;
+  worker.master_port = attempt.master_port;
+  worker.restart_count = attempt.number;
+  worker.max_restarts = plan.max_restarts;
+  worker.run_id = plan.run_id;
+  worker.use_agent_store = true;
+  if (!attempt.folder.empty())
+    worker.error_file = fmt::format("{}/{}/error.json", attempt.folder, local_rank);
+  return worker;
+}
+
+Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
+  Environment environment = plan.environment;
+  if (!plan.sets_ranks) return environment;
+  environment.overlay(to_environment(place_of_worker(plan, local_rank, attempt)));
+  environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+  environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING",
+                  plan.inherited.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"));
+  if (plan.virtual_local_rank) {
+    environment.set("CUDA_VISIBLE_DEVICES", plan.device_of_rank.at(static_cast<std::size_t>(local_rank)));
+  }
+  return environment;
+}
+
+std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) {
+  std::vector<std::string> command = plan.worker_command;
+  const std::string rank = fmt::to_string(local_rank);
+  for (std::size_t i = 1; i < command.size(); ++i) command[i] = expand_local_rank(command[i], rank);
+  return command;
+}
+
+}  // namespace acc

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/worker_env.hpp"
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc {
+
+/// What is known only when an attempt begins.
+struct Attempt {
+  int number = 0;
+  std::uint16_t master_port = 0;
+  /// `<run folder>/attempt_N`; empty: workers get no error file.
+  std::string folder = {};
+};
+
+/// The place of one local worker in the job.
+WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
+
+/// What one local worker gets on top of the inherited environment.
+Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
+
+/// argv of one local worker: `$local_rank` and `${local_rank}` become the number, `$$local_rank` and
+/// `$${local_rank}` lose one `$`; every other `$` stays as it is, and so does the program's name.
+std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank);
+
+}  // namespace acc
