@@ -31,9 +31,13 @@ function(acc_library name)
   set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
-# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch): a program in build/<preset>/bin.
+# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch [STATIC]): a program in build/<preset>/bin. STATIC links
+# the C++ runtime into it, for a fast start; not for programs that use LibTorch, which brings its own.
 function(acc_executable name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "STATIC" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE acc_options ${arg_DEPENDS})
+  if(arg_STATIC AND NOT ACC_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
 endfunction()
