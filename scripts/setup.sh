@@ -15,6 +15,7 @@ test_packages=(catch2)
 
 steps=0  # how many the script has: it sets this
 step=0
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 
 fail() {
   printf 'error: %s\n' "$*" >&2
@@ -189,9 +190,11 @@ download_libtorch() {  # FOLDER
   local python
   python=$(python_with pip) || fail "missing pip for LibTorch; as root: apt-get install python3-pip" \
     "(or name a LibTorch of yours: LibTorch_ROOT=<site-packages>/torch)"
-  "$python" -m pip install --quiet --no-deps --no-compile --only-binary :all: --target "$1" \
-    --implementation cp --python-version 3.11 --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 \
-    --platform manylinux_2_17_x86_64 "torch==$libtorch_version" nvidia-cuda-cupti==13.0.85 nvidia-cuda-runtime==13.0.96 ||
+  # No Python will load these wheels, so they need not fit the one that is here.
+  "$python" -m pip install --no-deps --no-compile --only-binary :all: --target "$1" --python-version 3.11 \
+    --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 \
+    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+    "torch==$libtorch_version" nvidia-cuda-cupti==13.0.85 nvidia-cuda-runtime==13.0.96 ||
     fail "cannot download LibTorch $libtorch_version from the package index;" \
       "name one of yours: LibTorch_ROOT=<site-packages>/torch"
 }
