@@ -5,7 +5,8 @@
 #include "acc/plan/command_line.hpp"
 
 int main() {
-  const auto command_line = acc::parse_command_line({"--num_processes", "2", "train.py"}, acc::Dialect::launch);
+  const auto command_line =
+      acc::parse_command_line({"--num_processes", "2", "train.py"}, acc::Dialect::launch);
   try {
     throw acc::Error({.what = "nothing to do", .where = command_line.program.front()});
   } catch (const acc::Error& error) {
