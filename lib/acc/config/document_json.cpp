@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 
 #include "acc/config/document_parsers.hpp"
@@ -71,8 +72,10 @@ class Events : public nlohmann::json_sax<Value> {
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
     const bool ended = reached_ == text_.data() + text_.size();
+    // "[...] parse error at line 2, column 8: syntax error while parsing value - REASON; last read: ..."
     std::string reason = error.what();
-    if (const std::size_t colon = reason.rfind("; "); colon != std::string::npos) reason.erase(0, colon + 2);
+    if (const std::size_t dash = reason.find(" - "); dash != std::string::npos) reason.erase(0, dash + 3);
+    reason.resize(std::min(reason.find("; last read"), reason.size()));
     fail_at(file_, position_at(reached_ > text_.data() ? reached_ - 1 : reached_),
             ended ? "ends in the middle of its JSON text" : "is not valid JSON: " + reason);
   }

@@ -48,7 +48,7 @@ std::optional<double> read_sexagesimal(std::string_view text, bool fraction) {
   const std::vector<std::string> parts = split(text, ':');
   double total = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::string part = without_underscores(parts[i]);
+    std::string part = i == 0 ? without_underscores(parts[i]) : parts[i];
     const bool last = i + 1 == parts.size();
     if (last && fraction) {
       const std::size_t dot = part.find('.');

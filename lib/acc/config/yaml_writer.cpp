@@ -12,6 +12,8 @@
 namespace acc {
 namespace {
 
+using std::string_view_literals::operator""sv;
+
 constexpr std::size_t kWidth = 80;
 
 std::u32string decode(std::string_view text) {
@@ -62,7 +64,7 @@ Style choose_style(std::string_view text, bool is_key) {
 }
 
 std::string escape(char32_t c) {
-  constexpr std::u32string_view kSpecial = U"\0\a\b\t\n\v\f\r\x1b\"\\\x85\xa0\u2028\u2029";
+  constexpr std::u32string_view kSpecial = U"\0\a\b\t\n\v\f\r\x1b\"\\\x85\xa0\u2028\u2029"sv;
   constexpr std::string_view kLetters = "0abtnvfre\"\\N_LP";
   if (const std::size_t i = kSpecial.find(c); i != std::u32string_view::npos) return {'\\', kLetters[i]};
   const auto number = static_cast<std::uint32_t>(c);
@@ -186,22 +188,23 @@ class Writer {
     put("'");
   }
 
+  // A backslash ends a full line at a space or beside an escape; a second one keeps a space that follows.
   void double_quoted(const std::u32string& text, std::size_t indent, bool may_fold) {
+    const auto fold = [&](char32_t next) {
+      put("\\");
+      new_line(indent);
+      if (next == ' ') put("\\");
+    };
+    bool after_escape = false;
     put("\"");
     for (std::size_t i = 0; i < text.size(); ++i) {
       const char32_t c = text[i];
-      const bool foldable = may_fold && i > 0 && i + 1 < text.size();
-      if (c == ' ' && foldable && column_ > kWidth) {
-        put("\\");
-        new_line(indent);
-        put("\\");
-      }
+      const bool inside = may_fold && i > 0 && i + 1 < text.size();
       const bool escaped = c < ' ' || c > '~' || c == '"' || c == '\\';
+      if (!escaped && (c == ' ' || after_escape) && inside && column_ > kWidth) fold(c);
       put(escaped ? escape(c) : std::string(1, static_cast<char>(c)));
-      if (!escaped || !foldable || column_ <= kWidth) continue;
-      put("\\");
-      new_line(indent);
-      if (text[i + 1] == ' ') put("\\");
+      if (escaped && inside && column_ > kWidth + 1) fold(text[i + 1]);
+      after_escape = escaped;
     }
     put("\"");
   }
