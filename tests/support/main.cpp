@@ -5,5 +5,7 @@
 #include "support/catch.hpp"
 
 #if __has_include(<catch2/catch_all.hpp>)
-int main(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+int main(int argc, char** argv) {
+  return Catch::Session().run(argc, argv);
+}
 #endif

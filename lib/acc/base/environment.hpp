@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace acc {
@@ -35,7 +36,8 @@ class Environment {
   /// `NAME=value` each, sorted by name: what execve takes.
   std::vector<std::string> to_strings() const;
 
-  const Variables& variables() const { return variables_; }
+  const Variables& variables() const& { return variables_; }
+  Variables variables() && { return std::move(variables_); }
   bool empty() const { return variables_.empty(); }
   bool operator==(const Environment&) const = default;
 

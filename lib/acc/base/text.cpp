@@ -102,7 +102,7 @@ std::optional<bool> parse_truth(std::string_view text) {
 
 std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates) {
   const std::string wanted = to_lower(text);
-  const std::size_t limit = std::max<std::size_t>(1, text.size() / 3);
+  const std::size_t limit = std::max<std::size_t>(1, text.size() * 2 / 5);
   std::optional<std::string> best;
   std::size_t best_distance = limit + 1;
   for (const std::string& candidate : candidates) {

@@ -187,6 +187,10 @@ class Parser {
 
 }  // namespace
 
+CommandLine parse_command_line(const std::vector<std::string>& words, Dialect dialect) {
+  return Parser(words, dialect).parse();
+}
+
 bool exists_in(const Flag& flag, Dialect dialect) {
   return dialect == Dialect::torchrun ? flag.torchrun : flag.launch;
 }

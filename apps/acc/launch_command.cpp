@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch_command.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/config/paths.hpp"
+#include "acc/config/read.hpp"
+#include "acc/launch/launch.hpp"
+#include "acc/plan/explain.hpp"
+#include "acc/plan/help.hpp"
+#include "acc/plan/resolve.hpp"
+
+namespace acc {
+namespace {
+
+int terminal_width() {
+  winsize size = {};
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? std::min<int>(size.ws_col, 120) : 100;
+}
+
+std::string random_uuid() {
+  std::random_device random;
+  const auto word = [&] { return random(); };
+  const unsigned a = word();
+  const unsigned b = word();
+  const unsigned c = word();
+  const unsigned d = word();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{:08x}", a, b >> 16U, b & 0xfffU, (c >> 16U & 0x3fffU) | 0x8000U,
+                     c & 0xffffU, d);
+}
+
+bool typed_true(const CommandLine& command_line, std::string_view name) {
+  const auto found = command_line.flags.find(name);
+  return found != command_line.flags.end() && found->second.value == true;
+}
+
+// accelerate's rule: the file that was named, else the default one where it exists and --cpu was not typed.
+std::optional<std::filesystem::path> choose_file(const CommandLine& command_line, const Environment& environment) {
+  const auto named = command_line.flags.find("config_file");
+  if (named != command_line.flags.end()) return named->second.value.get<std::string>();
+  if (typed_true(command_line, "use_cpu")) return std::nullopt;
+  return find_default_config(environment);
+}
+
+std::map<std::string, Setting, std::less<>> settings_of(const FileConfig& file) {
+  std::map<std::string, Setting, std::less<>> settings;
+  for (const auto& [name, value] : file.values) {
+    const auto line = file.positions.find(name);
+    settings[name] = {value, line == file.positions.end() ? file.path.string()
+                                                          : fmt::format("{}:{}", file.path.string(), line->second)};
+  }
+  return settings;
+}
+
+}  // namespace
+
+LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
+  LaunchInputs inputs;
+  inputs.dialect = dialect;
+  inputs.environment = Environment::of_process();
+  inputs.random_id = random_uuid();
+  std::vector<std::string> notes;
+  if (dialect == Dialect::launch) {
+    if (const auto path = choose_file(command_line, inputs.environment)) {
+      const FileConfig file = read_config(*path);
+      inputs.file = settings_of(file);
+      notes = file.notes;
+    }
+  }
+  inputs.machine = probe_machine(!typed_true(command_line, "use_cpu"));
+  inputs.command_line = std::move(command_line);
+  LaunchPlan plan = resolve(inputs);
+  plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
+  return plan;
+}
+
+int start(const LaunchPlan& plan) {
+  if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
+  const auto quiet = plan.settings.find("quiet");
+  if (quiet == plan.settings.end() || quiet->second.value != true) {
+    for (const std::string& note : plan.notes) fmt::print(stderr, "acc: {}\n", note);
+  }
+  return launch(plan);
+}
+
+int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
+  CommandLine command_line = parse_command_line(words, dialect);
+  if (command_line.help) {
+    fmt::print("{}", launch_help(dialect, program, terminal_width()));
+    return 0;
+  }
+  const LaunchPlan plan = make_plan(std::move(command_line), dialect);
+  const Value& dry_run = plan.settings.at("dry_run").value;
+  if (dry_run.is_null()) return start(plan);
+  fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
+  return 0;
+}
+
+}  // namespace acc

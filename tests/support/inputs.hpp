@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "acc/plan/launch_inputs.hpp"
+
+namespace acc::test {
+
+/// A file system of a few named files; everything else is missing.
+inline FileKindOf files(std::map<std::string, FileKind> known) {
+  return [known = std::move(known)](const std::filesystem::path& path) {
+    const auto found = known.find(path.string());
+    return found == known.end() ? FileKind::missing : found->second;
+  };
+}
+
+/// Inputs as of a machine with 16 cores on which `train.py`, `./a.out` and a Python exist.
+inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialect = Dialect::launch,
+                           int gpus = 0) {
+  LaunchInputs result;
+  result.dialect = dialect;
+  result.command_line = parse_command_line(words, dialect);
+  result.environment = Environment{{"PATH", "/usr/bin:/bin"}};
+  result.machine.online_cpus = 32;
+  result.machine.allowed_cpus = 32;
+  result.machine.allowed_cores = 16;
+  for (int i = 0; i < gpus; ++i)
+    result.machine.gpus.push_back({.index = i, .uuid = "GPU-" + std::to_string(i)});
+  result.random_id = "random";
+  result.file_kind = files({{"train.py", FileKind::other},
+                            {"./a.out", FileKind::executable},
+                            {"/usr/bin/python3", FileKind::executable}});
+  return result;
+}
+
+/// A config file's settings, all from line 1 on of `job.yaml`.
+inline std::map<std::string, Setting, std::less<>> file(const Value& values) {
+  std::map<std::string, Setting, std::less<>> settings;
+  int line = 0;
+  for (const auto& [name, value] : values.items())
+    settings[name] = {value, "job.yaml:" + std::to_string(++line)};
+  return settings;
+}
+
+}  // namespace acc::test

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/files.hpp"
+
+#include <sys/stat.h>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using acc::test::error_of;
+using acc::test::TemporaryFolder;
+
+TEST_CASE("files: a file is replaced whole, its parents made", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "a" / "b" / "config.yaml";
+  acc::replace_file(file, "one\n");
+  CHECK(acc::read_file(file) == "one\n");
+  acc::replace_file(file, "two\n");
+  CHECK(acc::read_file(file) == "two\n");
+  CHECK(std::distance(fs::directory_iterator(file.parent_path()), {}) == 1);
+}
+
+TEST_CASE("files: a replaced file keeps its mode and stays behind its link", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("real", "old");
+  REQUIRE(::chmod(file.c_str(), 0600) == 0);
+  fs::create_symlink(file, folder.path() / "link");
+  acc::replace_file(folder.path() / "link", "new");
+  CHECK(fs::is_symlink(folder.path() / "link"));
+  CHECK(folder.read("real") == "new");
+  CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("files: a file that cannot be written names itself and leaves nothing behind", "[base]") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "taken" / "inside");
+  const std::string error = error_of([&] { acc::replace_file(folder.path() / "taken", "text"); });
+  CHECK(error == (folder.path() / "taken").string() + ": cannot be replaced: Is a directory");
+  CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
+}
+
+TEST_CASE("files: reading says what stands in the way", "[base]") {
+  const TemporaryFolder folder;
+  CHECK(error_of([&] { acc::read_file(folder.path() / "missing"); }) ==
+        (folder.path() / "missing").string() + ": cannot be read: No such file or directory");
+  CHECK(error_of([&] { acc::read_file(folder.path()); }) ==
+        folder.path().string() + ": cannot be read: Is a directory");
+  const fs::path large = folder.write("large", std::string(11, 'x'));
+  CHECK(error_of([&] { acc::read_file(large, 10); }) == large.string() + ": is larger than 10 bytes");
+}
+
+TEST_CASE("files: the program's folder is where this test lies", "[base]") {
+  CHECK(fs::exists(acc::program_folder() / "acc-test-base"));
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/nvml.hpp"
+
+#include <stdlib.h>
+
+#include "support/catch.hpp"
+
+// The build puts a fake libnvidia-ml.so.1 on this test's library path.
+
+TEST_CASE("nvml: every GPU is told with name, UUID and memory", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "2", 1);
+  const acc::GpuInventory inventory = acc::query_nvml();
+  CHECK(inventory.driver_version == "999.1");
+  REQUIRE(inventory.gpus.size() == 2);
+  CHECK(inventory.gpus[1] == acc::Gpu{.index = 1,
+                                      .name = "NVIDIA H100 80GB HBM3",
+                                      .uuid = "GPU-00000001-0000",
+                                      .memory_bytes = std::uint64_t{80} << 30U});
+}
+
+TEST_CASE("nvml: a driver that does not start is no GPU, not an error", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "2", 1);
+  ::setenv("FAKE_NVML_FAILS", "1", 1);
+  CHECK(acc::query_nvml().gpus.empty());
+  ::unsetenv("FAKE_NVML_FAILS");
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/text.hpp"
+
+#include "support/catch.hpp"
+
+using Words = std::vector<std::string>;
+
+TEST_CASE("text: trim takes blanks from both ends alone", "[base]") {
+  CHECK(acc::trim(" \t a b \n") == "a b");
+  CHECK(acc::trim(" \n").empty());
+}
+
+TEST_CASE("text: split keeps empty parts, join is its inverse", "[base]") {
+  CHECK(acc::split("a,,b,", ',') == Words{"a", "", "b", ""});
+  CHECK(acc::split("", ',') == Words{""});
+  CHECK(acc::join(acc::split("a,,b,", ','), ",") == "a,,b,");
+}
+
+TEST_CASE("text: numbers are whole words or nothing", "[base]") {
+  CHECK(acc::parse_integer(" +12 ") == 12);
+  CHECK(acc::parse_integer("-3") == -3);
+  CHECK_FALSE(acc::parse_integer("1.0").has_value());
+  CHECK_FALSE(acc::parse_integer("12x").has_value());
+  CHECK_FALSE(acc::parse_integer("").has_value());
+  CHECK_FALSE(acc::parse_integer("99999999999999999999").has_value());
+  CHECK(acc::parse_number("0.5") == 0.5);
+  CHECK(acc::parse_number("1e3") == 1000.0);
+  CHECK_FALSE(acc::parse_number("nan").has_value());
+  CHECK_FALSE(acc::parse_number("inf").has_value());
+}
+
+TEST_CASE("text: accelerate's truth words in any case, and no others", "[base]") {
+  for (const auto* yes : {"y", "YES", "t", "True", "on", "1"}) CHECK(acc::parse_truth(yes) == true);
+  for (const auto* no : {"n", "No", "f", "FALSE", "off", "0"}) CHECK(acc::parse_truth(no) == false);
+  CHECK_FALSE(acc::parse_truth("maybe").has_value());
+  CHECK_FALSE(acc::parse_truth("").has_value());
+}
+
+TEST_CASE("text: the nearest word is suggested, a far one is not", "[base]") {
+  const Words keys = {"num_machines", "num_processes", "mixed_precision"};
+  CHECK(acc::nearest("num_proceses", keys) == "num_processes");
+  CHECK(acc::nearest("mixed_precsiion", keys) == "mixed_precision");
+  CHECK_FALSE(acc::nearest("zzz", keys).has_value());
+  CHECK(acc::did_you_mean("NUM_MACHINE", keys) == "did you mean 'num_machines'?");
+  CHECK(acc::did_you_mean("zzz", keys).empty());
+}

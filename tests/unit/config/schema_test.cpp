@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/schema.hpp"
+
+#include <set>
+
+#include "support/catch.hpp"
+
+using acc::schema;
+using acc::SettingSpec;
+
+TEST_CASE("schema: every row has a unique name, a sentence, and a default of its kind", "[config]") {
+  std::set<std::string_view> names;
+  for (const SettingSpec& spec : schema()) {
+    INFO(spec.name);
+    CHECK(names.insert(spec.name).second);
+    CHECK(spec.help.ends_with('.'));
+    CHECK_NOTHROW(default_value(spec));
+    CHECK(acc::find_setting(spec.name) == &spec);
+  }
+}
+
+TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {
+  std::set<std::string_view> taken;
+  for (const SettingSpec& spec : schema()) {
+    for (const acc::Flag& flag : spec.flags) CHECK(taken.insert(flag.spelling).second);
+    if (!spec.pet.empty()) CHECK(taken.insert(spec.pet).second);
+    if (!spec.environment.empty()) CHECK(taken.insert(spec.environment).second);
+  }
+}
+
+TEST_CASE("schema: holds accelerate 1.15's top-level keys", "[config]") {
+  CHECK(acc::file_keys() == std::vector<std::string>{"command_file",
+                                                     "commands",
+                                                     "compute_environment",
+                                                     "debug",
+                                                     "deepspeed_config",
+                                                     "distributed_type",
+                                                     "downcast_bf16",
+                                                     "dynamo_config",
+                                                     "enable_cpu_affinity",
+                                                     "fp8_config",
+                                                     "fsdp_config",
+                                                     "gpu_ids",
+                                                     "machine_rank",
+                                                     "main_process_ip",
+                                                     "main_process_port",
+                                                     "main_training_function",
+                                                     "megatron_lm_config",
+                                                     "mixed_precision",
+                                                     "mpirun_config",
+                                                     "num_machines",
+                                                     "num_processes",
+                                                     "parallelism_config",
+                                                     "rdzv_backend",
+                                                     "same_network",
+                                                     "tpu_env",
+                                                     "tpu_name",
+                                                     "tpu_use_cluster",
+                                                     "tpu_use_sudo",
+                                                     "tpu_vm",
+                                                     "tpu_zone",
+                                                     "use_cpu"});
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/accelerate_environment.hpp"
+
+#include "support/catch.hpp"
+#include "support/inputs.hpp"
+
+using acc::accelerate_environment;
+using acc::Dialect;
+using acc::Environment;
+using acc::JobShape;
+using acc::LaunchInputs;
+using acc::Settings;
+using acc::test::inputs;
+
+namespace {
+
+Environment environment_of(const std::vector<std::string>& words, const JobShape& shape) {
+  return accelerate_environment(shape, Settings(inputs(words)));
+}
+
+std::string threads_of(const LaunchInputs& given, int nproc) {
+  Settings settings(given);
+  return thread_environment(given, JobShape{.nproc_per_node = nproc}, settings)
+      .get("OMP_NUM_THREADS", "none");
+}
+
+}  // namespace
+
+TEST_CASE("accelerate_environment: a plain job sees what accelerate 1.15 shows it", "[plan]") {
+  CHECK(environment_of({"train.py"}, {}) ==
+        Environment{{"ACCELERATE_DYNAMO_BACKEND", "NO"},
+                    {"ACCELERATE_DYNAMO_MODE", "default"},
+                    {"ACCELERATE_DYNAMO_USE_DYNAMIC", "False"},
+                    {"ACCELERATE_DYNAMO_USE_FULLGRAPH", "False"},
+                    {"ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION", "False"},
+                    {"ACCELERATE_MIXED_PRECISION", "no"},
+                    {"ACCELERATE_USE_CPU", "False"}});
+}
+
+TEST_CASE("accelerate_environment: a CPU job says so and tunes OpenMP", "[plan]") {
+  const Environment environment = environment_of({"train.py"}, {.use_cpu = true});
+  CHECK(environment.get("ACCELERATE_USE_CPU") == "True");
+  CHECK(environment.get("KMP_AFFINITY") == "granularity=fine,compact,1,0");
+  CHECK(environment.get("KMP_BLOCKTIME") == "1");
+}
+
+TEST_CASE("accelerate_environment: flags reach their variables", "[plan]") {
+  const Environment environment = environment_of({"--debug", "--mixed_precision", "bf16", "--dynamo_backend",
+                                                  "inductor", "--enable_cpu_affinity", "train.py"},
+                                                 {});
+  CHECK(environment.get("ACCELERATE_DEBUG_MODE") == "true");
+  CHECK(environment.get("ACCELERATE_MIXED_PRECISION") == "bf16");
+  CHECK(environment.get("ACCELERATE_DYNAMO_BACKEND") == "INDUCTOR");
+  CHECK(environment.get("ACCELERATE_CPU_AFFINITY") == "1");
+}
+
+TEST_CASE("accelerate_environment: gpu_ids become the mask of the device's kind", "[plan]") {
+  const auto mask = [](const std::string& type) {
+    return environment_of({"--gpu_ids", "0,2", "train.py"},
+                          {.launcher = "elastic", .distributed_type = type});
+  };
+  CHECK(mask("MULTI_GPU").get("CUDA_VISIBLE_DEVICES") == "0,2");
+  CHECK(mask("MULTI_NPU").get("ASCEND_RT_VISIBLE_DEVICES") == "0,2");
+  CHECK_FALSE(mask("MULTI_XPU").contains("CUDA_VISIBLE_DEVICES"));
+  CHECK_FALSE(environment_of({"--gpu_ids", "all", "train.py"}, {}).contains("CUDA_VISIBLE_DEVICES"));
+}
+
+TEST_CASE("accelerate_environment: the allowed cores are divided among the workers", "[plan]") {
+  CHECK(threads_of(inputs({"train.py"}), 4) == "4");
+  CHECK(threads_of(inputs({"train.py"}), 5) == "3");
+  CHECK(threads_of(inputs({"train.py"}), 64) == "1");
+  CHECK(threads_of(inputs({"--num_cpu_threads_per_process", "7", "train.py"}), 4) == "7");
+}
+
+TEST_CASE("accelerate_environment: an inherited number of threads stays", "[plan]") {
+  LaunchInputs given = inputs({"train.py"});
+  given.environment.set("OMP_NUM_THREADS", "3");
+  CHECK(threads_of(given, 4) == "3");
+}
+
+TEST_CASE("accelerate_environment: torchrun's rules give one thread as soon as there are two workers",
+          "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  CHECK(threads_of(given, 1) == "none");
+  CHECK(threads_of(given, 2) == "1");
+  given.environment.set("OMP_NUM_THREADS", "5");
+  CHECK(threads_of(given, 2) == "none");
+}

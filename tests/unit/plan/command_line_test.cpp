@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/command_line.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::CommandLine;
+using acc::Dialect;
+using acc::parse_command_line;
+using acc::Setting;
+using acc::test::error_of;
+
+using Words = std::vector<std::string>;
+
+namespace {
+
+CommandLine launch(const Words& words) {
+  return parse_command_line(words, Dialect::launch);
+}
+CommandLine torchrun(const Words& words) {
+  return parse_command_line(words, Dialect::torchrun);
+}
+std::string launch_error(const Words& words) {
+  return error_of([&] { launch(words); });
+}
+std::string torchrun_error(const Words& words) {
+  return error_of([&] { torchrun(words); });
+}
+
+}  // namespace
+
+TEST_CASE("command_line: everything from the program on is the program's", "[plan]") {
+  const CommandLine line = launch({"--num_processes", "2", "train.py", "--num_processes", "9", "--", "-x"});
+  CHECK(line.flags.at("num_processes") == Setting{2, "--num_processes"});
+  CHECK(line.program == Words{"train.py", "--num_processes", "9", "--", "-x"});
+}
+
+TEST_CASE("command_line: dash and underscore, = and blank are alike", "[plan]") {
+  for (const Words& words :
+       {Words{"--num-processes=2"}, Words{"--num_processes", "2"}, Words{"--num-processes", "2"}}) {
+    CHECK(launch(words).flags.at("num_processes").value == 2);
+  }
+  CHECK(torchrun({"--nproc_per-node=4", "t.py"}).flags.at("nproc_per_node").value == "4");
+}
+
+TEST_CASE("command_line: both peers' names set the same setting, the last one wins", "[plan]") {
+  CHECK(launch({"--main_process_port", "1", "--master-port", "2"}).flags.at("main_process_port") ==
+        Setting{2, "--master-port"});
+  CHECK(launch({"--node-rank", "1", "--machine_rank=0"}).flags.at("machine_rank") ==
+        Setting{0, "--machine_rank"});
+}
+
+TEST_CASE("command_line: short flags may be glued to each other and to a value", "[plan]") {
+  const CommandLine line = torchrun({"-mr3", "-t=1", "pkg.train"});
+  CHECK(line.flags.at("module").value == true);
+  CHECK(line.flags.at("redirects").value == "3");
+  CHECK(line.flags.at("tee").value == "1");
+  CHECK(line.program == Words{"pkg.train"});
+}
+
+TEST_CASE("command_line: torchrun takes any unambiguous beginning, launch takes none", "[plan]") {
+  CHECK(torchrun({"--stand", "--nproc=2", "t.py"}).flags.at("nproc_per_node").value == "2");
+  CHECK(torchrun_error({"--ma", "1", "t.py"}).starts_with("ambiguous option: --ma could match "));
+  CHECK(launch_error({"--num_procs", "2", "t.py"}) ==
+        "unrecognized arguments: --num_procs (did you mean '--num_processes'?)");
+}
+
+TEST_CASE("command_line: torchrun drops one -- after the program, launch keeps it", "[plan]") {
+  CHECK(torchrun({"s.py", "--", "a"}).program == Words{"s.py", "a"});
+  CHECK(torchrun({"s.py", "--", "--", "a"}).program == Words{"s.py", "--", "a"});
+  CHECK(torchrun({"s.py", "a", "--", "b"}).program == Words{"s.py", "a", "--", "b"});
+  CHECK(torchrun({"--", "s.py", "a"}).program == Words{"s.py", "a"});
+  CHECK(launch({"s.py", "--", "a"}).program == Words{"s.py", "--", "a"});
+}
+
+TEST_CASE("command_line: torchrun's rules know none of accelerate's flags", "[plan]") {
+  CHECK(torchrun_error({"--num_processes", "2", "t.py"})
+            .starts_with("unrecognized arguments: --num_processes"));
+}
+
+TEST_CASE("command_line: a value of the wrong kind is named with its flag", "[plan]") {
+  CHECK(torchrun_error({"--max-restarts", "x", "t.py"}) ==
+        "argument --max-restarts/--max_restarts: invalid int value: 'x'");
+  CHECK(launch_error({"--mixed_precision", "fp17", "t.py"}) ==
+        "argument --mixed-precision/--mixed_precision: invalid choice: 'fp17' (choose from no, fp16, bf16, "
+        "fp8) (did you "
+        "mean 'fp16'?)");
+  CHECK(launch_error({"--cpu=1", "t.py"}) ==
+        "argument --cpu: ignored explicit argument '1' (the flag takes no value)");
+}
+
+TEST_CASE("command_line: a missing value is an error, a negative number is a value", "[plan]") {
+  CHECK(launch_error({"--num_processes"}) ==
+        "argument --num-processes/--num_processes: expected one argument");
+  CHECK(launch_error({"--num_processes", "--cpu", "t.py"}) ==
+        "argument --num-processes/--num_processes: expected one argument");
+  CHECK(torchrun({"--node-rank", "-1", "t.py"}).flags.at("machine_rank").value == -1);
+}
+
+TEST_CASE("command_line: dry run is text, or json on request", "[plan]") {
+  CHECK(launch({"--dry_run", "t.py"}).flags.at("dry_run").value == "text");
+  CHECK(launch({"--dry-run=json", "t.py"}).flags.at("dry_run").value == "json");
+  CHECK(launch_error({"--dry_run=xml", "t.py"}).find("invalid choice: 'xml'") != std::string::npos);
+}
+
+TEST_CASE("command_line: help needs nothing else", "[plan]") {
+  CHECK(launch({"--help"}).help);
+  CHECK(torchrun({"-h"}).help);
+  CHECK_FALSE(launch({"t.py", "--help"}).help);
+}

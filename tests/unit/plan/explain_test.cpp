@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/explain.hpp"
+
+#include "acc/plan/resolve.hpp"
+#include "support/catch.hpp"
+#include "support/inputs.hpp"
+
+using acc::explain_json;
+using acc::LaunchPlan;
+using acc::resolve;
+using acc::Value;
+using acc::test::inputs;
+
+TEST_CASE("explain: json has the fields of schema 1, each setting with its origin", "[plan]") {
+  acc::LaunchInputs given = inputs({"--num_processes", "2", "train.py", "--lr", "0.1"});
+  given.file = acc::test::file({{"distributed_type", "MULTI_CPU"}, {"mixed_precision", "bf16"}});
+  const Value json = explain_json(resolve(given));
+  CHECK(json["schema"] == 1);
+  CHECK(json["launcher"] == "simple");
+  CHECK(json["settings"]["num_processes"] == Value{{"value", 2}, {"origin", "--num_processes"}});
+  CHECK(json["settings"]["mixed_precision"] == Value{{"value", "bf16"}, {"origin", "job.yaml:2"}});
+  CHECK(json["worker_command"] == Value{"/usr/bin/python3", "train.py", "--lr", "0.1"});
+  CHECK(json["env"]["ACCELERATE_MIXED_PRECISION"] == "bf16");
+  CHECK(json["env"]["MASTER_PORT"] == "<free port>");
+  REQUIRE(json["workers"].size() == 2);
+  CHECK(json["workers"][1]["rank"] == 1);
+  CHECK(json["workers"][1]["env"]["RANK"] == "1");
+  CHECK_FALSE(json["workers"][1]["env"].contains("ACCELERATE_MIXED_PRECISION"));
+}
+
+TEST_CASE("explain: text tells a person what would run, and what would keep it from running", "[plan]") {
+  const std::string text = explain_text(resolve(inputs({"--num_processes", "2", "it's missing.py"})));
+  CHECK(text.find("2 workers of 1 machine, launcher simple") != std::string::npos);
+  CHECK(text.find("num_processes") != std::string::npos);
+  CHECK(text.find("--num_processes\n") != std::string::npos);
+  CHECK(text.find("/usr/bin/python3 'it'\\''s missing.py'") != std::string::npos);
+  CHECK(text.find("RANK=0\n") != std::string::npos);
+  CHECK(text.find("note: cannot be started here: it's missing.py: no such program") != std::string::npos);
+}

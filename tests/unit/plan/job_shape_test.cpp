@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/job_shape.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/inputs.hpp"
+
+using acc::decide_shape;
+using acc::Dialect;
+using acc::JobShape;
+using acc::LaunchInputs;
+using acc::Setting;
+using acc::Settings;
+using acc::Value;
+using acc::test::error_of;
+using acc::test::inputs;
+
+namespace {
+
+JobShape shape_of(const LaunchInputs& given) {
+  Settings settings(given);
+  return decide_shape(given, settings);
+}
+
+JobShape shape_of(const std::vector<std::string>& words, const Value& file = Value::object(), int gpus = 0) {
+  LaunchInputs given = inputs(words, Dialect::launch, gpus);
+  given.file = acc::test::file(file);
+  return shape_of(given);
+}
+
+std::string shape_error(const std::vector<std::string>& words, const Value& file = Value::object()) {
+  return error_of([&] { shape_of(words, file); });
+}
+
+}  // namespace
+
+TEST_CASE("job_shape: alone on a machine without GPUs: one plain process that learns no rank", "[plan]") {
+  const JobShape shape = shape_of({"train.py"});
+  CHECK(shape.launcher == "simple");
+  CHECK(shape.nproc_per_node == 1);
+  CHECK_FALSE(shape.sets_ranks);
+}
+
+TEST_CASE("job_shape: one worker per visible GPU when nobody says a number", "[plan]") {
+  const JobShape shape = shape_of({"train.py"}, Value::object(), 4);
+  CHECK(shape.distributed_type == "MULTI_GPU");
+  CHECK(shape.launcher == "elastic");
+  CHECK(shape.nproc_per_node == 4);
+}
+
+TEST_CASE("job_shape: a MULTI_CPU file starts the number of processes it was told", "[plan]") {
+  const JobShape shape = shape_of({"train.py"}, {{"distributed_type", "MULTI_CPU"}, {"num_processes", 4}});
+  CHECK(shape.nproc_per_node == 4);
+  CHECK(shape.launcher == "simple");
+  CHECK(shape.use_cpu);
+  CHECK(shape.sets_ranks);
+}
+
+TEST_CASE("job_shape: several workers never each believe to be alone", "[plan]") {
+  const JobShape shape = shape_of({"--num_processes", "2", "train.py"});
+  CHECK(shape.use_cpu);
+  CHECK(shape.distributed_type == "MULTI_CPU");
+  CHECK(shape.notes == std::vector<std::string>{"no GPU is visible: the workers train on the CPU"});
+  const JobShape refused = shape_of({"train.py"}, {{"distributed_type", "MULTI_GPU"}, {"num_processes", 2}});
+  REQUIRE(refused.problems.size() == 1);
+  CHECK(to_string(refused.problems[0]) ==
+        "job.yaml:1: MULTI_GPU, but no GPU is visible on this machine (--cpu trains on the CPU)");
+}
+
+TEST_CASE("job_shape: both dialects count alike, and a contradiction names both flags", "[plan]") {
+  CHECK(shape_of({"--nproc-per-node", "3", "train.py"}).nproc_per_node == 3);
+  CHECK(shape_of({"--nproc-per-node", "2", "--num_processes", "2", "train.py"}).nproc_per_node == 2);
+  CHECK(shape_error({"--nproc-per-node", "2", "--num_processes", "3", "train.py"}) ==
+        "--nproc-per-node (nproc_per_node = 2) and --num_processes (num_processes = 3) contradict each other "
+        "(give one of "
+        "them)");
+  CHECK(shape_error({"--num_machines", "2", "--nnodes", "3", "train.py"})
+            .starts_with("--nnodes (nnodes = 3) and --num_machines"));
+}
+
+TEST_CASE("job_shape: flags overrule the file's number and type", "[plan]") {
+  const Value four = {{"distributed_type", "MULTI_GPU"}, {"num_processes", 4}};
+  CHECK(shape_of({"--cpu", "train.py"}, four).distributed_type == "MULTI_CPU");
+  CHECK(shape_of({"--nproc-per-node", "2", "train.py"}, four, 4).nproc_per_node == 2);
+  CHECK(shape_of({"--num_processes", "2", "train.py"}, {{"distributed_type", "NO"}, {"num_processes", 1}})
+            .nproc_per_node == 2);
+}
+
+TEST_CASE("job_shape: numbers that cannot be are errors with their origin", "[plan]") {
+  CHECK(shape_error({"--num_processes", "0", "train.py"}) ==
+        "--num_processes: num_processes must be at least 1, not 0");
+  CHECK(shape_error({"train.py"}, {{"distributed_type", "NO"}, {"num_processes", 4}})
+            .starts_with("job.yaml:1 (distributed_type = NO)"));
+  CHECK(shape_error({"--num_machines", "2", "--num_processes", "7", "train.py"})
+            .starts_with("7 processes (--num_processes) cannot be divided evenly among 2 machines"));
+  CHECK(shape_error({"--machine_rank", "1", "train.py"}) ==
+        "--machine_rank: machine rank 1 is not below the number of machines, 1");
+  CHECK(shape_error({"--cpu", "--multi_gpu", "train.py"})
+            .starts_with("--cpu and --multi_gpu exclude each other"));
+  CHECK(shape_error({"--nproc-per-node", "many", "train.py"})
+            .starts_with("--nproc-per-node: 'many' is not a number of workers"));
+  CHECK(shape_error({"--nnodes", "3:1", "train.py"})
+            .starts_with("--nnodes: '3:1' is not a number of machines"));
+}
+
+TEST_CASE("job_shape: torchrun's rules: one worker, or what nproc-per-node says", "[plan]") {
+  const auto nproc = [](const std::string& text, int gpus) {
+    return shape_of(inputs({"--nproc-per-node", text, "train.py"}, Dialect::torchrun, gpus)).nproc_per_node;
+  };
+  CHECK(shape_of(inputs({"train.py"}, Dialect::torchrun, 4)).nproc_per_node == 1);
+  CHECK(nproc(" 2 ", 0) == 2);
+  CHECK(nproc("auto", 4) == 4);
+  CHECK(nproc("auto", 0) == 32);
+  CHECK(nproc("gpu", 2) == 2);
+  CHECK(nproc("cpu", 2) == 32);
+  CHECK(error_of([&] { nproc("gpu", 0); }).starts_with("--nproc-per-node: no GPU is visible"));
+  CHECK(error_of([&] { nproc("0", 0); }) ==
+        "--nproc-per-node: the number of workers must be at least 1, not 0");
+}
+
+TEST_CASE("job_shape: what this version cannot start is refused, not started wrongly", "[plan]") {
+  for (const auto* type : {"DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA"}) {
+    CHECK_FALSE(shape_of({"train.py"}, {{"distributed_type", type}, {"num_processes", 2}}).problems.empty());
+  }
+  CHECK_FALSE(shape_of({"--nnodes", "2", "train.py"}).problems.empty());
+}

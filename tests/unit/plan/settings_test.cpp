@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/settings.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/inputs.hpp"
+
+using acc::Dialect;
+using acc::LaunchInputs;
+using acc::Setting;
+using acc::Settings;
+using acc::Value;
+using acc::test::inputs;
+
+TEST_CASE("settings: a typed flag beats PET_*, PET_* the file, the file the default", "[plan]") {
+  LaunchInputs given = inputs({"train.py"});
+  CHECK(Settings(given)["max_restarts"] == Setting{0, "default"});
+  given.file = acc::test::file({{"machine_rank", 3}});
+  CHECK(Settings(given)["machine_rank"] == Setting{3, "job.yaml:1"});
+  given.environment.set("PET_NODE_RANK", "2");
+  CHECK(Settings(given)["machine_rank"] == Setting{2, "PET_NODE_RANK"});
+  given.command_line = acc::parse_command_line({"--machine_rank", "1", "train.py"}, Dialect::launch);
+  CHECK(Settings(given)["machine_rank"] == Setting{1, "--machine_rank"});
+}
+
+TEST_CASE("settings: a null in the file says nothing", "[plan]") {
+  LaunchInputs given = inputs({"train.py"});
+  given.file = acc::test::file({{"main_process_ip", nullptr}});
+  CHECK_FALSE(Settings(given).given("main_process_ip"));
+}
+
+TEST_CASE("settings: PET_* switches are numbers, and empty means on", "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  for (const auto& [text, expected] :
+       std::map<std::string, bool>{{"0", false}, {"1", true}, {"7", true}, {"", true}}) {
+    given.environment.set("PET_STANDALONE", text);
+    CHECK(Settings(given).truth("standalone") == expected);
+  }
+}
+
+TEST_CASE("settings: a PET_* variable that cannot be read is named", "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  given.environment.set("PET_MAX_RESTARTS", "abc");
+  CHECK(acc::test::error_of([&] { Settings{given}; }) == "PET_MAX_RESTARTS: invalid int value: 'abc'");
+}
+
+TEST_CASE("settings: the dynamo section stands for the flags, with or without its prefix", "[plan]") {
+  LaunchInputs given = inputs({"train.py"});
+  given.file =
+      acc::test::file({{"dynamo_config", {{"dynamo_backend", "INDUCTOR"}, {"mode", "max-autotune"}}}});
+  CHECK(Settings(given).text("dynamo_backend") == "inductor");
+  CHECK(Settings(given).text("dynamo_mode") == "max-autotune");
+  given.command_line = acc::parse_command_line({"--dynamo_backend", "eager", "train.py"}, Dialect::launch);
+  CHECK(Settings(given).text("dynamo_backend") == "eager");
+}

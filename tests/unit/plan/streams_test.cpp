@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/streams.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::parse_stream_map;
+using acc::Streams;
+
+TEST_CASE("streams: one digit speaks for all ranks", "[plan]") {
+  CHECK(parse_stream_map("3", "").of(7) == Streams::both);
+  CHECK(parse_stream_map("0", "").of(0) == Streams::none);
+}
+
+TEST_CASE("streams: a map speaks for the ranks it names, of any number of digits", "[plan]") {
+  const acc::StreamMap map = parse_stream_map("0:1,12:2,0:3", "");
+  CHECK(map.of(0) == Streams::both);
+  CHECK(map.of(12) == Streams::err);
+  CHECK(map.of(1) == Streams::none);
+}
+
+TEST_CASE("streams: anything else is an error that shows the form", "[plan]") {
+  for (const auto* text : {"4", "x", "", "0:", ":1", "0:4", "0:1,", "-1:1"}) {
+    const std::string error = acc::test::error_of([&] { parse_stream_map(text, "--tee"); });
+    CHECK(error.starts_with("--tee: '" + std::string(text) + "' is neither"));
+  }
+}
+
+TEST_CASE("streams: a filter is a list of ranks", "[plan]") {
+  CHECK(acc::parse_ranks("0, 2", "") == std::vector<int>{0, 2});
+  CHECK(acc::parse_ranks("", "").empty());
+  CHECK(acc::test::error_of([] {
+          acc::parse_ranks("0,x", "--local-ranks-filter");
+        }).starts_with("--local-ranks-filter: 'x'"));
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A libnvidia-ml.so.1 for machines without a GPU: as many H100s as FAKE_NVML_GPUS says.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+unsigned count() {
+  const char* text = std::getenv("FAKE_NVML_GPUS");
+  return text == nullptr ? 0 : static_cast<unsigned>(std::atoi(text));
+}
+
+}  // namespace
+
+extern "C" {
+
+struct FakeMemory {
+  unsigned long long total, free, used;
+};
+
+int nvmlInit_v2() {
+  return std::getenv("FAKE_NVML_FAILS") == nullptr ? 0 : 9;
+}
+int nvmlShutdown() {
+  return 0;
+}
+int nvmlDeviceGetCount_v2(unsigned* result) {
+  *result = count();
+  return 0;
+}
+int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  *device = reinterpret_cast<void*>(static_cast<unsigned long>(index) + 1);
+  return 0;
+}
+int nvmlDeviceGetName(void*, char* name, unsigned length) {
+  std::snprintf(name, length, "NVIDIA H100 80GB HBM3");
+  return 0;
+}
+int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
+  std::snprintf(uuid, length, "GPU-0000000%lu-0000", reinterpret_cast<unsigned long>(device) - 1);
+  return 0;
+}
+int nvmlDeviceGetMemoryInfo(void*, FakeMemory* memory) {
+  *memory = {80ULL << 30U, 80ULL << 30U, 0};
+  return 0;
+}
+int nvmlSystemGetDriverVersion(char* version, unsigned length) {
+  std::snprintf(version, length, "999.1");
+  return 0;
+}
+}
