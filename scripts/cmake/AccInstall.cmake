@@ -12,9 +12,15 @@ if(TARGET acc)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun TYPE BIN)
 endif()
 
+# Programs and libacc.so find each other by their place in the prefix, and the LibTorch that they were built with.
+if(TARGET LibTorch::cpu)
+  get_target_property(libtorch LibTorch::cpu LOCATION)
+  cmake_path(GET libtorch PARENT_PATH libtorch_folder)
+endif()
+
 # `acc` looks for it in its own folder.
 if(TARGET acc-selftest)
-  set_target_properties(acc-selftest PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${LibTorch_LIBRARY_DIR}")
+  set_target_properties(acc-selftest PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${libtorch_folder}")
   install(TARGETS acc-selftest)
 endif()
 
@@ -23,7 +29,7 @@ if(ACC_RUNTIME)
   get_property(examples DIRECTORY ${CMAKE_SOURCE_DIR}/apps/examples PROPERTY BUILDSYSTEM_TARGETS)
   foreach(example IN LISTS examples)
     set_target_properties(${example} PROPERTIES
-      INSTALL_RPATH "$ORIGIN/../../../${CMAKE_INSTALL_LIBDIR};${LibTorch_LIBRARY_DIR}")
+      INSTALL_RPATH "$ORIGIN/../../../${CMAKE_INSTALL_LIBDIR};${libtorch_folder}")
     install(TARGETS ${example} DESTINATION ${folder})
   endforeach()
 endif()
@@ -43,6 +49,7 @@ if(launcher)
 endif()
 
 if(TARGET acc_runtime)
+  set_target_properties(acc_runtime PROPERTIES INSTALL_RPATH "${libtorch_folder}")
   install(TARGETS acc_runtime EXPORT acc-runtime FILE_SET HEADERS)
   install(EXPORT acc-runtime NAMESPACE acc:: DESTINATION ${package_folder})
   install(FILES ${CMAKE_SOURCE_DIR}/scripts/cmake/FindLibTorch.cmake DESTINATION ${package_folder})
