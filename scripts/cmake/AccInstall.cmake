@@ -18,20 +18,18 @@ if(TARGET LibTorch::cpu)
   cmake_path(GET libtorch PARENT_PATH libtorch_folder)
 endif()
 
-# `acc` looks for it in its own folder.
-if(TARGET acc-selftest)
-  set_target_properties(acc-selftest PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${libtorch_folder}")
-  install(TARGETS acc-selftest)
-endif()
-
+# `acc` looks for the self-test in its own folder, the examples for their data in share/acc.
+set(trainings "")
 if(ACC_RUNTIME)
-  set(folder ${CMAKE_INSTALL_LIBEXECDIR}/acc/examples)
-  get_property(examples DIRECTORY ${CMAKE_SOURCE_DIR}/apps/examples PROPERTY BUILDSYSTEM_TARGETS)
-  foreach(example IN LISTS examples)
-    set_target_properties(${example} PROPERTIES
-      INSTALL_RPATH "$ORIGIN/../../../${CMAKE_INSTALL_LIBDIR};${libtorch_folder}")
-    install(TARGETS ${example} DESTINATION ${folder})
-  endforeach()
+  get_property(trainings DIRECTORY ${CMAKE_SOURCE_DIR}/apps/examples PROPERTY BUILDSYSTEM_TARGETS)
+  install(DIRECTORY ${CMAKE_SOURCE_DIR}/apps/examples/mnist/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/acc/mnist)
+endif()
+if(TARGET acc-selftest)
+  list(APPEND trainings acc-selftest)
+endif()
+if(trainings)
+  set_target_properties(${trainings} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR};${libtorch_folder}")
+  install(TARGETS ${trainings})
 endif()
 
 # A layer that links libraries which the build downloaded is of no use to others: they have no such libraries.
