@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc {
@@ -20,25 +21,6 @@ namespace fs = std::filesystem;
   throw Error(
       {.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool close_ok() {
-    const int fd = fd_;
-    fd_ = -1;
-    return ::close(fd) == 0;
-  }
-
- private:
-  int fd_;
-};
 
 // Removes the temporary file unless it became the real one.
 struct RemoveUnlessKept {
@@ -94,7 +76,7 @@ void replace_file(const fs::path& file, std::string_view text) {
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0) fail(target, "cannot be written", errno);
   RemoveUnlessKept cleanup{temporary};
-  if (!write_all(fd.get(), text) || ::fsync(fd.get()) != 0 || !fd.close_ok()) {
+  if (!write_all(fd.get(), text) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0) {
     fail(target, "cannot be written", errno);
   }
   if (::rename(temporary.c_str(), target.c_str()) != 0) fail(target, "cannot be replaced", errno);
