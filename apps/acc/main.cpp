@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
 #include "acc/base/error.hpp"
 #include "config_command.hpp"
@@ -14,11 +14,14 @@
 
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
 
 // launch, run and test read their words by the schema's grammar; CLI11 reads everything else.
 int run(const std::string& name, const std::vector<std::string>& words) {
-  if (name == "torchrun" || name == "acc-torchrun") return acc::launch_command(words, acc::Dialect::torchrun, name);
+  if (name == "torchrun" || name == "acc-torchrun")
+    return acc::launch_command(words, acc::Dialect::torchrun, name);
   if (!words.empty()) {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
     if (words[0] == "launch") return acc::launch_command(rest, acc::Dialect::launch, "acc launch");
