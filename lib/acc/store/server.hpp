@@ -24,13 +24,19 @@ struct StoreServerOptions {
   std::size_t most_value_bytes = std::size_t{1} << 30U;
   /// Most keys in one request.
   std::size_t most_keys = std::size_t{1} << 20U;
+  /// Most bytes in one request, all its keys and values together.
+  std::size_t most_request_bytes = std::size_t{1} << 31U;
+  /// Memory that replies may take which a client does not read; past it the connection ends. Long values
+  /// count little, since they are not copied for each reader.
+  std::size_t most_unsent_bytes = std::size_t{1} << 28U;
 };
 
 /// PyTorch's TCPStore served to unmodified clients of torch 2.4 to 2.15, in C++ and Python, on the caller's
 /// event loop. A client that sends bad bytes, half a message or nothing costs its own connection alone.
 class StoreServer {
  public:
-  /// Listens when it returns. Throws Error{system} naming address and port when it cannot.
+  /// Listens when it returns; `loop` must outlive it. Throws Error{system} naming address and port when it
+  /// cannot listen, Error{usage} for what is no address.
   StoreServer(boost::asio::io_context& loop, StoreServerOptions options);
   ~StoreServer();
   StoreServer(const StoreServer&) = delete;
@@ -46,7 +52,7 @@ class StoreServer {
 
  private:
   struct Impl;
-  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace acc

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/store/listener.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <utility>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kPause = std::chrono::milliseconds(50);
+// Others' turn after so many.
+constexpr int kAcceptedAtOnce = 64;
+// A free port of one address may be taken on another.
+constexpr int kPortTries = 32;
+
+std::string name_of(const tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(endpoint.port());
+}
+
+std::vector<asio::ip::address> parse_addresses(const std::vector<std::string>& texts) {
+  std::vector<asio::ip::address> addresses;
+  for (const std::string& text : texts) {
+    error_code error;
+    const auto address = asio::ip::make_address(text, error);
+    if (error) {
+      throw Error(
+          {.what = "is not an address in numbers that can be listened on", .where = "'" + text + "'"});
+    }
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+      addresses.push_back(address);
+  }
+  if (addresses.empty()) throw Error({.what = "the store has no address to listen on"});
+  return addresses;
+}
+
+tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool v6_only, error_code& error) {
+  tcp::acceptor acceptor(loop);
+  // Made here, because Asio's own call leaves a moment in which a program that is started inherits it.
+  const int type = SOCK_STREAM | SOCK_CLOEXEC;
+  const int fd = ::socket(endpoint.protocol().family(), type, endpoint.protocol().protocol());
+  if (fd < 0) {
+    error.assign(errno, boost::system::system_category());
+    return acceptor;
+  }
+  acceptor.assign(endpoint.protocol(), fd, error);
+  if (error) {
+    ::close(fd);
+    return acceptor;
+  }
+  if (endpoint.address().is_v6()) acceptor.set_option(asio::ip::v6_only(v6_only), error);
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(tcp::acceptor::max_listen_connections, error);
+  if (!error) acceptor.non_blocking(true, error);
+  return acceptor;
+}
+
+// Listens on all addresses; absent when `port` was free on the first and is not on another.
+std::optional<std::vector<std::shared_ptr<Listener>>> try_port(
+    asio::io_context& loop, const std::vector<asio::ip::address>& addresses, std::uint16_t port) {
+  const bool has_v4 =
+      std::any_of(addresses.begin(), addresses.end(), [](const auto& address) { return address.is_v4(); });
+  std::vector<std::shared_ptr<Listener>> listeners;
+  for (const asio::ip::address& address : addresses) {
+    const tcp::endpoint endpoint(address, listeners.empty() ? port : listeners.front()->port());
+    error_code error;
+    tcp::acceptor acceptor = listen(loop, endpoint, has_v4, error);
+    if (error == asio::error::address_in_use && port == 0 && !listeners.empty()) return std::nullopt;
+    if (error) {
+      throw Error(
+          {.kind = ErrorKind::system,
+           .what = "the store cannot listen: " + error.message(),
+           .where = name_of(endpoint),
+           .hint = error == asio::error::address_in_use ? "choose another port, or 0 for a free one" : ""});
+    }
+    listeners.push_back(std::make_shared<Listener>(std::move(acceptor)));
+  }
+  return listeners;
+}
+
+}  // namespace
+
+std::vector<std::shared_ptr<Listener>> listen_on(asio::io_context& loop,
+                                                 const std::vector<std::string>& addresses,
+                                                 std::uint16_t port) {
+  const auto parsed = parse_addresses(addresses);
+  for (int i = 0; i < kPortTries; ++i) {
+    if (auto listeners = try_port(loop, parsed, port)) return std::move(*listeners);
+  }
+  throw Error({.kind = ErrorKind::system,
+               .what = "no port is free on all addresses of the store",
+               .where = name_of({parsed.back(), 0}),
+               .hint = "name a port"});
+}
+
+Listener::Listener(tcp::acceptor acceptor)
+    : acceptor_(std::move(acceptor)), pause_(acceptor_.get_executor()) {}
+
+std::uint16_t Listener::port() const {
+  return acceptor_.local_endpoint().port();
+}
+
+void Listener::start(Accepted accepted) {
+  accepted_ = std::move(accepted);
+  wait();
+}
+
+void Listener::close() {
+  error_code ignored;
+  acceptor_.close(ignored);
+  pause_.cancel();
+  accepted_ = nullptr;
+}
+
+void Listener::wait() {
+  acceptor_.async_wait(tcp::acceptor::wait_read, [self = shared_from_this()](const error_code& error) {
+    if (!self->acceptor_.is_open()) return;
+    if (error) return self->wait_a_little();
+    self->accept_waiting();
+  });
+}
+
+void Listener::wait_a_little() {
+  pause_.expires_after(kPause);
+  pause_.async_wait([self = shared_from_this()](const error_code&) {
+    if (self->acceptor_.is_open()) self->wait();
+  });
+}
+
+void Listener::accept_waiting() {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) {
+      if (errno == EAGAIN || errno == EWOULDBLOCK) break;
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      // No descriptors or no memory: the connection stays ready, and waiting for it would spin.
+      return wait_a_little();
+    }
+    tcp::socket socket(acceptor_.get_executor());
+    error_code error;
+    socket.assign(acceptor_.local_endpoint().protocol(), fd, error);
+    if (error) {
+      ::close(fd);
+      return wait_a_little();
+    }
+    accepted_(std::move(socket));
+  }
+  wait();
+}
+
+void Listener::discard_waiting() {
+  while (true) {
+    const int fd = ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd >= 0) {
+      ::close(fd);
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
+  }
+}
+
+}  // namespace acc

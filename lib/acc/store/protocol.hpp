@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acc {
+
+/// What a client of PyTorch's TCPStore may ask, with the number it has on the wire (torch 2.4 to 2.15).
+enum class Op : std::uint8_t {
+  validate = 0,
+  set = 1,
+  compare_set = 2,
+  get = 3,
+  add = 4,
+  check = 5,
+  wait = 6,
+  get_num_keys = 7,
+  delete_key = 8,
+  append = 9,
+  multi_get = 10,
+  multi_set = 11,
+  cancel_wait = 12,
+  ping = 13,
+  queue_push = 14,
+  queue_pop = 15,
+  queue_len = 16,
+  list_keys = 17,
+  barrier = 18,
+};
+
+/// The number in the `validate` that opens every connection.
+inline constexpr std::uint32_t kStoreMagic = 0x3C85F7CE;
+
+/// One-byte answers. `check` and `wait` share the numbers.
+inline constexpr std::uint8_t kReady = 0;
+inline constexpr std::uint8_t kNotReady = 1;
+inline constexpr std::uint8_t kStopWaiting = 0;
+inline constexpr std::uint8_t kWaitCanceled = 1;
+
+/// One request. How many keys and values there are, and whether `number` counts, follows from `op`; a
+/// `multi_set` has one value per key, a `compare_set` the expected and the desired value.
+struct Request {
+  Op op = Op::validate;
+  std::vector<std::string> keys = {};
+  std::vector<std::string> values = {};
+  std::int64_t number = 0;  ///< magic, nonce, delta of `add`, world size of `barrier`
+
+  bool operator==(const Request&) const = default;
+};
+
+/// What one request may hold. A longer one breaks the stream before anything is allocated for it.
+struct RequestLimits {
+  std::size_t most_key_bytes = std::size_t{1} << 20U;
+  std::size_t most_value_bytes = std::size_t{1} << 30U;
+  std::size_t most_keys = std::size_t{1} << 20U;
+  std::size_t most_request_bytes = std::size_t{1} << 31U;  ///< keys and values together
+};
+
+/// The bytes of a request as a client sends them.
+std::string encode(const Request& request);
+
+/// Cuts the byte stream of one connection into requests. The stream may arrive in pieces of any size; memory
+/// grows with the bytes received, never with a length that was only claimed.
+class RequestParser {
+ public:
+  explicit RequestParser(RequestLimits limits);
+
+  /// Takes bytes off the front of `bytes` until a request is whole. Absent: `bytes` is used up and the
+  /// request goes on in the next piece, or the stream is broken().
+  std::optional<Request> next(std::string_view& bytes);
+
+  /// The stream cannot be understood: it did not open with `validate` and the right magic, names an unknown
+  /// operation, or is over a limit. Nothing more is read from it.
+  bool broken() const { return broken_; }
+
+ private:
+  enum class Step { op, count, key_length, key, value_length, value, number, done };
+
+  bool advance(std::string_view& bytes);
+  void begin(std::uint8_t op);
+  void take_length(std::uint64_t length);
+  bool take_text(std::string_view& bytes, std::string& text);
+  std::optional<std::uint64_t> take_integer(std::string_view& bytes, std::size_t width);
+  Step step_after_item() const;
+
+  RequestLimits limits_;
+  Request request_;
+  Step step_ = Step::op;
+  std::uint64_t keys_left_ = 0;
+  std::uint64_t values_left_ = 0;  // of the key read last
+  std::uint64_t text_left_ = 0;
+  std::uint64_t request_bytes_ = 0;
+  std::array<char, 8> integer_ = {};
+  std::size_t integer_size_ = 0;
+  bool validated_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace acc

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acc {
+
+/// What one client has yet to be sent, in the encoding of PyTorch's TCPStore. Long values are held, not
+/// copied: a thousand ranks that read the same value cost one value.
+class Replies {
+ public:
+  void add_byte(std::uint8_t value);
+  void add_u32(std::uint32_t value);
+  void add_i64(std::int64_t value);
+  /// A length and the bytes.
+  void add_text(std::string_view text);
+  /// The same, for a value of the store. A null one is sent as an empty text.
+  void add_value(const std::shared_ptr<const std::string>& value);
+
+  /// Up to `most` pieces that come first. Valid until the next call that changes this.
+  std::vector<std::string_view> front(std::size_t most) const;
+
+  /// Forgets the first `bytes` bytes: they are on their way.
+  void sent(std::size_t bytes);
+
+  void clear();
+
+  bool empty() const { return size_ == 0; }
+  /// Bytes not yet sent.
+  std::size_t size() const { return size_; }
+  /// Memory held for this client alone, held values not counted.
+  std::size_t cost() const { return cost_; }
+
+ private:
+  struct Piece {
+    std::string text = {};
+    std::shared_ptr<const std::string> value = {};  // in place of `text`
+
+    std::string_view view() const { return value ? *value : text; }
+  };
+
+  void add_bytes(std::string_view bytes);
+
+  std::vector<Piece> pieces_;
+  std::size_t first_ = 0;   // pieces before it are sent
+  std::size_t offset_ = 0;  // bytes of the first piece that are sent
+  std::size_t size_ = 0;
+  std::size_t cost_ = 0;
+};
+
+}  // namespace acc

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the store must bear from its clients.
+#include "acc/store/connection.hpp"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "acc/store/server.hpp"
+#include "support/catch.hpp"
+#include "support/store_client.hpp"
+#include "support/store_thread.hpp"
+
+namespace {
+
+using acc::encode;
+using acc::Op;
+using acc::test::StoreClient;
+using acc::test::StoreThread;
+
+std::string number(std::uint64_t value) {
+  return {reinterpret_cast<const char*>(&value), sizeof value};
+}
+
+}  // namespace
+
+TEST_CASE("connection: bytes that are no request end it, and it alone", "[store]") {
+  StoreThread store;
+  auto good = StoreClient::greeted(store.port());
+  good.set("/k", "v");
+  SECTION("wrong magic") {
+    StoreClient bad(store.port());
+    bad.send({.op = Op::validate, .number = 1});
+    CHECK(bad.closed_by_server());
+  }
+  SECTION("no validate") {
+    StoreClient bad(store.port());
+    bad.send("GET / HTTP/1.1\r\n\r\n");
+    CHECK(bad.closed_by_server());
+  }
+  SECTION("unknown operation") {
+    auto bad = StoreClient::greeted(store.port());
+    bad.send("\x13");
+    CHECK(bad.closed_by_server());
+  }
+  SECTION("a length that no memory could hold") {
+    auto bad = StoreClient::greeted(store.port());
+    bad.send("\x03" + number(~std::uint64_t{0}));
+    CHECK(bad.closed_by_server());
+  }
+  SECTION("too many keys") {
+    auto bad = StoreClient::greeted(store.port());
+    bad.send("\x06" + number(std::uint64_t{1} << 40U));
+    CHECK(bad.closed_by_server());
+  }
+  SECTION("a count of what is no number") {
+    auto bad = StoreClient::greeted(store.port());
+    bad.set("/text", "apples");
+    bad.send({.op = Op::add, .keys = {"/text"}, .number = 1});
+    CHECK(bad.closed_by_server());
+  }
+  SECTION("a connection reset") {
+    auto bad = StoreClient::greeted(store.port());
+    bad.send("\x01" + number(5) + "/k");
+    bad.leave_rudely();
+  }
+  CHECK(good.get("/k") == "v");
+}
+
+TEST_CASE("connection: requests before the broken one are answered", "[store]") {
+  StoreThread store;
+  auto client = StoreClient::greeted(store.port());
+  client.send(encode({.op = Op::get_num_keys}) + "\x13");
+  CHECK(client.receive_number() == 0);
+  CHECK(client.closed_by_server());
+}
+
+TEST_CASE("connection: who sends nothing or half a request holds up nobody", "[store]") {
+  StoreThread store;
+  const StoreClient silent(store.port());
+  StoreClient half(store.port());
+  half.send(std::string("\x00\xce", 2));
+  auto claiming = StoreClient::greeted(store.port());
+  claiming.send("\x01" + number(1) + "k" + number(1U << 30U) + "x");
+  auto good = StoreClient::greeted(store.port());
+  good.set("/k", "v");
+  CHECK(good.get("/k") == "v");
+}
+
+TEST_CASE("connection: a request may come byte by byte, validate too", "[store]") {
+  StoreThread store;
+  StoreClient client(store.port());
+  const std::string bytes = encode({.op = Op::validate, .number = acc::kStoreMagic}) +
+                            encode({.op = Op::set, .keys = {"/k"}, .values = {"v"}}) +
+                            encode({.op = Op::get, .keys = {"/k"}});
+  const int now = 1;
+  ::setsockopt(client.descriptor(), IPPROTO_TCP, TCP_NODELAY, &now, sizeof now);
+  for (const char byte : bytes) client.send(std::string(1, byte));
+  CHECK(client.receive_text() == "v");
+}
+
+TEST_CASE("connection: long keys, values and lists pass", "[store]") {
+  StoreThread store;
+  auto client = StoreClient::greeted(store.port());
+  const std::string key(1U << 20U, 'k');
+  const std::string value(20U << 20U, 'v');
+  client.set(key, value);
+  CHECK(client.get(key) == value);
+  acc::Request many = {.op = Op::multi_set};
+  for (int i = 0; i < 10'000; ++i) {
+    many.keys.push_back("/" + std::to_string(i));
+    many.values.push_back(std::to_string(i));
+  }
+  client.send(many);
+  client.send({.op = Op::multi_get, .keys = many.keys});
+  std::vector<std::string> values;
+  for (int i = 0; i < 10'000; ++i) values.push_back(client.receive_text());
+  CHECK(values == many.values);
+}
+
+TEST_CASE("connection: a thousand requests in one go are answered in order", "[store]") {
+  StoreThread store;
+  auto client = StoreClient::greeted(store.port());
+  std::string bytes;
+  for (int i = 0; i < 1000; ++i) bytes += encode({.op = Op::add, .keys = {"/n"}, .number = 1});
+  client.send(bytes);
+  bool in_order = true;
+  for (int i = 1; i <= 1000; ++i) in_order = in_order && client.receive_number() == i;
+  CHECK(in_order);
+}
+
+TEST_CASE("connection: who does not read its replies is not listened to, until it reads", "[store]") {
+  StoreThread store;
+  auto lazy = StoreClient::greeted(store.port());
+  const std::string value(4U << 20U, 'v');
+  lazy.set("/big", value);
+  REQUIRE(lazy.alive());
+  constexpr int kReads = 20;  // 80 MiB: more than any socket buffer
+  std::string bytes;
+  for (int i = 0; i < kReads; ++i) bytes += encode({.op = Op::get, .keys = {"/big"}});
+  lazy.send(bytes + encode({.op = Op::set, .keys = {"/read_all"}, .values = {"1"}}));
+  auto other = StoreClient::greeted(store.port());
+  CHECK(other.get("/big").size() == value.size());
+  CHECK(other.get("/read_all").empty());
+  bool all_whole = true;
+  for (int i = 0; i < kReads; ++i) all_whole = all_whole && lazy.receive_text() == value;
+  CHECK(all_whole);
+  CHECK(lazy.get("/read_all") == "1");
+}
+
+TEST_CASE("connection: what a client asked for is sent though it will ask no more", "[store]") {
+  StoreThread store;
+  auto client = StoreClient::greeted(store.port());
+  const std::string value(30U << 20U, 'v');
+  client.set("/big", value);
+  client.send({.op = Op::get, .keys = {"/big"}});
+  client.end_requests();
+  CHECK(client.receive_text() == value);
+  CHECK(client.closed_by_server());
+}
+
+TEST_CASE("connection: who leaves without reading has its last requests carried out", "[store]") {
+  StoreThread store;
+  auto lazy = StoreClient::greeted(store.port());
+  lazy.set("/big", std::string(4U << 20U, 'v'));
+  std::string bytes;
+  for (int i = 0; i < 20; ++i) bytes += encode({.op = Op::get, .keys = {"/big"}});
+  auto watching = StoreClient::greeted(store.port());
+  watching.send({.op = Op::wait, .keys = {"/last"}});
+  REQUIRE(watching.alive());
+  lazy.send(bytes + encode({.op = Op::set, .keys = {"/last"}, .values = {"1"}}));
+  lazy.leave();
+  CHECK(watching.receive(1) == std::string(1, '\0'));
+}
+
+TEST_CASE("connection: replies that would cost too much end it", "[store]") {
+  StoreThread store({.most_unsent_bytes = 100'000});
+  auto greedy = StoreClient::greeted(store.port());
+  greedy.set("/small", std::string(200, 'v'));
+  acc::Request many = {.op = Op::multi_get};
+  many.keys.assign(1000, "/small");
+  greedy.send(many);
+  CHECK(greedy.closed_by_server());
+  auto good = StoreClient::greeted(store.port());
+  CHECK(good.get("/small").size() == 200);
+}
+
+TEST_CASE("connection: a long value asked for a thousand times at once is not copied", "[store]") {
+  StoreThread store({.most_unsent_bytes = 200'000});
+  auto client = StoreClient::greeted(store.port());
+  const std::string value(100'000, 'v');
+  client.set("/long", value);
+  acc::Request many = {.op = Op::multi_get};
+  many.keys.assign(1000, "/long");
+  client.send(many);
+  bool all_whole = true;
+  for (int i = 0; i < 1000; ++i) all_whole = all_whole && client.receive_text() == value;
+  CHECK(all_whole);
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/store/listener.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/store_client.hpp"
+
+namespace {
+
+using acc::listen_on;
+using acc::test::StoreClient;
+using Sockets = std::vector<boost::asio::ip::tcp::socket>;
+
+std::set<int> open_descriptors() {
+  std::set<int> open;
+  for (int fd = 0; fd < 1024; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) open.insert(fd);
+  }
+  return open;
+}
+
+/// Lets this process open no descriptor above those it has.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const std::set<int> open = open_descriptors();
+    int lowest_free = 0;
+    while (open.contains(lowest_free)) ++lowest_free;
+    const rlimit none = {.rlim_cur = static_cast<rlim_t>(lowest_free), .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+  }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+  ~NoMoreDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_ = {};
+};
+
+bool has_v6() {
+  boost::asio::io_context loop{1};
+  try {
+    listen_on(loop, {"::1"}, 0);
+    return true;
+  } catch (const acc::Error&) {
+    return false;
+  }
+}
+
+acc::Error error_of(const std::vector<std::string>& addresses, std::uint16_t port) {
+  boost::asio::io_context loop{1};
+  try {
+    listen_on(loop, addresses, port);
+  } catch (const acc::Error& error) {
+    return error;
+  }
+  throw std::runtime_error("no error");
+}
+
+}  // namespace
+
+TEST_CASE("listener: hands over connections", "[store]") {
+  boost::asio::io_context loop{1};
+  const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
+  Sockets taken;
+  listeners.front()->start([&](auto socket) { taken.push_back(std::move(socket)); });
+  const StoreClient one(listeners.front()->port());
+  const StoreClient two(listeners.front()->port());
+  while (taken.size() < 2) loop.run_one();
+  CHECK(taken.size() == 2);
+}
+
+TEST_CASE("listener: several addresses share one port", "[store]") {
+  std::vector<std::string> addresses = {"127.0.0.1", "127.0.0.2", "127.0.0.1"};
+  if (has_v6()) addresses.emplace_back("::1");
+  boost::asio::io_context loop{1};
+  const auto listeners = listen_on(loop, addresses, 0);
+  REQUIRE(listeners.size() == addresses.size() - 1);  // one was named twice
+  for (const auto& listener : listeners) {
+    CHECK(listener->port() == listeners.front()->port());
+    listener->start([](auto) {});
+  }
+  for (const std::string& address : addresses) {
+    CHECK_NOTHROW(StoreClient(listeners.front()->port(), address));
+  }
+}
+
+TEST_CASE("listener: :: alone takes v4 too, and leaves it to a v4 address that is named", "[store]") {
+  if (!has_v6()) {
+    WARN("this machine has no v6");
+    return;
+  }
+  boost::asio::io_context loop{1};
+  const auto both = listen_on(loop, {"::"}, 0);
+  CHECK_NOTHROW(StoreClient(both.front()->port(), "127.0.0.1"));
+  CHECK_NOTHROW(StoreClient(both.front()->port(), "::1"));
+  CHECK(listen_on(loop, {"::", "0.0.0.0"}, 0).size() == 2);
+}
+
+TEST_CASE("listener: a port in use is an error that names it", "[store]") {
+  boost::asio::io_context loop{1};
+  const auto first = listen_on(loop, {"127.0.0.1"}, 0);
+  const std::uint16_t port = first.front()->port();
+  const acc::Error error = error_of({"127.0.0.1"}, port);
+  CHECK(error.kind() == acc::ErrorKind::system);
+  CHECK(error.problems().front().where == "127.0.0.1:" + std::to_string(port));
+  CHECK(error.problems().front().what == "the store cannot listen: Address already in use");
+  CHECK(error.problems().front().hint == "choose another port, or 0 for a free one");
+}
+
+TEST_CASE("listener: an address of another machine is an error that names it", "[store]") {
+  const acc::Error error = error_of({"192.0.2.1"}, 29500);
+  CHECK(error.kind() == acc::ErrorKind::system);
+  CHECK(error.problems().front().where == "192.0.2.1:29500");
+}
+
+TEST_CASE("listener: what is no address is a usage error", "[store]") {
+  const acc::Error error = error_of({"127.0.0.1", "localhost"}, 0);
+  CHECK(error.kind() == acc::ErrorKind::usage);
+  CHECK(error.problems().front().where == "'localhost'");
+  CHECK(error_of({}, 0).kind() == acc::ErrorKind::usage);
+}
+
+TEST_CASE("listener: programs that are started inherit no socket", "[store]") {
+  const std::set<int> before = open_descriptors();
+  boost::asio::io_context loop{1};
+  const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
+  Sockets taken;
+  listeners.front()->start([&](auto socket) { taken.push_back(std::move(socket)); });
+  const StoreClient client(listeners.front()->port());
+  while (taken.empty()) loop.run_one();
+  int added = 0;
+  for (const int fd : open_descriptors()) {
+    if (before.contains(fd)) continue;
+    ++added;
+    CHECK((::fcntl(fd, F_GETFD) & FD_CLOEXEC) == FD_CLOEXEC);
+  }
+  CHECK(added >= 4);  // the listener, the connection's two ends, and what the loop needs
+}
+
+TEST_CASE("listener: without a free descriptor it waits, and then goes on", "[store]") {
+  boost::asio::io_context loop{1};
+  const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
+  Sockets taken;
+  listeners.front()->start([&](auto socket) { taken.push_back(std::move(socket)); });
+  const StoreClient client(listeners.front()->port());
+  {
+    const NoMoreDescriptors limit;
+    // One wake-up, then the pause. Spinning would find something to do each time.
+    CHECK(loop.run_one() == 1);
+    int busy = 0;
+    for (int i = 0; i < 1000; ++i) busy += static_cast<int>(loop.poll_one());
+    CHECK(busy < 100);
+    CHECK(taken.empty());
+  }
+  while (taken.empty()) loop.run_one();
+  CHECK(taken.size() == 1);
+}
+
+TEST_CASE("listener: can be closed and forgotten at any time", "[store]") {
+  boost::asio::io_context loop{1};
+  auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
+  int taken = 0;
+  listeners.front()->start([&](auto) { ++taken; });
+  const StoreClient client(listeners.front()->port());
+  listeners.front()->close();
+  listeners.clear();
+  loop.run();
+  CHECK(taken == 0);
+}
