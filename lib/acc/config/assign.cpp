@@ -59,6 +59,8 @@ void assign_one(ConfigValues& values, const std::string& assignment, std::vector
   if (spec == nullptr) return;
   if (!target.inner.empty()) return assign_inner(values, target, text);
   if (text.empty()) {
+    if (target.key == "distributed_type")
+      problems.push_back({"distributed_type cannot be taken out", assignment, ""});
     values.erase(target.key);
     return;
   }

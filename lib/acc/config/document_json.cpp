@@ -71,11 +71,12 @@ class Events : public nlohmann::json_sax<Value> {
   bool end_array() override { return close(); }
 
   bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception& error) override {
-    const bool ended = reached_ == text_.data() + text_.size();
     // "[...] parse error at line 2, column 8: syntax error while parsing value - REASON; last read: ..."
     std::string reason = error.what();
     if (const std::size_t dash = reason.find(" - "); dash != std::string::npos) reason.erase(0, dash + 3);
     reason.resize(std::min(reason.find("; last read"), reason.size()));
+    const bool ended = reason.find("unexpected end of input") != std::string::npos ||
+                       reason.find("missing closing quote") != std::string::npos;
     fail_at(file_, position_at(reached_ > text_.data() ? reached_ - 1 : reached_),
             ended ? "ends in the middle of its JSON text" : "is not valid JSON: " + reason);
   }

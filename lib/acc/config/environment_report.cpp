@@ -29,7 +29,8 @@ std::string version_of(const fs::path& python) {
   }
   std::error_code ignored;
   const std::string name = fs::canonical(python, ignored).filename();
-  return name.starts_with("python") ? name.substr(6) : "";
+  const bool tells = name.starts_with("python") && name.find('.') != std::string::npos;
+  return tells ? name.substr(std::string_view("python").size()) : "";
 }
 
 std::string gpu_lines(const std::vector<Gpu>& gpus) {

@@ -17,6 +17,7 @@ namespace {
 // What accelerate's questionnaire writes for everything that it does not ask.
 ConfigValues first_values() {
   ConfigValues values = with_defaults({{"distributed_type", "NO"}});
+  values.erase("mixed_precision");  // asked for, but not beside a DeepSpeed file, which says it
   values["same_network"] = true;
   values["downcast_bf16"] = "no";
   values["tpu_env"] = Value::array();

@@ -8,8 +8,9 @@ namespace acc {
 std::string LineDialog::read_line() {
   out_.flush();
   std::string line;
-  if (!std::getline(in_, line)) throw Error({.what = "the input ended"});
+  const bool got_line = static_cast<bool>(std::getline(in_, line));
   out_ << '\n';
+  if (!got_line) throw Error({.what = "the input ended"});
   return line;
 }
 
