@@ -34,7 +34,9 @@ class FakeProcesses : public Processes {
   void signal_arrives(int signal, std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, SignalArrived{signal}});
   }
-  void front_is_lost(std::chrono::milliseconds after = {}) { outside_.push_back({start_ + after, FrontLost{}}); }
+  void front_is_lost(std::chrono::milliseconds after = {}) {
+    outside_.push_back({start_ + after, FrontLost{}});
+  }
   /// Workers leave this many processes behind; deaf ones need SIGKILL.
   void will_leave_strays(int count, bool deaf = false) {
     leaves_ = count;
@@ -58,7 +60,8 @@ class FakeProcesses : public Processes {
 
   pid_t start(const WorkerStart& worker) override {
     before_start();
-    if (worker.local_rank == broken_) throw Error({.what = "cannot be started", .where = worker.program.string()});
+    if (worker.local_rank == broken_)
+      throw Error({.what = "cannot be started", .where = worker.program.string()});
     if (worker.local_rank == 0) {
       ++attempt_;
       attempt_began_ = now_;
