@@ -50,6 +50,9 @@ if(TARGET acc_runtime)
   set_target_properties(acc_runtime PROPERTIES INSTALL_RPATH "${libtorch_folder}")
   install(TARGETS acc_runtime EXPORT acc-runtime FILE_SET HEADERS)
   install(EXPORT acc-runtime NAMESPACE acc:: DESTINATION ${package_folder})
+  if(NOT launcher)
+    install(TARGETS acc_base FILE_SET HEADERS)  # the runtime's headers include them
+  endif()
   install(FILES ${CMAKE_SOURCE_DIR}/scripts/cmake/FindLibTorch.cmake DESTINATION ${package_folder})
 endif()
 
