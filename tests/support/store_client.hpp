@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -19,14 +20,16 @@
 
 namespace acc::test {
 
-/// A blocking socket that speaks whatever it is told to a store on this machine. It gives up, with an
-/// exception, on what does not come in 30 s: a hang becomes a failed test.
+/// A blocking socket without delay, as PyTorch's, that speaks whatever it is told to a store on this machine.
+/// It gives up, with an exception, on what does not come in 30 s: a hang becomes a failed test.
 class StoreClient {
  public:
   /// Connects, and says nothing. The address decides between v4 and v6.
   explicit StoreClient(std::uint16_t port, const std::string& address = "127.0.0.1") {
     const bool v6 = address.find(':') != std::string::npos;
     fd_ = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     const timeval limit = {.tv_sec = 30, .tv_usec = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
@@ -111,7 +114,6 @@ class StoreClient {
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);
     leave();
   }
-  int descriptor() const { return fd_; }
 
  private:
   [[noreturn]] static void fail(const char* what) {

@@ -2,10 +2,6 @@
 // What the store must bear from its clients.
 #include "acc/store/connection.hpp"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -97,8 +93,6 @@ TEST_CASE("connection: a request may come byte by byte, validate too", "[store]"
   const std::string bytes = encode({.op = Op::validate, .number = acc::kStoreMagic}) +
                             encode({.op = Op::set, .keys = {"/k"}, .values = {"v"}}) +
                             encode({.op = Op::get, .keys = {"/k"}});
-  const int now = 1;
-  ::setsockopt(client.descriptor(), IPPROTO_TCP, TCP_NODELAY, &now, sizeof now);
   for (const char byte : bytes) client.send(std::string(1, byte));
   CHECK(client.receive_text() == "v");
 }

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gloo jobs of two ranks, each in a process, that meet in our store: store_job.py ACC_STORE_SERVER.
+
+The store is emptied and used again, as a launcher does between the attempts of a job.
+"""
+
+import os
+import subprocess
+import sys
+from datetime import timedelta
+
+RANKS = 2
+ATTEMPTS = 2
+
+
+def worker():
+    import torch
+    import torch.distributed as dist
+
+    rank = int(os.environ["RANK"])
+    dist.init_process_group("gloo", timeout=timedelta(seconds=60))
+    tensor = torch.full((4,), float(rank + 1))
+    dist.all_reduce(tensor)
+    assert tensor.tolist() == [3.0] * 4, tensor
+    gathered = [None] * RANKS
+    dist.all_gather_object(gathered, {"rank": rank})
+    assert gathered == [{"rank": 0}, {"rank": 1}], gathered
+    dist.barrier(group=dist.new_group([0, 1]))
+    dist.monitored_barrier()
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 6):
+        os._exit(0)  # its gloo groups may hang when they are destroyed, whoever keeps the store
+    dist.destroy_process_group()
+
+
+def run_attempt(number, port):
+    workers = []
+    for rank in range(RANKS):
+        environment = {
+            **os.environ,
+            "RANK": str(rank),
+            "WORLD_SIZE": str(RANKS),
+            "LOCAL_RANK": str(rank),
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(port),
+            "TORCHELASTIC_USE_AGENT_STORE": "True",
+            "TORCHELASTIC_RESTART_COUNT": str(number),
+            "GLOO_SOCKET_IFNAME": "lo",
+            "OMP_NUM_THREADS": "1",
+        }
+        workers.append(subprocess.Popen([sys.executable, __file__], env=environment))
+    codes = [process.wait(120) for process in workers]
+    assert codes == [0] * RANKS, codes
+    print(f"attempt {number}: ok", flush=True)
+
+
+def main():
+    from store_process import StoreProcess
+
+    with StoreProcess(sys.argv[1]) as server:
+        for number in range(ATTEMPTS):
+            run_attempt(number, server.port)
+            server.reset()
+
+
+if __name__ == "__main__":
+    main() if len(sys.argv) > 1 else worker()
