@@ -88,6 +88,12 @@ TEST_CASE("config: check tells all problems with their places, exit 2", "[cli]")
   CHECK(run.err ==
         "acc: c.yaml:2:1: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
         "acc: c.yaml:3:18: mixed_precision must be one of no, fp16, bf16, fp8, not 'fp32'\n");
+  acc.folder.write("d.yaml",
+                   "distributed_type: MULTI_GPU\nnum_processes: 3\nnum_machines: 2\n"
+                   "main_process_ip: h\n");
+  CHECK(acc({"config", "check", "--config_file", "d.yaml"}).err ==
+        "acc: d.yaml:2: num_processes 3 cannot be shared evenly by num_machines 2 (num_processes counts over "
+        "all machines)\n");
   CHECK(acc({"config", "check", "missing.yaml"}).err ==
         "acc: missing.yaml: cannot be read: No such file or directory\n");
 }
