@@ -13,7 +13,9 @@
 #include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/config/assign.hpp"
+#include "acc/config/contradictions.hpp"
 #include "acc/config/defaults.hpp"
+#include "acc/config/file_schema.hpp"
 #include "acc/config/line_dialog.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/config/read.hpp"
@@ -93,6 +95,8 @@ int write_default(const Typed& typed) {
 
 int check(const Typed& typed) {
   const FileConfig config = read_config(file_to_read(typed));
+  if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
+    throw Error(ErrorKind::config, problems);
   print_notes(config);
   fmt::print("{}: ok\n", config.path.string());
   return 0;
@@ -131,6 +135,11 @@ int update(const Typed& typed) {
   return 0;
 }
 
+int show_schema(const Typed&) {
+  fmt::print("{}\n", file_schema().dump(2));
+  return 0;
+}
+
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,
                       const std::shared_ptr<Typed>& typed, int& code, int (*run)(const Typed&)) {
   CLI::App* command = parent.add_subcommand(name, help);
@@ -163,6 +172,8 @@ void add_config_command(CLI::App& app, int& code) {
       ->required();
   add_command(config, "update", "Write a file of an older version as it is written today", typed, code,
               update);
+  add_command(config, "schema", "Print the JSON schema of config files, for editors", typed, code,
+              show_schema);
 }
 
 }  // namespace acc
