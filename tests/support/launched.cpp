@@ -19,9 +19,15 @@
 namespace acc::test {
 namespace {
 
-void wait_readable(int fd) {
+bool becomes_readable(int fd) {
   pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
-  if (::poll(&ready, 1, kPatienceMs) != 1) throw std::runtime_error("nothing happened");
+  int seen = ::poll(&ready, 1, kPatienceMs);
+  while (seen < 0 && errno == EINTR) seen = ::poll(&ready, 1, kPatienceMs);
+  return seen == 1;
+}
+
+void wait_readable(int fd) {
+  if (!becomes_readable(fd)) throw std::runtime_error("nothing happened");
 }
 
 // False at the end of the stream.
@@ -51,8 +57,7 @@ Descriptor watch(pid_t pid) {
 
 bool all_gone(const std::vector<Descriptor>& processes) {
   for (const Descriptor& process : processes) {
-    pollfd ready = {.fd = process.get(), .events = POLLIN, .revents = 0};
-    if (process && ::poll(&ready, 1, kPatienceMs) != 1) return false;
+    if (process && !becomes_readable(process.get())) return false;
   }
   return true;
 }
@@ -89,7 +94,7 @@ Launched::Launched(std::vector<std::string> arguments, const Streams3& streams) 
   Channel out = make_stream(streams.terminal_out);
   Channel err = streams.terminal_out && streams.terminal_err ? Channel{} : make_stream(streams.terminal_err);
   Channel in = make_pipe();
-  // The front writes to the input pipe's "worker" end in no case: it reads, so the roles are turned.
+  // Turned round: here it is the front that reads.
   arguments.insert(arguments.begin(), program("acc-test-front"));
   std::vector<char*> argv;
   for (std::string& word : arguments) argv.push_back(word.data());

@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -52,21 +54,39 @@ void on_signal(int signal) {
   tell(told_to, "signal " + std::to_string(signal));
 }
 
+// Forks; the parent goes on when the child has said that it is there.
+bool in_child() {
+  int ready[2] = {-1, -1};
+  if (::pipe(ready) != 0) _exit(94);
+  if (::fork() == 0) {
+    ::close(ready[0]);
+    return true;
+  }
+  ::close(ready[1]);
+  char byte = 0;
+  if (::read(ready[0], &byte, 1) < 0) _exit(93);
+  ::close(ready[0]);
+  return false;
+}
+
+[[noreturn]] void live_on(const std::string& fifo, const std::string& name) {
+  tell(fifo, name + " " + std::to_string(::getpid()));
+  ::syscall(SYS_close_range, 3U, ~0U, 0U);
+  for (;;) ::pause();
+}
+
 // A process in a session of its own whose parent is gone, as a daemon makes itself.
 void daemon(const std::string& fifo, bool deaf) {
-  if (::fork() != 0) return;
+  if (!in_child()) return;
   ::setsid();
   if (::fork() != 0) _exit(0);
   if (deaf) ::signal(SIGTERM, SIG_IGN);
-  tell(fifo, "daemon " + std::to_string(::getpid()));
-  for (;;) ::pause();
+  live_on(fifo, "daemon");
 }
 
 // A plain child in the worker's own group.
 void child(const std::string& fifo) {
-  if (::fork() != 0) return;
-  tell(fifo, "child " + std::to_string(::getpid()));
-  for (;;) ::pause();
+  if (in_child()) live_on(fifo, "child");
 }
 
 void flood(std::size_t bytes, std::size_t width) {
