@@ -7,6 +7,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/acc)
 
 # Installed as bin/acc-torchrun too: under that name `acc` follows torchrun's rules alone.
 if(TARGET acc)
+  file(MAKE_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   file(CREATE_LINK acc ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun SYMBOLIC)
   install(TARGETS acc)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun TYPE BIN)
