@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch_command.hpp"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <random>
-
-#include <fmt/format.h>
 
 #include "acc/base/error.hpp"
 #include "acc/config/paths.hpp"
@@ -23,7 +22,8 @@ namespace {
 
 int terminal_width() {
   winsize size = {};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? std::min<int>(size.ws_col, 120) : 100;
+  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? std::min<int>(size.ws_col, 120)
+                                                                             : 100;
 }
 
 std::string random_uuid() {
@@ -33,8 +33,8 @@ std::string random_uuid() {
   const unsigned b = word();
   const unsigned c = word();
   const unsigned d = word();
-  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{:08x}", a, b >> 16U, b & 0xfffU, (c >> 16U & 0x3fffU) | 0x8000U,
-                     c & 0xffffU, d);
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{:08x}", a, b >> 16U, b & 0xfffU,
+                     (c >> 16U & 0x3fffU) | 0x8000U, c & 0xffffU, d);
 }
 
 bool typed_true(const CommandLine& command_line, std::string_view name) {
@@ -43,7 +43,8 @@ bool typed_true(const CommandLine& command_line, std::string_view name) {
 }
 
 // accelerate's rule: the file that was named, else the default one where it exists and --cpu was not typed.
-std::optional<std::filesystem::path> choose_file(const CommandLine& command_line, const Environment& environment) {
+std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
+                                                 const Environment& environment) {
   const auto named = command_line.flags.find("config_file");
   if (named != command_line.flags.end()) return named->second.value.get<std::string>();
   if (typed_true(command_line, "use_cpu")) return std::nullopt;
@@ -54,8 +55,9 @@ std::map<std::string, Setting, std::less<>> settings_of(const FileConfig& file) 
   std::map<std::string, Setting, std::less<>> settings;
   for (const auto& [name, value] : file.values) {
     const auto line = file.positions.find(name);
-    settings[name] = {value, line == file.positions.end() ? file.path.string()
-                                                          : fmt::format("{}:{}", file.path.string(), line->second)};
+    settings[name] = {value, line == file.positions.end()
+                                 ? file.path.string()
+                                 : fmt::format("{}:{}", file.path.string(), line->second)};
   }
   return settings;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "config_command.hpp"
 #include "env_command.hpp"
 #include "launch_command.hpp"
@@ -14,11 +16,24 @@
 
 namespace {
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+void require_command(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> commands;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) commands.push_back(command->get_name());
+  if (std::ranges::find(commands, word) != commands.end()) return;
+  const std::string nearest = acc::did_you_mean(word, commands);
+  throw acc::Error({.what = "no such command",
+                    .where = word,
+                    .hint = nearest.empty() ? "acc --help shows the commands" : nearest});
+}
 
 // launch, run and test read their words by the schema's grammar; CLI11 reads everything else.
 int run(const std::string& name, const std::vector<std::string>& words) {
-  if (name == "torchrun" || name == "acc-torchrun") return acc::launch_command(words, acc::Dialect::torchrun, name);
+  if (name == "torchrun" || name == "acc-torchrun")
+    return acc::launch_command(words, acc::Dialect::torchrun, name);
   if (!words.empty()) {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
     if (words[0] == "launch") return acc::launch_command(rest, acc::Dialect::launch, "acc launch");
@@ -34,16 +49,16 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   app.add_subcommand("test", "Check with a built-in program that distributed training works here");
   acc::add_config_command(app, code);
   acc::add_env_command(app, code);
-  std::vector<std::string> reversed(words.rbegin(), words.rend());
+  if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {
-    app.parse(reversed);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& error) {
-    const bool good = error.get_exit_code() == 0;
-    if (good || words.empty()) {
-      fmt::print("{}", good ? app.help("", CLI::AppFormatMode::Normal) : app.help());
-      return good ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);
+    if (words.empty()) {
+      fmt::print(stderr, "{}", app.help());
+      return acc::exit_code(acc::ErrorKind::usage);
     }
-    throw acc::Error({.what = error.what(), .hint = "acc --help"});
+    throw acc::Error({.what = error.what(), .hint = "acc " + words[0] + " --help"});
   }
   return code;
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "test_command.hpp"
 
-#include <cstdio>
-
 #include <fmt/format.h>
+
+#include <cstdio>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/plan/program.hpp"
 #include "launch_command.hpp"
 
 namespace acc {
@@ -20,7 +21,8 @@ int test_command(const std::vector<std::string>& words) {
     return 0;
   }
   if (!command_line.program.empty()) {
-    throw Error({.what = "takes no program: it runs its own", .where = "acc test " + command_line.program.front()});
+    throw Error(
+        {.what = "takes no program: it runs its own", .where = "acc test " + command_line.program.front()});
   }
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};

@@ -17,24 +17,33 @@ if(ACC_SANITIZE)
   target_link_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE})
 endif()
 
-# acc_library(NAME SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
+# acc_library(NAME [SHARED] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
 #
 # The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
-# must compile alone (the target acc_NAME_verify_interface_header_sets checks it).
+# must compile alone (the target acc_NAME_verify_interface_header_sets checks it). SHARED makes a shared library.
 function(acc_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "SHARED" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(type STATIC)
+  if(arg_SHARED)
+    set(type SHARED)
+  endif()
   list(TRANSFORM arg_SOURCES APPEND .cpp)
   list(TRANSFORM arg_HEADERS APPEND .hpp)
-  add_library(acc_${name} STATIC ${arg_SOURCES})
+  add_library(acc_${name} ${type} ${arg_SOURCES})
   add_library(acc::${name} ALIAS acc_${name})
   target_sources(acc_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/lib FILES ${arg_HEADERS})
-  target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE acc_options ${arg_PRIVATE_DEPENDS})
+  target_compile_features(acc_${name} PUBLIC cxx_std_20)
+  target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:acc_options> ${arg_PRIVATE_DEPENDS})
   set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
 endfunction()
 
-# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch): a program in build/<preset>/bin.
+# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch [STATIC]): a program in build/<preset>/bin. STATIC links
+# the C++ runtime into it, for a fast start; not for programs that use LibTorch, which brings its own.
 function(acc_executable name)
-  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "STATIC" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE acc_options ${arg_DEPENDS})
+  if(arg_STATIC AND NOT ACC_SANITIZE)
+    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
 endfunction()

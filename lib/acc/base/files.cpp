@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc {
@@ -20,25 +22,6 @@ namespace fs = std::filesystem;
   throw Error(
       {.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  bool close_ok() {
-    const int fd = fd_;
-    fd_ = -1;
-    return ::close(fd) == 0;
-  }
-
- private:
-  int fd_;
-};
 
 // Removes the temporary file unless it became the real one.
 struct RemoveUnlessKept {
@@ -81,6 +64,10 @@ std::string read_file(const fs::path& file, std::size_t most) {
 }
 
 void replace_file(const fs::path& file, std::string_view text) {
+  replace_file(file, std::span(&text, 1));
+}
+
+void replace_file(const fs::path& file, std::span<const std::string_view> parts) {
   std::error_code error;
   const fs::path target = fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : file;
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
@@ -94,7 +81,8 @@ void replace_file(const fs::path& file, std::string_view text) {
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0) fail(target, "cannot be written", errno);
   RemoveUnlessKept cleanup{temporary};
-  if (!write_all(fd.get(), text) || ::fsync(fd.get()) != 0 || !fd.close_ok()) {
+  const auto written = [&](std::string_view part) { return write_all(fd.get(), part); };
+  if (!std::ranges::all_of(parts, written) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0) {
     fail(target, "cannot be written", errno);
   }
   if (::rename(temporary.c_str(), target.c_str()) != 0) fail(target, "cannot be replaced", errno);

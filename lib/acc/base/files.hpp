@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,9 @@ std::string read_file(const std::filesystem::path& file, std::size_t most = 64U 
 /// dies. Makes missing parent folders; keeps the mode of an existing file; writes through a symbolic link.
 /// Throws Error{system}; the old file is then untouched.
 void replace_file(const std::filesystem::path& file, std::string_view text);
+
+/// The same for a text in `parts`, written one after the other: a large file needs no second copy in memory.
+void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
 /// The folder of the running program, from the kernel: `acc` finds what was installed beside it.
 std::filesystem::path program_folder();

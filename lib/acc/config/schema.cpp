@@ -33,16 +33,16 @@ constexpr std::string_view kDynamo = "torch.compile (dynamo)";
 const std::vector<SettingSpec>& rows() {
   static const std::vector<SettingSpec> all = {
       // --- Processes and machines
-      {.name = "num_processes", .type = ValueType::integer, .in_file = true, .flags = {accelerate("--num_processes")},
+      {.name = "num_processes", .type = ValueType::integer, .in_file = true, .least = 1, .flags = {accelerate("--num_processes")},
        .group = kProcesses, .help = "Number of workers over all machines."},
       {.name = "nproc_per_node", .flags = {both("--nproc-per-node")}, .pet = "PET_NPROC_PER_NODE",
        .group = kProcesses, .help = "Workers on this machine: a number, auto, gpu or cpu."},
-      {.name = "num_machines", .type = ValueType::integer, .in_file = true, .otherwise = "1", .flags = {accelerate("--num_machines")},
+      {.name = "num_machines", .type = ValueType::integer, .in_file = true, .otherwise = "1", .least = 1, .flags = {accelerate("--num_machines")},
        .group = kProcesses, .help = "Number of machines."},
       {.name = "nnodes", .flags = {both("--nnodes")}, .pet = "PET_NNODES",
        .group = kProcesses, .help = "Number of machines, or a range MIN:MAX."},
       {.name = "machine_rank", .type = ValueType::integer, .in_file = true, .otherwise = "0",
-       .flags = {accelerate("--machine_rank"), both("--node-rank")}, .pet = "PET_NODE_RANK",
+       .least = 0, .flags = {accelerate("--machine_rank"), both("--node-rank")}, .pet = "PET_NODE_RANK",
        .group = kProcesses, .help = "Rank of this machine, from 0."},
       {.name = "role", .otherwise = "\"default\"", .flags = {both("--role")}, .pet = "PET_ROLE",
        .group = kProcesses, .help = "Name of the workers' role."},
@@ -76,7 +76,7 @@ const std::vector<SettingSpec>& rows() {
       // --- Rendezvous
       {.name = "main_process_ip", .in_file = true, .flags = {accelerate("--main_process_ip"), both("--master-addr")}, .pet = "PET_MASTER_ADDR",
        .group = kRendezvous, .help = "Address of machine 0."},
-      {.name = "main_process_port", .type = ValueType::integer, .in_file = true, .flags = {accelerate("--main_process_port"), both("--master-port")}, .pet = "PET_MASTER_PORT",
+      {.name = "main_process_port", .type = ValueType::integer, .in_file = true, .least = 0, .most = 65535, .flags = {accelerate("--main_process_port"), both("--master-port")}, .pet = "PET_MASTER_PORT",
        .group = kRendezvous, .help = "Port of the store on machine 0; 0 or none on a single machine: a free one."},
       {.name = "standalone", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--standalone")}, .pet = "PET_STANDALONE",
        .group = kRendezvous, .help = "A job of this machine alone, on a free port, with a random run id."},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -39,6 +40,9 @@ struct SettingSpec {
   std::string_view otherwise = "null";
   /// The only values allowed; empty: any of the type.
   std::vector<std::string_view> allowed = {};
+  /// The smallest and the largest whole number allowed.
+  std::optional<std::int64_t> least = {};
+  std::optional<std::int64_t> most = {};
   std::vector<Flag> flags = {};
   /// torchrun's variable for it, whole: `PET_NPROC_PER_NODE`.
   std::string_view pet = {};

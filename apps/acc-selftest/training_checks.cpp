@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/cat.h>
+#include <ATen/ops/mse_loss.h>
+#include <ATen/ops/randn.h>
+#include <fmt/format.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
+#include "acc/runtime/tensor_dataset.hpp"
+#include "checks.hpp"
+
+namespace acc::selftest {
+namespace {
+
+constexpr std::size_t kBatchSize = 8;
+constexpr int kEpochs = 3;
+constexpr double kLearningRate = 0.1;
+
+struct RegressorImpl : torch::nn::Module {
+  RegressorImpl()
+      : hidden(register_module("hidden", torch::nn::Linear(2, 8))),
+        out(register_module("out", torch::nn::Linear(8, 1))) {}
+  at::Tensor forward(const at::Tensor& x) { return out->forward(hidden->forward(x).tanh()); }
+
+  torch::nn::Linear hidden;
+  torch::nn::Linear out;
+};
+TORCH_MODULE(Regressor);
+
+using Points = DataLoader<TensorDataset<2>>;
+
+// The same points on every process.
+Points make_points(std::size_t batch_size, int num_processes) {
+  set_seed(1);
+  const at::Tensor x = at::randn({64 * num_processes, 2});
+  const at::Tensor y = x.sum(1, true).mul(0.7).sub(0.3);
+  return Points(TensorDataset<2>(x, y), {.batch_size = batch_size, .shuffle = true, .seed = 7});
+}
+
+Regressor make_regressor() {
+  set_seed(2);
+  return Regressor();
+}
+
+at::Tensor parameters_of(const RegressorImpl& regressor) {
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& parameter : regressor.parameters()) flat.push_back(parameter.detach().reshape({-1}));
+  return at::cat(flat);
+}
+
+struct Trained {
+  at::Tensor parameters = {};
+  double first_loss = 0;
+  double last_loss = 0;
+};
+
+Trained train(Accelerator& accelerator) {
+  Regressor net = make_regressor();
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
+  auto [model, optimizer, loader] =
+      accelerator.prepare(net, std::move(sgd), make_points(kBatchSize, accelerator.num_processes()));
+  Trained result;
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    double sum = 0;
+    for (auto& [x, y] : loader) {
+      optimizer.zero_grad();
+      const at::Tensor loss = at::mse_loss(model(x), y);
+      accelerator.backward(loss);
+      optimizer.step();
+      sum += loss.item<double>();
+    }
+    if (epoch == 0) result.first_loss = sum;
+    result.last_loss = sum;
+  }
+  result.parameters = parameters_of(*net);
+  return result;
+}
+
+// What the same training gives in plain LibTorch on one process.
+at::Tensor train_alone(std::size_t batch_size, int num_processes) {
+  Regressor net = make_regressor();
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
+  Points loader = make_points(batch_size, num_processes);
+  for (int epoch = 0; epoch < kEpochs; ++epoch) {
+    for (auto& [x, y] : loader) {
+      sgd.zero_grad();
+      at::mse_loss(net->forward(x), y).backward();
+      sgd.step();
+    }
+  }
+  return parameters_of(*net);
+}
+
+}  // namespace
+
+Complaint check_training(Accelerator& plain) {
+  constexpr double kTolerance = 1e-6;
+  Accelerator accelerator({.mixed_precision = MixedPrecision::no});
+  const auto size = static_cast<std::size_t>(plain.num_processes());
+  const at::Tensor alone = train_alone(kBatchSize * size, plain.num_processes());
+  const at::Tensor together = train(accelerator).parameters;
+  if (together.allclose(alone, kTolerance, kTolerance)) return {};
+  return fmt::format("differs by {:.3g} from one process with the whole batch",
+                     together.sub(alone).abs().max().item<double>());
+}
+
+Complaint check_bf16_training(Accelerator& plain) {
+  Accelerator accelerator({.mixed_precision = MixedPrecision::bf16});
+  const Trained trained = train(accelerator);
+  if (!plain.broadcast(trained.parameters).equal(trained.parameters)) return "the parameters drifted apart";
+  if (trained.last_loss < trained.first_loss) return {};
+  return fmt::format("the loss did not fall: {:.3g} to {:.3g}", trained.first_loss, trained.last_loss);
+}
+
+}  // namespace acc::selftest

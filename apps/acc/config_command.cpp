@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "config_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/machine.hpp"
+#include "acc/config/assign.hpp"
+#include "acc/config/contradictions.hpp"
+#include "acc/config/defaults.hpp"
+#include "acc/config/file_schema.hpp"
+#include "acc/config/line_dialog.hpp"
+#include "acc/config/paths.hpp"
+#include "acc/config/read.hpp"
+#include "acc/config/terminal_dialog.hpp"
+#include "acc/config/write.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kInterrupted = 130;
+
+/// What was typed; the words of the commands that take some.
+struct Typed {
+  std::string file = {};
+  std::string mixed_precision = "no";
+  std::string key = {};
+  std::vector<std::string> assignments = {};
+};
+
+fs::path file_to_write(const Typed& typed, const Environment& environment) {
+  return typed.file.empty() ? default_config_path(environment) : fs::path(typed.file);
+}
+
+fs::path file_to_read(const Typed& typed) {
+  if (!typed.file.empty()) return typed.file;
+  const Environment environment = Environment::of_process();
+  if (const auto file = find_default_config(environment)) return *file;
+  throw Error({.kind = ErrorKind::config,
+               .what = "there is no default config file",
+               .where = default_config_path(environment).string(),
+               .hint = "`acc config` makes one, `--config_file` names another"});
+}
+
+void print_notes(const FileConfig& config) {
+  for (const std::string& note : config.notes) fmt::print("note: {}\n", note);
+}
+
+int visible_gpu_count(const Environment& environment) {
+  return static_cast<int>(visible_gpus(probe_machine(true), environment).size());
+}
+
+int ask(const Typed& typed) {
+  const Environment environment = Environment::of_process();
+  const fs::path file = file_to_write(typed, environment);
+  Interview interview(
+      {.gpus = visible_gpu_count(environment), .folder = fs::current_path(), .environment = environment});
+  try {
+    if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
+      TerminalDialog dialog(STDIN_FILENO, STDOUT_FILENO);
+      run_interview(interview, dialog);
+    } else {
+      LineDialog dialog(std::cin, std::cout);
+      run_interview(interview, dialog);
+    }
+  } catch (const Interrupted&) {
+    return kInterrupted;
+  }
+  fmt::print("\n{}\n", format_config(interview.values(), file));
+  write_config(interview.values(), file);
+  fmt::print("The configuration was saved at {}\n", file.string());
+  return 0;
+}
+
+int write_default(const Typed& typed) {
+  const Environment environment = Environment::of_process();
+  const fs::path file = file_to_write(typed, environment);
+  if (fs::exists(file)) {
+    fmt::print("There is a configuration at {} already; it was kept.\n", file.string());
+    return 0;
+  }
+  write_config(default_config(visible_gpu_count(environment), typed.mixed_precision), file);
+  fmt::print("The configuration was saved at {}\n", file.string());
+  return 0;
+}
+
+int check(const Typed& typed) {
+  const FileConfig config = read_config(file_to_read(typed));
+  if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
+    throw Error(ErrorKind::config, problems);
+  print_notes(config);
+  fmt::print("{}: ok\n", config.path.string());
+  return 0;
+}
+
+int show(const Typed& typed) {
+  const FileConfig config = read_config(file_to_read(typed));
+  fmt::print("{}", format_config(with_defaults(config.values), "shown.yaml"));
+  return 0;
+}
+
+int get(const Typed& typed) {
+  const Value value = find_value(read_config(file_to_read(typed)).values, typed.key);
+  if (value.is_null()) return 1;
+  fmt::print("{}\n", display(value));
+  return 0;
+}
+
+int set(const Typed& typed) {
+  const Environment environment = Environment::of_process();
+  fs::path file = file_to_write(typed, environment);
+  if (typed.file.empty()) file = find_default_config(environment).value_or(file);
+  ConfigValues values =
+      fs::exists(file) ? read_config(file).values : default_config(visible_gpu_count(environment), "no");
+  assign(values, typed.assignments);
+  write_config(values, file);
+  fmt::print("The configuration was saved at {}\n", file.string());
+  return 0;
+}
+
+int update(const Typed& typed) {
+  const FileConfig config = read_config(file_to_read(typed));
+  print_notes(config);
+  write_config(with_defaults(config.values), config.path);
+  fmt::print("The configuration at {} is up to date.\n", config.path.string());
+  return 0;
+}
+
+int show_schema(const Typed&) {
+  fmt::print("{}\n", file_schema().dump(2));
+  return 0;
+}
+
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,
+                      const std::shared_ptr<Typed>& typed, int& code, int (*run)(const Typed&)) {
+  CLI::App* command = parent.add_subcommand(name, help);
+  command->add_option("--config_file,--config-file", typed->file,
+                      "The config file (otherwise the default one)");
+  command->callback([command, typed, &code, run] {
+    if (command->get_subcommands().empty()) code = run(*typed);
+  });
+  return command;
+}
+
+}  // namespace
+
+void add_config_command(CLI::App& app, int& code) {
+  const auto typed = std::make_shared<Typed>();
+  CLI::App& config =
+      *add_command(app, "config", "Answer questions and write the config file", typed, code, ask);
+  CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
+                               typed, code, write_default);
+  make->add_option("--mixed_precision,--mixed-precision", typed->mixed_precision, "Precision")
+      ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
+  add_command(config, "check", "Tell all that is wrong with a config file", typed, code, check)
+      ->add_option("file", typed->file, "The config file (otherwise the default one)");
+  add_command(config, "show", "Print the configuration with its defaults", typed, code, show);
+  add_command(config, "get", "Print the value of a key", typed, code, get)
+      ->add_option("key", typed->key, "KEY or SECTION.KEY")
+      ->required();
+  add_command(config, "set", "Change values", typed, code, set)
+      ->add_option("assignments", typed->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= takes it out")
+      ->required();
+  add_command(config, "update", "Write a file of an older version as it is written today", typed, code,
+              update);
+  add_command(config, "schema", "Print the JSON schema of config files, for editors", typed, code,
+              show_schema);
+}
+
+}  // namespace acc

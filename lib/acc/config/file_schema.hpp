@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "acc/config/value.hpp"
+
+namespace acc {
+
+/// The JSON schema of config files, made from the schema table: editors complete and check with it.
+/// configs/schema.json holds it.
+Value file_schema();
+
+}  // namespace acc

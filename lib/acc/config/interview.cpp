@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/interview.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "acc/base/text.hpp"
+#include "acc/config/defaults.hpp"
+#include "acc/config/paths.hpp"
+#include "acc/config/schema.hpp"
+#include "acc/config/typed_value.hpp"
+
+namespace acc {
+namespace {
+
+// What accelerate's questionnaire writes for everything that it does not ask.
+ConfigValues first_values() {
+  ConfigValues values = with_defaults({{"distributed_type", "NO"}});
+  values.erase("mixed_precision");  // asked for, but not beside a DeepSpeed file, which says it
+  values["same_network"] = true;
+  values["downcast_bf16"] = "no";
+  values["tpu_env"] = Value::array();
+  return values;
+}
+
+std::optional<std::size_t> find_choice(const std::vector<Choice>& choices, const std::string& text) {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (to_lower(choices[i].label) == to_lower(text)) return i;
+  }
+  const auto index = parse_integer(text);
+  if (!index || *index < 0 || *index >= static_cast<std::int64_t>(choices.size())) return std::nullopt;
+  return static_cast<std::size_t>(*index);
+}
+
+std::vector<std::string> labels(const std::vector<Choice>& choices) {
+  std::vector<std::string> result;
+  for (const Choice& choice : choices) result.push_back(choice.label);
+  return result;
+}
+
+std::optional<bool> parse_yes_no(const std::string& text) {
+  const std::string word = to_lower(text);
+  if (word == "y" || word == "yes") return true;
+  if (word == "n" || word == "no") return false;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Interview::Interview(InterviewFacts facts) : facts_(std::move(facts)) {
+  answers_.gpus = facts_.gpus;
+  answers_.values = first_values();
+}
+
+const Question* Interview::current() const {
+  return next_ < questions().size() ? &questions()[next_] : nullptr;
+}
+
+std::vector<Choice> Interview::choices() const {
+  const Question& question = *current();
+  if (question.choices_for != nullptr) {
+    std::vector<Choice> made = question.choices_for(answers_);
+    if (!made.empty()) return made;
+  }
+  if (question.kind == QuestionKind::yes_no && question.choices.empty())
+    return {{"yes", true, {}}, {"no", false, {}}};
+  return question.choices;
+}
+
+std::string Interview::otherwise() const {
+  const Question& question = *current();
+  return question.otherwise_for != nullptr ? question.otherwise_for(answers_)
+                                           : std::string(question.otherwise);
+}
+
+std::optional<std::string> Interview::answer(std::string_view line) {
+  const Question& question = *current();
+  std::string text(trim(line));
+  if (text.empty()) text = otherwise();
+  if (question.kind == QuestionKind::list) {
+    Value list = Value::array();
+    for (const std::string& part : split(text, ',')) {
+      if (!trim(part).empty()) list.push_back(trim(part));
+    }
+    return take({.value = std::move(list)});
+  }
+  if (text.empty()) return "an answer is needed";
+  switch (question.kind) {
+    case QuestionKind::yes_no: {
+      const auto truth = parse_yes_no(text);
+      if (!truth) return fmt::format("answer yes or no, not '{}'", text);
+      return choose(*truth ? 0 : 1);
+    }
+    case QuestionKind::menu: {
+      const std::vector<Choice> offered = choices();
+      if (const auto index = find_choice(offered, text)) return choose(*index);
+      return fmt::format("'{}' is none of: {}", text, join(labels(offered), ", "));
+    }
+    case QuestionKind::integer:
+    case QuestionKind::number:
+      return take_number(text);
+    case QuestionKind::path:
+      return take({.value = (facts_.folder / expand_home(text, facts_.environment)).string()});
+    case QuestionKind::text:
+    case QuestionKind::list:
+      break;
+  }
+  return take({.value = text});
+}
+
+std::optional<std::string> Interview::choose(std::size_t index) {
+  return take(choices().at(index));
+}
+
+std::optional<std::string> Interview::take_number(const std::string& text) {
+  if (current()->kind == QuestionKind::number) {
+    const auto number = parse_number(text);
+    return number ? take({.value = *number}) : fmt::format("'{}' is not a number", text);
+  }
+  const auto number = parse_integer(text);
+  if (!number) return fmt::format("'{}' is not a whole number", text);
+  if (*number < 0) return "the number must not be negative";
+  return take({.value = *number});
+}
+
+std::optional<std::string> Interview::take(Choice choice) {
+  const Question& question = *current();
+  const SettingSpec* spec = find_setting(question.key);
+  if (spec != nullptr && spec->type == ValueType::integer) {
+    const auto checked = typed_value(*spec, choice.value.dump());
+    if (const auto* mismatch = std::get_if<Mismatch>(&checked)) return mismatch->what;
+  }
+  if (question.refuse != nullptr) {
+    if (auto reason = question.refuse(answers_, choice.value)) return reason;
+  }
+  answers_.given[std::string(question.name)] = choice.value;
+  for (auto& [key, value] : choice.also) write(key, std::move(value), false);
+  const bool again = choice.value == true && !question.back_to.empty();
+  if (!question.key.empty()) write(question.key, std::move(choice.value), question.appends);
+  advance(again ? question.back_to : std::string_view());
+  return std::nullopt;
+}
+
+void Interview::write(std::string_view key, Value value, bool append) {
+  const std::size_t dot = key.find('.');
+  Value& target = dot == std::string_view::npos
+                      ? answers_.values[std::string(key)]
+                      : answers_.values[std::string(key.substr(0, dot))][std::string(key.substr(dot + 1))];
+  if (append) {
+    target.push_back(std::move(value));
+  } else {
+    target = std::move(value);
+  }
+}
+
+void Interview::advance(std::string_view back_to) {
+  const auto all = questions();
+  if (!back_to.empty()) {
+    next_ = static_cast<std::size_t>(std::ranges::find(all, back_to, &Question::name) - all.begin());
+    return;
+  }
+  do {
+    ++next_;
+  } while (next_ < all.size() && all[next_].asked != nullptr && !all[next_].asked(answers_));
+}
+
+}  // namespace acc

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/text.hpp"
+#include "acc/config/questions.hpp"
+
+namespace acc {
+namespace {
+
+// Files hold back ends in upper case.
+std::vector<Choice> backends() {
+  std::vector<Choice> choices = allowed_words("dynamo_backend", "no");
+  for (Choice& choice : choices) choice.value = to_upper(choice.label);
+  return choices;
+}
+
+bool customised(const Answers& answers) {
+  return answers.yes("dynamo_custom");
+}
+
+}  // namespace
+
+std::vector<Question> dynamo_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "dynamo", .prompt = "Compile the model with torch.compile (dynamo)?", .otherwise = "no"},
+      {.name = "dynamo_backend",
+       .prompt = "Which back end of dynamo?",
+       .kind = menu,
+       .otherwise = "inductor",
+       .key = "dynamo_config.dynamo_backend",
+       .choices = backends(),
+       .asked = [](const Answers& a) { return a.yes("dynamo"); }},
+      {.name = "dynamo_custom",
+       .prompt = "Change the defaults of torch.compile?",
+       .otherwise = "no",
+       .asked = [](const Answers& a) { return a.yes("dynamo"); }},
+      {.name = "dynamo_mode",
+       .prompt = "Which mode?",
+       .kind = menu,
+       .otherwise = "default",
+       .key = "dynamo_config.dynamo_mode",
+       .choices = allowed_words("dynamo_mode"),
+       .asked = customised},
+      {.name = "dynamo_use_fullgraph",
+       .prompt = "Refuse graph breaks (fullgraph)?",
+       .otherwise = "no",
+       .key = "dynamo_config.dynamo_use_fullgraph",
+       .asked = customised},
+      {.name = "dynamo_use_dynamic",
+       .prompt = "Compile for dynamic shapes?",
+       .otherwise = "no",
+       .key = "dynamo_config.dynamo_use_dynamic",
+       .asked = customised},
+      {.name = "dynamo_use_regional_compilation",
+       .prompt = "Compile repeated blocks once (regional compilation)?",
+       .otherwise = "no",
+       .key = "dynamo_config.dynamo_use_regional_compilation",
+       .asked = customised},
+  };
+}
+
+}  // namespace acc

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "acc/config/questions.hpp"
+
+namespace acc {
+namespace {
+
+std::vector<Choice> types() {
+  return {{"No distributed training", "NO", {}},
+          {"multi-CPU", "MULTI_CPU", {{"use_cpu", true}}},
+          {"multi-XPU", "MULTI_XPU", {}},
+          {"multi-HPU", "MULTI_HPU", {}},
+          {"multi-GPU", "MULTI_GPU", {}},
+          {"multi-NPU", "MULTI_NPU", {}},
+          {"multi-MLU", "MULTI_MLU", {}},
+          {"multi-SDAA", "MULTI_SDAA", {}},
+          {"multi-MUSA", "MULTI_MUSA", {}},
+          {"multi-NEURON", "MULTI_NEURON", {}},
+          {"TPU", "XLA", {{"mixed_precision", "no"}}}};
+}
+
+std::vector<Choice> machine_ranks(const Answers& answers) {
+  std::vector<Choice> choices;
+  for (std::int64_t rank = 0; rank < answers.machines(); ++rank)
+    choices.push_back({std::to_string(rank), rank, {}});
+  return choices;
+}
+
+std::optional<std::string> refuse_sagemaker(const Answers&, const Value& value) {
+  if (value != "AMAZON_SAGEMAKER") return std::nullopt;
+  return "acc starts jobs on the machines it runs on; it keeps SageMaker's files but makes none";
+}
+
+bool several_machines(const Answers& answers) {
+  return answers.is_multi() && answers.machines() > 1;
+}
+
+}  // namespace
+
+std::vector<Question> place_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "compute_environment",
+       .prompt = "Where does the training run?",
+       .kind = menu,
+       .otherwise = "This machine",
+       .key = "compute_environment",
+       .choices = {{"This machine", "LOCAL_MACHINE", {}}, {"AWS (Amazon SageMaker)", "AMAZON_SAGEMAKER", {}}},
+       .refuse = refuse_sagemaker},
+      {.name = "distributed_type",
+       .prompt = "Which kind of training?",
+       .kind = menu,
+       .otherwise = "No distributed training",
+       .key = "distributed_type",
+       .choices = types()},
+      {.name = "num_machines",
+       .prompt = "How many machines?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "num_machines",
+       .asked = [](const Answers& a) { return a.is_multi(); }},
+      {.name = "machine_rank",
+       .prompt = "Which rank has this machine?",
+       .kind = menu,
+       .otherwise = "0",
+       .key = "machine_rank",
+       .asked = several_machines,
+       .choices_for = machine_ranks},
+      {.name = "main_process_ip",
+       .prompt = "Address of the machine of rank 0?",
+       .kind = text,
+       .key = "main_process_ip",
+       .asked = several_machines},
+      {.name = "main_process_port",
+       .prompt = "Port on that machine?",
+       .kind = integer,
+       .key = "main_process_port",
+       .asked = several_machines},
+      {.name = "same_network",
+       .prompt = "Are all machines in one local network?",
+       .otherwise = "yes",
+       .key = "same_network",
+       .asked = several_machines},
+      {.name = "rdzv_backend",
+       .prompt = "Rendezvous backend (static, c10d, ...)?",
+       .kind = text,
+       .otherwise = "static",
+       .key = "rdzv_backend",
+       .asked = [](const Answers& a) { return several_machines(a) && a.is("same_network", false); }},
+      {.name = "debug",
+       .prompt = "Check each distributed operation while the training runs (slower, for debugging)?",
+       .otherwise = "no",
+       .key = "debug",
+       .asked = [](const Answers& a) { return a.is_multi(); }},
+      {.name = "use_cpu",
+       .prompt = "Train on the CPU only, also where there are GPUs?",
+       .otherwise = "no",
+       .key = "use_cpu",
+       .asked = [](const Answers& a) { return a.type() == "NO"; }},
+      {.name = "mpirun",
+       .prompt = "Start the workers through mpirun?",
+       .otherwise = "no",
+       .asked = [](const Answers& a) { return a.type() == "MULTI_CPU"; }},
+      {.name = "mpirun_hostfile",
+       .prompt = "Path of the hostfile?",
+       .kind = path,
+       .otherwise = "~/hostfile",
+       .key = "mpirun_config.mpirun_hostfile",
+       .asked = [](const Answers& a) { return a.yes("mpirun"); }},
+  };
+}
+
+}  // namespace acc

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/questions.hpp"
+
+namespace acc {
+namespace {
+
+bool te(const Answers& answers) {
+  return answers.is("fp8_backend", "TE");
+}
+bool keeps_some_high(const Answers& answers) {
+  return te(answers) && answers.is("fp8_override", Value::array());
+}
+
+// Keys as the library reads them; accelerate 1.15 asks the same questions and writes three other names, which
+// nothing reads.
+std::vector<Question> transformer_engine_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "fp8_use_autocast_during_eval",
+       .prompt = "Use FP8 in evaluation too?",
+       .otherwise = "no",
+       .key = "fp8_config.use_autocast_during_eval",
+       .asked = te},
+      {.name = "fp8_margin",
+       .prompt = "Margin for the gradient scaling?",
+       .kind = integer,
+       .otherwise = "0",
+       .key = "fp8_config.margin",
+       .asked = te},
+      {.name = "fp8_interval",
+       .prompt = "Steps between computations of the scaling factor?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "fp8_config.interval",
+       .asked = te},
+      {.name = "fp8_format",
+       .prompt = "Which FP8 format?",
+       .kind = menu,
+       .otherwise = "HYBRID",
+       .key = "fp8_config.fp8_format",
+       .choices = words({"HYBRID", "E4M3", "E5M2"}),
+       .asked = te},
+      {.name = "fp8_amax_history_len",
+       .prompt = "Length of the history for the scaling factor?",
+       .kind = integer,
+       .otherwise = "1024",
+       .key = "fp8_config.amax_history_len",
+       .asked = te},
+      {.name = "fp8_amax_compute_algo",
+       .prompt = "What of the history counts?",
+       .kind = menu,
+       .otherwise = "max",
+       .key = "fp8_config.amax_compute_algo",
+       .choices = words({"max", "most_recent"}),
+       .asked = te},
+      {.name = "fp8_override",
+       .prompt = "Compute some of the matrix products in higher precision?",
+       .otherwise = "no",
+       .key = "fp8_config.override_linear_precision",
+       .choices = {{"yes", Value::array(), {}}, {"no", Value::array({false, false, false}), {}}},
+       .asked = te},
+      {.name = "fp8_override_fprop",
+       .prompt = "The forward pass?",
+       .otherwise = "no",
+       .key = "fp8_config.override_linear_precision",
+       .appends = true,
+       .asked = keeps_some_high},
+      {.name = "fp8_override_dgrad",
+       .prompt = "The gradients of the inputs?",
+       .otherwise = "no",
+       .key = "fp8_config.override_linear_precision",
+       .appends = true,
+       .asked = keeps_some_high},
+      {.name = "fp8_override_wgrad",
+       .prompt = "The gradients of the weights?",
+       .otherwise = "no",
+       .key = "fp8_config.override_linear_precision",
+       .appends = true,
+       .asked = keeps_some_high},
+  };
+}
+
+}  // namespace
+
+std::vector<Question> precision_questions() {
+  using enum QuestionKind;
+  std::vector<Question> all = {
+      {.name = "mixed_precision",
+       .prompt = "Which mixed precision?",
+       .kind = menu,
+       .otherwise = "no",
+       .key = "mixed_precision",
+       .choices = allowed_words("mixed_precision"),
+       // DeepSpeed's own file says it, and TPUs have none.
+       .asked = [](const Answers& a) { return a.type() != "XLA" && !a.yes("deepspeed_file"); }},
+      {.name = "fp8_backend",
+       .prompt = "Which library for FP8?",
+       .kind = menu,
+       .otherwise = "ao",
+       .key = "fp8_config.backend",
+       .choices = {{"ao", "AO", {}}, {"te", "TE", {}}, {"msamp", "MSAMP", {}}},
+       .asked = [](const Answers& a) { return a.is("mixed_precision", "fp8"); }},
+  };
+  for (Question& question : transformer_engine_questions()) all.push_back(std::move(question));
+  all.push_back({.name = "fp8_opt_level",
+                 .prompt = "Which optimization level?",
+                 .kind = menu,
+                 .otherwise = "O2",
+                 .key = "fp8_config.opt_level",
+                 .choices = words({"O1", "O2"}),
+                 .asked = [](const Answers& a) { return a.is("fp8_backend", "MSAMP"); }});
+  all.push_back({.name = "fp8_all_gather",
+                 .prompt = "Gather FSDP's shards in FP8?",
+                 .otherwise = "yes",
+                 .key = "fp8_config.enable_fsdp_float8_all_gather",
+                 .asked = [](const Answers& a) { return a.is("fp8_backend", "AO"); }});
+  all.push_back({.name = "fp8_pad_inner_dim",
+                 .prompt = "Pad the inner dimension of matrix products?",
+                 .otherwise = "yes",
+                 .key = "fp8_config.pad_inner_dim",
+                 .asked = [](const Answers& a) { return a.is("fp8_backend", "AO"); }});
+  return all;
+}
+
+}  // namespace acc

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/config/terminal_keys.hpp"
+
+namespace acc {
+
+/// A list of choices on a terminal: what to write there, and which choice is meant. Pure.
+class TerminalMenu {
+ public:
+  /// `choices` must outlive the menu and not be empty.
+  TerminalMenu(const std::vector<std::string>& choices, std::size_t chosen)
+      : choices_(choices), chosen_(chosen) {}
+
+  std::size_t chosen() const { return chosen_; }
+
+  /// A line about the keys and the list, with the cursor hidden below it.
+  std::string draw() const;
+  /// Moves by a key: arrows, j and k, Home and End, an index in one or two digits. Empty when nothing moves.
+  std::string press(const KeyPress& press);
+  /// Replaces what draw() wrote by the choice alone, and shows the cursor.
+  std::string close() const;
+
+ private:
+  void move(const KeyPress& press);
+  std::string line(std::size_t index) const;
+  std::string redraw(std::size_t index) const;
+
+  const std::vector<std::string>& choices_;
+  std::size_t chosen_;
+  /// The index that the digits typed so far make.
+  std::optional<std::size_t> digits_ = {};
+};
+
+}  // namespace acc

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "acc/config/read.hpp"
+
+namespace acc {
+
+/// The text of a config file as accelerate 1.15 writes it: without nulls and empty sections, with empty
+/// lists; JSON when the name ends in `.json`, else YAML.
+std::string format_config(const ConfigValues& values, const std::filesystem::path& file);
+
+/// Writes it in one step, so that no reader ever sees a part; makes missing folders.
+/// Throws Error{system}.
+void write_config(const ConfigValues& values, const std::filesystem::path& file);
+
+}  // namespace acc

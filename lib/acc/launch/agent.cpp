@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/agent.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "acc/base/text.hpp"
+#include "acc/launch/root_cause.hpp"
+#include "acc/plan/worker_environment.hpp"
+
+namespace acc {
+namespace {
+
+using TimePoint = Processes::TimePoint;
+
+// Slurm sends SIGTERM twice within milliseconds, and a signal to a whole group arrives once more through us.
+constexpr auto kSameSignal = std::chrono::milliseconds(100);
+constexpr auto kMostGraceOfStrays = std::chrono::seconds(5);
+
+struct Worker {
+  pid_t pid = 0;
+  std::optional<ExitStatus> status = {};
+  std::chrono::system_clock::time_point when = {};
+  /// We asked it to end before it did.
+  bool stopped = false;
+  bool killed = false;
+};
+
+bool asks_to_end(int signal) {
+  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+}
+
+std::string line_prefix(const LaunchPlan& plan, const WorkerEnv& place, int local_rank) {
+  const std::pair<std::string_view, std::string> names[] = {{"${role_name}", plan.role},
+                                                            {"${local_rank}", std::to_string(local_rank)},
+                                                            {"${rank}", std::to_string(place.rank)}};
+  std::string text = plan.output.line_prefix_template;
+  for (const auto& [name, value] : names) {
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) {
+      text.replace(at, name.size(), value);
+    }
+  }
+  return text;
+}
+
+class Agent {
+ public:
+  Agent(const LaunchPlan& plan, const JobParts& parts) : plan_(plan), parts_(parts) {}
+
+  LaunchReport run();
+
+ private:
+  void run_attempt();
+  void start_workers();
+  void start_worker(int local_rank);
+  void stop_workers();
+  void signal_workers(int signal);
+  void kill_workers();
+  void clear_strays();
+  void finish_output();
+  void report_finish();
+
+  Happening take(std::optional<TimePoint> deadline);
+  void take_worker_end(const WorkerEnded& ended);
+  void take_signal(int signal);
+
+  WorkerFailure describe(int local_rank) const;
+  WorkerFailure find_cause();
+  std::vector<int> ranks_where(bool Worker::*mark) const;
+  int rank_of(int local_rank) const { return plan_.machine_rank * plan_.nproc_per_node + local_rank; }
+  bool must_end() const { return stop_signal_ || !failed_.empty() || front_lost_; }
+
+  LaunchPlan plan_;  // each round fills in its own master address and ranks
+  JobParts parts_;
+  LaunchReport report_ = {};
+
+  int attempt_ = 0;
+  Round round_ = {};
+  std::vector<Worker> workers_ = {};
+  int running_ = 0;
+  /// Local ranks that failed by themselves, in the order in which they ended.
+  std::vector<int> failed_ = {};
+  std::optional<OomWatch> oom_ = {};
+
+  std::optional<int> stop_signal_ = {};
+  TimePoint stopped_at_ = {};
+  /// When patience ends; set once the first worker was asked to end.
+  std::optional<TimePoint> grace_end_ = {};
+  bool kill_now_ = false;
+  bool front_lost_ = false;
+};
+
+LaunchReport Agent::run() {
+  for (;; ++attempt_) {
+    run_attempt();
+    report_.stop_signal = stop_signal_;
+    if (!failed_.empty()) report_.first_failure = find_cause();
+    // A signal to the whole job reaches the workers too, and their end can be seen before the signal is.
+    if (stop_signal_ && report_.first_failure &&
+        shell_code(report_.first_failure->status) == 128 + *stop_signal_) {
+      report_.first_failure.reset();
+    }
+    const bool restart = !failed_.empty() && !stop_signal_ && !front_lost_ && attempt_ < plan_.max_restarts;
+    if (!restart) break;
+    parts_.reporter.report(Restarting{*report_.first_failure, attempt_ + 1, plan_.max_restarts});
+    report_ = {.restarts = attempt_ + 1};
+  }
+  report_finish();
+  finish_output();
+  if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
+  return report_;
+}
+
+void Agent::run_attempt() {
+  workers_.assign(static_cast<std::size_t>(plan_.nproc_per_node), Worker{});
+  running_ = 0;
+  failed_.clear();
+  grace_end_.reset();
+  oom_.emplace(parts_.cgroups);
+  try {
+    take(parts_.processes.now());
+    start_workers();
+    while (running_ > 0 && !must_end()) take(std::nullopt);
+  } catch (...) {
+    stop_workers();
+    clear_strays();
+    parts_.processes.end_attempt();
+    throw;
+  }
+  stop_workers();
+  clear_strays();
+  parts_.processes.end_attempt();
+}
+
+void Agent::start_workers() {
+  if (must_end()) return;
+  round_ = parts_.rendezvous.next_round();
+  plan_.machine_rank = round_.machine_rank;
+  plan_.num_machines = round_.num_machines;
+  plan_.master_addr = round_.master_addr;
+  parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
+  parts_.reporter.report(AttemptStarted{attempt_, round_});
+  for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
+    // A signal or a worker that fails at once is noticed among 256 starts, not after them.
+    while (!std::holds_alternative<TimeUp>(take(parts_.processes.now()))) {
+    }
+    if (must_end()) return;
+    start_worker(local_rank);
+  }
+}
+
+void Agent::start_worker(int local_rank) {
+  const std::filesystem::path folder = parts_.logs.attempt(attempt_);
+  const Attempt attempt = {.number = attempt_, .master_port = round_.master_port, .folder = folder.string()};
+  WorkerStart start = {.local_rank = local_rank,
+                       .program = plan_.program,
+                       .arguments = worker_command(plan_, local_rank),
+                       .environment = plan_.inherited};
+  start.environment.overlay(worker_environment(plan_, local_rank, attempt));
+  if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
+  start.line_prefix = line_prefix(plan_, place_of_worker(plan_, local_rank, attempt), local_rank);
+  Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+  worker.pid = parts_.processes.start(start);
+  ++running_;
+  parts_.reporter.report(WorkerStarted{rank_of(local_rank), local_rank, worker.pid});
+}
+
+Happening Agent::take(std::optional<TimePoint> deadline) {
+  Happening happening = parts_.processes.next(deadline);
+  if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
+  if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(arrived->signal);
+  if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
+  return happening;
+}
+
+void Agent::take_worker_end(const WorkerEnded& ended) {
+  Worker& worker = workers_.at(static_cast<std::size_t>(ended.local_rank));
+  worker.status = ended.status;
+  worker.when = ended.when;
+  --running_;
+  if (!succeeded(ended.status) && !worker.stopped) failed_.push_back(ended.local_rank);
+  const int rank = rank_of(ended.local_rank);
+  parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
+}
+
+void Agent::take_signal(int signal) {
+  if (!asks_to_end(signal)) {
+    signal_workers(signal);
+    return;
+  }
+  const TimePoint now = parts_.processes.now();
+  if (stop_signal_) {
+    if (now - stopped_at_ > kSameSignal) kill_now_ = true;
+    return;
+  }
+  stop_signal_ = signal;
+  stopped_at_ = now;
+  parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
+  // Workers that are being stopped already hear this one too, but their grace does not begin anew.
+  if (grace_end_) signal_workers(signal);
+}
+
+void Agent::signal_workers(int signal) {
+  for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
+    const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+    if (worker.pid != 0 && !worker.status) parts_.processes.signal(local_rank, signal);
+  }
+}
+
+// Asks the workers that still run to end, and kills those that do not in time.
+void Agent::stop_workers() {
+  for (Worker& worker : workers_) worker.stopped = worker.pid != 0 && !worker.status;
+  if (running_ == 0) return;
+  grace_end_ = parts_.processes.now() + plan_.shutdown_timeout;
+  if (!kill_now_) signal_workers(stop_signal_.value_or(SIGTERM));
+  while (running_ > 0 && !kill_now_) {
+    if (std::holds_alternative<TimeUp>(take(grace_end_))) break;
+  }
+  if (running_ > 0) kill_workers();
+  while (running_ > 0) take(std::nullopt);
+}
+
+void Agent::kill_workers() {
+  for (Worker& worker : workers_) worker.killed = worker.pid != 0 && !worker.status;
+  signal_workers(SIGKILL);
+  report_.killed_ranks = ranks_where(&Worker::killed);
+  if (!front_lost_) {
+    parts_.reporter.report(Killed{report_.killed_ranks, plan_.shutdown_timeout, kill_now_});
+  }
+}
+
+// What workers left behind gets what is left of their grace, then SIGKILL until nothing is left.
+void Agent::clear_strays() {
+  Processes& processes = parts_.processes;
+  const auto patience = std::min<std::chrono::milliseconds>(plan_.shutdown_timeout, kMostGraceOfStrays);
+  const TimePoint deadline = grace_end_.value_or(processes.now() + patience);
+  bool waiting = !kill_now_ && processes.signal_strays(SIGTERM);
+  while (waiting && !kill_now_) {
+    const Happening happening = take(deadline);
+    if (std::holds_alternative<TimeUp>(happening)) break;
+    waiting = !std::holds_alternative<StraysGone>(happening);
+  }
+  while (processes.signal_strays(SIGKILL)) {
+    while (!std::holds_alternative<StraysGone>(take(std::nullopt))) {
+    }
+  }
+}
+
+WorkerFailure Agent::describe(int local_rank) const {
+  const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+  WorkerFailure failure = {.rank = rank_of(local_rank),
+                           .local_rank = local_rank,
+                           .pid = worker.pid,
+                           .host = parts_.host,
+                           .status = *worker.status,
+                           .when = worker.when,
+                           .attempt = attempt_};
+  const std::filesystem::path folder = parts_.logs.attempt(attempt_);
+  if (!folder.empty()) {
+    failure.error_file = read_error_file(folder / std::to_string(local_rank) / "error.json");
+  }
+  return failure;
+}
+
+WorkerFailure Agent::find_cause() {
+  std::vector<WorkerFailure> seen;
+  for (const int local_rank : failed_) seen.push_back(describe(local_rank));
+  // A worker that was still dying of its own exception when it was stopped can be the cause all the same.
+  for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
+    const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+    if (!worker.stopped || !worker.status || succeeded(*worker.status)) continue;
+    WorkerFailure failure = describe(local_rank);
+    // What we did to it is not how it failed: an uncaught exception ends a Python program with 1.
+    failure.status = Exited{1};
+    if (failure.error_file) seen.push_back(std::move(failure));
+  }
+  WorkerFailure cause = seen[find_root_cause(seen)];
+  cause.last_words = parts_.processes.last_words(cause.local_rank);
+  cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();
+  report_.stopped_ranks = ranks_where(&Worker::stopped);
+  std::erase(report_.stopped_ranks, cause.rank);
+  return cause;
+}
+
+std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
+  std::vector<int> ranks;
+  for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
+    if (workers_[static_cast<std::size_t>(local_rank)].*mark) ranks.push_back(rank_of(local_rank));
+  }
+  return ranks;
+}
+
+void Agent::report_finish() {
+  if (report_.first_failure) report_.exit_code = shell_code(report_.first_failure->status);
+  if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
+  if (front_lost_) report_.exit_code = 128 + SIGKILL;
+  parts_.reporter.report(Finished{report_});
+}
+
+void Agent::finish_output() {
+  if (front_lost_ || parts_.processes.finish_output()) return;
+  // A reader that does not read keeps us until somebody asks us to end.
+  const bool asked = stop_signal_.has_value();
+  const auto enough = [&] { return kill_now_ || (!asked && stop_signal_); };
+  while (!enough() && !std::holds_alternative<OutputWritten>(take(std::nullopt))) {
+  }
+}
+
+}  // namespace
+
+LaunchReport run(const LaunchPlan& plan, const JobParts& parts) {
+  return Agent(plan, parts).run();
+}
+
+}  // namespace acc

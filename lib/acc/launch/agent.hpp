@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "acc/launch/launch_report.hpp"
+#include "acc/launch/log_folder.hpp"
+#include "acc/launch/oom.hpp"
+#include "acc/launch/processes.hpp"
+#include "acc/launch/rendezvous.hpp"
+#include "acc/launch/reporter.hpp"
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc {
+
+/// What a job runs on; a test puts fakes here.
+struct JobParts {
+  Processes& processes;
+  Rendezvous& rendezvous;
+  Reporter& reporter;
+  LogFolder logs = {};
+  CgroupPlaces cgroups = {};
+  /// The name of this machine, for the failure report.
+  std::string host = "localhost";
+};
+
+/// Runs the job of `plan` on this machine until it has ended: starts the workers, stops all when one fails,
+/// starts them again while restarts are left, obeys signals. When it returns, no worker lives and no process
+/// that one of them started. Throws Error when a worker cannot be started or a round cannot be joined; then
+/// nothing is left either.
+LaunchReport run(const LaunchPlan& plan, const JobParts& parts);
+
+}  // namespace acc

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/error_file.hpp"
+
+#include <array>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+using Json = nlohmann::json;
+
+// torch writes seconds as text, other writers as a number.
+std::optional<std::chrono::system_clock::time_point> to_time(const Json& value) {
+  std::optional<double> seconds;
+  if (value.is_number()) seconds = value.get<double>();
+  if (value.is_string()) seconds = parse_number(value.get_ref<const std::string&>());
+  constexpr double kLatest = 1e10;  // beyond it the clock's own type overflows
+  if (!seconds || *seconds <= 0 || *seconds > kLatest) return std::nullopt;
+  using namespace std::chrono;
+  return system_clock::time_point(duration_cast<system_clock::duration>(duration<double>(*seconds)));
+}
+
+std::string text_of(const Json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key)) return {};
+  const Json& value = object[key];
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+}  // namespace
+
+ErrorFile parse_error_file(std::string_view text) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (!document.is_object() || !document.contains("message")) {
+    return {.message = std::string(trim(text)), .valid = false};
+  }
+  ErrorFile result;
+  const Json& message = document["message"];
+  if (!message.is_object()) {
+    result.message = text_of(document, "message");
+    if (document.contains("timestamp")) result.when = to_time(document["timestamp"]);
+    return result;
+  }
+  result.message = text_of(message, "message");
+  if (message.contains("extraInfo") && message["extraInfo"].is_object()) {
+    const Json& extra = message["extraInfo"];
+    result.traceback = text_of(extra, "py_callstack");
+    if (extra.contains("timestamp")) result.when = to_time(extra["timestamp"]);
+  }
+  return result;
+}
+
+std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
+  constexpr std::size_t kMost = 1U << 20U;
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::string text(kMost, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (text.empty()) return std::nullopt;
+  ErrorFile result = parse_error_file(text);
+  result.path = file;
+  return result;
+}
+
+}  // namespace acc

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/launch/error_file.hpp"
+#include "acc/launch/exit_status.hpp"
+
+namespace acc {
+
+/// Everything that is known about the worker that failed first.
+struct WorkerFailure {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  std::string host = {};
+  ExitStatus status = {};
+  std::chrono::system_clock::time_point when = {};
+  int attempt = 0;
+  /// The kernel counted a kill for lack of memory while the job ran.
+  bool out_of_memory = false;
+  std::optional<ErrorFile> error_file = {};
+  /// The last lines of its standard error.
+  std::string last_words = {};
+};
+
+/// How a job ended.
+struct LaunchReport {
+  /// What `acc` exits with: 0, the first failing worker's own code, or 128 + n for a signal.
+  int exit_code = 0;
+  /// Of the last attempt.
+  std::optional<WorkerFailure> first_failure = {};
+  /// Ranks that had to be stopped because of the failure.
+  std::vector<int> stopped_ranks = {};
+  /// Ranks that had to be killed because they did not stop.
+  std::vector<int> killed_ranks = {};
+  /// The signal that ended the job.
+  std::optional<int> stop_signal = {};
+  int restarts = 0;
+};
+
+}  // namespace acc

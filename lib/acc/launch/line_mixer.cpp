@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/line_mixer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace acc {
+namespace {
+
+// A line longer than this is written as it comes.
+constexpr std::size_t kMostHeld = std::size_t{64} << 10U;
+
+}  // namespace
+
+int LineMixer::add_source() {
+  sources_[next_id_];
+  return next_id_++;
+}
+
+void LineMixer::feed(int id, std::string_view chunk, bool drained, TimePoint now) {
+  Source& source = sources_.at(id);
+  source.drained = drained;
+  if (holder_ && *holder_ != id) {
+    source.held += chunk;
+    if (source.held.empty() || source.queued) return;
+    if (queue_.empty()) queue_since_ = now;
+    source.queued = true;
+    queue_.push_back(id);
+    return;
+  }
+  write_from(id, chunk);
+  if (holder_) {
+    holder_wrote_ = now;
+    holder_drained_ = drained;
+  } else {
+    release(now);
+  }
+}
+
+// The source has the turn: all its whole lines go out, and what follows them if it may not be held.
+void LineMixer::write_from(int id, std::string_view chunk) {
+  Source& source = sources_.at(id);
+  const std::size_t newline = chunk.rfind('\n');
+  const bool continues_line = holder_ == id && newline == std::string_view::npos;
+  holder_.reset();
+  std::string_view rest = chunk;
+  if (newline != std::string_view::npos) {
+    write(source.held);
+    write(chunk.substr(0, newline + 1));
+    source.held.clear();
+    rest = chunk.substr(newline + 1);
+  }
+  const std::size_t unfinished = source.held.size() + rest.size();
+  if (source.drained || source.closed || continues_line || unfinished > kMostHeld) {
+    write(source.held);
+    write(rest);
+    source.held.clear();
+    if ((unfinished > 0 || continues_line) && !source.closed) holder_ = id;
+  } else {
+    source.held += rest;
+  }
+}
+
+void LineMixer::release(TimePoint now) {
+  while (!holder_ && !queue_.empty()) {
+    const int id = queue_.front();
+    queue_.pop_front();
+    Source& source = sources_.at(id);
+    source.queued = false;
+    const std::string chunk = std::exchange(source.held, {});
+    write_from(id, chunk);
+    if (holder_) {
+      holder_wrote_ = queue_since_ = now;
+      holder_drained_ = source.drained;
+    }
+    if (source.closed) sources_.erase(id);
+  }
+}
+
+void LineMixer::close_source(int id, TimePoint now) {
+  Source& source = sources_.at(id);
+  source.closed = true;
+  if (source.queued) return;
+  const std::string chunk = std::exchange(source.held, {});
+  if (holder_ && *holder_ != id) {
+    // Not queued, so it holds nothing.
+    sources_.erase(id);
+    return;
+  }
+  write_from(id, chunk);
+  sources_.erase(id);
+  release(now);
+}
+
+void LineMixer::announce(std::string_view lines, TimePoint now) {
+  if (!at_line_start_) write("\n");
+  write(lines);
+  holder_.reset();
+  release(now);
+}
+
+std::size_t LineMixer::waiting(int source) const {
+  const auto found = sources_.find(source);
+  return found == sources_.end() ? 0 : found->second.held.size();
+}
+
+std::optional<LineMixer::TimePoint> LineMixer::deadline() const {
+  if (!holder_ || queue_.empty()) return std::nullopt;
+  const TimePoint silent = holder_wrote_ + kSilence;
+  // A long line that is still coming is no progress bar.
+  return holder_drained_ ? std::min(silent, queue_since_ + kMostWait) : silent;
+}
+
+void LineMixer::on_time(TimePoint now) {
+  const auto due = deadline();
+  if (!due || now < *due) return;
+  holder_.reset();
+  release(now);
+}
+
+void LineMixer::flush(TimePoint now) {
+  while (!queue_.empty()) {
+    holder_.reset();
+    release(now);
+  }
+}
+
+void LineMixer::write(std::string_view text) {
+  if (text.empty()) return;
+  at_line_start_ = text.back() == '\n';
+  write_(text);
+}
+
+}  // namespace acc

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/local_processes.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "acc/launch/descendants.hpp"
+#include "acc/launch/guard.hpp"
+
+namespace acc {
+namespace {
+
+constexpr int kMostLateLooks = 64;
+
+}  // namespace
+
+using boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, int front)
+    : loop_(loop), output_(output), signals_(loop), front_(loop) {
+  // A worker costs up to four descriptors; workers themselves keep the limit that acc was given.
+  ::getrlimit(RLIMIT_NOFILE, &open_files_);
+  const rlimit most = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &most);
+  ::signal(SIGPIPE, SIG_IGN);
+
+  sigset_t ours = {};
+  ::sigemptyset(&ours);
+  std::vector<int> wanted = forwarded_signals();
+  wanted.push_back(SIGCHLD);
+  for (const int signal : wanted) {
+    signals_.add(signal);
+    ::sigaddset(&ours, signal);
+  }
+  wait_for_signal();
+  if (front >= 0) wait_for_front(front);
+  output_.on_written([this] { happened_.push_back(OutputWritten{}); });
+  ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
+}
+
+LocalProcesses::~LocalProcesses() {
+  ::setrlimit(RLIMIT_NOFILE, &open_files_);
+}
+
+void LocalProcesses::wait_for_signal() {
+  signals_.async_wait([this](error_code error, int signal) {
+    if (error) return;
+    if (signal == SIGCHLD) {
+      reap_orphans([this](pid_t pid) { return is_running(pid); });
+    } else {
+      if (signal == SIGWINCH) output_.resize();
+      happened_.push_back(SignalArrived{signal});
+    }
+    wait_for_signal();
+  });
+}
+
+void LocalProcesses::wait_for_front(int front) {
+  front_.assign(::fcntl(front, F_DUPFD_CLOEXEC, 3));
+  front_.async_wait(stream_descriptor::wait_read, [this](error_code error) {
+    if (!error) happened_.push_back(FrontLost{});
+  });
+}
+
+pid_t LocalProcesses::start(const WorkerStart& worker) {
+  const WorkerStreams streams = output_.open(worker.local_rank, worker.folder, worker.line_prefix);
+  const auto on_end = [this, local_rank = worker.local_rank](ExitStatus status) {
+    take_end(local_rank, status);
+  };
+  auto& process = workers_[worker.local_rank] = spawn(loop_, worker, streams, open_files_, on_end);
+  running_[process->pid()] = worker.local_rank;
+  return process->pid();
+}
+
+void LocalProcesses::take_end(int local_rank, ExitStatus status) {
+  running_.erase(workers_.at(local_rank)->pid());
+  happened_.push_back(WorkerEnded{local_rank, status, std::chrono::system_clock::now()});
+  // An orphan that ended while the worker stood before it in the kernel's list.
+  reap_orphans([this](pid_t pid) { return is_running(pid); });
+}
+
+bool LocalProcesses::is_running(pid_t pid) const {
+  return running_.contains(pid);
+}
+
+void LocalProcesses::signal(int local_rank, int signal) {
+  const auto worker = workers_.find(local_rank);
+  if (worker == workers_.end()) return;
+  const pid_t pid = worker->second->pid();
+  if (is_running(pid)) ::kill(-pid, signal);
+}
+
+bool LocalProcesses::signal_strays(int signal) {
+  strays_.clear();
+  strays_left_ = 0;
+  std::erase_if(happened_, [](const Happening& one) { return std::holds_alternative<StraysGone>(one); });
+  // No child, no descendant: we are the subreaper, so each of them hangs below a child of ours.
+  if (!reap_orphans([this](pid_t pid) { return is_running(pid); })) return false;
+  for (const Descendant& descendant : descendants_of(::getpid())) {
+    if (is_running(descendant.pid)) continue;
+    Descriptor process = signal_descendant(descendant, signal);
+    if (process) watch_stray(process.release());
+  }
+  return strays_left_ > 0;
+}
+
+void LocalProcesses::watch_stray(int pidfd) {
+  auto& stray = strays_.emplace_back(std::make_unique<stream_descriptor>(loop_, pidfd));
+  ++strays_left_;
+  stray->async_wait(stream_descriptor::wait_read, [this](error_code error) {
+    if (!error && --strays_left_ == 0) happened_.push_back(StraysGone{});
+  });
+}
+
+Happening LocalProcesses::next(std::optional<TimePoint> deadline) {
+  while (happened_.empty() && (!deadline || now() < *deadline)) {
+    if (deadline) {
+      loop_.run_one_until(*deadline);
+    } else {
+      loop_.run_one();
+    }
+  }
+  // What is ready counts although the deadline has passed, but a flood of output must not defer it for ever.
+  for (int looks = 0; looks < kMostLateLooks && happened_.empty(); ++looks) {
+    if (loop_.poll_one() == 0) break;
+  }
+  if (happened_.empty()) return TimeUp{};
+  Happening happening = std::move(happened_.front());
+  happened_.pop_front();
+  return happening;
+}
+
+void LocalProcesses::end_attempt() {
+  output_.end_attempt();
+  workers_.clear();
+}
+
+}  // namespace acc

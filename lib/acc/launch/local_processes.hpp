@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "acc/launch/output.hpp"
+#include "acc/launch/processes.hpp"
+#include "acc/launch/spawn.hpp"
+
+namespace acc {
+
+/// The real side of Processes: workers on this machine, on one event loop. Call from the main thread of a
+/// subreaper.
+class LocalProcesses : public Processes {
+ public:
+  /// Takes over the forwarded signals and SIGCHLD, and unblocks them. `front`: becomes readable when the
+  /// process that the user sees is gone; -1: there is none.
+  LocalProcesses(boost::asio::io_context& loop, Output& output, int front);
+  ~LocalProcesses() override;
+
+  pid_t start(const WorkerStart& worker) override;
+  void signal(int local_rank, int signal) override;
+  bool signal_strays(int signal) override;
+  Happening next(std::optional<TimePoint> deadline) override;
+  TimePoint now() const override { return Clock::now(); }
+  void end_attempt() override;
+  std::string last_words(int local_rank) override { return output_.last_words(local_rank); }
+  bool finish_output() override { return output_.finish(); }
+
+ private:
+  void wait_for_signal();
+  void wait_for_front(int front);
+  void take_end(int local_rank, ExitStatus status);
+  bool is_running(pid_t pid) const;
+  void watch_stray(int pidfd);
+
+  boost::asio::io_context& loop_;
+  Output& output_;
+  boost::asio::signal_set signals_;
+  boost::asio::posix::stream_descriptor front_;
+  rlimit open_files_ = {};
+  std::deque<Happening> happened_ = {};
+  std::map<int, std::unique_ptr<SpawnedProcess>> workers_ = {};
+  std::map<pid_t, int> running_ = {};
+  std::vector<std::unique_ptr<boost::asio::posix::stream_descriptor>> strays_ = {};
+  std::size_t strays_left_ = 0;
+};
+
+}  // namespace acc

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/log_folder.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const fs::path& folder, const std::string& reason) {
+  throw Error({.kind = ErrorKind::system,
+               .what = "the log folder cannot be made: " + reason,
+               .where = folder.string(),
+               .hint = "--log-dir names another place, --log-dir /dev/null does without"});
+}
+
+void make_folders(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail(folder, error.message());
+}
+
+// `stem` with random letters behind it; mode 0700.
+fs::path make_unique(const fs::path& stem) {
+  std::string name = stem.string() + "XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) fail(stem, std::strerror(errno));
+  return name;
+}
+
+bool any(const StreamMap& map) {
+  return map.otherwise != Streams::none ||
+         std::ranges::any_of(map.of_rank, [](const auto& entry) { return entry.second != Streams::none; });
+}
+
+}  // namespace
+
+LogFolder LogFolder::make(const LaunchPlan& plan) {
+  const OutputPlan& output = plan.output;
+  const bool useful = plan.sets_ranks || any(output.redirects) || any(output.tee) || !output.log_dir.empty();
+  LogFolder result;
+  if (output.no_logs || !useful) return result;
+  fs::path base = output.log_dir;
+  if (base.empty()) {
+    const std::string parent = plan.inherited.get("TMPDIR");
+    base = make_unique(fs::absolute(parent.empty() ? "/tmp" : parent) / "torchelastic_");
+    result.temporary_ = base;
+  } else {
+    base = fs::absolute(base);  // a worker may change its folder before it writes its error file
+    make_folders(base);
+  }
+  std::string run_id = plan.run_id;
+  std::ranges::replace(run_id, '/', '_');
+  result.run_folder_ = make_unique(base / (run_id + "_"));
+  return result;
+}
+
+fs::path LogFolder::attempt(int number) const {
+  if (run_folder_.empty()) return {};
+  return run_folder_ / ("attempt_" + std::to_string(number));
+}
+
+void LogFolder::make_attempt(int number, int workers) const {
+  if (run_folder_.empty()) return;
+  const fs::path folder = attempt(number);
+  std::error_code error;
+  fs::remove_all(folder, error);
+  for (int local_rank = 0; local_rank < workers; ++local_rank) {
+    make_folders(folder / std::to_string(local_rank));
+  }
+}
+
+void LogFolder::remove_temporary() const {
+  std::error_code error;
+  if (!temporary_.empty()) fs::remove_all(temporary_, error);
+}
+
+}  // namespace acc

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc {
+
+/// The folder of one job, laid out as torchrun 2.11 does:
+/// `<base>/<run_id>_XXXXXXXX/attempt_N/<local_rank>/{stdout.log,stderr.log,error.json}`.
+class LogFolder {
+ public:
+  /// A job that keeps nothing.
+  LogFolder() = default;
+
+  /// Makes base and job folder when the plan has a use for them. The base is plan.output.log_dir, or a new
+  /// folder under the inherited TMPDIR that remove_temporary() takes away. Throws Error{system}.
+  static LogFolder make(const LaunchPlan& plan);
+
+  /// `<run folder>/attempt_N`, empty when nothing is kept.
+  std::filesystem::path attempt(int number) const;
+
+  /// Makes `attempt_N/<local_rank>` for each worker; what an earlier attempt of that number left goes. Throws
+  /// Error{system}.
+  void make_attempt(int number, int workers) const;
+
+  const std::filesystem::path& run_folder() const { return run_folder_; }
+
+  /// Removes a base that make() chose itself; leaves one that the person named.
+  void remove_temporary() const;
+
+ private:
+  std::filesystem::path run_folder_ = {};
+  std::filesystem::path temporary_ = {};
+};
+
+}  // namespace acc

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/output.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/launch/output_sink.hpp"
+#include "acc/launch/relay.hpp"
+#include "acc/launch/stream_plan.hpp"
+#include "acc/launch/tail.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+Descriptor open_log(const fs::path& file) {
+  Descriptor log(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
+  if (!log) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = std::string("the log cannot be written: ") + std::strerror(errno),
+                 .where = file.string()});
+  }
+  return log;
+}
+
+Descriptor duplicate(const Descriptor& fd) {
+  return Descriptor(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+}
+
+bool plain(const StreamPlan& stream) {
+  return stream == StreamPlan{.console = true};
+}
+
+}  // namespace
+
+struct Output::Impl {
+  Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds);
+
+  Channel open_channel(int console) const;
+  Descriptor open_stream(const StreamPlan& stream, int console, const fs::path& log,
+                         const std::string& prefix, Tail* tail);
+  void add_relay(Descriptor from, bool terminal, RelayTarget target);
+  void take_room();
+  void lost_log(const std::string& reason);
+
+  boost::asio::io_context& loop;
+  OutputPlan plan;
+  int workers;
+  Consoles consoles;
+  bool one_console;
+  OutputSink out;
+  std::optional<OutputSink> err;  // absent when both are one
+  std::array<char, std::size_t{64} << 10U> buffer = {};
+  std::vector<std::shared_ptr<Relay>> relays = {};
+  std::map<int, Tail> tails = {};
+  std::map<int, fs::path> error_logs = {};
+  std::function<void(std::string)> warn = [](const std::string&) {};
+  std::function<void()> written = [] {};
+  bool finishing = false;
+  bool warned = false;
+
+  OutputSink& sink_of(int console) { return console == consoles.out || !err ? out : *err; }
+};
+
+Output::Impl::Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds)
+    : loop(on_loop),
+      plan(output),
+      workers(count),
+      consoles(fds),
+      one_console(same_file(fds.out, fds.err)),
+      out(on_loop, fds.out, [this] { take_room(); }) {
+  if (!one_console) err.emplace(on_loop, fds.err, [this] { take_room(); });
+}
+
+// A worker believes what isatty tells it: a terminal where acc has one.
+Channel Output::Impl::open_channel(int console) const {
+  if (::isatty(console) == 1) {
+    if (auto terminal = make_pseudo_terminal(console)) return std::move(*terminal);
+  }
+  return make_pipe();
+}
+
+Descriptor Output::Impl::open_stream(const StreamPlan& stream, int console, const fs::path& log,
+                                     const std::string& prefix, Tail* tail) {
+  if (stream.file && !stream.console) return open_log(log);
+  if (!stream.console && tail == nullptr) return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  RelayTarget target = {.sink = stream.console ? &sink_of(console) : nullptr, .tail = tail};
+  if (stream.file) target.log = open_log(log);
+  if (stream.prefixed) target.prefixer.emplace(prefix);
+  Channel channel = plain(stream) ? open_channel(console) : make_pipe();
+  const bool terminal = ::isatty(channel.workers.get()) == 1;
+  add_relay(std::move(channel.ours), terminal, std::move(target));
+  return std::move(channel.workers);
+}
+
+void Output::Impl::add_relay(Descriptor from, bool terminal, RelayTarget target) {
+  target.on_lost_log = [this](const std::string& reason) { lost_log(reason); };
+  relays.push_back(std::make_shared<Relay>(loop, std::move(from), terminal, std::move(target), buffer));
+  relays.back()->start();
+}
+
+void Output::Impl::take_room() {
+  for (const auto& relay : relays) relay->start();
+  if (!finishing || out.backlog() > 0 || (err && err->backlog() > 0)) return;
+  finishing = false;
+  written();
+}
+
+void Output::Impl::lost_log(const std::string& reason) {
+  if (!std::exchange(warned, true)) warn("a log file cannot be written any more: " + reason);
+}
+
+Output::Output(boost::asio::io_context& loop, const OutputPlan& plan, int workers, Consoles consoles)
+    : impl_(std::make_unique<Impl>(loop, plan, workers, consoles)) {}
+
+Output::~Output() = default;
+
+void Output::on_warning(std::function<void(std::string)> warn) {
+  impl_->warn = std::move(warn);
+}
+void Output::on_written(std::function<void()> written) {
+  impl_->written = std::move(written);
+}
+
+WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix) {
+  const bool has_folder = !folder.empty();
+  const StreamPlan out = plan_stream(impl_->plan, local_rank, Streams::out, has_folder);
+  const StreamPlan err = plan_stream(impl_->plan, local_rank, Streams::err, has_folder);
+  const fs::path error_log = folder / "stderr.log";
+  Tail& tail = impl_->tails[local_rank] = Tail{};
+  impl_->error_logs.erase(local_rank);
+  if (err.file) impl_->error_logs[local_rank] = error_log;
+
+  WorkerStreams streams;
+  streams.err = impl_->open_stream(err, impl_->consoles.err, error_log, line_prefix, &tail);
+  if (impl_->one_console && plain(out) && plain(err)) {
+    streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
+  } else if (impl_->workers > 1 || !plain(out)) {
+    streams.out = impl_->open_stream(out, impl_->consoles.out, folder / "stdout.log", line_prefix, nullptr);
+  }
+  return streams;
+}
+
+void Output::end_attempt() {
+  for (const auto& relay : impl_->relays) relay->finish();
+  impl_->relays.clear();
+}
+
+std::string Output::last_words(int local_rank) const {
+  if (const auto log = impl_->error_logs.find(local_rank); log != impl_->error_logs.end()) {
+    return tail_of_file(log->second);
+  }
+  const auto tail = impl_->tails.find(local_rank);
+  return tail == impl_->tails.end() ? std::string() : tail->second.lines();
+}
+
+void Output::announce(std::string_view lines) {
+  (impl_->err ? *impl_->err : impl_->out).announce(lines);
+}
+
+void Output::resize() {
+  for (const auto& relay : impl_->relays) relay->resize(impl_->consoles.err);
+}
+
+bool Output::finish() {
+  const bool out = impl_->out.finish();
+  const bool err = !impl_->err || impl_->err->finish();
+  impl_->finishing = !(out && err);
+  return out && err;
+}
+
+}  // namespace acc

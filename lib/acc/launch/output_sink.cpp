@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/output_sink.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace acc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kMostWaiting = std::size_t{1} << 20U;
+
+}  // namespace
+
+OutputSink::OutputSink(boost::asio::io_context& loop, int fd, std::function<void()> on_room)
+    : console_(fd),
+      mixer_([this](std::string_view text) { console_.write(text); }),
+      writable_(loop),
+      timer_(loop),
+      on_room_(std::move(on_room)) {}
+
+void OutputSink::feed(int source, std::string_view chunk, bool drained) {
+  mixer_.feed(source, chunk, drained, Clock::now());
+  after_change();
+}
+
+void OutputSink::close_source(int source) {
+  mixer_.close_source(source, Clock::now());
+  after_change();
+}
+
+void OutputSink::announce(std::string_view lines) {
+  mixer_.announce(lines, Clock::now());
+  after_change();
+}
+
+bool OutputSink::finish() {
+  mixer_.flush(Clock::now());
+  after_change();
+  return console_.backlog() == 0;
+}
+
+bool OutputSink::wants(int source) const {
+  return console_.backlog() < kMostWaiting && mixer_.waiting(source) < kMostWaiting;
+}
+
+void OutputSink::after_change() {
+  if (console_.backlog() > 0) wait_writable();
+  wait_deadline();
+}
+
+void OutputSink::wait_writable() {
+  if (waiting_writable_) return;
+  if (!writable_.is_open()) writable_.assign(console_.make_writable_event().release());
+  waiting_writable_ = true;
+  writable_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                       [this](boost::system::error_code error) {
+                         waiting_writable_ = false;
+                         if (error) return;
+                         console_.flush();
+                         after_change();
+                         on_room_();
+                       });
+}
+
+void OutputSink::wait_deadline() {
+  const auto deadline = mixer_.deadline();
+  if (!deadline || *deadline == timer_.expiry()) return;
+  timer_.expires_at(*deadline);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    mixer_.on_time(Clock::now());
+    timer_.expires_at(Clock::time_point::min());
+    after_change();
+    on_room_();
+  });
+}
+
+}  // namespace acc

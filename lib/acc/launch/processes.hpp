@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/launch/exit_status.hpp"
+
+namespace acc {
+
+/// One worker to start.
+struct WorkerStart {
+  int local_rank = 0;
+  std::filesystem::path program = {};
+  /// The whole argv, the program's name first.
+  std::vector<std::string> arguments = {};
+  Environment environment = {};
+  /// Where its redirected streams go; empty: nowhere.
+  std::filesystem::path folder = {};
+  /// In front of each of its lines that is tee'd.
+  std::string line_prefix = {};
+};
+
+/// What can happen while a job runs.
+struct WorkerEnded {
+  int local_rank = 0;
+  ExitStatus status = {};
+  std::chrono::system_clock::time_point when = {};
+};
+struct SignalArrived {
+  int signal = 0;
+};
+/// Every stray of the last signal_strays() has ended.
+struct StraysGone {};
+/// The output that finish_output() found has reached its readers.
+struct OutputWritten {};
+/// The process that the user sees is dead; nobody is left to report to.
+struct FrontLost {};
+/// The deadline passed and nothing happened.
+struct TimeUp {};
+using Happening = std::variant<WorkerEnded, SignalArrived, StraysGone, OutputWritten, FrontLost, TimeUp>;
+
+/// The seam between the agent, which decides, and the system, which acts. One thread; what happens is told by
+/// next() alone, so that the agent reads as a sequence and a test needs no process.
+class Processes {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using TimePoint = Clock::time_point;
+
+  Processes() = default;
+  virtual ~Processes() = default;
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  /// Starts a worker as the leader of its own session; its end arrives once. Throws Error{system} naming
+  /// program and reason when it cannot be started; then nothing of it is left.
+  virtual pid_t start(const WorkerStart& worker) = 0;
+
+  /// To the worker's whole process group; nothing when the worker has ended.
+  virtual void signal(int local_rank, int signal) = 0;
+
+  /// To every process that descends from a worker, once all workers have ended. False: there is none; else
+  /// StraysGone follows.
+  virtual bool signal_strays(int signal) = 0;
+
+  /// Waits for the next thing that happens; TimeUp when that is not before `deadline` (none: no limit). A
+  /// deadline that has passed still takes what has happened already.
+  virtual Happening next(std::optional<TimePoint> deadline) = 0;
+
+  virtual TimePoint now() const = 0;
+
+  /// All workers have ended: takes what is left in their pipes, then closes them.
+  virtual void end_attempt() = 0;
+
+  /// The end of what a worker of the last attempt wrote to its standard error.
+  virtual std::string last_words(int local_rank) = 0;
+
+  /// True: all output is written. Else OutputWritten follows.
+  virtual bool finish_output() = 0;
+};
+
+}  // namespace acc

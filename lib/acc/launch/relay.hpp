@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/launch/channel.hpp"
+#include "acc/launch/line_prefixer.hpp"
+#include "acc/launch/output_sink.hpp"
+#include "acc/launch/tail.hpp"
+
+namespace acc {
+
+/// Where a relay carries what it reads. What is empty is left out.
+struct RelayTarget {
+  OutputSink* sink = nullptr;
+  std::optional<LinePrefixer> prefixer = {};
+  Descriptor log = {};
+  Tail* tail = nullptr;
+  /// The log cannot be written any more, and is given up.
+  std::function<void(const std::string&)> on_lost_log = {};
+};
+
+/// Reads one stream of one worker on the event loop. `buffer` is lent for the length of a read, so that one
+/// serves all relays.
+class Relay : public std::enable_shared_from_this<Relay> {
+ public:
+  Relay(boost::asio::io_context& loop, Descriptor from, bool terminal, RelayTarget target,
+        std::span<char> buffer);
+
+  /// Reads on, if it is not waiting already and the sink takes more.
+  void start();
+
+  /// Takes what is there now and ends, also when somebody still holds the other end.
+  void finish();
+
+  void resize(int like);
+
+ private:
+  enum class State { more, drained, ended };
+
+  State read_once();
+  void pass_on(std::string_view chunk, bool drained);
+  void write_log(std::string_view chunk);
+  void end();
+
+  boost::asio::posix::stream_descriptor from_;
+  bool terminal_;
+  RelayTarget target_;
+  std::span<char> buffer_;
+  int source_ = 0;
+  bool waiting_ = false;
+};
+
+}  // namespace acc

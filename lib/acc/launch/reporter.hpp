@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "acc/launch/launch_report.hpp"
+#include "acc/launch/rendezvous.hpp"
+
+namespace acc {
+
+/// What a job tells about itself, in the order in which it happens.
+struct AttemptStarted {
+  int attempt = 0;
+  Round round = {};
+};
+struct WorkerStarted {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+};
+struct WorkerFinished {
+  int rank = 0;
+  int local_rank = 0;
+  pid_t pid = 0;
+  ExitStatus status = {};
+};
+/// A signal asked the job to end; `workers` are still running.
+struct Stopping {
+  int signal = 0;
+  int workers = 0;
+  std::chrono::milliseconds grace = {};
+};
+/// These did not end in time, or were not given any.
+struct Killed {
+  std::vector<int> ranks = {};
+  std::chrono::milliseconds grace = {};
+  /// A second signal asked for it.
+  bool asked = false;
+};
+struct Restarting {
+  WorkerFailure cause = {};
+  int restart = 1;
+  int max_restarts = 0;
+};
+/// Something that does not end the job: a full disk under the log folder.
+struct Warning {
+  std::string text = {};
+};
+struct Finished {
+  LaunchReport report = {};
+};
+using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
+                           Warning, Finished>;
+
+/// Takes what happens, and shows it or keeps it.
+class Reporter {
+ public:
+  Reporter() = default;
+  virtual ~Reporter() = default;
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  virtual void report(const Event& event) = 0;
+};
+
+}  // namespace acc

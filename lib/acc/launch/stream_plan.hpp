@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc {
+
+/// Where one stream of one worker goes.
+struct StreamPlan {
+  /// Into `<folder>/stdout.log` or `stderr.log`.
+  bool file = false;
+  /// To acc's own stream.
+  bool console = false;
+  /// On the console each line has its prefix (`--tee`); else bytes pass as they are.
+  bool prefixed = false;
+
+  bool operator==(const StreamPlan&) const = default;
+};
+
+/// torchrun 2.11's rules: `--tee` implies the file; a rank outside `--local-ranks-filter` stays away from the
+/// console. `has_folder`: files can be kept at all.
+StreamPlan plan_stream(const OutputPlan& output, int local_rank, Streams stream, bool has_folder);
+
+}  // namespace acc

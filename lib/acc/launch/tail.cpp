@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/tail.hpp"
+
+#include <fstream>
+
+namespace acc {
+
+void Tail::append(std::string_view chunk) {
+  if (chunk.size() > kMostBytes) {
+    cut_ = true;
+    bytes_.clear();
+    chunk.remove_prefix(chunk.size() - kMostBytes);
+  }
+  bytes_ += chunk;
+  if (bytes_.size() <= 2 * kMostBytes) return;
+  cut_ = true;
+  bytes_.erase(0, bytes_.size() - kMostBytes);
+}
+
+std::string Tail::lines() const {
+  std::string_view text = bytes_;
+  bool cut = cut_;
+  if (text.size() > kMostBytes) {
+    text.remove_prefix(text.size() - kMostBytes);
+    cut = true;
+  }
+  if (cut && text.find('\n') < text.size() - 1) text.remove_prefix(text.find('\n') + 1);
+  std::size_t begin = text.ends_with('\n') ? text.size() - 1 : text.size();
+  for (int line = 0; line < kMostLines && begin != std::string_view::npos; ++line) {
+    begin = begin == 0 ? std::string_view::npos : text.rfind('\n', begin - 1);
+  }
+  if (begin != std::string_view::npos) text.remove_prefix(begin + 1);
+  return std::string(text);
+}
+
+std::string tail_of_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) return {};
+  const std::streamoff size = in.tellg();
+  constexpr auto kMost = static_cast<std::streamoff>(Tail::kMostBytes);
+  // One byte more than is shown: then the line that it begins in counts as cut off.
+  in.seekg(size > kMost ? size - kMost - 1 : 0);
+  std::string bytes(Tail::kMostBytes + 1, '\0');
+  in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(in.gcount()));
+  Tail tail;
+  tail.append(bytes);
+  return tail.lines();
+}
+
+}  // namespace acc

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace acc {
+
+/// Keeps the end of a stream for a failure report: 30 lines, at most 16 KiB.
+class Tail {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 10U;
+  static constexpr int kMostLines = 30;
+
+  void append(std::string_view chunk);
+
+  /// The last lines; a first line that was cut off is left out.
+  std::string lines() const;
+
+ private:
+  std::string bytes_ = {};
+  bool cut_ = false;
+};
+
+/// The same of a file's end; empty when it cannot be read.
+std::string tail_of_file(const std::filesystem::path& file);
+
+}  // namespace acc

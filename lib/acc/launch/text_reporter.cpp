@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/text_reporter.hpp"
+
+#include <fmt/format.h>
+
+#include "acc/launch/failure_text.hpp"
+
+namespace acc {
+namespace {
+
+std::string seconds(std::chrono::milliseconds duration) {
+  return fmt::format("{:g} s", static_cast<double>(duration.count()) / 1000);
+}
+
+std::string workers(int count) {
+  return fmt::format("{} {}", count, count == 1 ? "worker" : "workers");
+}
+
+std::string text_of(const Stopping& event) {
+  if (event.workers == 0) return fmt::format("acc: {} received, ending\n", signal_name(event.signal));
+  return fmt::format("acc: {} received, stopping {} (grace {})\n", signal_name(event.signal),
+                     workers(event.workers), seconds(event.grace));
+}
+
+std::string text_of(const Killed& event) {
+  const std::string ranks = name_ranks(event.ranks);
+  const std::string_view were = event.ranks.size() == 1 ? "was" : "were";
+  if (event.asked) return fmt::format("acc: second signal: {} {} killed\n", ranks, were);
+  return fmt::format("acc: {} did not end within {} and {} killed\n", ranks, seconds(event.grace), were);
+}
+
+std::string text_of(const Restarting& event) {
+  return fmt::format("acc: {}; restart {} of {}\n", summarize(event.cause), event.restart,
+                     event.max_restarts);
+}
+
+std::string text_of(const Finished& event) {
+  if (!event.report.first_failure) return {};
+  std::string text = failure_text(*event.report.first_failure);
+  const std::vector<int>& stopped = event.report.stopped_ranks;
+  if (!stopped.empty()) {
+    text += fmt::format("  {} other {} stopped: {}\n", stopped.size(),
+                        stopped.size() == 1 ? "worker was" : "workers were", name_ranks(stopped));
+  }
+  return text;
+}
+
+std::string text_of(const Warning& event) {
+  return fmt::format("acc: warning: {}\n", event.text);
+}
+std::string text_of(const AttemptStarted&) {
+  return {};
+}
+std::string text_of(const WorkerStarted&) {
+  return {};
+}
+std::string text_of(const WorkerFinished&) {
+  return {};
+}
+
+}  // namespace
+
+void TextReporter::report(const Event& event) {
+  const std::string text = std::visit([](const auto& one) { return text_of(one); }, event);
+  if (!text.empty()) write_(text);
+}
+
+}  // namespace acc

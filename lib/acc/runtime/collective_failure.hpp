@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+
+/// What a process was doing with the others when LibTorch threw.
+struct CollectiveContext {
+  int rank = 0;
+  /// `gather`, `backward`, ...
+  std::string_view doing = {};
+  std::chrono::milliseconds timeout = {};
+};
+
+/// LibTorch's text for a lost peer or a time-out said for a person; nothing for any other text.
+std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context);
+
+/// LibTorch's text for a job that could not be joined said for a person. `store` is host:port.
+Error explain_join_failure(std::string_view text, const CollectiveContext& context, std::string_view store);
+
+/// The first line of what LibTorch says, without the source position in front of it.
+std::string first_line(std::string_view text);
+
+}  // namespace acc

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/worker_env.hpp"
+
+namespace c10d {
+class ProcessGroup;
+}
+
+namespace acc {
+
+/// How `reduce` combines the values of all processes.
+enum class ReduceOp { sum, mean, max };
+
+/// How long a process waits for the others.
+inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minutes(30);
+
+/// The processes of a job, and what they do together over Gloo. Every process makes the same calls in the
+/// same order. Each function throws Error{system} naming this rank when another process is lost or does not
+/// answer in time; then the group is of no more use.
+class ProcessGroup {
+ public:
+  /// Joins the job that `worker` describes: as a client of the launcher's store where it has one, else rank 0
+  /// serves the store. Returns when all processes have joined. Throws Error{rendezvous} when they do not in
+  /// time.
+  explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout);
+  ~ProcessGroup();
+  ProcessGroup(const ProcessGroup&) = delete;
+  ProcessGroup& operator=(const ProcessGroup&) = delete;
+
+  int rank() const;
+  int size() const;
+  std::chrono::milliseconds timeout() const;
+
+  /// Replaces `tensor` by the combination of every process's; the mean of whole numbers is a float tensor.
+  void all_reduce(at::Tensor& tensor, ReduceOp op);
+
+  /// Every process's `tensor`, in rank order, along a new first dimension. All must have one shape and type.
+  at::Tensor all_gather(const at::Tensor& tensor);
+
+  /// Overwrites `tensor` with that of rank `from`. All must have one shape and type.
+  void broadcast(at::Tensor& tensor, int from);
+
+  /// The same for many at once, in few messages.
+  void broadcast(const std::vector<at::Tensor>& tensors, int from);
+
+  /// Returns when every process has called it.
+  void barrier();
+
+  /// LibTorch's own object, for what acc has no function for.
+  c10d::ProcessGroup& native() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace acc

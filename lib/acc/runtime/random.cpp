@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/random.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+
+#include <mutex>
+
+namespace acc {
+namespace {
+
+const at::Generator& default_generator() {
+  return at::globalContext().defaultGenerator(at::Device(at::kCPU));
+}
+
+}  // namespace
+
+void set_seed(std::uint64_t seed) {
+  at::manual_seed(seed);
+}
+
+std::uint64_t default_seed() {
+  at::Generator generator = default_generator();
+  const std::scoped_lock lock(generator.mutex());
+  return generator.current_seed();
+}
+
+at::Tensor random_state() {
+  at::Generator generator = default_generator();
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+}  // namespace acc

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+namespace acc {
+
+/// Seeds LibTorch's default generators, as torch.manual_seed: the same seed gives the same parameters in C++
+/// and in Python.
+void set_seed(std::uint64_t seed);
+
+/// What the default CPU generator was seeded with.
+std::uint64_t default_seed();
+
+/// The state of the default CPU generator as bytes; equal states give equal numbers.
+at::Tensor random_state();
+
+}  // namespace acc

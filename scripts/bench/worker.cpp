@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What scripts/bench/launch starts under each launcher: a worker that notes when something happened to it,
+// and the least launcher there can be. A note is a file FOLDER/<name>.<rank> that holds CLOCK_MONOTONIC in
+// nanoseconds.
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+void note(const std::string& folder, const std::string& name, long long value) {
+  const std::string path = folder + "/" + name + "." + variable("RANK");
+  const std::string unfinished = path + ".part";
+  std::FILE* file = std::fopen(unfinished.c_str(), "w");
+  if (file == nullptr) std::exit(3);
+  std::fprintf(file, "%lld\n", value);
+  std::fclose(file);
+  std::rename(unfinished.c_str(), path.c_str());
+}
+
+void note_now(const std::string& folder, const std::string& name) {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  note(folder, name, now.tv_sec * 1'000'000'000LL + now.tv_nsec);
+}
+
+[[noreturn]] void hold() {
+  while (true) pause();
+}
+
+int spawn(int count, char** command) {
+  std::vector<pid_t> children(static_cast<std::size_t>(count));
+  for (pid_t& child : children) {
+    if (posix_spawn(&child, command[0], nullptr, nullptr, command, environ) != 0) return 3;
+  }
+  for (const pid_t child : children) waitpid(child, nullptr, 0);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const std::string what = argv[1];
+  if (what == "spawn") return spawn(std::atoi(argv[2]), argv + 3);
+  const std::string folder = argv[2];
+  const bool first = variable("RANK") == "0";
+  if (what == "hold") {
+    note(folder, "pid", getpid());
+    hold();
+  }
+  if (what == "crash") {
+    note(folder, "pid", getpid());
+    if (!first) hold();
+    // Not before the other one is there: a launcher that is still starting workers would be measured, too.
+    while (access((folder + "/pid.1").c_str(), F_OK) != 0) usleep(1000);
+    note_now(folder, "crash");
+    _exit(7);
+  }
+  if (what == "crash_once") {
+    if (variable("TORCHELASTIC_RESTART_COUNT") != "0") {
+      note_now(folder, "successor");
+      return 0;
+    }
+    note(folder, "pid", getpid());
+    if (!first) hold();
+    while (access((folder + "/pid.1").c_str(), F_OK) != 0) usleep(1000);
+    note_now(folder, "crash");
+    _exit(7);
+  }
+  if (what == "end") {
+    note_now(folder, "end");
+    return 0;
+  }
+  if (what == "say") {
+    note_now(folder, "said");
+    if (write(STDOUT_FILENO, "x\n", 2) != 2) return 3;
+    hold();
+  }
+  return 2;
+}

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by the scripts beside it: the numbered steps, and what each of them may need. A step that finds its work
+# done says so and does nothing; one that cannot do it ends the script with one line: what is missing, how to give it.
+
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cache=${XDG_CACHE_HOME:-~/.cache}/acc
+libtorch_version=2.11.0
+
+compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
+  nlohmann-json3-dev 'libboost1.81-dev|libboost-dev' 'libboost-filesystem1.81-dev|libboost-filesystem-dev' zlib1g-dev)
+test_packages=(catch2)
+
+steps=0  # how many the script has: it sets this
+step=0
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
+
+fail() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+skip_step() {  # TITLE WHY
+  step=$((step + 1))
+  printf '[%d/%d] %s: %s\n' "$step" "$steps" "$1" "$2"
+}
+
+begin_step() {  # TITLE
+  step=$((step + 1))
+  step_began=$SECONDS
+  printf '[%d/%d] %s ...\n' "$step" "$steps" "$1"
+}
+
+end_step() { printf '      done in %d s\n' "$((SECONDS - step_began))"; }
+
+# One job per core, but no more than fit into memory: a source that includes torch.h takes 1.3 GB to compile.
+jobs() {
+  local cores free limit
+  cores=$(nproc)
+  free=$(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo)
+  limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
+  if [[ $limit != max ]] && ((limit / 1048576 < free)); then free=$((limit / 1048576)); fi
+  local fit=$((free / 1400))
+  echo $((fit < 1 ? 1 : fit < cores ? fit : cores))
+}
+
+# --- Debian packages -------------------------------------------------------------------------------------------
+
+is_installed() {  # NAME: or one of several, a|b
+  local name
+  for name in ${1//|/ }; do
+    if [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) == installed ]]; then return 0; fi
+  done
+  return 1
+}
+
+choose_package() {  # NAME: the first of a|b that apt can give
+  local name
+  for name in ${1//|/ }; do
+    if [[ -n $(apt-cache madison "$name" 2>/dev/null) ]]; then break; fi
+    name=${1%%|*}
+  done
+  echo "$name"
+}
+
+# Without apt or the right to use it, the compiler's tools must be there; CMake downloads missing libraries itself.
+skip_packages() {  # WHY
+  local tool absent=()
+  for tool in c++ cmake ninja; do
+    command -v "$tool" >/dev/null || absent+=("$tool")
+  done
+  if ((${#absent[@]})); then
+    fail "missing ${absent[*]}, and $1; install a C++20 compiler, cmake 3.25 and ninja (Debian: as root," \
+      "apt-get install --no-install-recommends ${missing[*]%%|*})"
+  fi
+  skip_step "Debian packages" "$1; CMake downloads the libraries that are missing"
+}
+
+need_packages() {  # NAME...
+  local name missing=() as_root=()
+  if command -v dpkg-query >/dev/null; then
+    for name in "$@"; do
+      is_installed "$name" || missing+=("$name")
+    done
+    if ((${#missing[@]} == 0)); then
+      skip_step "Debian packages" "all $# are installed"
+      return
+    fi
+  else
+    missing=("$@")
+  fi
+  if ! command -v apt-get >/dev/null; then
+    skip_packages "this system has no apt-get"
+    return
+  fi
+  if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+      skip_packages "this user is not root and has no sudo"
+      return
+    fi
+    as_root=(sudo)
+    if [[ ! -t 0 ]]; then as_root+=(-n); fi
+  fi
+  begin_step "Debian packages (${#missing[@]} of $# are missing)"
+  as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
+  "${as_root[@]}" update >/dev/null || true  # a broken third-party source does not matter
+  local i
+  for i in "${!missing[@]}"; do missing[i]=$(choose_package "${missing[i]}"); done
+  "${as_root[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+    fail "cannot install Debian packages; do it by hand, as root: apt-get install --no-install-recommends ${missing[*]}"
+  end_step
+}
+
+# --- Downloads into the user's cache ---------------------------------------------------------------------------
+
+# install_once FOLDER MIB COMMAND...: runs COMMAND with a temporary sibling of FOLDER that it fills, and renames that
+# at the end; an interrupted download is never taken for a whole one. Concurrent scripts wait for each other.
+install_once() {
+  local folder=$1 need=$2
+  shift 2
+  mkdir -p "$cache" 2>/dev/null || fail "cannot write to $cache; name another folder with XDG_CACHE_HOME"
+  exec {lock}>"$folder.lock"
+  if ! flock -n "$lock"; then
+    printf '      another script is installing it; waiting\n'
+    flock "$lock"
+  fi
+  if [[ ! -d $folder ]]; then
+    rm -rf "$folder".part
+    local free
+    free=$(df --output=avail -BM "$cache" | tail -1 | tr -dc 0-9)
+    if ((free < need)); then
+      fail "$cache has $free MiB free and $need are needed; make room, or name another folder with XDG_CACHE_HOME"
+    fi
+    mkdir -p "$folder".part/tmp
+    # shellcheck disable=SC2064  # the folder of now
+    trap "rm -rf '$folder.part'" EXIT
+    TMPDIR=$folder.part/tmp "$@" "$folder".part
+    rm -rf "$folder".part/tmp
+    mv "$folder".part "$folder"
+    trap - EXIT
+  fi
+  exec {lock}>&-
+}
+
+python_with() {  # MODULE: a python that has it, the active one first
+  local python
+  for python in python3 python /usr/bin/python3; do
+    if "$python" -c "import $1" >/dev/null 2>&1; then
+      command -v "$python"
+      return
+    fi
+  done
+  return 1
+}
+
+# --- LibTorch --------------------------------------------------------------------------------------------------
+
+is_libtorch() { [[ -f $1/lib/libtorch_cpu.so && -f $1/include/ATen/core/Tensor.h ]]; }
+
+# The torch folder of the active Python, found without importing it; nothing when it is too old for acc.
+libtorch_of_python() {
+  python3 - 2>/dev/null <<'PYTHON'
+import importlib.util, pathlib, re
+folder = pathlib.Path(importlib.util.find_spec("torch").submodule_search_locations[0])
+version = re.search(r"__version__ = '(\d+)\.(\d+)", (folder / "version.py").read_text())
+if (int(version[1]), int(version[2])) >= (2, 9):
+    print(folder)
+PYTHON
+}
+
+# Sets libtorch to the folder to use, or to nothing when it has to be installed; libtorch_origin says which it is.
+find_libtorch() {
+  local of_python
+  of_python=$(libtorch_of_python || true)
+  libtorch='' libtorch_origin=''
+  if [[ -n ${LibTorch_ROOT:-} ]]; then
+    is_libtorch "$LibTorch_ROOT" || fail "LibTorch_ROOT=$LibTorch_ROOT holds no lib/libtorch_cpu.so with its headers"
+    libtorch=$LibTorch_ROOT libtorch_origin="of LibTorch_ROOT"
+  elif [[ -n $of_python ]] && is_libtorch "$of_python"; then
+    libtorch=$of_python libtorch_origin="of the active Python"
+  elif is_libtorch "$cache/libtorch-$libtorch_version/torch"; then
+    libtorch=$cache/libtorch-$libtorch_version/torch libtorch_origin="in the cache"
+  fi
+}
+
+# The least of PyPI's wheel that a CPU program needs, and the two libraries that libtorch_cpu.so is linked to.
+download_libtorch() {  # FOLDER
+  local python
+  python=$(python_with pip) || fail "missing pip for LibTorch; as root: apt-get install python3-pip" \
+    "(or name a LibTorch of yours: LibTorch_ROOT=<site-packages>/torch)"
+  # No Python will load these wheels, so they need not fit the one that is here.
+  "$python" -m pip install --no-deps --no-compile --only-binary :all: --target "$1" --python-version 3.11 \
+    --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 \
+    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+    "torch==$libtorch_version" nvidia-cuda-cupti==13.0.85 nvidia-cuda-runtime==13.0.96 ||
+    fail "cannot download LibTorch $libtorch_version from the package index;" \
+      "name one of yours: LibTorch_ROOT=<site-packages>/torch"
+}
+
+need_libtorch() {
+  if [[ -n $libtorch ]]; then
+    skip_step "LibTorch" "$libtorch ($libtorch_origin)"
+    return
+  fi
+  [[ $(uname -m) == x86_64 ]] || fail "missing LibTorch, which is installed for x86_64 only; install PyTorch, then" \
+    "name it: LibTorch_ROOT=<site-packages>/torch"
+  begin_step "LibTorch $libtorch_version (544 MB to download)"
+  install_once "$cache/libtorch-$libtorch_version" 2500 download_libtorch
+  libtorch=$cache/libtorch-$libtorch_version/torch
+  is_libtorch "$libtorch" || fail "$cache/libtorch-$libtorch_version is damaged; remove it and start again"
+  end_step
+}
+
+# --- Build -----------------------------------------------------------------------------------------------------
+
+build() {  # PRESET [TARGET...]
+  local preset=$1 number
+  shift
+  number=$(jobs)
+  begin_step "build of preset $preset in build/$preset ($number jobs)"
+  cd "$root"
+  cmake --preset "$preset" --log-level=WARNING -DLibTorch_ROOT="$libtorch" >/dev/null ||
+    fail "cmake could not configure the build; what it lacks is named above (libraries on Debian, as root:" \
+      "apt-get install --no-install-recommends ${compile_packages[*]%%|*} ${test_packages[*]})"
+  NINJA_STATUS='      [%f/%t %es] ' cmake --build --preset "$preset" -j "$number" ${1:+--target "$@"} ||
+    fail "the build failed; the compiler's message is above"
+  end_step
+}

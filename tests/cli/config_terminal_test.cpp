@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// `acc config` in a terminal: a pseudo-terminal whose keys and screen the test holds.
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+#include <utmp.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/run.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::test::TemporaryFolder;
+
+namespace {
+
+constexpr int kGiveUpAfter = 20'000;  // ms; only a broken program takes that long
+
+// `acc config --config_file c.yaml` in a terminal of its own.
+class Session {
+ public:
+  explicit Session(const TemporaryFolder& folder) {
+    if (::openpty(&master_, &slave_, nullptr, nullptr, nullptr) != 0) throw std::runtime_error("no terminal");
+    const std::string program = (acc::program_folder() / "acc").string();
+    std::vector<std::string> variables = acc::test::clean_environment(folder.path().string()).to_strings();
+    std::vector<char*> environment;
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    ::close(master_);
+    if (::login_tty(slave_) == 0 && ::chdir(folder.path().c_str()) == 0)
+      ::execle(program.c_str(), "acc", "config", "--config_file", "c.yaml", nullptr, environment.data());
+    ::_exit(127);
+  }
+  ~Session() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    ::close(master_);
+    ::close(slave_);
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  pid_t pid() const { return pid_; }
+
+  void type(const std::string& keys) const {
+    REQUIRE(::write(master_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
+  }
+
+  // Waits until the text has come to the screen, after what was waited for before.
+  void see(const std::string& text) {
+    std::size_t found = screen_.find(text, seen_);
+    while (found == std::string::npos) {
+      INFO(screen_);
+      pollfd ready = {.fd = master_, .events = POLLIN, .revents = 0};
+      REQUIRE(::poll(&ready, 1, kGiveUpAfter) == 1);
+      std::array<char, 4096> buffer = {};
+      const ssize_t n = ::read(master_, buffer.data(), buffer.size());
+      REQUIRE(n > 0);
+      screen_.append(buffer.data(), static_cast<std::size_t>(n));
+      found = screen_.find(text, seen_);
+    }
+    seen_ = found + text.size();
+  }
+
+  // As a shell sees it.
+  int exit_code() {
+    int status = 0;
+    REQUIRE(::waitpid(pid_, &status, 0) == pid_);
+    pid_ = -1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+
+  bool is_cooked() const {
+    termios now = {};
+    REQUIRE(::tcgetattr(slave_, &now) == 0);
+    constexpr tcflag_t kCooked = ICANON | ECHO | ISIG | IEXTEN;
+    return (now.c_lflag & kCooked) == kCooked;
+  }
+
+  bool cursor_is_shown() const { return screen_.rfind("\x1b[?25h") > screen_.rfind("\x1b[?25l"); }
+
+ private:
+  int master_ = -1;
+  int slave_ = -1;
+  pid_t pid_ = -1;
+  std::string screen_ = {};
+  std::size_t seen_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("config in a terminal: keys choose, and the file is written", "[cli]") {
+  const TemporaryFolder folder;
+  Session session(folder);
+  session.see("Where does the training run?");
+  session.type("\r");
+  session.see("Which kind of training?");
+  session.type("j\r");
+  session.see("How many machines?");
+  session.type("\r\r\r\r");
+  session.see("How many processes");
+  session.type(
+      "3\x7f"
+      "2\r");
+  session.see("Which mixed precision?");
+  session.type("\x1b[F\x1b[A\r");
+  session.see("The configuration was saved at c.yaml");
+  CHECK(session.exit_code() == 0);
+  CHECK(session.is_cooked());
+  CHECK(session.cursor_is_shown());
+  const std::string file = folder.read("c.yaml");
+  CHECK(file.find("distributed_type: MULTI_CPU\n") != std::string::npos);
+  CHECK(file.find("num_processes: 2\n") != std::string::npos);
+  CHECK(file.find("mixed_precision: bf16\n") != std::string::npos);
+}
+
+TEST_CASE("config in a terminal: Ctrl-C leaves it as it was, writes nothing, exit 130", "[cli]") {
+  const TemporaryFolder folder;
+  const bool in_menu = GENERATE(true, false);
+  Session session(folder);
+  session.see("\x1b[?25l");
+  if (!in_menu) {
+    session.type("\r\r");
+    session.see("Train on the CPU only");
+  }
+  session.type("\x03");
+  session.see("^C");
+  session.see("\x1b[?25h");
+  CHECK(session.exit_code() == 130);
+  CHECK(session.is_cooked());
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "c.yaml"));
+}
+
+TEST_CASE("config in a terminal: a signal ends it, and the terminal is as it was", "[cli]") {
+  const TemporaryFolder folder;
+  const int signal = GENERATE(SIGTERM, SIGHUP, SIGINT);
+  Session session(folder);
+  session.see("\x1b[?25l");
+  CHECK_FALSE(session.is_cooked());
+  REQUIRE(::kill(session.pid(), signal) == 0);
+  session.see("\x1b[?25h");
+  CHECK(session.exit_code() == 128 + signal);
+  CHECK(session.is_cooked());
+}

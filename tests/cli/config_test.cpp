@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `acc config` and `acc env` do from a shell, without a terminal.
+#include "support/catch.hpp"
+#include "support/run.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::test::clean_environment;
+using acc::test::Run;
+using acc::test::TemporaryFolder;
+
+namespace {
+
+const std::string kDefault = "hf/accelerate/default_config.yaml";
+
+// `acc ARGUMENTS` in a folder of its own, where the default config is too.
+class Acc {
+ public:
+  explicit Acc(int gpus = 0) {
+    environment.set("HF_HOME", (folder.path() / "hf").string());
+    environment.set("LD_LIBRARY_PATH", ACC_FAKE_NVML);
+    environment.set("FAKE_NVML_GPUS", std::to_string(gpus));
+  }
+
+  Run operator()(std::vector<std::string> arguments, const std::string& input = "") const {
+    arguments.insert(arguments.begin(), "acc");
+    return acc::test::run(arguments, environment, input, folder.path().string());
+  }
+  bool has(const std::string& name) const { return std::filesystem::exists(folder.path() / name); }
+  std::string path(const std::string& name) const { return (folder.path() / name).string(); }
+
+  TemporaryFolder folder = {};
+  acc::Environment environment = clean_environment(folder.path().string());
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("config: default writes a file for this machine once, and keeps what is there", "[cli]") {
+  const Acc acc(4);
+  Run run = acc({"config", "default", "--mixed_precision", "BF16"});
+  CHECK(run.code == 0);
+  CHECK(run.out == "The configuration was saved at " + acc.path(kDefault) + "\n");
+  const std::string written = acc.folder.read(kDefault);
+  CHECK(contains(written, "distributed_type: MULTI_GPU\n"));
+  CHECK(contains(written, "mixed_precision: bf16\n"));
+  CHECK(contains(written, "num_processes: 4\n"));
+  run = acc({"config", "default"});
+  CHECK(run.code == 0);
+  CHECK(run.out == "There is a configuration at " + acc.path(kDefault) + " already; it was kept.\n");
+  CHECK(acc.folder.read(kDefault) == written);
+  CHECK(acc({"config", "default", "--mixed_precision", "fp32"}).code == 2);
+}
+
+TEST_CASE("config: the file's suffix decides between YAML and JSON", "[cli]") {
+  const Acc acc;
+  CHECK(acc({"config", "default", "--config-file", "new/c.json"}).code == 0);
+  CHECK(acc.folder.read("new/c.json").starts_with("{\n  \"compute_environment\": \"LOCAL_MACHINE\",\n"));
+}
+
+TEST_CASE("config: the questions can be answered through a pipe", "[cli]") {
+  const Acc acc;
+  const Run run = acc({"config"}, "\nmulti-CPU\n\n\nno\n\n2\nbf16\n");
+  CHECK(run.err.empty());
+  CHECK(run.code == 0);
+  CHECK(run.out.ends_with("use_cpu: true\n\nThe configuration was saved at " + acc.path(kDefault) + "\n"));
+  CHECK(contains(acc.folder.read(kDefault), "distributed_type: MULTI_CPU\n"));
+  CHECK(contains(acc.folder.read(kDefault), "num_processes: 2\n"));
+  CHECK(acc({"config", "check"}).out == acc.path(kDefault) + ": ok\n");
+}
+
+TEST_CASE("config: when the answers end early, the question is named and nothing is written", "[cli]") {
+  const Acc acc;
+  const Run run = acc({"config", "--config_file", "c.yaml"}, "\n");
+  CHECK(run.code == 2);
+  CHECK(run.err == "acc: the input ended, and this question has no answer: Which kind of training?\n");
+  CHECK_FALSE(acc.has("c.yaml"));
+}
+
+TEST_CASE("config: check tells all problems with their places, exit 2", "[cli]") {
+  const Acc acc;
+  acc.folder.write("c.yaml", "distributed_type: MULTI_GPU\nnum_proceses: 2\nmixed_precision: fp32\n");
+  const Run run = acc({"config", "check", "c.yaml"});
+  CHECK(run.code == 2);
+  CHECK(run.out.empty());
+  CHECK(run.err ==
+        "acc: c.yaml:2:1: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
+        "acc: c.yaml:3:18: mixed_precision must be one of no, fp16, bf16, fp8, not 'fp32'\n");
+  acc.folder.write("d.yaml",
+                   "distributed_type: MULTI_GPU\nnum_processes: 3\nnum_machines: 2\n"
+                   "main_process_ip: h\n");
+  CHECK(acc({"config", "check", "--config_file", "d.yaml"}).err ==
+        "acc: d.yaml:2: num_processes 3 cannot be shared evenly by num_machines 2 (num_processes counts over "
+        "all machines)\n");
+  CHECK(acc({"config", "check", "missing.yaml"}).err ==
+        "acc: missing.yaml: cannot be read: No such file or directory\n");
+}
+
+TEST_CASE("config: without a default file the reading commands say where it would be", "[cli]") {
+  const Acc acc;
+  for (const char* command : {"check", "show", "update"}) {
+    const Run run = acc({"config", command});
+    CHECK(run.code == 2);
+    CHECK(run.err == "acc: " + acc.path(kDefault) +
+                         ": there is no default config file (`acc config` makes one, `--config_file` names "
+                         "another)\n");
+  }
+}
+
+TEST_CASE("config: values are set and got one by one", "[cli]") {
+  const Acc acc;
+  CHECK(acc({"config", "set", "distributed_type=MULTI_CPU", "num_processes=3"}).code == 0);
+  CHECK(acc({"config", "get", "num_processes"}).out == "3\n");
+  CHECK(acc({"config", "get", "rdzv_backend"}).out == "static\n");
+  const Run none = acc({"config", "get", "tpu_name"});
+  CHECK(none.code == 1);
+  CHECK(none.out.empty());
+  const std::string before = acc.folder.read(kDefault);
+  const Run wrong = acc({"config", "set", "num_processes=4", "num_machine=2"});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.err == "acc: num_machine=2: unknown key 'num_machine' (did you mean 'num_machines'?)\n");
+  CHECK(acc.folder.read(kDefault) == before);
+}
+
+TEST_CASE("config: update brings an old file up to date and says what has no effect", "[cli]") {
+  const Acc acc;
+  acc.folder.write("c.yaml", "# mine\ndistributed_type: NO\nfp16: true\nipex_config: {}\n");
+  const Run run = acc({"config", "update", "--config_file", "c.yaml"});
+  CHECK(run.code == 0);
+  CHECK(run.out ==
+        "note: ipex_config in line 4 has no effect any more: PyTorch does itself what IPEX did\n"
+        "The configuration at c.yaml is up to date.\n");
+  CHECK(contains(acc.folder.read("c.yaml"), "mixed_precision: fp16\n"));
+  CHECK_FALSE(contains(acc.folder.read("c.yaml"), "ipex"));
+  CHECK(acc({"config", "show", "--config_file", "c.yaml"}).out == acc.folder.read("c.yaml"));
+}
+
+TEST_CASE("env: tells versions, devices and the config", "[cli]") {
+  const Acc acc(1);
+  acc.folder.write("c.yaml", "{distributed_type: NO, gpu_ids: 0}");
+  const Run run = acc({"env", "--config_file", "c.yaml"});
+  CHECK(run.code == 0);
+  CHECK(run.out.starts_with("- `acc` version: "));
+  CHECK(contains(run.out, "\n- GPU 0 type: NVIDIA H100 80GB HBM3"));
+  CHECK(contains(run.out, "\n- `acc` passed config (c.yaml):\n"));
+  CHECK(contains(run.out, "\n\t- gpu_ids: 0\n"));
+  CHECK(contains(acc({"env"}).out, "\n- `acc` default config:\n\tNot found\n"));
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the build into an empty folder, builds a consumer against it and runs it there.
+#   cmake -DBUILD=<build tree> -DCONSUMER=launcher|runtime -DWORK=<scratch folder> -DEXPECT=<output> [...] -P this
+
+function(run)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT" "COMMAND")
+  execute_process(COMMAND ${arg_COMMAND} OUTPUT_VARIABLE output ERROR_VARIABLE error RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    list(JOIN arg_COMMAND " " command)
+    message(FATAL_ERROR "${command}: ${status}\n${output}${error}")
+  endif()
+  set(${arg_OUTPUT} "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+set(prefix ${WORK}/prefix)
+run(OUTPUT installed COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(OUTPUT configured COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${WORK}/build -G Ninja
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DLibTorch_ROOT=${LIBTORCH}
+    -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+run(OUTPUT built COMMAND ${CMAKE_COMMAND} --build ${WORK}/build)
+run(OUTPUT said COMMAND ${WORK}/build/consumer)
+if(NOT said STREQUAL "${EXPECT}\n")
+  message(FATAL_ERROR "the consumer said '${said}', expected '${EXPECT}'")
+endif()
+
+if(EXISTS ${prefix}/bin/acc)
+  run(OUTPUT help COMMAND ${prefix}/bin/acc --help)
+  file(READ_SYMLINK ${prefix}/bin/acc-torchrun target)
+  if(NOT target STREQUAL acc)
+    message(FATAL_ERROR "bin/acc-torchrun leads to ${target}")
+  endif()
+endif()
+if(CONSUMER STREQUAL runtime AND EXISTS ${prefix}/bin/acc-selftest)
+  run(OUTPUT tested COMMAND ${prefix}/bin/acc test --cpu --num_processes 2)
+endif()
+file(REMOVE_RECURSE ${WORK})

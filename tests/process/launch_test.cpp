@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/launch.hpp"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <set>
+
+#include "acc/base/text.hpp"
+#include "acc/launch/descendants.hpp"
+#include "support/catch.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::test;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::multiset<std::string> lines(const std::string& text) {
+  std::multiset<std::string> found;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.empty()) found.insert(line);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("launch: nothing is said about a job that goes well", "[process]") {
+  const Ran ran = launch_stub({"workers=2"}, {"exit", "0"});
+  CHECK(ran.code == 0);
+  CHECK(ran.out.empty());
+  CHECK(ran.err.empty());
+}
+
+TEST_CASE("launch: every exit code of a worker is ours", "[process]") {
+  for (int code = 0; code < 256; ++code) {
+    CHECK(launch_stub({"plain=1"}, {"exit", std::to_string(code)}).code == code);
+  }
+}
+
+TEST_CASE("launch: a signal that ends a worker gives 128 + n and is named", "[process]") {
+  const int signal = GENERATE(SIGHUP, SIGINT, SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL,
+                              SIGUSR1, SIGSEGV, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM);
+  const Ran ran = launch_stub({"workers=2"}, {"rank", "1", "raise", std::to_string(signal), "pause"});
+  CHECK(ran.code == 128 + signal);
+  CHECK(has(ran.err, "acc: rank 1 (local rank 1, pid "));
+  CHECK(has(ran.err, signal_name(signal)));
+  CHECK(has(ran.err, "1 other worker was stopped: rank 0\n"));
+}
+
+TEST_CASE("launch: the report holds the error file and the last lines of stderr", "[process]") {
+  const Ran ran = launch_stub({"workers=2"},
+                              {"errline", "hello", "rank", "1", "errline", "boom", "rank", "1", "error-file",
+                               R"({"message": "it broke"})", "rank", "1", "exit", "5", "pause"});
+  CHECK(ran.code == 5);
+  CHECK(has(ran.err, "failed with exit code 5\n"));
+  CHECK(has(ran.err, "  | it broke\n"));
+  CHECK(has(ran.err, "  last lines of its stderr:\n  | hello\n  | boom\n"));
+}
+
+TEST_CASE("launch: a worker that ignores SIGTERM is killed", "[process]") {
+  const Ran ran =
+      launch_stub({"workers=2", "grace_ms=200"}, {"ignore", "15", "rank", "1", "exit", "3", "pause"});
+  CHECK(ran.code == 3);
+  CHECK(has(ran.err, "acc: rank 0 did not end within 0.2 s and was killed\n"));
+}
+
+TEST_CASE("launch: nothing that workers started is left after the end", "[process]") {
+  Telephone phone;
+  const std::string kind = GENERATE(as<std::string>{}, "daemon", "deaf-daemon", "child");
+  Launched job(stub({"workers=2", "grace_ms=300"}, {kind, phone.path(), kind, phone.path()}));
+  const std::vector<Descriptor> strays = phone.next_processes(4);
+  CHECK(shell_code(job.wait()) == 0);
+  CHECK(all_gone(strays));
+}
+
+TEST_CASE("launch: nothing is left after a failure", "[process]") {
+  Telephone phone;
+  Launched job(stub({"workers=2", "grace_ms=300"},
+                    {"deaf-daemon", phone.path(), "child", phone.path(), "rank", "1", "exit", "4", "pause"}));
+  const std::vector<Descriptor> strays = phone.next_processes(4);
+  CHECK(shell_code(job.wait()) == 4);
+  CHECK(all_gone(strays));
+}
+
+TEST_CASE("launch: nobody lives after SIGKILL of the front", "[process]") {
+  Telephone phone;
+  Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", phone.path(), "child", phone.path(),
+                                    "tell", phone.path(), "worker", "pause"}));
+  const std::vector<Descriptor> processes = phone.next_processes(6);
+  const Descriptor agent = watch(job.agent());
+  job.signal(SIGKILL);
+  CHECK(all_gone(processes));
+  CHECK(shell_code(job.wait()) == 137);
+}
+
+TEST_CASE("launch: nobody lives after SIGKILL of the agent, and it is told", "[process]") {
+  Telephone phone;
+  Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", phone.path(), "child", phone.path(),
+                                    "tell", phone.path(), "worker", "pause"}));
+  const std::vector<Descriptor> processes = phone.next_processes(6);
+  ::kill(job.agent(), SIGKILL);
+  CHECK(shell_code(job.wait()) == 137);
+  CHECK(all_gone(processes));
+  CHECK(job.err() == "acc: its agent was ended by signal 9 (SIGKILL); all workers were killed\n");
+}
+
+TEST_CASE("launch: nobody lives when one is killed in the middle of 256 starts", "[process]") {
+  const bool front = GENERATE(true, false);
+  const int after = GENERATE(1, 20, 100);
+  Telephone phone;
+  Launched job(stub({"workers=256"}, {"daemon", phone.path(), "tell", phone.path(), "worker", "pause"}));
+  std::vector<Descriptor> seen = phone.next_processes(after);
+  const pid_t agent = job.agent();
+  const std::vector<Descendant> below = descendants_of(agent);
+  for (const Descendant& process : below) seen.push_back(watch(process.pid));
+  ::kill(front ? job.front() : agent, SIGKILL);
+  CHECK(shell_code(job.wait()) == 137);
+  CHECK(all_gone(seen));
+  if (!front) CHECK(descendants_of(job.front()).empty());
+}
+
+TEST_CASE("launch: a signal to end reaches the workers and gives 128 + n", "[process]") {
+  const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGQUIT);
+  Telephone phone;
+  Launched job(stub({"workers=2"}, {"on", std::to_string(signal), "0", "tell", phone.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = phone.next_processes(2);
+  job.signal(signal);
+  CHECK(shell_code(job.wait()) == 128 + signal);
+  CHECK(all_gone(workers));
+  CHECK(job.err() == "acc: " + signal_name(signal) + " received, stopping 2 workers (grace 30 s)\n");
+}
+
+TEST_CASE("launch: USR1 and USR2 pass and nothing else happens", "[process]") {
+  const int signal = GENERATE(SIGUSR1, SIGUSR2);
+  Telephone phone;
+  Telephone gate;
+  Launched job(stub({"workers=2"}, {"on-tell", std::to_string(signal), phone.path(), "tell", phone.path(),
+                                    "up", "await", gate.path(), "await", gate.path()}));
+  phone.next_processes(2);
+  job.signal(signal);
+  CHECK(phone.next() == "signal " + std::to_string(signal));
+  CHECK(phone.next() == "signal " + std::to_string(signal));
+  job.signal(SIGTERM);
+  CHECK(shell_code(job.wait()) == 143);
+}
+
+TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {
+  Telephone phone;
+  Launched job(stub({"workers=2"}, {"on-tell", "2", phone.path(), "tell", phone.path(), "up", "pause"}),
+               {.terminal_out = true, .terminal_err = true, .own_session = true});
+  phone.next_processes(2);
+  job.signal(SIGINT);  // the terminal is raw: what the kernel would send to the foreground group
+  CHECK(phone.next() == "signal 2");
+  CHECK(phone.next() == "signal 2");
+  job.signal(SIGKILL);
+  job.wait();
+}
+
+TEST_CASE("launch: a restart begins anew on the same store's port", "[process]") {
+  const Ran ran = launch_stub({"workers=2", "restarts=2"},
+                              {"store", "env", "MASTER_PORT", "attempt", "0", "exit", "6", "line", "second"});
+  CHECK(ran.code == 0);
+  CHECK(has(ran.err, "failed with exit code 6; restart 1 of 2\n"));
+  CHECK(lines(ran.out).count("second") == 2);
+  std::set<std::string> ports;
+  for (const std::string& line : lines(ran.out)) {
+    if (line.starts_with("MASTER_PORT=")) ports.insert(line);
+  }
+  CHECK(ports.size() == 1);
+}
+
+TEST_CASE("launch: workers have a clean process", "[process]") {
+  rlimit files = {};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const Ran ran = launch_stub({"workers=2"}, {"process", "fds"});
+  const std::string process = "leader 1 odd 0 death 9 files " + std::to_string(files.rlim_cur);
+  CHECK(lines(ran.out) == std::multiset<std::string>{process, process, "fds 0 1 2", "fds 0 1 2"});
+}
+
+TEST_CASE("launch: stdin reaches a worker", "[process]") {
+  CHECK(launch_stub({"plain=1"}, {"cat"}, {.input = "typed\n"}).out == "typed\n");
+}
+
+TEST_CASE("launch: isatty in a worker answers as for acc", "[process]") {
+  const std::string workers = GENERATE(as<std::string>{}, "workers=1", "workers=2");
+  const bool out = GENERATE(true, false);
+  const bool err = GENERATE(true, false);
+  const Ran ran = launch_stub({workers}, {"rank", "0", "isatty"}, {.terminal_out = out, .terminal_err = err});
+  CHECK(ran.out == std::string("tty ") + (out ? "1" : "0") + (err ? "1" : "0") + "\n");
+}
+
+TEST_CASE("launch: bytes pass untouched", "[process]") {
+  const std::string odd = "\x01\xff\r\tno newline";
+  CHECK(launch_stub({"plain=1"}, {"out", odd}).out == odd);
+  CHECK(launch_stub({"workers=2"}, {"rank", "1", "out", odd}).out == odd);
+  CHECK(launch_stub({"workers=2"}, {"rank", "1", "err", odd}).err == odd);
+}
+
+TEST_CASE("launch: 100 MB of each rank without a torn line", "[process]") {
+  constexpr std::size_t kBytes = 100'000'000;
+  const Ran ran = launch_stub({"workers=2"}, {"flood", std::to_string(kBytes), "120"});
+  CHECK(ran.code == 0);
+  CHECK(ran.out.size() >= 2 * kBytes);
+  std::array<std::size_t, 2> next = {0, 0};
+  bool whole = true;
+  for (std::size_t at = 0; at < ran.out.size() && whole;) {
+    const std::size_t end = ran.out.find('\n', at);
+    const std::size_t rank = ran.out[at + 1] == '1' ? 1 : 0;
+    const std::string head = "<" + std::to_string(rank) + ":" + std::to_string(next[rank]++) + ":";
+    whole = end - at == 121 && ran.out.compare(at, head.size(), head) == 0 && ran.out[end - 1] == '>';
+    at = end + 1;
+  }
+  CHECK(whole);
+  CHECK(next[0] == next[1]);
+}
+
+TEST_CASE("launch: 256 workers at once", "[process]") {
+  const Ran ran = launch_stub({"workers=256"}, {"env", "RANK"});
+  CHECK(ran.code == 0);
+  CHECK(lines(ran.out).size() == 256);
+  CHECK(ran.err.empty());
+}
+
+TEST_CASE("launch: --redirects writes files, --tee both", "[process]") {
+  const TemporaryFolder folder;
+  const std::string log_dir = "log_dir=" + folder.path().string();
+  const auto log = [&](const std::string& name) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
+      const std::string path = entry.path().string();
+      if (path.ends_with("attempt_0/" + name))
+        return folder.read(path.substr(folder.path().string().size() + 1));
+    }
+    return std::string("(no file)");
+  };
+  SECTION("redirects") {
+    const Ran ran = launch_stub({"workers=2", "redirects=1", log_dir}, {"line", "hi", "errline", "bad"});
+    CHECK(ran.out.empty());
+    CHECK(ran.err == "bad\nbad\n");
+    CHECK(log("1/stdout.log") == "hi\n");
+    CHECK(log("1/stderr.log") == "(no file)");
+  }
+  SECTION("tee") {
+    const Ran ran = launch_stub({"workers=2", "tee=3", log_dir}, {"out", "hi"});
+    CHECK(lines(ran.out) == std::multiset<std::string>{"[default0]:hi", "[default1]:hi"});
+    CHECK(log("0/stdout.log") == "hi");
+  }
+  SECTION("filter") {
+    const Ran ran = launch_stub({"workers=2", "tee=1", "filter=1", log_dir}, {"line", "hi"});
+    CHECK(ran.out == "[default1]:hi\n");
+    CHECK(log("0/stdout.log") == "hi\n");
+  }
+}
+
+TEST_CASE("launch: no temporary folder is left", "[process]") {
+  const TemporaryFolder folder;
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  const std::string code = GENERATE(as<std::string>{}, "0", "1");
+  launch_stub({"workers=2"}, {"exit", code});
+  ::unsetenv("TMPDIR");
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("launch: a program that cannot be started is one line and nothing else", "[process]") {
+  Launched job({"workers=2", "/no/such/program"});
+  CHECK(shell_code(job.wait()) == 2);
+  CHECK(job.err() == "acc: /no/such/program: cannot be started: No such file or directory\n");
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/local_processes.hpp"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acc/launch/channel.hpp"
+#include "support/catch.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Local {
+  Local() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
+  void start(std::vector<std::string> actions) {
+    actions.insert(actions.begin(), "stub");
+    processes.start({.program = program("acc-test-stub"), .arguments = std::move(actions)});
+  }
+  template <typename Kind>
+  Kind next() {
+    const Happening happening = processes.next(processes.now() + std::chrono::milliseconds(kPatienceMs));
+    REQUIRE(std::holds_alternative<Kind>(happening));
+    return std::get<Kind>(happening);
+  }
+
+  Channel pipe = make_pipe();
+  Channel front = make_pipe();
+  boost::asio::io_context loop = {};
+  Output output{loop, {}, 1, {pipe.workers.get(), pipe.workers.get()}};
+  LocalProcesses processes{loop, output, front.ours.get()};
+};
+
+}  // namespace
+
+TEST_CASE("local_processes: a worker's end arrives once", "[process]") {
+  Local local;
+  local.start({"exit", "5"});
+  CHECK(local.next<WorkerEnded>().status == ExitStatus(Exited{5}));
+  CHECK(std::holds_alternative<TimeUp>(local.processes.next(local.processes.now())));
+  CHECK_FALSE(local.processes.signal_strays(SIGTERM));
+}
+
+TEST_CASE("local_processes: a signal reaches the whole group of a worker", "[process]") {
+  Local local;
+  Telephone phone;
+  local.start({"child", phone.path(), "pause"});
+  const std::vector<Descriptor> child = phone.next_processes(1);
+  local.processes.signal(0, SIGTERM);
+  CHECK(local.next<WorkerEnded>().status == ExitStatus(Signaled{SIGTERM}));
+  CHECK(all_gone(child));
+}
+
+TEST_CASE("local_processes: strays are found, signalled and seen to end", "[process]") {
+  Local local;
+  Telephone phone;
+  local.start({"daemon", phone.path(), "child", phone.path()});
+  const std::vector<Descriptor> strays = phone.next_processes(2);
+  local.next<WorkerEnded>();
+  REQUIRE(local.processes.signal_strays(SIGTERM));
+  local.next<StraysGone>();
+  CHECK(all_gone(strays));
+  CHECK_FALSE(local.processes.signal_strays(SIGKILL));
+}
+
+TEST_CASE("local_processes: orphans that end while workers run are reaped", "[process]") {
+  Local local;
+  Telephone phone;
+  local.start({"daemon", phone.path(), "pause"});
+  const pid_t orphan = phone.next_process();
+  const std::vector<Descriptor> watched = [&] {
+    std::vector<Descriptor> one;
+    one.push_back(watch(orphan));
+    return one;
+  }();
+  ::kill(orphan, SIGKILL);
+  REQUIRE(all_gone(watched));
+  // Its SIGCHLD is handled before this signal of our own.
+  ::raise(SIGUSR1);
+  CHECK(local.next<SignalArrived>().signal == SIGUSR1);
+  CHECK(::kill(orphan, 0) == -1);
+  local.processes.signal(0, SIGKILL);
+  local.next<WorkerEnded>();
+}
+
+TEST_CASE("local_processes: the loss of the front is told", "[process]") {
+  Local local;
+  local.front.workers.reset();
+  local.next<FrontLost>();
+}
+
+TEST_CASE("local_processes: nothing happens until the deadline", "[process]") {
+  Local local;
+  const auto deadline = local.processes.now() + 5ms;
+  CHECK(std::holds_alternative<TimeUp>(local.processes.next(deadline)));
+  CHECK(local.processes.now() >= deadline);
+}

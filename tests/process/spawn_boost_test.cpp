@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+
+#include "acc/launch/channel.hpp"
+#include "acc/launch/spawn.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::test;
+
+namespace {
+
+constexpr rlimit kFiles = {.rlim_cur = 512, .rlim_max = 1024};
+
+ExitStatus run_to_end(const std::vector<std::string>& actions) {
+  boost::asio::io_context loop;
+  WorkerStart worker = {.program = program("acc-test-stub"), .arguments = {"any name"}};
+  worker.arguments.insert(worker.arguments.end(), actions.begin(), actions.end());
+  std::optional<ExitStatus> status;
+  const auto process = spawn(loop, worker, {}, kFiles, [&](ExitStatus end) { status = end; });
+  loop.run();
+  REQUIRE(status);
+  return *status;
+}
+
+}  // namespace
+
+TEST_CASE("spawn_boost: tells exit codes from signals", "[process]") {
+  CHECK(run_to_end({"exit", "9"}) == ExitStatus(Exited{9}));
+  CHECK(run_to_end({"raise", "9"}) == ExitStatus(Signaled{9}));
+}
+
+TEST_CASE("spawn_boost: a program that cannot be executed leaves nothing", "[process]") {
+  boost::asio::io_context loop;
+  const TemporaryFolder folder;
+  const std::string missing = (folder.path() / "none").string();
+  const auto start = [&](const std::string& file) {
+    return error_of(
+        [&] { spawn(loop, {.program = file, .arguments = {file}}, {}, kFiles, [](ExitStatus) {}); });
+  };
+  CHECK(start(missing) == missing + ": cannot be started: No such file or directory");
+  const auto text = folder.write("script", "echo no first line\n");
+  std::filesystem::permissions(text, std::filesystem::perms::owner_all);
+  CHECK(start(text.string()).find("Exec format error (a script needs") != std::string::npos);
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("spawn_boost: destroying a worker kills it", "[process]") {
+  boost::asio::io_context loop;
+  Telephone phone;
+  auto process = spawn(
+      loop,
+      {.program = program("acc-test-stub"), .arguments = {"stub", "tell", phone.path(), "here", "pause"}}, {},
+      kFiles, [](ExitStatus) {});
+  const std::vector<Descriptor> watched = phone.next_processes(1);
+  process.reset();
+  CHECK(all_gone(watched));
+}

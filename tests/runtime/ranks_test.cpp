@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on several processes at once, each through all cases in the order in which they stand here.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/tensor_dataset.hpp"
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using acc::test::numbers;
+
+// One for all cases: a process joins its job once.
+acc::Accelerator& job() {
+  static acc::Accelerator accelerator({.timeout = std::chrono::minutes(1)});
+  return accelerator;
+}
+
+int rank() {
+  return job().process_index();
+}
+int size() {
+  return job().num_processes();
+}
+
+struct NetImpl : torch::nn::Module {
+  explicit NetImpl(std::int64_t width = 4)
+      : first(register_module("first", torch::nn::Linear(2, width))),
+        second(register_module("second", torch::nn::Linear(width, 1))) {}
+
+  at::Tensor forward(const at::Tensor& x, bool skip = false) {
+    const at::Tensor hidden = first->forward(x);
+    return skip ? hidden : second->forward(hidden.tanh());
+  }
+
+  torch::nn::Linear first;
+  torch::nn::Linear second;
+};
+TORCH_MODULE(Net);
+
+acc::Error error_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const acc::Error& error) {
+    return error;
+  }
+  return acc::Error({.what = "none"});
+}
+
+// Everything that all processes trained, on one line.
+at::Tensor flat(const torch::nn::Module& module) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));
+  return at::cat(parts);
+}
+
+}  // namespace
+
+TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ranks]") {
+  REQUIRE(size() > 1);
+  CHECK(job().gather(at::full({}, rank(), at::kLong)).equal(at::arange(size(), at::kLong)));
+  const at::Tensor rows = job().gather(at::full({2, 3}, rank(), at::kFloat));
+  CHECK(rows.sizes() == c10::IntArrayRef({2 * size(), 3}));
+  CHECK(rows[2 * size() - 1][0].item<int>() == size() - 1);
+}
+
+TEST_CASE("ranks: gather of different shapes is the same error on every rank, and the job goes on",
+          "[ranks]") {
+  const acc::Error error = error_of([] { job().gather(at::ones({rank() == 1 ? 2 : 3})); });
+  CHECK(std::string(error.what()) ==
+        "gather: every process must give the same shape and type, but rank 0 gives Float [3] and rank 1 "
+        "gives Float "
+        "[2]");
+  CHECK(job().gather(at::ones({1})).numel() == size());
+}
+
+TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument alone", "[ranks]") {
+  const at::Tensor own = at::full({2}, rank() + 1, at::kDouble);
+  CHECK(job().reduce(own)[0].item<double>() == size() * (size() + 1) / 2.0);
+  CHECK(job().reduce(own, acc::ReduceOp::mean)[0].item<double>() == (size() + 1) / 2.0);
+  CHECK(job().reduce(own, acc::ReduceOp::max)[0].item<double>() == size());
+  CHECK(job().broadcast(own, size() - 1)[0].item<double>() == size());
+  CHECK(own[0].item<double>() == rank() + 1);
+}
+
+TEST_CASE("ranks: gathered metrics see each sample once, whatever does not divide", "[ranks]") {
+  const int samples = GENERATE(1, 7, 8, 23, 24);
+  auto loader =
+      job().prepare(acc::DataLoader(acc::TensorDataset(at::arange(samples, at::kLong)), {.batch_size = 4}));
+  std::vector<at::Tensor> parts;
+  for (auto& [numbers_of_batch] : loader) parts.push_back(job().gather_for_metrics(numbers_of_batch));
+  CHECK(at::cat(parts).equal(at::arange(samples, at::kLong)));
+}
+
+TEST_CASE("ranks: loaders agree on the order although the processes were seeded differently", "[ranks]") {
+  acc::set_seed(static_cast<std::uint64_t>(rank()));
+  auto loader = job().prepare(
+      acc::DataLoader(acc::TensorDataset(at::arange(40, at::kLong)), {.batch_size = 4, .shuffle = true}));
+  std::vector<at::Tensor> parts;
+  for (auto& [numbers_of_batch] : loader) parts.push_back(job().gather_for_metrics(numbers_of_batch));
+  CHECK(std::get<0>(at::cat(parts).sort()).equal(at::arange(40, at::kLong)));
+}
+
+TEST_CASE("ranks: training starts from rank 0's parameters", "[ranks]") {
+  acc::set_seed(static_cast<std::uint64_t>(rank()));
+  Net net;
+  auto model = job().prepare(net);
+  const at::Tensor own = flat(*net);
+  CHECK(job().broadcast(own).equal(own));
+}
+
+TEST_CASE("ranks: gradients are those of the whole batch", "[ranks]") {
+  const bool views = GENERATE(false, true);
+  acc::Accelerator accelerator({.ddp = {.gradient_as_bucket_view = views}});
+  acc::set_seed(3);
+  const at::Tensor x = at::randn({4 * size(), 2});
+  Net alone;
+  Net net;
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < net->parameters().size(); ++i)
+      net->parameters()[i].copy_(alone->parameters()[i]);
+  }
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  torch::optim::SGD sgd(alone->parameters(), 0.1);
+  for (int step = 0; step < 4; ++step) {
+    optimizer.zero_grad();
+    accelerator.backward(model(x.slice(0, 4 * rank(), 4 * rank() + 4)).square().mean());
+    optimizer.step();
+    sgd.zero_grad();
+    alone->forward(x).square().mean().backward();
+    sgd.step();
+  }
+  CHECK(flat(*net).allclose(flat(*alone), 1e-6, 1e-6));
+}
+
+TEST_CASE("ranks: under no_sync gradients add up at home, and the next step shares the sum", "[ranks]") {
+  acc::set_seed(4);
+  Net net;
+  auto model = job().prepare(net);
+  const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
+  {
+    const acc::NoSync guard = model.no_sync();
+    job().backward(model(x).sum());
+  }
+  const at::Tensor own = net->second->bias.grad().clone();
+  CHECK(own.item<float>() == 1);
+  const at::Tensor apart = net->first->weight.grad().clone();
+  CHECK(job().broadcast(apart).equal(apart) == (rank() == 0));
+  job().backward(model(x).sum());
+  const at::Tensor together = net->first->weight.grad();
+  CHECK(job().broadcast(together).equal(together));
+  CHECK(net->second->bias.grad().item<float>() == 2);
+}
+
+TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
+  auto norm = std::make_shared<torch::nn::BatchNorm1dImpl>(2);
+  auto model = job().prepare(norm);
+  for (int step = 0; step < 2; ++step) job().backward(model(at::randn({8, 2}).add(rank())).square().sum());
+  const at::Tensor own = norm->running_mean.clone();
+  CHECK(job().broadcast(own).equal(own) == (rank() == 0));
+  norm->eval();
+  model(at::ones({8, 2}));
+  CHECK(job().broadcast(norm->running_mean).equal(norm->running_mean));
+}
+
+TEST_CASE("ranks: another shape on one rank is named on every rank", "[ranks]") {
+  const acc::Error error = error_of([] { job().prepare(Net(rank() == 1 ? 5 : 4)); });
+  CHECK(error.problems().front().where == "parameter 'first.weight'");
+  CHECK(error.problems().front().what ==
+        "is not the same on all processes: rank 0 has 'first.weight' of Float [4, 2], "
+        "rank 1 has 'first.weight' of Float [5, 2]");
+  CHECK(job().gather(at::ones({1})).numel() == size());
+}
+
+TEST_CASE("ranks: parameters that take no part in the loss are named", "[ranks]") {
+  auto model = job().prepare(Net());
+  const at::Tensor x = at::ones({1, 2});
+  const acc::Error error = error_of([&] {
+    job().backward(model(x, /*skip=*/true).sum());
+    model(x);
+  });
+  CHECK(error.problems().front().what.find("second.weight, second.bias") != std::string::npos);
+}
+
+TEST_CASE("ranks: what the main process saved, all load", "[ranks]") {
+  acc::set_seed(5);
+  auto model = job().prepare(Net());
+  // The folder's name is the main process's.
+  at::Tensor name = at::full({128}, 0, at::kByte);
+  const std::string folder = acc::test::temporary_folder().string();
+  std::copy(folder.begin(), folder.end(), name.mutable_data_ptr<std::uint8_t>());
+  name = job().broadcast(name);
+  const std::filesystem::path file =
+      std::filesystem::path(reinterpret_cast<const char*>(name.const_data_ptr<std::uint8_t>())) /
+      "model.safetensors";
+  job().save_model(model, file);
+  job().wait_for_everyone();
+  acc::set_seed(6);
+  auto loaded = job().prepare(Net());
+  job().load_model(loaded, file);
+  CHECK(flat(*loaded.module()).equal(flat(*model.module())));
+  job().wait_for_everyone();
+}
+
+// Leaves the job broken: it runs alone.
+TEST_CASE("ranks: a process that is gone is told as such", "[.lost]") {
+  job().wait_for_everyone();
+  if (rank() != 0) std::_Exit(0);
+  const acc::Error error = error_of([] { job().gather(at::ones({1})); });
+  INFO(error.what());
+  CHECK(error.kind() == acc::ErrorKind::system);
+  CHECK(error.problems().front().where == "rank 0, all_gather");
+  CHECK(error.problems().front().what.starts_with("another process ended or was lost: "));
+}
+
+TEST_CASE("ranks: a process that is gone ends backward with the same words", "[.lost_in_backward]") {
+  auto model = job().prepare(Net());
+  job().wait_for_everyone();
+  if (rank() != 0) std::_Exit(0);
+  const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2})).sum()); });
+  INFO(error.what());
+  CHECK(error.problems().front().where == "rank 0, backward");
+  CHECK(error.problems().front().what.starts_with("another process ended or was lost: "));
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What scripts/setup.sh promises, with stubs for the system's tools: nothing is installed and nothing downloaded.
+# shellcheck disable=SC2016,SC2317  # code for the shell under test; conditions are called by name
+set -euo pipefail
+
+setup=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../scripts" && pwd)/setup.sh
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+stub() {  # NAME BODY: a program of that name, first on the path of shell()
+  mkdir -p "$scratch/bin"
+  printf '#!/bin/bash\n%s\n' "$2" >"$scratch/bin/$1"
+  chmod +x "$scratch/bin/$1"
+}
+
+hide_all() {  # leaves a path without compilers and package tools
+  rm -rf "${scratch:?}/bin" "$scratch/cache"
+  mkdir -p "$scratch/bin"
+  local tool
+  for tool in awk bash cat df dirname env flock grep mkdir mv nproc printf pwd rm sed sleep tail tr uname xargs; do
+    ln -s "$(command -v "$tool")" "$scratch/bin/$tool"
+  done
+}
+
+shell() {  # CODE: runs it after sourcing setup.sh; sets said and status
+  status=0
+  said=$(env -i HOME="$scratch" PATH="$scratch/bin" XDG_CACHE_HOME="$scratch/cache" \
+    /bin/bash -c "source '$setup'; steps=1; $1" 2>&1) || status=$?
+}
+
+promise() {  # WHAT CONDITION...
+  local what=$1
+  shift
+  if "$@"; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what (status $status, said: $said)"
+    failures=$((failures + 1))
+  fi
+}
+
+says() { [[ $said == *"$1"* ]]; }
+fails_saying() { [[ $status == 1 && $said == "error: "* && $said == *"$1"* && $said != *$'\n'* ]]; }
+called() { [[ -f $scratch/calls ]] && grep -qF -- "$1" "$scratch/calls"; }
+
+echo 'packages'
+hide_all
+stub dpkg-query 'echo -n installed'
+stub apt-get "echo \"\$*\" >>$scratch/calls"
+shell 'need_packages g++ "a|b"'
+promise 'says so when all packages are installed' says '[1/1] Debian packages: all 2 are installed'
+promise 'and leaves apt alone' test ! -f "$scratch/calls"
+
+stub dpkg-query 'if [[ $4 == b || $4 == g++ ]]; then echo -n installed; fi'
+shell 'need_packages g++ "a|b"'
+promise 'takes any of the alternatives' says 'all 2 are installed'
+
+stub dpkg-query 'exit 1'
+stub apt-cache 'if [[ $2 != a ]]; then echo "$2 | 1"; fi'
+stub sudo '[[ $1 == -n ]] && shift; exec "$@"'
+shell 'need_packages g++ "a|b"'
+promise 'installs what is missing, of the alternatives the one that apt has' \
+  called 'install -y --no-install-recommends g++ b'
+promise 'and says how many' says '(2 of 2 are missing)'
+
+stub apt-get 'exit 100'
+shell 'need_packages g++ "a|b"'
+promise 'names the command to run by hand when apt fails' \
+  says 'as root: apt-get install --no-install-recommends g++ b'
+promise 'and fails' test "$status" = 1
+
+hide_all
+shell 'need_packages g++ cmake'
+promise 'without apt, one line names the missing tools' fails_saying 'missing c++ cmake ninja, and this system has no apt-get'
+
+for tool in c++ cmake ninja; do stub "$tool" ''; done
+shell 'need_packages g++ cmake libx-dev'
+promise 'without apt but with the tools, libraries are left to CMake' says 'CMake downloads the libraries that are missing'
+promise 'and goes on' test "$status" = 0
+
+echo 'downloads'
+hide_all
+fill='fill() { mkdir -p "$1"; echo whole >"$1/file"; echo once >>"$cache/../count"; }; '
+shell 'break_off() { mkdir -p "$1"; echo half >"$1/file"; fail "the line broke"; }; install_once "$cache/thing" 1 break_off'
+promise 'an interrupted download fails' test "$status" = 1
+promise 'and leaves nothing that looks whole' test ! -e "$scratch/cache/acc/thing"
+promise 'nor a part of it' test ! -e "$scratch/cache/acc/thing.part"
+
+shell "$fill"'install_once "$cache/thing" 1 fill'
+promise 'the next one succeeds' test "$(cat "$scratch/cache/acc/thing/file")" = whole
+
+rm -rf "$scratch/cache"
+# Both are started while the lock is held, so both have to wait for it.
+shell "$fill"'mkdir -p "$cache"; exec {held}>"$cache/thing.lock"; flock "$held"
+  (exec {held}>&-; install_once "$cache/thing" 1 fill) & (exec {held}>&-; install_once "$cache/thing" 1 fill) &
+  exec {held}>&-; wait'
+promise 'two at a time install once' test "$(cat "$scratch/cache/count")" = once
+
+shell 'install_once "$cache/other" 999999999999 true'
+promise 'too little room is said before the download' fails_saying 'MiB free and 999999999999 are needed'
+
+echo 'LibTorch'
+hide_all
+shell 'LibTorch_ROOT=/nowhere; find_libtorch'
+promise 'a LibTorch_ROOT without LibTorch is an error' fails_saying 'LibTorch_ROOT=/nowhere holds no lib/libtorch_cpu.so'
+
+mkdir -p "$scratch/torch/lib" "$scratch/torch/include/ATen/core"
+touch "$scratch/torch/lib/libtorch_cpu.so" "$scratch/torch/include/ATen/core/Tensor.h"
+shell "LibTorch_ROOT=$scratch/torch; find_libtorch; need_libtorch"
+promise 'one with it is used' says "[1/1] LibTorch: $scratch/torch (of LibTorch_ROOT)"
+
+mkdir -p "$scratch/cache/acc/libtorch-2.11.0"
+mv "$scratch/torch" "$scratch/cache/acc/libtorch-2.11.0/torch"
+shell 'find_libtorch; need_libtorch'
+promise 'the cache is used when nothing else is there' says 'libtorch-2.11.0/torch (in the cache)'
+
+exit "$((failures > 0))"

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/launch/processes.hpp"
+
+namespace acc::test {
+
+using Signals = std::vector<std::pair<int, int>>;
+
+/// A system without a process: workers do what the test says, and time passes only while everybody waits.
+class FakeProcesses : public Processes {
+ public:
+  /// Each attempt's worker `local_rank` ends so by itself, in the order of these calls.
+  void will_end(int local_rank, ExitStatus status, std::chrono::milliseconds after = {}) {
+    ends_.push_back({local_rank, status, after});
+  }
+  /// In that attempt alone.
+  void will_end_in(int attempt, int local_rank, ExitStatus status) {
+    ends_.push_back({local_rank, status, {}, attempt});
+  }
+  /// The worker does not end on a signal other than SIGKILL.
+  void ignores_signals(int local_rank) { deaf_.insert(local_rank); }
+  void signal_arrives(int signal, std::chrono::milliseconds after = {}) {
+    outside_.push_back({start_ + after, SignalArrived{signal}});
+  }
+  void front_is_lost(std::chrono::milliseconds after = {}) {
+    outside_.push_back({start_ + after, FrontLost{}});
+  }
+  /// Workers leave this many processes behind; deaf ones need SIGKILL.
+  void will_leave_strays(int count, bool deaf = false) {
+    leaves_ = count;
+    strays_deaf_ = deaf;
+  }
+  void cannot_start(int local_rank) { broken_ = local_rank; }
+  void says(int local_rank, std::string words) { words_[local_rank] = std::move(words); }
+  void has_slow_reader() { slow_reader_ = true; }
+
+  /// What workers got, in order: local rank and signal.
+  const Signals& signals() const { return signals_; }
+  /// What strays got.
+  const std::vector<int>& stray_signals() const { return stray_signals_; }
+  const std::vector<WorkerStart>& started() const { return started_; }
+  std::size_t running() const { return running_.size(); }
+  std::chrono::milliseconds elapsed() const {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(now_ - start_);
+  }
+  /// Called before each start, so that a test sees what is true then.
+  std::function<void()> before_start = [] {};
+
+  pid_t start(const WorkerStart& worker) override {
+    before_start();
+    if (worker.local_rank == broken_)
+      throw Error({.what = "cannot be started", .where = worker.program.string()});
+    if (worker.local_rank == 0) {
+      ++attempt_;
+      attempt_began_ = now_;
+      strays_ = leaves_;
+    }
+    started_.push_back(worker);
+    running_.insert(worker.local_rank);
+    if (worker.local_rank == 0) planned_ = ends_;
+    return 1000 + worker.local_rank;
+  }
+
+  void signal(int local_rank, int signal) override {
+    signals_.emplace_back(local_rank, signal);
+    const bool ends = signal == SIGKILL || (!deaf_.contains(local_rank) && ends_job(signal));
+    if (ends && running_.contains(local_rank)) queue_.push_back(end(local_rank, Signaled{signal}));
+  }
+
+  bool signal_strays(int signal) override {
+    std::erase_if(queue_, [](const Happening& one) { return std::holds_alternative<StraysGone>(one); });
+    if (strays_ == 0) return false;
+    stray_signals_.push_back(signal);
+    if (signal == SIGKILL || !strays_deaf_) {
+      strays_ = 0;
+      queue_.push_back(StraysGone{});
+    }
+    return true;
+  }
+
+  Happening next(std::optional<TimePoint> deadline) override {
+    const TimePoint until = deadline.value_or(TimePoint::max());
+    if (auto happening = take_now()) return *happening;
+    const TimePoint event = next_event();
+    if (event == TimePoint::max() && !deadline) throw std::logic_error("waits for what never happens");
+    if (event > until) {
+      now_ = std::max(now_, until);
+      return TimeUp{};
+    }
+    now_ = std::max(now_, event);
+    return *take_now();
+  }
+
+  TimePoint now() const override { return now_; }
+  void end_attempt() override { ++ended_attempts_; }
+  std::string last_words(int local_rank) override { return words_[local_rank]; }
+  bool finish_output() override { return !slow_reader_; }
+
+  int ended_attempts() const { return ended_attempts_; }
+
+ private:
+  struct End {
+    int local_rank;
+    ExitStatus status;
+    std::chrono::milliseconds after;
+    int attempt = -1;
+  };
+
+  static bool ends_job(int signal) {
+    return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
+  }
+
+  // While workers are being started time stands still and nothing ends.
+  bool is_due(const End& one) const {
+    return running_.contains(one.local_rank) && (one.attempt < 0 || one.attempt == attempt_) &&
+           attempt_began_ + one.after + std::chrono::milliseconds(1) <= now_;
+  }
+
+  WorkerEnded end(int local_rank, ExitStatus status) {
+    running_.erase(local_rank);
+    return {local_rank, status, std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000))};
+  }
+
+  std::optional<Happening> take_now() {
+    if (!queue_.empty()) {
+      Happening happening = queue_.front();
+      queue_.pop_front();
+      return happening;
+    }
+    for (auto one = outside_.begin(); one != outside_.end(); ++one) {
+      if (one->first > now_) continue;
+      const Happening happening = one->second;
+      outside_.erase(one);
+      return happening;
+    }
+    for (auto one = planned_.begin(); one != planned_.end(); ++one) {
+      if (!is_due(*one)) continue;
+      const End due = *one;
+      planned_.erase(one);
+      return end(due.local_rank, due.status);
+    }
+    return std::nullopt;
+  }
+
+  TimePoint next_event() const {
+    TimePoint first = TimePoint::max();
+    for (const auto& [when, happening] : outside_) first = std::min(first, when);
+    for (const End& one : planned_) {
+      if (!running_.contains(one.local_rank) || (one.attempt >= 0 && one.attempt != attempt_)) continue;
+      first = std::min(first, attempt_began_ + one.after + std::chrono::milliseconds(1));
+    }
+    return first;
+  }
+
+  const TimePoint start_ = TimePoint(std::chrono::hours(1));
+  TimePoint now_ = start_;
+  TimePoint attempt_began_ = start_;
+  int attempt_ = -1;
+  std::vector<End> ends_ = {};
+  std::vector<End> planned_ = {};
+  std::vector<std::pair<TimePoint, Happening>> outside_ = {};
+  std::deque<Happening> queue_ = {};
+  std::set<int> running_ = {};
+  std::set<int> deaf_ = {};
+  int leaves_ = 0;
+  int strays_ = 0;
+  bool strays_deaf_ = false;
+  int broken_ = -1;
+  bool slow_reader_ = false;
+  int ended_attempts_ = 0;
+  std::map<int, std::string> words_ = {};
+  std::vector<WorkerStart> started_ = {};
+  Signals signals_ = {};
+  std::vector<int> stray_signals_ = {};
+};
+
+}  // namespace acc::test

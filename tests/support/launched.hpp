@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/launch/exit_status.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace acc::test {
+
+/// Long enough for a loaded machine: only a test that fails waits so long.
+constexpr int kPatienceMs = 60'000;
+
+std::string program(const std::string& name);
+
+/// Becomes readable when the process has ended; empty when it has already.
+Descriptor watch(pid_t pid);
+
+/// Waits until none of them lives. False: one still does after kPatienceMs.
+bool all_gone(const std::vector<Descriptor>& processes);
+
+/// A FIFO through which stub workers tell what they do.
+class Telephone {
+ public:
+  Telephone();
+  std::string path() const { return (folder_.path() / "fifo").string(); }
+  /// The next line; throws when none comes.
+  std::string next();
+  /// The next line's last word as a process, which is watched from now on.
+  pid_t next_process();
+  /// As many lines `... PID`, all watched.
+  std::vector<Descriptor> next_processes(int count);
+
+ private:
+  TemporaryFolder folder_;
+  Descriptor fifo_;
+  std::string text_ = {};
+};
+
+/// Where the front's streams go.
+struct Streams3 {
+  std::string input = {};
+  bool terminal_out = false;
+  bool terminal_err = false;
+  /// The front leads a session whose terminal this is.
+  bool own_session = false;
+};
+
+/// acc::launch() in a process of its own.
+class Launched {
+ public:
+  explicit Launched(std::vector<std::string> arguments, const Streams3& streams = {});
+  ~Launched();
+
+  pid_t front() const { return pid_; }
+  pid_t agent() const;
+  void signal(int signal) const;
+  /// Types into the terminal.
+  void type(const std::string& keys) const;
+  /// Reads everything until the front ends.
+  ExitStatus wait();
+
+  const std::string& out() const { return out_; }
+  const std::string& err() const { return err_; }
+
+ private:
+  pid_t pid_ = 0;
+  bool ended_ = false;
+  Descriptor process_ = {};
+  Descriptor out_end_ = {};
+  Descriptor err_end_ = {};
+  Descriptor terminal_ = {};
+  std::string out_ = {};
+  std::string err_ = {};
+};
+
+/// Runs `acc-test-front options... acc-test-stub actions...` to its end.
+struct Ran {
+  int code = 0;
+  std::string out = {};
+  std::string err = {};
+};
+std::vector<std::string> stub(const std::vector<std::string>& options,
+                              const std::vector<std::string>& actions);
+Ran launch_stub(const std::vector<std::string>& options, const std::vector<std::string>& actions,
+                const Streams3& streams = {});
+
+}  // namespace acc::test

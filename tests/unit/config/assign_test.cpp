@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/assign.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::assign;
+using acc::ConfigValues;
+using acc::display;
+using acc::find_value;
+using acc::Value;
+using acc::test::error_of;
+
+TEST_CASE("assign: values get the types of their settings", "[config]") {
+  ConfigValues values = {{"distributed_type", "NO"}, {"gpu_ids", "all"}};
+  assign(values,
+         {"num_processes=4", "gpu_ids=", "mixed_precision=no", "tpu_vm=a,b", "fsdp_config.fsdp_version=2"});
+  CHECK(values == ConfigValues{{"distributed_type", "NO"},
+                               {"num_processes", 4},
+                               {"mixed_precision", "no"},
+                               {"tpu_vm", {"a", "b"}},
+                               {"fsdp_config", {{"fsdp_version", 2}}}});
+  assign(values, {"fsdp_config.fsdp_version="});
+  CHECK(values.at("fsdp_config") == Value::object());
+}
+
+TEST_CASE("assign: all that is wrong is told at once, and then nothing is changed", "[config]") {
+  ConfigValues values = {{"distributed_type", "NO"}};
+  CHECK(error_of([&] {
+          assign(values, {"num_processes=2", "num_proceses=2", "debug=maybe", "debug", "debug.x=1",
+                          "distributed_type="});
+        }) ==
+        "num_proceses=2: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
+        "debug=maybe: debug must be true or false, not 'maybe'\n"
+        "debug: is not KEY=VALUE\n"
+        "debug.x=1: debug has no keys inside\n"
+        "distributed_type=: distributed_type cannot be taken out");
+  CHECK(values == ConfigValues{{"distributed_type", "NO"}});
+}
+
+TEST_CASE("assign: a value is found with its default, and inside of sections", "[config]") {
+  const ConfigValues values = {{"distributed_type", "FSDP"}, {"fsdp_config", {{"fsdp_version", 2}}}};
+  CHECK(find_value(values, "distributed_type") == "FSDP");
+  CHECK(find_value(values, "num_machines") == 1);
+  CHECK(find_value(values, "fsdp_config.fsdp_version") == 2);
+  CHECK(find_value(values, "fsdp_config.other").is_null());
+  CHECK(find_value(values, "tpu_name").is_null());
+  CHECK(error_of([&] { find_value(values, "num_machine"); }) ==
+        "unknown key 'num_machine' (did you mean 'num_machines'?)");
+}
+
+TEST_CASE("assign: values are shown as they are typed", "[config]") {
+  CHECK(display("a b") == "a b");
+  CHECK(display(true) == "true");
+  CHECK(display(1.5) == "1.5");
+  CHECK(display(Value{{"a", 1}}) == "{\"a\":1}");
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/defaults.hpp"
+
+#include "acc/base/text.hpp"
+#include "acc/config/write.hpp"
+#include "support/catch.hpp"
+#include "support/recordings.hpp"
+
+using acc::ConfigValues;
+using acc::default_config;
+using acc::with_defaults;
+
+TEST_CASE("defaults: a default file is accelerate's, for every number of GPUs", "[config]") {
+  const std::string name =
+      GENERATE("default_cpu", "default_one_gpu", "default_four_gpus", "default_four_gpus_fp8");
+  const auto recorded = acc::test::recording(name);
+  const std::string precision = acc::to_lower(recorded.at("mixed_precision").get<std::string>());
+  INFO(name);
+  CHECK(acc::format_config(default_config(recorded.at("gpus"), precision), "c.json") == recorded.at("file"));
+}
+
+TEST_CASE("defaults: an updated file gets what accelerate adds, and says its precision", "[config]") {
+  const auto recorded = acc::test::recording("update_json");
+  const auto before = acc::parse_config(recorded.at("before").get<std::string>(), "c.json").values;
+  ConfigValues after = with_defaults(before);
+  // accelerate leaves mixed_precision out and then warns at each launch that it was not given.
+  CHECK(after.at("mixed_precision") == "no");
+  after.erase("mixed_precision");
+  CHECK(acc::format_config(after, "c.json") == recorded.at("after"));
+}
+
+TEST_CASE("defaults: what is said stays, and only type NO implies a number of processes", "[config]") {
+  const ConfigValues values = with_defaults({{"distributed_type", "MULTI_GPU"}, {"num_machines", 2}});
+  CHECK(values.at("num_machines") == 2);
+  CHECK_FALSE(values.contains("num_processes"));
+  CHECK(with_defaults({{"distributed_type", "NO"}}).at("num_processes") == 1);
+}
+
+TEST_CASE("defaults: SageMaker's files stay as they are", "[config]") {
+  const ConfigValues values = {{"compute_environment", "AMAZON_SAGEMAKER"}, {"region", "x"}};
+  CHECK(with_defaults(values) == values);
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/dialog.hpp"
+
+#include <deque>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+namespace {
+
+// Answers from a list, and remembers what was shown.
+class ScriptedDialog : public acc::Dialog {
+ public:
+  explicit ScriptedDialog(std::deque<std::string> answers) : answers_(std::move(answers)) {}
+
+  void say(std::string_view text) override { said.emplace_back(text); }
+  std::string ask(std::string_view, std::string_view otherwise) override {
+    defaults.emplace_back(otherwise);
+    return next();
+  }
+  std::string ask_menu(std::string_view, const std::vector<std::string>& choices,
+                       std::size_t otherwise) override {
+    defaults.push_back(choices.at(otherwise));
+    return next();
+  }
+
+  std::vector<std::string> said = {};
+  std::vector<std::string> defaults = {};
+
+ private:
+  std::string next() {
+    if (answers_.empty()) throw acc::Error({.what = "the input ended"});
+    std::string answer = answers_.front();
+    answers_.pop_front();
+    return answer;
+  }
+
+  std::deque<std::string> answers_;
+};
+
+}  // namespace
+
+TEST_CASE("dialog: all questions are asked, with their defaults", "[config]") {
+  acc::Interview interview({});
+  ScriptedDialog dialog({"", "", "", "", "", "", "", "bf16"});
+  run_interview(interview, dialog);
+  CHECK(interview.values().at("mixed_precision") == "bf16");
+  CHECK(dialog.defaults == std::vector<std::string>{"This machine", "No distributed training", "no", "no",
+                                                    "no", "all", "no", "no"});
+  CHECK(dialog.said.empty());
+}
+
+TEST_CASE("dialog: a refused answer is asked again after its reason", "[config]") {
+  acc::Interview interview({});
+  ScriptedDialog dialog({"", "", "maybe", "yes", "", "", "", "", ""});
+  run_interview(interview, dialog);
+  CHECK(dialog.said == std::vector<std::string>{"answer yes or no, not 'maybe'"});
+  CHECK(interview.values().at("use_cpu") == true);
+}
+
+TEST_CASE("dialog: when the input ends, the question without an answer is named", "[config]") {
+  acc::Interview interview({});
+  ScriptedDialog dialog({"", ""});
+  CHECK(acc::test::error_of([&] { run_interview(interview, dialog); }) ==
+        "the input ended, and this question has no answer: "
+        "Train on the CPU only, also where there are GPUs?");
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include "acc/config/document_parsers.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::DocumentNode;
+using acc::parse_yaml;
+using acc::Position;
+using acc::Value;
+using acc::test::error_of;
+
+namespace {
+
+Value value_of(const std::string& text) {
+  return to_value(parse_yaml(text, "c"));
+}
+std::string error_in(const std::string& text) {
+  return error_of([&] { parse_yaml(text, "c"); });
+}
+
+}  // namespace
+
+TEST_CASE("document_yaml: scalars keep how they were written and where", "[config]") {
+  const DocumentNode root = parse_yaml("a: NO\nb:\n- '1'\n", "c");
+  REQUIRE(root.items.size() == 2);
+  const DocumentNode& a = root.items[0];
+  CHECK(a.key == "a");
+  CHECK(a.value == false);
+  CHECK(a.text == "NO");
+  CHECK_FALSE(a.quoted);
+  CHECK(a.at == Position{1, 4});
+  CHECK(a.key_at == Position{1, 1});
+  const DocumentNode& one = root.items[1].items.at(0);
+  CHECK(one.value == "1");
+  CHECK(one.quoted);
+  CHECK(one.at == Position{3, 3});
+}
+
+TEST_CASE("document_yaml: aliases and merged mappings are resolved", "[config]") {
+  CHECK(value_of("a: &x [1, 2]\nb: *x\n") == Value{{"a", {1, 2}}, {"b", {1, 2}}});
+  CHECK(value_of("a: &x {p: 1, q: 2}\nb:\n  <<: *x\n  q: 3\n").at("b") == Value{{"p", 1}, {"q", 3}});
+  CHECK(value_of("a: &x {p: 1}\nb: &y {q: 2}\nc: {<<: [*x, *y]}\n").at("c") == Value{{"p", 1}, {"q", 2}});
+}
+
+TEST_CASE("document_yaml: standard tags count, others are refused", "[config]") {
+  CHECK(value_of("a: !!str 1\nb: !!int 2\nc: !!map {}\n") ==
+        Value{{"a", "1"}, {"b", 2}, {"c", Value::object()}});
+  CHECK(error_in("a: !!python/object:os.system x\n") ==
+        "c:1:4: the tag tag:yaml.org,2002:python/object:os.system is not supported");
+}
+
+TEST_CASE("document_yaml: line ends of other systems, document marks and comments are fine", "[config]") {
+  CHECK(value_of("# c\r\n---\r\na: 1\r\nb: [2,\r\n 3]\r\n...\r\n") == Value{{"a", 1}, {"b", {2, 3}}});
+  CHECK(parse_yaml("# nothing\n", "c").is_null());
+}
+
+TEST_CASE("document_yaml: what is not well formed is refused at its place", "[config]") {
+  CHECK(error_in("a: [1, 2").starts_with("c:1:1: is not valid YAML: "));
+  CHECK(error_in("a: \"x").starts_with("c:1:6: is not valid YAML: "));
+  CHECK(error_in("a: b: c").starts_with("c:1:5: is not valid YAML: "));
+  CHECK(error_in("a: *x").starts_with("c:1:4: is not valid YAML: "));
+  CHECK(error_in("a: 1\n---\nb: 2\n") == "c:2:1: holds a second YAML document");
+  CHECK(error_in("[a]: 1\n") == "c:1:1: a key must be text, not a list or a mapping");
+  CHECK(error_in("a: &x [*x]\n") == "c:1:8: the alias stands inside of what it names");
+  CHECK(error_in("a: &x b\n*x : 1\n") == "c:2:1: an alias cannot be a key");
+}
+
+TEST_CASE("document_yaml: aliases cannot multiply a text without end", "[config]") {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 20; ++i) {
+    const std::string last = "*a" + std::to_string(i - 1);
+    bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + ", " + last + ", " + last +
+            "]\n";
+  }
+  CHECK(error_in(bomb).ends_with("holds too many values"));
+}
+
+TEST_CASE("document_yaml: nesting by indent or dashes has its limit too", "[config]") {
+  std::string dashes;
+  std::string indented;
+  for (std::size_t i = 0; i < 1000; ++i) {
+    dashes += "- ";
+    indented += std::string(i, ' ') + "a:\n";
+  }
+  CHECK(error_in(dashes).ends_with("is nested too deeply"));
+  CHECK(error_in(indented).ends_with("is nested too deeply"));
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/environment_report.hpp"
+
+#include <filesystem>
+
+#include "acc/base/text.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::environment_report;
+using acc::EnvironmentFacts;
+using acc::test::TemporaryFolder;
+
+namespace {
+
+bool has_line(const std::string& report, const std::string& line) {
+  for (const std::string& each : acc::split(report, '\n')) {
+    if (each == line) return true;
+  }
+  return false;
+}
+
+std::filesystem::path write_program(const TemporaryFolder& folder, const std::string& name) {
+  const auto file = folder.write(name, "");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  return file;
+}
+
+}  // namespace
+
+TEST_CASE("environment_report: the version of acc comes first, then machine and devices", "[config]") {
+  EnvironmentFacts facts;
+  facts.version = "1.2.3";
+  facts.program = "/opt/acc";
+  facts.machine.memory_bytes = 16ULL << 30U;
+  facts.machine.allowed_cpus = 2;
+  facts.machine.online_cpus = 8;
+  facts.machine.gpus = {{.index = 0, .name = "H200", .memory_bytes = 1ULL << 30U}};
+  const std::string report = environment_report(facts);
+  CHECK(report.starts_with("- `acc` version: 1.2.3\n- Platform: Linux-"));
+  CHECK(has_line(report, "- `acc` location: /opt/acc"));
+  CHECK(has_line(report, "- Python: Not found"));
+  CHECK(has_line(report, "- System RAM: 16.00 GB"));
+  CHECK(has_line(report, "- CPUs: 2 allowed of 8"));
+  CHECK(has_line(report, "- GPU 0 type: H200 (1.00 GB)"));
+  CHECK(has_line(report, "- `acc` default config:"));
+  CHECK(has_line(report, "\tNot found"));
+}
+
+TEST_CASE("environment_report: the config is shown with its defaults and without empty sections",
+          "[config]") {
+  EnvironmentFacts facts;
+  facts.config = acc::parse_config("{distributed_type: NO, gpu_ids: 0, fsdp_config: {a: 1}}", "job.yaml");
+  facts.config_is_default = false;
+  const std::string report = environment_report(facts);
+  CHECK(has_line(report, "- `acc` passed config (job.yaml):"));
+  CHECK(has_line(report, "\t- distributed_type: NO"));
+  CHECK(has_line(report, "\t- gpu_ids: 0"));
+  CHECK(has_line(report, "\t- num_machines: 1"));
+  CHECK(has_line(report, "\t- fsdp_config: {\"a\":1}"));
+  CHECK(report.find("megatron_lm_config") == std::string::npos);
+}
+
+TEST_CASE("environment_report: Python is the active environment's, else the path's", "[config]") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(acc::find_python({{"PATH", folder.path().string()}}));
+  const auto versioned = write_program(folder, "bin/python3.99");
+  std::filesystem::create_symlink(versioned, folder.path() / "bin/python3");
+  const std::string path = (folder.path() / "bin").string();
+  const auto found = acc::find_python({{"PATH", "/nowhere:" + path}});
+  REQUIRE(found);
+  CHECK(found->program == folder.path() / "bin/python3");
+  CHECK(found->version == "3.99");
+
+  const auto active = write_program(folder, "venv/bin/python");
+  folder.write("venv/pyvenv.cfg", "home = /usr\nversion = 3.11.7\n");
+  const auto chosen = acc::find_python({{"PATH", path}, {"VIRTUAL_ENV", (folder.path() / "venv").string()}});
+  REQUIRE(chosen);
+  CHECK(chosen->program == active);
+  CHECK(chosen->version == "3.11.7");
+}

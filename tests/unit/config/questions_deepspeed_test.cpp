@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "support/catch.hpp"
+#include "support/transcripts.hpp"
+
+using acc::test::current_name;
+
+TEST_CASE("questions_deepspeed: recorded answers give accelerate's file", "[config]") {
+  const std::string name = GENERATE("config_deepspeed_file", "config_deepspeed_multinode_standard",
+                                    "config_deepspeed_zero2", "config_deepspeed_zero3_nvme_moe");
+  INFO(name);
+  CHECK(acc::test::file_of(name) == acc::test::recorded_file(name));
+}
+
+TEST_CASE("questions_deepspeed: Neuron is refused, and no answer is lost", "[config]") {
+  acc::Interview interview({});
+  const auto transcript = acc::test::recording("config_multi_neuron_deepspeed_refused").at("transcript");
+  CHECK(acc::test::feed(interview, transcript) == "DeepSpeed does not run on Neuron");
+  CHECK(current_name(interview) == "deepspeed");
+  CHECK(interview.values().at("distributed_type") == "MULTI_NEURON");
+}
+
+TEST_CASE("questions_deepspeed: hostfile and filters are asked for where a launcher needs them", "[config]") {
+  const acc::Interview interview =
+      acc::test::interview_after({"",    "multi-GPU", "2", "0", "h",    "29500",  "",    "",  "",    "yes",
+                                  "yes", "ds.json",   "",  "",  "pdsh", "/hosts", "yes", "x", "yes", "y"});
+  CHECK(interview.values().at("deepspeed_config") == acc::Value{{"deepspeed_config_file", "ds.json"},
+                                                                {"deepspeed_exclusion_filter", "x"},
+                                                                {"deepspeed_hostfile", "/hosts"},
+                                                                {"deepspeed_inclusion_filter", "y"},
+                                                                {"deepspeed_multinode_launcher", "pdsh"},
+                                                                {"zero3_init_flag", false}});
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/questions.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "acc/config/schema.hpp"
+#include "support/catch.hpp"
+
+using acc::Question;
+using acc::QuestionKind;
+using acc::questions;
+
+TEST_CASE("questions: each has a name of its own and a sentence", "[config]") {
+  std::set<std::string_view> names;
+  for (const Question& question : questions()) {
+    INFO(question.name);
+    CHECK(names.insert(question.name).second);
+    CHECK(question.prompt.ends_with('?'));
+  }
+}
+
+TEST_CASE("questions: every key that is written is one of the schema's", "[config]") {
+  for (const Question& question : questions()) {
+    if (question.key.empty()) continue;
+    INFO(question.name);
+    const std::size_t dot = question.key.find('.');
+    const acc::SettingSpec* spec = acc::find_setting(question.key.substr(0, dot));
+    REQUIRE(spec != nullptr);
+    CHECK(spec->in_file);
+    CHECK((spec->type == acc::ValueType::section) == (dot != std::string_view::npos));
+  }
+}
+
+TEST_CASE("questions: menus offer their default, and only what the schema allows", "[config]") {
+  for (const Question& question : questions()) {
+    if (question.kind != QuestionKind::menu || question.choices.empty()) continue;
+    INFO(question.name);
+    CHECK(std::ranges::find(question.choices, question.otherwise, &acc::Choice::label) !=
+          question.choices.end());
+    const acc::SettingSpec* spec = acc::find_setting(question.key);
+    if (spec == nullptr || spec->allowed.empty()) continue;
+    for (const acc::Choice& choice : question.choices)
+      CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
+  }
+}
+
+TEST_CASE("questions: those that repeat name a question", "[config]") {
+  for (const Question& question : questions()) {
+    if (!question.back_to.empty())
+      CHECK(std::ranges::find(questions(), question.back_to, &Question::name) != questions().end());
+  }
+}
+
+TEST_CASE("questions: answers tell the type of training they add up to", "[config]") {
+  acc::Answers answers;
+  CHECK(answers.type() == "NO");
+  CHECK(answers.machines() == 1);
+  CHECK_FALSE(answers.on_cpu());
+  answers.values["distributed_type"] = "MULTI_CPU";
+  CHECK(answers.is_multi());
+  CHECK_FALSE(answers.is_multi_accelerator());
+  answers.given["x"] = 3;
+  CHECK(answers.number("x") == 3);
+  CHECK(answers.number("y") == 0);
+  CHECK(answers.is("x", 3));
+  CHECK_FALSE(answers.yes("x"));
+}

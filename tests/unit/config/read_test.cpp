@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/read.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/recordings.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::FileConfig;
+using acc::parse_config;
+using acc::read_config;
+using acc::Value;
+using acc::test::error_of;
+
+namespace {
+
+std::string error_in(const std::string& text, const std::string& file = "c.yaml") {
+  return error_of([&] { parse_config(text, file); });
+}
+
+}  // namespace
+
+TEST_CASE("read: values have the types of their settings, and their lines", "[config]") {
+  const FileConfig config = parse_config(
+      "# job\ndistributed_type: NO\nnum_processes: '1'\ngpu_ids: 0\nmain_process_ip:\n", "c.yaml");
+  CHECK(config.values ==
+        acc::ConfigValues{{"distributed_type", "NO"}, {"gpu_ids", "0"}, {"num_processes", 1}});
+  CHECK(config.positions.at("distributed_type") == 2);
+  CHECK(config.positions.at("gpu_ids") == 4);
+  CHECK(config.notes.empty());
+}
+
+TEST_CASE("read: all problems of a file come at once, each at its place", "[config]") {
+  CHECK(error_in("distributed_type: multi_gpu\nnum_proceses: 2\ndebug: maybe\ndebug: true\n") ==
+        "c.yaml:4:1: the key 'debug' is in line 3 already\n"
+        "c.yaml:1:19: distributed_type must be one of NO, MULTI_CPU, MULTI_GPU, MULTI_XPU, MULTI_HPU, "
+        "MULTI_NPU, MULTI_MLU, MULTI_SDAA, MULTI_MUSA, MULTI_NEURON, DEEPSPEED, FSDP, MEGATRON_LM, XLA, "
+        "not 'multi_gpu' (did you mean 'MULTI_GPU'?)\n"
+        "c.yaml:2:1: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
+        "c.yaml:3:8: debug must be true or false, not 'maybe'");
+}
+
+TEST_CASE("read: a key twice is a problem inside of a section too, and in JSON", "[config]") {
+  CHECK(error_in("{distributed_type: FSDP, fsdp_config: {a: 1, a: 2}}") ==
+        "c.yaml:1:46: the key 'a' is in line 1 already");
+  CHECK(error_in(R"({"distributed_type": "NO", "debug": true, "debug": true})", "c.json") ==
+        "c.json:1:43: the key 'debug' is in line 1 already");
+}
+
+TEST_CASE("read: distributed_type must be there, and a misspelt one is told once", "[config]") {
+  CHECK(error_in("num_processes: 1") ==
+        "c.yaml: distributed_type is missing (as in `distributed_type: MULTI_GPU`)");
+  CHECK(error_in("distributed_typ: NO") ==
+        "c.yaml:1:1: unknown key 'distributed_typ' (did you mean 'distributed_type'?)");
+}
+
+TEST_CASE("read: a file that holds no mapping is refused", "[config]") {
+  const std::string hint = " (`acc config` writes a config file)";
+  CHECK(error_in("") == "c.yaml: is empty" + hint);
+  CHECK(error_in("# only a comment\n") == "c.yaml: is empty" + hint);
+  CHECK(error_in("", "c.json") == "c.json: is empty" + hint);
+  CHECK(error_in("- a\n- b\n") == "c.yaml: holds no `key: value` lines at its top level" + hint);
+  CHECK(error_in("just text") == "c.yaml: holds no `key: value` lines at its top level" + hint);
+}
+
+TEST_CASE("read: a file that cannot be read is named", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  const auto missing = folder.path() / "missing.yaml";
+  CHECK(error_of([&] { read_config(missing); }) ==
+        missing.string() + ": cannot be read: No such file or directory");
+  CHECK(error_of([&] { read_config(folder.path()); }) ==
+        folder.path().string() + ": cannot be read: Is a directory");
+  const auto large = folder.write("large.yaml", std::string(10U << 20U, '['));
+  CHECK(error_of([&] { read_config(large); }) == large.string() + ": is larger than 1048576 bytes");
+}
+
+TEST_CASE("read: files of older versions are read as today's", "[config]") {
+  const FileConfig config =
+      parse_config("distributed_type: NO\nfp16: true\ndynamo_backend: EAGER\nipex_config: {}\n", "c.yaml");
+  CHECK(config.values.at("mixed_precision") == "fp16");
+  CHECK(config.positions.at("mixed_precision") == 2);
+  CHECK(config.values.at("dynamo_config") == Value{{"dynamo_backend", "EAGER"}});
+  CHECK(config.positions.at("dynamo_config") == 3);
+  CHECK(config.notes.size() == 1);
+}
+
+TEST_CASE("read: SageMaker's files are kept whole", "[config]") {
+  const FileConfig config = parse_config(
+      "compute_environment: AMAZON_SAGEMAKER\ndistributed_type: DATA_PARALLEL\nec2_instance_type: x\n",
+      "c.yaml");
+  CHECK(config.values.at("ec2_instance_type") == "x");
+  CHECK(config.values.at("distributed_type") == "DATA_PARALLEL");
+}
+
+TEST_CASE("read: what accelerate refuses is refused here with a reason", "[config]") {
+  const std::string name =
+      GENERATE("launch_err_bad_distributed_type", "launch_err_compute_environment", "launch_err_empty_config",
+               "launch_err_mixed_precision_value", "launch_err_no_distributed_type",
+               "launch_err_num_processes_text", "launch_err_tpu_spelling");
+  INFO(name);
+  CHECK(error_in(acc::test::recording(name).at("config_yaml")).starts_with("c.yaml"));
+}
+
+TEST_CASE("read: what accelerate stumbles over is read as it was meant", "[config]") {
+  const auto read = [](const std::string& name) {
+    return parse_config(acc::test::recording(name).at("config_yaml").get<std::string>(), "c.yaml").values;
+  };
+  CHECK(read("launch_err_gpu_ids_int").at("gpu_ids") == "0");
+  CHECK(read("launch_err_yaml_bool_precision").at("mixed_precision") == "no");
+  CHECK_FALSE(read("launch_err_ipex_config").contains("ipex_config"));
+  CHECK(read("launch_err_sagemaker_type_no").at("distributed_type") == "NO");
+  CHECK(read("launch_err_sagemaker_missing_fields").size() == 2);
+}
+
+TEST_CASE("read: every file that accelerate's questionnaire writes is read", "[config]") {
+  for (const std::string& name : acc::test::recordings("config_")) {
+    const auto yaml = acc::test::recording(name).at("yaml");
+    if (yaml.is_null()) continue;
+    INFO(name);
+    CHECK(error_in(yaml.get<std::string>()) == "no error");
+  }
+}
+
+TEST_CASE("read: the sample configs have nothing wrong", "[config]") {
+  int samples = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ACC_SAMPLE_CONFIGS)) {
+    if (entry.path().extension() != ".yaml") continue;
+    INFO(entry.path());
+    CHECK(error_of([&] { CHECK(read_config(entry.path()).notes.empty()); }) == "no error");
+    ++samples;
+  }
+  CHECK(samples >= 5);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/terminal_menu.hpp"
+
+#include "support/catch.hpp"
+
+using acc::Key;
+using acc::TerminalMenu;
+
+namespace {
+
+std::vector<std::string> letters(int count) {
+  std::vector<std::string> result;
+  for (int i = 0; i < count; ++i) result.emplace_back(1, static_cast<char>('a' + i));
+  return result;
+}
+
+std::size_t after(TerminalMenu menu, const std::string& characters) {
+  for (const char c : characters) menu.press({Key::text, std::string(1, c)});
+  return menu.chosen();
+}
+
+}  // namespace
+
+TEST_CASE("terminal_menu: arrows and j, k move and stop at the ends", "[config]") {
+  const auto choices = letters(3);
+  TerminalMenu menu(choices, 1);
+  CHECK_FALSE(menu.press({Key::down, ""}).empty());
+  CHECK(menu.chosen() == 2);
+  CHECK(menu.press({Key::down, ""}).empty());
+  CHECK(menu.chosen() == 2);
+  CHECK(after(menu, "kk") == 0);
+  CHECK(after(menu, "kkkj") == 1);
+}
+
+TEST_CASE("terminal_menu: Home and End go to the ends", "[config]") {
+  const auto choices = letters(5);
+  TerminalMenu menu(choices, 2);
+  menu.press({Key::end, ""});
+  CHECK(menu.chosen() == 4);
+  menu.press({Key::home, ""});
+  CHECK(menu.chosen() == 0);
+}
+
+TEST_CASE("terminal_menu: digits make an index, also of two digits", "[config]") {
+  const auto choices = letters(11);
+  const TerminalMenu menu(choices, 3);
+  CHECK(after(menu, "5") == 5);
+  CHECK(after(menu, "10") == 10);
+  CHECK(after(menu, "19") == 9);
+  CHECK(after(menu, "1j0") == 0);
+  const auto few = letters(3);
+  CHECK(after(TerminalMenu(few, 1), "9") == 1);
+  CHECK(after(TerminalMenu(few, 1), "02") == 2);
+}
+
+TEST_CASE("terminal_menu: other keys change nothing", "[config]") {
+  const auto choices = letters(3);
+  TerminalMenu menu(choices, 1);
+  for (const char* text : {" ", "x", "J", "\xc3\xa9"}) CHECK(menu.press({Key::text, text}).empty());
+  CHECK(menu.press({Key::unknown, ""}).empty());
+  CHECK(menu.press({Key::backspace, ""}).empty());
+}
+
+TEST_CASE("terminal_menu: only the two lines that change are drawn again", "[config]") {
+  const auto choices = letters(3);
+  TerminalMenu menu(choices, 0);
+  const std::string green_a = " \u2794  \x1b[32ma\x1b[0m";
+  const std::string green_b = " \u2794  \x1b[32mb\x1b[0m";
+  const std::string drawn = menu.draw();
+  CHECK(drawn.ends_with("\x1b[?25l" + green_a + "\n    b\n    c\n"));
+  CHECK(menu.press({Key::down, ""}) ==
+        "\x1b[3A\r\x1b[K    a\r\x1b[3B\x1b[2A\r\x1b[K" + green_b + "\r\x1b[2B");
+  CHECK(menu.close() == "\x1b[4A\r\x1b[J\x1b[32mb\x1b[0m\n\x1b[?25h");
+}

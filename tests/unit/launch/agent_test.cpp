@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/agent.hpp"
+
+#include <csignal>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/fake_processes.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using namespace acc::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct KeepingReporter : Reporter {
+  void report(const Event& event) override { events.push_back(event); }
+
+  template <typename Kind>
+  std::vector<Kind> all() const {
+    std::vector<Kind> found;
+    for (const Event& event : events) {
+      if (const auto* one = std::get_if<Kind>(&event)) found.push_back(*one);
+    }
+    return found;
+  }
+
+  std::vector<Event> events = {};
+};
+
+struct CountingRendezvous : Rendezvous {
+  Round next_round() override {
+    on_round();
+    ++rounds;
+    return {.master_addr = "127.0.0.1", .master_port = 4321};
+  }
+  std::function<void()> on_round = [] {};
+  int rounds = 0;
+};
+
+LaunchPlan plan_of(int workers, int max_restarts = 0) {
+  LaunchPlan plan;
+  plan.worker_command = {"train", "--rank=$local_rank"};
+  plan.program = "/bin/train";
+  plan.nproc_per_node = workers;
+  plan.max_restarts = max_restarts;
+  plan.output.no_logs = true;
+  return plan;
+}
+
+struct Job {
+  FakeProcesses processes;
+  CountingRendezvous rendezvous;
+  KeepingReporter reporter;
+
+  LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPlaces& cgroups = {}) {
+    return acc::run(plan, {.processes = processes,
+                           .rendezvous = rendezvous,
+                           .reporter = reporter,
+                           .logs = logs,
+                           .cgroups = cgroups});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("agent: all workers end with 0", "[launch]") {
+  Job job;
+  job.processes.will_end(1, Exited{0});
+  job.processes.will_end(0, Exited{0}, 5s);
+  const LaunchReport report = job.run(plan_of(2));
+  CHECK(report.exit_code == 0);
+  CHECK_FALSE(report.first_failure);
+  CHECK(job.processes.signals().empty());  // an early 0 stops nobody
+  CHECK(job.processes.elapsed() >= 5s);
+}
+
+TEST_CASE("agent: the first failure stops the other workers", "[launch]") {
+  Job job;
+  job.processes.will_end(1, Exited{7});
+  const LaunchReport report = job.run(plan_of(3));
+  REQUIRE(report.first_failure);
+  CHECK(report.first_failure->rank == 1);
+  CHECK(report.first_failure->pid == 1001);
+  CHECK(report.first_failure->status == ExitStatus(Exited{7}));
+  CHECK(report.exit_code == 7);
+  CHECK(report.stopped_ranks == std::vector<int>{0, 2});
+  CHECK(report.killed_ranks.empty());
+  CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {2, SIGTERM}});
+}
+
+TEST_CASE("agent: a worker ended by a signal gives 128 + n", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Signaled{SIGSEGV, true});
+  CHECK(job.run(plan_of(2)).exit_code == 139);
+}
+
+TEST_CASE("agent: a worker that does not stop is killed when the grace ends", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{1});
+  job.processes.ignores_signals(1);
+  LaunchPlan plan = plan_of(2);
+  plan.shutdown_timeout = 7s;
+  const LaunchReport report = job.run(plan);
+  CHECK(report.killed_ranks == std::vector<int>{1});
+  CHECK(job.processes.signals() == Signals{{1, SIGTERM}, {1, SIGKILL}});
+  CHECK(job.processes.elapsed() >= 7s);
+  CHECK(job.processes.elapsed() < 8s);
+  REQUIRE(job.reporter.all<Killed>().size() == 1);
+  CHECK_FALSE(job.reporter.all<Killed>()[0].asked);
+}
+
+TEST_CASE("agent: restarts the whole group while restarts are left", "[launch]") {
+  Job job;
+  job.processes.will_end_in(0, 1, Exited{3});
+  job.processes.will_end_in(1, 0, Exited{0});
+  job.processes.will_end_in(1, 1, Exited{0});
+  job.rendezvous.on_round = [&] { CHECK(job.processes.running() == 0); };
+  const LaunchReport report = job.run(plan_of(2, 3));
+  CHECK(report.exit_code == 0);
+  CHECK(report.restarts == 1);
+  CHECK_FALSE(report.first_failure);
+  CHECK(job.rendezvous.rounds == 2);
+  CHECK(job.processes.ended_attempts() == 2);
+  REQUIRE(job.processes.started().size() == 4);
+  CHECK(job.processes.started()[0].environment.get("TORCHELASTIC_RESTART_COUNT") == "0");
+  CHECK(job.processes.started()[3].environment.get("TORCHELASTIC_RESTART_COUNT") == "1");
+  const auto restarts = job.reporter.all<Restarting>();
+  REQUIRE(restarts.size() == 1);
+  CHECK(restarts[0].cause.rank == 1);
+  CHECK(restarts[0].restart == 1);
+  CHECK(restarts[0].max_restarts == 3);
+}
+
+TEST_CASE("agent: nothing of an attempt lives when the next round begins", "[launch]") {
+  Job job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.processes.will_end_in(1, 0, Exited{0});
+  job.processes.will_leave_strays(2);
+  std::vector<std::size_t> strays_signalled;
+  job.rendezvous.on_round = [&] { strays_signalled.push_back(job.processes.stray_signals().size()); };
+  job.run(plan_of(1, 1));
+  CHECK(strays_signalled == std::vector<std::size_t>{0, 1});
+}
+
+TEST_CASE("agent: restarts are used up", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{9});
+  const LaunchReport report = job.run(plan_of(1, 2));
+  CHECK(report.exit_code == 9);
+  CHECK(report.restarts == 2);
+  CHECK(job.processes.started().size() == 3);
+  REQUIRE(report.first_failure);
+  CHECK(report.first_failure->attempt == 2);
+}
+
+TEST_CASE("agent: a signal to end is passed on and gives 128 + n, without a restart", "[launch]") {
+  const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGQUIT);
+  Job job;
+  job.processes.signal_arrives(signal, 10ms);
+  const LaunchReport report = job.run(plan_of(2, 5));
+  CHECK(report.exit_code == 128 + signal);
+  CHECK(report.stop_signal == signal);
+  CHECK_FALSE(report.first_failure);
+  CHECK(job.processes.signals() == Signals{{0, signal}, {1, signal}});
+  CHECK(job.processes.started().size() == 2);
+}
+
+TEST_CASE("agent: a signal before the first worker starts none", "[launch]") {
+  Job job;
+  job.processes.signal_arrives(SIGTERM);
+  CHECK(job.run(plan_of(2)).exit_code == 143);
+  CHECK(job.processes.started().empty());
+}
+
+TEST_CASE("agent: a second signal kills now", "[launch]") {
+  Job job;
+  job.processes.ignores_signals(0);
+  job.processes.signal_arrives(SIGINT, 10ms);
+  job.processes.signal_arrives(SIGTERM, 500ms);
+  const LaunchReport report = job.run(plan_of(1));
+  CHECK(report.exit_code == 130);  // the first one
+  CHECK(report.killed_ranks == std::vector<int>{0});
+  CHECK(job.processes.elapsed() < 1s);
+  REQUIRE(job.reporter.all<Killed>().size() == 1);
+  CHECK(job.reporter.all<Killed>()[0].asked);
+}
+
+TEST_CASE("agent: a repeat within 100 ms is the same signal", "[launch]") {
+  Job job;
+  job.processes.ignores_signals(0);
+  job.processes.signal_arrives(SIGTERM, 10ms);
+  job.processes.signal_arrives(SIGTERM, 15ms);
+  job.run(plan_of(1));
+  CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {0, SIGKILL}});
+  CHECK(job.processes.elapsed() >= 30s);
+}
+
+TEST_CASE("agent: signals for the workers are passed on and nothing else happens", "[launch]") {
+  const int signal = GENERATE(SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH);
+  Job job;
+  job.processes.signal_arrives(signal, 10ms);
+  job.processes.will_end(0, Exited{0}, 1s);
+  job.processes.will_end(1, Exited{0}, 2s);
+  CHECK(job.run(plan_of(2)).exit_code == 0);
+  CHECK(job.processes.signals() == Signals{{0, signal}, {1, signal}});
+}
+
+TEST_CASE("agent: workers that a signal reached before us are no failure", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Signaled{SIGTERM});
+  job.processes.ignores_signals(1);
+  job.processes.signal_arrives(SIGTERM, 5ms);
+  const LaunchReport report = job.run(plan_of(2));
+  CHECK(report.exit_code == 143);
+  CHECK_FALSE(report.first_failure);
+}
+
+TEST_CASE("agent: a lost front kills everything at once and in silence", "[launch]") {
+  Job job;
+  job.processes.front_is_lost(10ms);
+  job.processes.will_leave_strays(1);
+  const LaunchReport report = job.run(plan_of(2, 3));
+  CHECK(report.exit_code == 137);
+  CHECK(job.processes.signals() == Signals{{0, SIGKILL}, {1, SIGKILL}});
+  CHECK(job.processes.stray_signals() == std::vector<int>{SIGKILL});
+  CHECK(job.processes.started().size() == 2);
+  CHECK(job.reporter.all<Killed>().empty());
+}
+
+TEST_CASE("agent: what workers left behind is asked, then killed", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  SECTION("it obeys") {
+    job.processes.will_leave_strays(3);
+    CHECK(job.run(plan_of(1)).exit_code == 0);
+    CHECK(job.processes.stray_signals() == std::vector<int>{SIGTERM});
+    CHECK(job.processes.elapsed() < 1s);
+  }
+  SECTION("it does not") {
+    job.processes.will_leave_strays(3, true);
+    CHECK(job.run(plan_of(1)).exit_code == 0);
+    CHECK(job.processes.stray_signals() == std::vector<int>{SIGTERM, SIGKILL});
+    CHECK(job.processes.elapsed() >= 5s);
+    CHECK(job.processes.elapsed() < 6s);
+  }
+  SECTION("the grace of workers is shorter") {
+    job.processes.will_leave_strays(3, true);
+    LaunchPlan plan = plan_of(1);
+    plan.shutdown_timeout = 20ms;
+    job.run(plan);
+    CHECK(job.processes.elapsed() < 1s);
+  }
+}
+
+TEST_CASE("agent: a worker that cannot be started stops the others and is an error", "[launch]") {
+  Job job;
+  job.processes.cannot_start(2);
+  CHECK(error_of([&] { job.run(plan_of(3)); }) == "/bin/train: cannot be started");
+  CHECK(job.processes.running() == 0);
+  CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {1, SIGTERM}});
+}
+
+TEST_CASE("agent: workers get their place in the job", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  job.processes.will_end(1, Exited{0});
+  LaunchPlan plan = plan_of(2);
+  plan.inherited = Environment{{"RANK", "17"}, {"HOME", "/h"}};
+  plan.environment = Environment{{"HOME", "/other"}};
+  plan.output.line_prefix_template = "<${role_name}:${rank}:${local_rank}>";
+  job.run(plan);
+  REQUIRE(job.processes.started().size() == 2);
+  const WorkerStart& second = job.processes.started()[1];
+  CHECK(second.arguments == std::vector<std::string>{"train", "--rank=1"});
+  CHECK(second.environment.get("RANK") == "1");
+  CHECK(second.environment.get("HOME") == "/other");
+  CHECK(second.environment.get("MASTER_PORT") == "4321");
+  CHECK(second.environment.find("TORCHELASTIC_ERROR_FILE") == "");
+  CHECK(second.line_prefix == "<default:1:1>");
+  CHECK(second.folder.empty());
+}
+
+TEST_CASE("agent: a plain process learns no rank", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  LaunchPlan plan = plan_of(1);
+  plan.sets_ranks = false;
+  job.run(plan);
+  CHECK(job.processes.started()[0].environment.empty());
+}
+
+TEST_CASE("agent: the report holds the error file and the last words", "[launch]") {
+  const TemporaryFolder folder;
+  LaunchPlan plan = plan_of(2);
+  plan.output.no_logs = false;
+  plan.output.log_dir = folder.path();
+  const LogFolder logs = LogFolder::make(plan);
+  Job job;
+  job.processes.says(1, "boom\n");
+  job.processes.before_start = [&] {
+    const auto file = logs.attempt(0) / "1" / "error.json";
+    std::ofstream(file) << R"({"message": "it broke"})";
+  };
+  job.processes.will_end(1, Exited{1});
+  const LaunchReport report = job.run(plan, logs);
+  CHECK(job.processes.started()[1].environment.get("TORCHELASTIC_ERROR_FILE") ==
+        (logs.attempt(0) / "1" / "error.json").string());
+  REQUIRE(report.first_failure);
+  REQUIRE(report.first_failure->error_file);
+  CHECK(report.first_failure->error_file->message == "it broke");
+  CHECK(report.first_failure->last_words == "boom\n");
+}
+
+TEST_CASE("agent: a kill for memory needs the kernel's word", "[launch]") {
+  const TemporaryFolder folder;
+  const CgroupPlaces places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
+  folder.write("fs/job/memory.events", "oom 0\noom_kill 4\n");
+  Job job;
+  job.processes.will_end(0, Signaled{SIGKILL});
+  SECTION("it counted one") {
+    job.processes.before_start = [&] { folder.write("fs/job/memory.events", "oom 1\noom_kill 5\n"); };
+    CHECK(job.run(plan_of(1), {}, places).first_failure->out_of_memory);
+  }
+  SECTION("it counted none") {
+    CHECK_FALSE(job.run(plan_of(1), {}, places).first_failure->out_of_memory);
+  }
+}
+
+TEST_CASE("agent: a reader that does not read keeps it until somebody asks it to end", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  job.processes.has_slow_reader();
+  job.processes.signal_arrives(SIGINT, 10s);
+  CHECK(job.run(plan_of(1)).exit_code == 130);
+  CHECK(job.processes.elapsed() >= 10s);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/console.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include "acc/launch/channel.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+
+namespace {
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[65536];
+  for (ssize_t n = ::read(fd, buffer, sizeof buffer); n > 0; n = ::read(fd, buffer, sizeof buffer)) {
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+bool readable(int fd) {
+  pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
+  return ::poll(&ready, 1, 0) == 1;
+}
+
+Channel make_socket() {
+  int ends[2] = {-1, -1};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+Channel make_terminal() {
+  auto terminal = make_pseudo_terminal(0);
+  REQUIRE(terminal);
+  return std::move(*terminal);
+}
+
+}  // namespace
+
+TEST_CASE("console: keeps in order what its reader does not take yet, and never blocks", "[launch]") {
+  const auto make = GENERATE(as<Channel (*)()>{}, make_pipe, make_socket, make_terminal);
+  const Channel channel = make();
+  Console console(channel.workers.get());
+  std::string all;
+  for (int i = 0; i < 200; ++i) {
+    const std::string part = std::string(9999, static_cast<char>('a' + i % 26)) + "\n";
+    all += part;
+    console.write(part);
+  }
+  CHECK(console.backlog() > 0);
+  const Descriptor event = console.make_writable_event();
+  // A terminal moves on by itself what it took.
+  if (::isatty(channel.workers.get()) == 0) CHECK_FALSE(readable(event.get()));
+  std::string seen = read_all(channel.ours.get());
+  CHECK(readable(event.get()));
+  while (!console.flush()) seen += read_all(channel.ours.get());
+  seen += read_all(channel.ours.get());
+  CHECK(seen == all);
+  CHECK(console.backlog() == 0);
+}
+
+TEST_CASE("console: the description that we share with the shell stays as it is", "[launch]") {
+  const auto make = GENERATE(as<Channel (*)()>{}, make_pipe, make_socket, make_terminal);
+  const Channel channel = make();
+  Console console(channel.workers.get());
+  console.write(std::string(1 << 20, 'x'));
+  const Descriptor event = console.make_writable_event();
+  CHECK((::fcntl(channel.workers.get(), F_GETFL) & O_NONBLOCK) == 0);
+}
+
+TEST_CASE("console: when the reader is gone everything is dropped", "[launch]") {
+  ::signal(SIGPIPE, SIG_IGN);
+  Channel channel = make_pipe();
+  Console console(channel.workers.get());
+  console.write(std::string(1 << 20, 'x'));
+  channel.ours.reset();
+  CHECK(console.flush());
+  console.write("more");
+  CHECK(console.backlog() == 0);
+  ::signal(SIGPIPE, SIG_DFL);
+}
+
+TEST_CASE("console: a file is written at its own place", "[launch]") {
+  const test::TemporaryFolder folder;
+  const Descriptor file(::open((folder.path() / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  REQUIRE(::write(file.get(), "shell\n", 6) == 6);
+  Console console(file.get());
+  console.write("acc\n");
+  CHECK(console.backlog() == 0);
+  REQUIRE(::write(file.get(), "shell\n", 6) == 6);
+  CHECK(folder.read("out") == "shell\nacc\nshell\n");
+}
+
+TEST_CASE("console: a closed descriptor takes everything and keeps nothing", "[launch]") {
+  Console console(-1);
+  console.write("lost");
+  CHECK(console.flush());
+}
+
+TEST_CASE("console: knows when two descriptors are one place", "[launch]") {
+  const Channel one = make_pipe();
+  const Channel other = make_pipe();
+  const Descriptor again(::fcntl(one.workers.get(), F_DUPFD_CLOEXEC, 3));
+  CHECK(same_file(one.workers.get(), again.get()));
+  CHECK_FALSE(same_file(one.workers.get(), other.workers.get()));
+  CHECK_FALSE(same_file(one.workers.get(), -1));
+}

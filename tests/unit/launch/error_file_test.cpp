@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/error_file.hpp"
+
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using std::chrono::seconds;
+using std::chrono::system_clock;
+
+TEST_CASE("error_file: torch's record of an exception", "[launch]") {
+  const ErrorFile file = parse_error_file(
+      R"({"message": {"message": "ValueError: no",
+          "extraInfo": {"py_callstack": "Traceback\n", "timestamp": "1700000000"}}})");
+  CHECK(file.valid);
+  CHECK(file.message == "ValueError: no");
+  CHECK(file.traceback == "Traceback\n");
+  REQUIRE(file.when);
+  CHECK(*file.when == system_clock::time_point(seconds(1700000000)));
+}
+
+TEST_CASE("error_file: a plain message, with or without a time", "[launch]") {
+  CHECK(parse_error_file(R"({"message": "no"})").message == "no");
+  CHECK_FALSE(parse_error_file(R"({"message": "no"})").when);
+  CHECK(parse_error_file(R"({"message": "no", "timestamp": 12})").when ==
+        system_clock::time_point(seconds(12)));
+}
+
+TEST_CASE("error_file: what is not such a JSON is shown as it is", "[launch]") {
+  const std::string text = GENERATE(as<std::string>{}, "half {", "[1, 2]", "{\"error\": 1}", "null");
+  const ErrorFile file = parse_error_file(text);
+  CHECK_FALSE(file.valid);
+  CHECK(file.message == text);
+}
+
+TEST_CASE("error_file: odd values do no harm", "[launch]") {
+  CHECK(parse_error_file(R"({"message": {"message": 5}})").message == "5");
+  CHECK(parse_error_file(R"({"message": {"extraInfo": []}})").message.empty());
+  CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": 1e300})").when);
+  CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": "soon"})").when);
+}
+
+TEST_CASE("error_file: a missing or empty file is none", "[launch]") {
+  const test::TemporaryFolder folder;
+  CHECK_FALSE(read_error_file(folder.path() / "error.json"));
+  CHECK_FALSE(read_error_file(folder.write("empty.json", "")));
+  const auto file = read_error_file(folder.write("error.json", R"({"message": "no"})"));
+  REQUIRE(file);
+  CHECK(file->path == folder.path() / "error.json");
+}

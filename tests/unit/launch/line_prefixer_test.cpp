@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/line_prefixer.hpp"
+
+#include "support/catch.hpp"
+
+using acc::LinePrefixer;
+
+TEST_CASE("line_prefixer: each line has the prefix, however it is cut", "[launch]") {
+  LinePrefixer lines("[default0]:");
+  CHECK(lines.feed("one\ntw") == "[default0]:one\n");
+  CHECK(lines.feed("o") == "");
+  CHECK(lines.feed("\n\n") == "[default0]:two\n[default0]:\n");
+  CHECK(lines.finish() == "");
+}
+
+TEST_CASE("line_prefixer: a carriage return ends a line, with a newline it is one end", "[launch]") {
+  LinePrefixer lines(">");
+  CHECK(lines.feed("10%\r20%\r") == ">10%\n>20%\n");
+  CHECK(lines.feed("\ndone\r\n") == ">done\n");
+}
+
+TEST_CASE("line_prefixer: the last line gets its newline", "[launch]") {
+  LinePrefixer lines(">");
+  CHECK(lines.feed("tail") == "");
+  CHECK(lines.finish() == ">tail\n");
+  CHECK(lines.finish() == "");
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/log_folder.hpp"
+
+#include <sys/stat.h>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+namespace fs = std::filesystem;
+
+namespace {
+
+LaunchPlan plan_in(const test::TemporaryFolder& folder) {
+  LaunchPlan plan;
+  plan.inherited = Environment{{"TMPDIR", folder.path().string()}};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("log_folder: a temporary base, private and removed", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  plan.run_id = "a/b";
+  const LogFolder logs = LogFolder::make(plan);
+  const fs::path base = logs.run_folder().parent_path();
+  CHECK(base.parent_path() == folder.path());
+  CHECK(base.filename().string().starts_with("torchelastic_"));
+  CHECK(logs.run_folder().filename().string().starts_with("a_b_"));
+  struct stat info = {};
+  REQUIRE(::stat(base.c_str(), &info) == 0);
+  CHECK((info.st_mode & 0777U) == 0700U);
+  logs.remove_temporary();
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("log_folder: a named base is made, absolute, and stays", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  plan.output.log_dir = fs::relative(folder.path() / "x" / "logs");
+  const LogFolder logs = LogFolder::make(plan);
+  CHECK(logs.run_folder().is_absolute());
+  logs.remove_temporary();
+  CHECK(fs::is_directory(logs.run_folder()));
+  CHECK(fs::equivalent(logs.run_folder().parent_path(), folder.path() / "x" / "logs"));
+}
+
+TEST_CASE("log_folder: one folder per attempt and worker, without what was there before", "[launch]") {
+  const test::TemporaryFolder folder;
+  const LogFolder logs = LogFolder::make(plan_in(folder));
+  logs.make_attempt(0, 2);
+  CHECK(logs.attempt(0).filename() == "attempt_0");
+  std::ofstream(logs.attempt(0) / "1" / "error.json") << "old";
+  logs.make_attempt(0, 2);
+  CHECK(fs::is_directory(logs.attempt(0) / "0"));
+  CHECK(fs::is_empty(logs.attempt(0) / "1"));
+}
+
+TEST_CASE("log_folder: nothing is made when nothing is kept", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  SECTION("no logs") {
+    plan.output.no_logs = true;
+  }
+  SECTION("a plain process") {
+    plan.sets_ranks = false;
+  }
+  const LogFolder logs = LogFolder::make(plan);
+  logs.make_attempt(0, 2);
+  CHECK(logs.attempt(0).empty());
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("log_folder: a base that cannot be made is an error with a way out", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  plan.output.log_dir = folder.write("file", "") / "logs";
+  const std::string error = test::error_of([&] { LogFolder::make(plan); });
+  CHECK(error.find("the log folder cannot be made") != std::string::npos);
+  CHECK(error.find("--log-dir") != std::string::npos);
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/output.hpp"
+
+#include <unistd.h>
+
+#include "acc/launch/channel.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+
+namespace {
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[65536];
+  for (ssize_t n = ::read(fd, buffer, sizeof buffer); n > 0; n = ::read(fd, buffer, sizeof buffer)) {
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+void write_to(const Descriptor& fd, std::string_view text) {
+  REQUIRE(fd);
+  REQUIRE(::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+}
+
+struct Shown {
+  boost::asio::io_context loop = {};
+  Channel out = make_pipe();
+  Channel err = make_pipe();
+
+  Output make(const OutputPlan& plan, int workers) {
+    return {loop, plan, workers, {out.workers.get(), err.workers.get()}};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("output: of one worker stdout is acc's own, and stderr is kept for the report", "[launch]") {
+  Shown shown;
+  Output output = shown.make({}, 1);
+  const WorkerStreams streams = output.open(0, "", "");
+  CHECK_FALSE(streams.out);
+  write_to(streams.err, "oops\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(shown.err.ours.get()) == "oops\n");
+  CHECK(output.last_words(0) == "oops\n");
+}
+
+TEST_CASE("output: of several workers both streams are carried", "[launch]") {
+  Shown shown;
+  Output output = shown.make({}, 2);
+  const WorkerStreams zero = output.open(0, "", "");
+  const WorkerStreams one = output.open(1, "", "");
+  write_to(zero.out, "zero\n");
+  write_to(one.out, "one\n");
+  write_to(one.err, "bad\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(shown.out.ours.get()) == "zero\none\n");
+  CHECK(read_all(shown.err.ours.get()) == "bad\n");
+  CHECK(output.last_words(0).empty());
+  CHECK(output.last_words(1) == "bad\n");
+}
+
+TEST_CASE("output: one place for both streams keeps their order", "[launch]") {
+  Shown shown;
+  Output output(shown.loop, {}, 1, {shown.out.workers.get(), shown.out.workers.get()});
+  const WorkerStreams streams = output.open(0, "", "");
+  write_to(streams.out, "1\n");
+  write_to(streams.err, "2\n");
+  write_to(streams.out, "3\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(shown.out.ours.get()) == "1\n2\n3\n");
+}
+
+TEST_CASE("output: a worker sees a terminal where acc has one, per stream", "[launch]") {
+  boost::asio::io_context loop;
+  const auto terminal = make_pseudo_terminal(0);
+  REQUIRE(terminal);
+  const Channel pipe = make_pipe();
+  Output output(loop, {}, 2, {pipe.workers.get(), terminal->workers.get()});
+  const WorkerStreams streams = output.open(0, "", "");
+  CHECK(::isatty(streams.out.get()) == 0);
+  CHECK(::isatty(streams.err.get()) == 1);
+  write_to(streams.err, "bar\r");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(terminal->ours.get()) == "bar\r");
+}
+
+TEST_CASE("output: redirected streams are files, and their end is in the report", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  Output output = shown.make({.redirects = {.otherwise = Streams::both}}, 1);
+  folder.write("stdout.log", "of an older attempt");
+  const WorkerStreams streams = output.open(0, folder.path(), "");
+  write_to(streams.out, "out\n");
+  write_to(streams.err, "err\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(folder.read("stdout.log") == "out\n");
+  CHECK(folder.read("stderr.log") == "err\n");
+  CHECK(output.last_words(0) == "err\n");
+  CHECK(read_all(shown.out.ours.get()).empty());
+}
+
+TEST_CASE("output: tee'd streams go to both places", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  Output output = shown.make({.tee = {.otherwise = Streams::out}}, 2);
+  const WorkerStreams streams = output.open(1, folder.path(), "[default1]:");
+  write_to(streams.out, "hello");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(folder.read("stdout.log") == "hello");
+  CHECK(read_all(shown.out.ours.get()) == "[default1]:hello\n");
+}
+
+TEST_CASE("output: a rank outside the filter is silent, but its last words are kept", "[launch]") {
+  Shown shown;
+  Output output = shown.make({.local_ranks_filter = {1}}, 2);
+  const WorkerStreams streams = output.open(0, "", "");
+  write_to(streams.out, "out\n");
+  write_to(streams.err, "err\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(shown.out.ours.get()).empty());
+  CHECK(read_all(shown.err.ours.get()).empty());
+  CHECK(output.last_words(0) == "err\n");
+}
+
+TEST_CASE("output: a slow reader is waited for on the loop", "[launch]") {
+  Shown shown;
+  Output output = shown.make({}, 2);
+  bool written = false;
+  output.on_written([&] { written = true; });
+  const std::string text(3U << 20U, 'x');
+  output.announce(text + "\n");
+  CHECK_FALSE(output.finish());
+  std::string seen;
+  while (!written) {
+    seen += read_all(shown.err.ours.get());
+    shown.loop.run_one();
+  }
+  seen += read_all(shown.err.ours.get());
+  CHECK(seen == text + "\n");
+}
+
+TEST_CASE("output: one warning when logs cannot be written", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  std::filesystem::create_symlink("/dev/full", folder.path() / "stdout.log");
+  std::filesystem::create_symlink("/dev/full", folder.path() / "stderr.log");
+  Output output = shown.make({.tee = {.otherwise = Streams::both}}, 1);
+  std::vector<std::string> warnings;
+  output.on_warning([&](const std::string& text) { warnings.push_back(text); });
+  const WorkerStreams streams = output.open(0, folder.path(), ">");
+  write_to(streams.out, "a\n");
+  write_to(streams.err, "b\n");
+  output.end_attempt();
+  CHECK(warnings ==
+        std::vector<std::string>{"a log file cannot be written any more: No space left on device"});
+  CHECK(read_all(shown.out.ours.get()) == ">a\n");
+}

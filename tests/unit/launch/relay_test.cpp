@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/relay.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+
+namespace {
+
+std::string read_all(int fd) {
+  std::string text;
+  char buffer[65536];
+  for (ssize_t n = ::read(fd, buffer, sizeof buffer); n > 0; n = ::read(fd, buffer, sizeof buffer)) {
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+struct Carried {
+  boost::asio::io_context loop = {};
+  Channel console = make_pipe();
+  Channel worker = make_pipe();
+  OutputSink sink{loop, console.workers.get(), [] {}};
+  std::array<char, 4096> buffer = {};
+  std::shared_ptr<Relay> relay = {};
+
+  void start(RelayTarget target) {
+    relay = std::make_shared<Relay>(loop, std::move(worker.ours), false, std::move(target), buffer);
+    relay->start();
+  }
+  void write(std::string_view text) const {
+    REQUIRE(::write(worker.workers.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  std::string shown() const { return read_all(console.ours.get()); }
+};
+
+}  // namespace
+
+TEST_CASE("relay: passes bytes on as they are, until the end", "[launch]") {
+  Carried carried;
+  Tail tail;
+  carried.start({.sink = &carried.sink, .tail = &tail});
+  carried.write("one\ntwo");
+  carried.loop.run_one();
+  CHECK(carried.shown() == "one\ntwo");
+  carried.write("\xff\r");
+  carried.worker.workers.reset();
+  carried.loop.run();
+  CHECK(carried.shown() == "\xff\r");
+  CHECK(tail.lines() == "one\ntwo\xff\r");
+}
+
+TEST_CASE("relay: tee writes the file as it is, and lines with a prefix to the console", "[launch]") {
+  Carried carried;
+  const test::TemporaryFolder folder;
+  RelayTarget target = {.sink = &carried.sink};
+  target.prefixer.emplace("[0]:");
+  target.log = Descriptor(::open((folder.path() / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  carried.start(std::move(target));
+  carried.write("one\ntwo");
+  carried.worker.workers.reset();
+  carried.loop.run();
+  CHECK(carried.shown() == "[0]:one\n[0]:two\n");
+  CHECK(folder.read("log") == "one\ntwo");
+}
+
+TEST_CASE("relay: a log that cannot be written is given up, the console goes on", "[launch]") {
+  Carried carried;
+  std::string reason;
+  RelayTarget target = {.sink = &carried.sink};
+  target.log = Descriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  target.on_lost_log = [&](const std::string& why) { reason += why; };
+  carried.start(std::move(target));
+  carried.write("one\n");
+  carried.loop.run_one();
+  carried.write("two\n");
+  carried.worker.workers.reset();
+  carried.loop.run();
+  CHECK(carried.shown() == "one\ntwo\n");
+  CHECK(reason == "No space left on device");
+}
+
+TEST_CASE("relay: finish takes what is there, although somebody keeps the other end open", "[launch]") {
+  Carried carried;
+  carried.start({.sink = &carried.sink});
+  carried.write(std::string(30'000, 'x'));
+  carried.relay->finish();
+  CHECK(carried.shown().size() == 30'000);
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/single_node.hpp"
+
+#include "support/catch.hpp"
+
+using namespace acc;
+
+TEST_CASE("single_node: every round is on the port that the store keeps", "[launch]") {
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  plan.master_addr = "localhost";
+  SingleNode rendezvous(loop, plan);
+  const Round first = rendezvous.next_round();
+  CHECK(first.master_port != 0);
+  CHECK(first.master_addr == "localhost");
+  CHECK(rendezvous.next_round() == first);
+}
+
+TEST_CASE("single_node: a plain process has no store", "[launch]") {
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  plan.sets_ranks = false;
+  SingleNode rendezvous(loop, plan);
+  CHECK(rendezvous.next_round().master_port == 0);
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/stream_plan.hpp"
+
+#include "support/catch.hpp"
+
+using namespace acc;
+
+TEST_CASE("stream_plan: by default everything passes to the console", "[launch]") {
+  CHECK(plan_stream({}, 0, Streams::out, true) == StreamPlan{.console = true});
+}
+
+TEST_CASE("stream_plan: redirected streams go to the file alone, tee'd ones to both", "[launch]") {
+  const OutputPlan output = {.redirects = {.otherwise = Streams::out},
+                             .tee = {.of_rank = {{1, Streams::both}}}};
+  CHECK(plan_stream(output, 0, Streams::out, true) == StreamPlan{.file = true});
+  CHECK(plan_stream(output, 0, Streams::err, true) == StreamPlan{.console = true});
+  CHECK(plan_stream(output, 1, Streams::out, true) ==
+        StreamPlan{.file = true, .console = true, .prefixed = true});
+}
+
+TEST_CASE("stream_plan: ranks outside the filter stay away from the console", "[launch]") {
+  const OutputPlan output = {.tee = {.of_rank = {{1, Streams::out}, {2, Streams::out}}},
+                             .local_ranks_filter = {2}};
+  CHECK(plan_stream(output, 0, Streams::out, true) == StreamPlan{});
+  CHECK(plan_stream(output, 1, Streams::out, true) == StreamPlan{.file = true});
+  CHECK(plan_stream(output, 2, Streams::out, true).prefixed);
+}
+
+TEST_CASE("stream_plan: without logs there are no files and no filter", "[launch]") {
+  const OutputPlan output = {
+      .redirects = {.otherwise = Streams::both}, .no_logs = true, .local_ranks_filter = {2}};
+  CHECK(plan_stream(output, 0, Streams::out, false) == StreamPlan{.console = true});
+}

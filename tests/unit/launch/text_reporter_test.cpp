@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/text_reporter.hpp"
+
+#include <csignal>
+#include <string>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string told(const Event& event) {
+  std::string text;
+  TextReporter([&](std::string_view lines) { text += lines; }).report(event);
+  return text;
+}
+
+WorkerFailure failure() {
+  return {.rank = 1, .local_rank = 1, .pid = 12, .host = "h", .status = Exited{5}};
+}
+
+}  // namespace
+
+TEST_CASE("text_reporter: says nothing when all is well", "[launch]") {
+  CHECK(told(AttemptStarted{}) == "");
+  CHECK(told(WorkerStarted{}) == "");
+  CHECK(told(WorkerFinished{}) == "");
+  CHECK(told(Finished{}) == "");
+}
+
+TEST_CASE("text_reporter: one line for a signal", "[launch]") {
+  CHECK(told(Stopping{SIGINT, 4, 1500ms}) == "acc: SIGINT received, stopping 4 workers (grace 1.5 s)\n");
+  CHECK(told(Stopping{SIGTERM, 0, 30s}) == "acc: SIGTERM received, ending\n");
+}
+
+TEST_CASE("text_reporter: names the ranks that had to be killed", "[launch]") {
+  CHECK(told(Killed{{1, 3}, 30s, false}) == "acc: ranks 1, 3 did not end within 30 s and were killed\n");
+  CHECK(told(Killed{{1}, 30s, true}) == "acc: second signal: rank 1 was killed\n");
+}
+
+TEST_CASE("text_reporter: a restart names rank, cause and count", "[launch]") {
+  CHECK(told(Restarting{failure(), 1, 3}) ==
+        "acc: rank 1 (local rank 1, pid 12) on host h failed with exit code 5; restart 1 of 3\n");
+}
+
+TEST_CASE("text_reporter: a failed job is one block and one line for the others", "[launch]") {
+  const std::string text =
+      told(Finished{{.exit_code = 5, .first_failure = failure(), .stopped_ranks = {0, 2, 3}}});
+  CHECK(text.starts_with("acc: rank 1 "));
+  CHECK(text.ends_with("  3 other workers were stopped: ranks 0, 2, 3\n"));
+  CHECK(told(Finished{{.first_failure = failure(), .stopped_ranks = {0}}})
+            .ends_with("  1 other worker was stopped: rank 0\n"));
+}
+
+TEST_CASE("text_reporter: warnings", "[launch]") {
+  CHECK(told(Warning{"the disk is full"}) == "acc: warning: the disk is full\n");
+}

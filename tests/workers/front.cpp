@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// acc::launch() with a plan from the command line: acc-test-front [key=value...] PROGRAM [ARG...]
+#include "acc/launch/launch.hpp"
+
+#include <cstdio>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace {
+
+acc::Streams streams(const std::string& value) {
+  return static_cast<acc::Streams>(std::stoi(value));
+}
+
+bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value) {
+  if (key == "workers") {
+    plan.nproc_per_node = std::stoi(value);
+  } else if (key == "restarts") {
+    plan.max_restarts = std::stoi(value);
+  } else if (key == "grace_ms") {
+    plan.shutdown_timeout = std::chrono::milliseconds(std::stoi(value));
+  } else if (key == "plain") {
+    plan.sets_ranks = false;
+  } else if (key == "redirects") {
+    plan.output.redirects.otherwise = streams(value);
+  } else if (key == "tee") {
+    plan.output.tee.otherwise = streams(value);
+  } else if (key == "log_dir") {
+    plan.output.log_dir = value;
+  } else if (key == "filter") {
+    for (const std::string& rank : acc::split(value, ','))
+      plan.output.local_ranks_filter.push_back(std::stoi(rank));
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  acc::LaunchPlan plan;
+  plan.inherited = acc::Environment::of_process();
+  int next = 1;
+  for (; next < argc; ++next) {
+    const std::string word = argv[next];
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || !set(plan, word.substr(0, equals), word.substr(equals + 1))) break;
+  }
+  plan.worker_command.assign(argv + next, argv + argc);
+  plan.program = plan.worker_command.at(0);
+  return acc::launch(plan);
+} catch (const acc::Error& error) {
+  std::fprintf(stderr, "acc: %s\n", error.what());
+  return acc::exit_code(error.kind());
+}
