@@ -13,7 +13,8 @@ target_compile_options(acc_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
                        $<$<BOOL:${ACC_WARNINGS_AS_ERRORS}>:-Werror>)
 if(ACC_SANITIZE)
   target_compile_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all)
+                         -fno-sanitize-recover=all
+                         $<$<STREQUAL:${ACC_SANITIZE},thread>:-Wno-tsan>)  # Asio's fences
   target_link_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE})
 endif()
 

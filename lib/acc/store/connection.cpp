@@ -4,6 +4,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/system/error_code.hpp>
+#include <new>
 #include <utility>
 
 namespace acc {
@@ -81,7 +82,7 @@ void Connection::received(std::size_t bytes) {
 }
 
 // Carries out what is whole in `bytes`. May pause or end the connection.
-void Connection::consume(std::string_view bytes) {
+void Connection::consume(std::string_view bytes) try {
   while (true) {
     if (replies_.size() > kPauseBytes) {
       flush();
@@ -99,6 +100,8 @@ void Connection::consume(std::string_view bytes) {
   if (!parser_.broken()) return;
   flush();  // what it asked before that is answered
   fail();
+} catch (const std::bad_alloc&) {
+  fail();  // its request or its replies are too much for this machine, and what they hold goes with it
 }
 
 // The client will send no more, or the connection is lost. Nobody waits for it now, but it may still be

@@ -2,10 +2,16 @@
 // What the store must bear from its clients.
 #include "acc/store/connection.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "acc/store/listener.hpp"
 #include "acc/store/server.hpp"
 #include "support/catch.hpp"
 #include "support/store_client.hpp"
@@ -22,7 +28,37 @@ std::string number(std::uint64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
+/// Has no memory for a `get`.
+class PoorOwner : public acc::Connection::Owner {
+ public:
+  bool handle(acc::ClientId, acc::Request request, acc::Replies&) override {
+    if (request.op == Op::get) throw std::bad_alloc();
+    return true;
+  }
+  void closed(acc::ClientId) override { ++ended; }
+  std::span<char> scratch() override { return room_; }
+
+  int ended = 0;
+
+ private:
+  std::vector<char> room_ = std::vector<char>(4096);
+};
+
 }  // namespace
+
+TEST_CASE("connection: a request that there is no memory for ends it", "[store]") {
+  boost::asio::io_context loop{1};
+  const auto listeners = acc::listen_on(loop, {"127.0.0.1"}, 0);
+  PoorOwner owner;
+  listeners.front()->start([&](auto socket) {
+    std::make_shared<acc::Connection>(std::move(socket), 0, owner, acc::Connection::Limits{})->start();
+  });
+  auto client = StoreClient::greeted(listeners.front()->port());
+  client.send({.op = Op::get, .keys = {"/k"}});
+  while (owner.ended == 0) loop.run_one();
+  CHECK(client.closed_by_server());
+  CHECK(owner.ended == 1);
+}
 
 TEST_CASE("connection: bytes that are no request end it, and it alone", "[store]") {
   StoreThread store;
