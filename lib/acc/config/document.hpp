@@ -19,7 +19,7 @@ struct Position {
 };
 
 /// One value of a YAML or JSON text, with its place.
-struct DocumentNode {
+struct DocumentNode {  // NOLINT(bugprone-exception-escape): a null Value does not throw
   enum class Kind { scalar, list, mapping };
 
   Kind kind = Kind::scalar;

@@ -35,6 +35,7 @@ std::optional<std::size_t> find_choice(const std::vector<Choice>& choices, const
 
 std::vector<std::string> labels(const std::vector<Choice>& choices) {
   std::vector<std::string> result;
+  result.reserve(choices.size());
   for (const Choice& choice : choices) result.push_back(choice.label);
   return result;
 }

@@ -2,13 +2,13 @@
 #include "acc/config/terminal_dialog.hpp"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 
 #include "acc/base/error.hpp"

@@ -19,7 +19,7 @@ Key key_of_sequence(std::string_view sequence) {
 
 KeyPress read_sequence(const ByteSource& bytes) {
   if (!bytes.more()) return {};
-  const auto introducer = bytes.next();
+  const char introducer = bytes.next().value_or('\0');
   if (introducer != '[' && introducer != 'O') return {};
   std::string sequence;
   constexpr std::size_t kLongest = 16;

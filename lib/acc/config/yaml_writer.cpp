@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <vector>
@@ -11,8 +13,6 @@
 
 namespace acc {
 namespace {
-
-using std::string_view_literals::operator""sv;
 
 constexpr std::size_t kWidth = 80;
 
@@ -64,9 +64,11 @@ Style choose_style(std::string_view text, bool is_key) {
 }
 
 std::string escape(char32_t c) {
-  constexpr std::u32string_view kSpecial = U"\0\a\b\t\n\v\f\r\x1b\"\\\x85\xa0\u2028\u2029"sv;
+  constexpr std::array<char32_t, 15> kSpecial = {0,    '\a', '\b', '\t', '\n', '\v',   '\f',  '\r',
+                                                 0x1b, '"',  '\\', 0x85, 0xa0, 0x2028, 0x2029};
   constexpr std::string_view kLetters = "0abtnvfre\"\\N_LP";
-  if (const std::size_t i = kSpecial.find(c); i != std::u32string_view::npos) return {'\\', kLetters[i]};
+  const auto found = std::ranges::find(kSpecial, c);
+  if (found != kSpecial.end()) return {'\\', kLetters[static_cast<std::size_t>(found - kSpecial.begin())]};
   const auto number = static_cast<std::uint32_t>(c);
   if (c <= 0xff) return fmt::format("\\x{:02X}", number);
   return c <= 0xffff ? fmt::format("\\u{:04X}", number) : fmt::format("\\U{:08X}", number);
