@@ -154,14 +154,23 @@ TEST_CASE("launch: USR1 and USR2 pass and nothing else happens", "[process]") {
 
 TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {
   Telephone phone;
-  Launched job(stub({"workers=2"}, {"on-tell", "2", phone.path(), "tell", phone.path(), "up", "pause"}),
+  const std::string interrupt = std::to_string(SIGINT);
+  const std::string marker = std::to_string(SIGUSR2);
+  Launched job(stub({"workers=2"}, {"on-tell", interrupt, phone.path(), "on-tell", marker, phone.path(),
+                                    "tell", phone.path(), "up", "pause"}),
                {.terminal_out = true, .terminal_err = true, .own_session = true});
   phone.next_processes(2);
-  job.signal(SIGINT);  // the terminal is raw: what the kernel would send to the foreground group
-  CHECK(phone.next() == "signal 2");
-  CHECK(phone.next() == "signal 2");
-  job.signal(SIGKILL);
-  job.wait();
+  job.type("\x03");
+  CHECK(phone.next() == "signal " + interrupt);
+  CHECK(phone.next() == "signal " + interrupt);
+  job.signal(SIGUSR2);
+  CHECK(phone.next() == "signal " + marker);
+  CHECK(phone.next() == "signal " + marker);
+  // The same signal within 100 ms would be taken for the first one.
+  while (job.signal(SIGTERM), !job.ends_within(200)) {
+  }
+  CHECK(shell_code(job.wait()) == 128 + SIGINT);
+  CHECK(job.out().find("second signal: ranks 0, 1 were killed") != std::string::npos);
 }
 
 TEST_CASE("launch: a restart begins anew on the same store's port", "[process]") {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -106,6 +107,10 @@ Launched::Launched(std::vector<std::string> arguments, const Streams3& streams) 
     if (streams.own_session) {
       ::setsid();
       ::ioctl(out.workers.get(), TIOCSCTTY, 0);
+      termios mode = {};
+      ::tcgetattr(out.workers.get(), &mode);
+      mode.c_lflag |= ISIG;  // Ctrl-C is a signal
+      ::tcsetattr(out.workers.get(), TCSANOW, &mode);
     }
     ::fcntl(in.ours.get(), F_SETFL, 0);
     ::dup2(streams.own_session ? out.workers.get() : in.ours.get(), 0);
@@ -142,6 +147,11 @@ void Launched::signal(int signal) const {
 
 void Launched::type(const std::string& keys) const {
   if (::write(terminal_.get(), keys.data(), keys.size()) < 0) throw std::runtime_error("write failed");
+}
+
+bool Launched::ends_within(int milliseconds) const {
+  pollfd ready = {.fd = process_.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&ready, 1, milliseconds) == 1;
 }
 
 ExitStatus Launched::wait() {

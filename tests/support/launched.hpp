@@ -63,6 +63,7 @@ class Launched {
   void signal(int signal) const;
   /// Types into the terminal.
   void type(const std::string& keys) const;
+  bool ends_within(int milliseconds) const;
   /// Reads everything until the front ends.
   ExitStatus wait();
 

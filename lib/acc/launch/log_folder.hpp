@@ -15,7 +15,8 @@ class LogFolder {
   LogFolder() = default;
 
   /// Makes base and job folder when the plan has a use for them. The base is plan.output.log_dir, or a new
-  /// folder under the inherited TMPDIR that remove_temporary() takes away. Throws Error{system}.
+  /// folder that remove_temporary() takes away: under the inherited TMPDIR, else in memory when no stream is
+  /// logged, else under /tmp. Throws Error{system}.
   static LogFolder make(const LaunchPlan& plan);
 
   /// `<run folder>/attempt_N`, empty when nothing is kept.

@@ -36,6 +36,20 @@ TEST_CASE("log_folder: a temporary base, private and removed", "[launch]") {
   CHECK(fs::is_empty(folder.path()));
 }
 
+TEST_CASE("log_folder: without TMPDIR error files lie in memory, logs on the disk", "[launch]") {
+  LaunchPlan plan;
+  std::string parent = fs::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
+  SECTION("error files alone") {}
+  SECTION("with logs") {
+    plan.output.tee.otherwise = Streams::out;
+    parent = "/tmp";
+  }
+  const LogFolder logs = LogFolder::make(plan);
+  CHECK(logs.run_folder().parent_path().parent_path() == parent);
+  logs.remove_temporary();
+  CHECK_FALSE(fs::exists(logs.run_folder().parent_path()));
+}
+
 TEST_CASE("log_folder: a named base is made, absolute, and stays", "[launch]") {
   const test::TemporaryFolder folder;
   LaunchPlan plan = plan_in(folder);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/spawn.hpp"
+
 #include <sys/wait.h>
 
 #include "acc/launch/channel.hpp"
-#include "acc/launch/spawn.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/launched.hpp"
@@ -27,12 +28,12 @@ ExitStatus run_to_end(const std::vector<std::string>& actions) {
 
 }  // namespace
 
-TEST_CASE("spawn_boost: tells exit codes from signals", "[process]") {
+TEST_CASE("spawn: tells exit codes from signals", "[process]") {
   CHECK(run_to_end({"exit", "9"}) == ExitStatus(Exited{9}));
   CHECK(run_to_end({"raise", "9"}) == ExitStatus(Signaled{9}));
 }
 
-TEST_CASE("spawn_boost: a program that cannot be executed leaves nothing", "[process]") {
+TEST_CASE("spawn: a program that cannot be executed leaves nothing", "[process]") {
   boost::asio::io_context loop;
   const TemporaryFolder folder;
   const std::string missing = (folder.path() / "none").string();
@@ -47,7 +48,7 @@ TEST_CASE("spawn_boost: a program that cannot be executed leaves nothing", "[pro
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
 }
 
-TEST_CASE("spawn_boost: destroying a worker kills it", "[process]") {
+TEST_CASE("spawn: destroying a worker kills it", "[process]") {
   boost::asio::io_context loop;
   Telephone phone;
   auto process = spawn(
