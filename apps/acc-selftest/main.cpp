@@ -93,4 +93,7 @@ int main(int argc, char** argv) try {
 } catch (const c10::Error& error) {
   std::fprintf(stderr, "acc-selftest: LibTorch: %s\n", error.what_without_backtrace());
   return 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "acc-selftest: %s\n", error.what());
+  return 1;
 }

@@ -11,15 +11,15 @@
 namespace acc {
 namespace {
 
-constexpr std::array<std::string_view, 7> kPeerLost = {"Connection closed by peer",
+constexpr std::array<std::string_view, 8> kPeerLost = {"Connection was likely closed",
+                                                       "Connection closed by peer",
                                                        "Connection reset by peer",
                                                        "Broken pipe",
                                                        "Connection refused",
                                                        "Socket closed",
                                                        "Read error",
                                                        "writev"};
-constexpr std::array<std::string_view, 4> kTimedOut = {"Timed out", "timed out", "Application timeout",
-                                                       "timeout"};
+constexpr std::array<std::string_view, 3> kTimedOut = {"Timed out", "timed out", "Application timeout"};
 
 template <std::size_t N>
 bool contains_any(std::string_view text, const std::array<std::string_view, N>& words) {
@@ -35,13 +35,15 @@ std::string seconds(std::chrono::milliseconds time) {
 
 std::string first_line(std::string_view text) {
   text = trim(text.substr(0, text.find('\n')));
-  // "[/pytorch/gloo/transport/tcp/pair.cc:547] Connection closed": a position in sources that nobody here
-  // has.
-  if (text.starts_with("[/")) {
-    const std::size_t end = text.find(']');
-    if (end != std::string_view::npos) text = trim(text.substr(end + 1));
+  // "[/pytorch/gloo/pair.cc:547] Connection closed", "[enforce fail at device.cc:84] ifa != nullptr. Unable
+  // to": positions and conditions in sources that nobody here has.
+  const std::size_t end = text.find("] ");
+  if (end == std::string_view::npos) return std::string(text);
+  if (text.starts_with("[enforce fail at")) {
+    const std::size_t condition = text.find(". ", end);
+    return std::string(trim(text.substr(condition == std::string_view::npos ? end + 1 : condition + 1)));
   }
-  return std::string(text);
+  return std::string(text.starts_with("[/") ? trim(text.substr(end + 1)) : text);
 }
 
 std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context) {
@@ -70,13 +72,28 @@ Error explain_join_failure(std::string_view text, const CollectiveContext& conte
                   .where = where,
                   .hint = "choose another port with --main_process_port, or 0 for a free one"});
   }
-  if (contains_any(text, kTimedOut) || contains_any(text, kPeerLost)) {
+  constexpr std::string_view kNoInterface = "Unable to find address for: ";
+  if (const std::size_t at = text.find(kNoInterface); at != std::string_view::npos) {
+    return Error({.kind = ErrorKind::usage,
+                  .what = fmt::format("{} is no network interface with an address",
+                                      first_line(text.substr(at + kNoInterface.size()))),
+                  .where = "GLOO_SOCKET_IFNAME",
+                  .hint = "`ip address` lists them"});
+  }
+  if (contains_any(text, kTimedOut)) {
     return Error({.kind = ErrorKind::rendezvous,
                   .what = fmt::format("did not find the other processes through {} within {}: {}", store,
                                       seconds(context.timeout), first_line(text)),
                   .where = where,
                   .hint = "is every process running, and does rank 0 reach the others? GLOO_SOCKET_IFNAME "
                           "names the network interface"});
+  }
+  if (contains_any(text, kPeerLost)) {
+    return Error({.kind = ErrorKind::rendezvous,
+                  .what = fmt::format("another process ended before all had joined at {}: {}", store,
+                                      first_line(text)),
+                  .where = where,
+                  .hint = "the process that failed first says why"});
   }
   return Error({.kind = ErrorKind::rendezvous,
                 .what = fmt::format("cannot join the job at {}: {}", store, first_line(text)),

@@ -3,6 +3,7 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <c10/util/Flags.h>
 #include <fmt/format.h>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -10,11 +11,31 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
+#include "acc/base/environment.hpp"
 #include "acc/runtime/collective_failure.hpp"
 #include "acc/runtime/gloo/gloo_backend.hpp"
 
+// LibTorch's log level; no header has it.
+C10_DECLARE_int(caffe2_log_level);
+
 namespace acc {
 namespace {
+
+// While a process joins, LibTorch logs each try that fails, with stack traces, although the failure also
+// comes as an exception, which acc tells in a line. Who asked for LibTorch's log gets it.
+class QuietLog {
+ public:
+  QuietLog() {
+    constexpr int kFatal = 3;
+    if (!Environment::of_process().contains("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = kFatal;
+  }
+  ~QuietLog() { FLAGS_caffe2_log_level = old_level_; }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+
+ private:
+  int old_level_ = FLAGS_caffe2_log_level;
+};
 
 using Store = c10::intrusive_ptr<c10d::Store>;
 
@@ -83,6 +104,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
     : impl_(std::make_unique<Impl>()) {
   impl_->timeout = timeout;
   try {
+    const QuietLog quiet;
     impl_->group = join(worker, timeout);
   } catch (const std::exception& error) {
     throw explain_join_failure(message_of(error), {.rank = worker.rank, .doing = "join", .timeout = timeout},

@@ -46,3 +46,26 @@ TEST_CASE("collective_failure: a port in use and an absent rank 0 are told apart
         "did not find the other processes through h:1 within 5 s: The client socket has timed out after "
         "5000ms");
 }
+
+TEST_CASE("collective_failure: an unknown network interface is named", "[runtime]") {
+  const acc::Error error = acc::explain_join_failure(
+      "[enforce fail at /x/device.cc:84] ifa != nullptr. Unable to find address for: nosuch0", kContext,
+      "h:1");
+  CHECK(std::string(error.what()) ==
+        "GLOO_SOCKET_IFNAME: nosuch0 is no network interface with an address (`ip address` lists them)");
+}
+
+TEST_CASE("collective_failure: a process that ended while others joined is told as such", "[runtime]") {
+  const acc::Error error = acc::explain_join_failure(
+      "Failed to recv, got 0 bytes. Connection was likely closed.", kContext, "h:1");
+  CHECK(error.problems().front().what ==
+        "another process ended before all had joined at h:1: Failed to recv, got 0 bytes. Connection was "
+        "likely "
+        "closed.");
+}
+
+TEST_CASE("collective_failure: positions and conditions of LibTorch's sources are left out", "[runtime]") {
+  CHECK(acc::first_line("[/a/b.cc:1] text [x] y\nmore") == "text [x] y");
+  CHECK(acc::first_line("[enforce fail at /a/b.cc:1] a != b. text") == "text");
+  CHECK(acc::first_line("plain [x] text") == "plain [x] text");
+}

@@ -3,7 +3,6 @@
 
 #include <torch/nn/modules/linear.h>
 
-#include "acc/runtime/accelerator.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
@@ -38,22 +37,4 @@ TEST_CASE("model: without mixed precision nothing changes", "[runtime]") {
   acc::Model<Spy> model(std::make_shared<Spy>(), nullptr, acc::MixedPrecision::no);
   model(acc::test::numbers({1, 2}, {1, 2}, at::kFloat));
   CHECK(model->computed_in == at::kFloat);
-}
-
-TEST_CASE("autocast: the precision holds inside of the guard alone, also nested", "[runtime]") {
-  torch::nn::Linear linear(2, 2);
-  const at::Tensor x = acc::test::numbers({1, 2}, {1, 2}, at::kFloat);
-  const auto type = [&] { return linear->forward(x).scalar_type(); };
-  {
-    const acc::Autocast outer(acc::MixedPrecision::bf16);
-    CHECK(type() == at::kBFloat16);
-    {
-      const acc::Autocast inner(acc::MixedPrecision::bf16);
-      CHECK(type() == at::kBFloat16);
-    }
-    CHECK(type() == at::kBFloat16);
-  }
-  CHECK(type() == at::kFloat);
-  const acc::Autocast none(acc::MixedPrecision::no);
-  CHECK(type() == at::kFloat);
 }

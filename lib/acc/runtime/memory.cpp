@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/memory.hpp"
+
+#include <malloc.h>
+
+namespace acc {
+namespace {
+
+// Runs when the library is loaded, before the first tensor.
+[[gnu::constructor]] void keep_freed_memory() {
+#if defined(__GLIBC__)
+  if (!may_keep_freed_memory(Environment::of_process())) return;
+  constexpr int kMost = 1 << 30;
+  // What older versions of glibc take at most.
+  constexpr int kMostOfOld = 32 << 20;
+  if (::mallopt(M_MMAP_THRESHOLD, kMost) == 0) ::mallopt(M_MMAP_THRESHOLD, kMostOfOld);
+  ::mallopt(M_TRIM_THRESHOLD, -1);
+#endif
+}
+
+}  // namespace
+
+bool may_keep_freed_memory(const Environment& environment) {
+  return !environment.contains("MALLOC_MMAP_THRESHOLD_") && !environment.contains("MALLOC_TRIM_THRESHOLD_") &&
+         environment.get("GLIBC_TUNABLES").find("glibc.malloc.") == std::string::npos;
+}
+
+}  // namespace acc
