@@ -3,20 +3,17 @@
 // rows of differences.yaml.
 #include <yaml-cpp/yaml.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "acc/base/files.hpp"
 #include "support/catch.hpp"
+#include "support/recordings.hpp"
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
 using acc::Environment;
 using acc::test::TemporaryFolder;
 using nlohmann::json;
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -29,15 +26,13 @@ std::set<std::string> differences(const std::string& key) {
   return result;
 }
 
-std::vector<fs::path> recordings() {
+std::vector<std::string> launches() {
   const std::set<std::string> left_out = differences("recordings");
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(ACC_TESTS_FOLDER "/data/accelerate")) {
-    const std::string name = entry.path().stem();
-    if (name.starts_with("launch_") && !left_out.contains(name)) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
+  std::vector<std::string> names = acc::test::recordings("launch_");
+  std::erase_if(names, [&](const std::string& name) {
+    return name.starts_with("launch_err_") || left_out.contains(name);
+  });
+  return names;
 }
 
 json preset_of(const json& recording) {
@@ -74,11 +69,11 @@ json without(json variables, const std::set<std::string>& names) {
 
 TEST_CASE("accelerate launch: acc adds the same variables and runs the same command", "[parity]") {
   const std::set<std::string> not_compared = differences("variables");
-  const std::vector<fs::path> files = recordings();
-  REQUIRE(files.size() > 30);
-  for (const fs::path& file : files) {
-    INFO(file.stem().string());
-    const json recording = json::parse(acc::read_file(file));
+  const std::vector<std::string> names = launches();
+  REQUIRE(names.size() > 30);
+  for (const std::string& name : names) {
+    INFO(name);
+    const json recording = acc::test::recording(name);
     const TemporaryFolder folder;
     folder.write("train.py", "");
     const acc::test::Run run = acc::test::run(command_of(recording, folder),
