@@ -13,9 +13,11 @@ target_compile_options(acc_options INTERFACE -Wall -Wextra -Wconversion -Wshadow
                        $<$<BOOL:${ACC_WARNINGS_AS_ERRORS}>:-Werror>)
 if(ACC_SANITIZE)
   target_compile_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE} -fno-omit-frame-pointer
-                         -fno-sanitize-recover=all
-                         $<$<STREQUAL:${ACC_SANITIZE},thread>:-Wno-tsan>)  # Asio's fences
+                         -fno-sanitize-recover=all)
   target_link_options(acc_options INTERFACE -fsanitize=${ACC_SANITIZE})
+  if(ACC_SANITIZE STREQUAL "thread")
+    target_compile_options(acc_options INTERFACE -Wno-tsan)  # GCC warns of Asio's fences
+  endif()
 endif()
 
 # acc_library(NAME [SHARED] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
