@@ -10,19 +10,21 @@
 #include "acc/base/files.hpp"
 #include "acc/config/environment_report.hpp"
 #include "acc/config/paths.hpp"
+#include "acc/plan/program.hpp"
 
 namespace acc {
 namespace {
 
 void show_environment(const std::string& named) {
+  const Environment environment = Environment::of_process();
   EnvironmentFacts facts{.version = ACC_VERSION,
                          .program = program_folder() / "acc",
-                         .environment = Environment::of_process(),
+                         .python = find_python("", environment, kind_of_file).file,
                          .machine = probe_machine(true),
                          .config_is_default = named.empty()};
   if (!named.empty()) {
     facts.config = read_config(named);
-  } else if (const auto file = find_default_config(facts.environment)) {
+  } else if (const auto file = find_default_config(environment)) {
     facts.config = read_config(*file);
   }
   fmt::print("{}", environment_report(facts));

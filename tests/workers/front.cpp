@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // acc::launch() with a plan from the command line: acc-test-front [key=value...] PROGRAM [ARG...]
-#include "acc/launch/launch.hpp"
-
 #include <cstdio>
 #include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/launch/launch.hpp"
 
 namespace {
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <gnu/libc-version.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
 #include <fstream>
 
@@ -16,22 +15,6 @@ namespace acc {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The version that a virtual environment notes down, else the one in the name of the file itself.
-std::string version_of(const fs::path& python) {
-  std::ifstream notes(python.parent_path().parent_path() / "pyvenv.cfg");
-  for (std::string line; std::getline(notes, line);) {
-    const std::size_t equals = line.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string_view key = trim(std::string_view(line).substr(0, equals));
-    if (key == "version" || key == "version_info")
-      return std::string(trim(std::string_view(line).substr(equals + 1)));
-  }
-  std::error_code ignored;
-  const std::string name = fs::canonical(python, ignored).filename();
-  const bool tells = name.starts_with("python") && name.find('.') != std::string::npos;
-  return tells ? name.substr(std::string_view("python").size()) : "";
-}
 
 std::string gpu_lines(const std::vector<Gpu>& gpus) {
   if (gpus.empty()) return "- GPU type: none found\n";
@@ -58,20 +41,20 @@ std::string config_lines(const EnvironmentFacts& facts) {
 
 }  // namespace
 
-std::optional<PythonFound> find_python(const Environment& environment) {
-  std::vector<fs::path> candidates;
-  if (const auto named = environment.find("PYTHON_EXEC")) candidates.emplace_back(*named);
-  for (const std::string_view active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto folder = environment.find(active)) candidates.push_back(fs::path(*folder) / "bin/python");
+// The version that a virtual environment notes down, else the one in the name of the file itself.
+std::string python_version(const fs::path& python) {
+  std::ifstream notes(python.parent_path().parent_path() / "pyvenv.cfg");
+  for (std::string line; std::getline(notes, line);) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string::npos) continue;
+    const std::string_view key = trim(std::string_view(line).substr(0, equals));
+    if (key == "version" || key == "version_info")
+      return std::string(trim(std::string_view(line).substr(equals + 1)));
   }
-  for (const std::string_view name : {"python3", "python"}) {
-    for (const std::string& folder : split(environment.get("PATH"), ':'))
-      candidates.push_back(fs::path(folder) / name);
-  }
-  for (const fs::path& candidate : candidates) {
-    if (::access(candidate.c_str(), X_OK) == 0) return PythonFound{candidate, version_of(candidate)};
-  }
-  return std::nullopt;
+  std::error_code ignored;
+  const std::string name = fs::canonical(python, ignored).filename();
+  const bool tells = name.starts_with("python") && name.find('.') != std::string::npos;
+  return tells ? name.substr(std::string_view("python").size()) : "";
 }
 
 std::string platform_name() {
@@ -82,13 +65,14 @@ std::string platform_name() {
 }
 
 std::string environment_report(const EnvironmentFacts& facts) {
-  const auto python = find_python(facts.environment);
+  const std::string python = facts.python.empty() ? "Not found" : facts.python.string();
+  const std::string version = facts.python.empty() ? "" : python_version(facts.python);
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   std::string text = fmt::format("- `acc` version: {}\n", facts.version);
   text += fmt::format("- Platform: {}\n", platform_name());
   text += fmt::format("- `acc` location: {}\n", facts.program.string());
-  text += fmt::format("- Python: {}\n", python ? python->program.string() : "Not found");
-  if (python && !python->version.empty()) text += fmt::format("- Python version: {}\n", python->version);
+  text += fmt::format("- Python: {}\n", python);
+  if (!version.empty()) text += fmt::format("- Python version: {}\n", version);
   text += fmt::format("- PyTorch accelerator: {}\n", facts.machine.gpus.empty() ? "N/A" : "CUDA");
   text += fmt::format("- System RAM: {:.2f} GB\n", static_cast<double>(facts.machine.memory_bytes) / kGiB);
   text += fmt::format("- CPUs: {} allowed of {}\n", facts.machine.allowed_cpus, facts.machine.online_cpus);

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/config/read.hpp"
 
@@ -16,7 +15,8 @@ namespace acc {
 struct EnvironmentFacts {
   std::string version = {};
   std::filesystem::path program = {};
-  Environment environment = {};
+  /// The Python that scripts would run under; empty: none is found.
+  std::filesystem::path python = {};
   Machine machine = {};
   /// The config file, and whether it is the default one; absent: there is none.
   std::optional<FileConfig> config = {};
@@ -27,12 +27,8 @@ struct EnvironmentFacts {
 /// no program. Ends with a newline.
 std::string environment_report(const EnvironmentFacts& facts);
 
-/// A Python that scripts would run under, and its version as far as its place tells.
-struct PythonFound {
-  std::filesystem::path program = {};
-  std::string version = {};
-};
-std::optional<PythonFound> find_python(const Environment& environment);
+/// The version of a Python as far as its place tells; empty: it does not.
+std::string python_version(const std::filesystem::path& python);
 
 /// `Linux-6.1.0-x86_64-with-glibc2.36`, as Python's platform module writes it.
 std::string platform_name();

@@ -67,11 +67,12 @@ std::string setting_help(const SettingSpec& spec, Dialect dialect, int width) {
 
 std::string launch_help(Dialect dialect, std::string_view program, int width) {
   std::string text = fmt::format("usage: {} [options] PROGRAM [ARGUMENTS ...]\n\n", program);
-  text += wrap(dialect == Dialect::launch
-                   ? "Starts and guards one worker per device. Takes the flags of accelerate launch and of torchrun, "
-                     "spelt with - or _."
-                   : "Starts and guards workers by torchrun's rules: no config file is read.",
-               0, width);
+  text += wrap(
+      dialect == Dialect::launch
+          ? "Starts and guards one worker per device. Takes the flags of accelerate launch and of torchrun, "
+            "spelt with - or _."
+          : "Starts and guards workers by torchrun's rules: no config file is read.",
+      0, width);
   text += '\n';
   std::vector<std::string_view> groups;
   for (const SettingSpec& spec : schema()) {

@@ -15,12 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Python {
-  std::string word = {};  // argv[0]
-  fs::path file = {};
-  std::optional<Problem> problem = {};
-};
-
 std::optional<fs::path> find_on_path(const std::string& name, const Environment& environment,
                                      const FileKindOf& kind_of) {
   for (const std::string& folder : split(environment.get("PATH", "/usr/local/bin:/usr/bin:/bin"), ':')) {
@@ -43,25 +37,6 @@ Python named_python(const std::string& name, const std::string& origin, const En
             .problem = Problem{.what = "no executable Python at '" + name + "'", .where = origin}};
   }
   return {.word = name, .file = *file};
-}
-
-Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of) {
-  if (!asked.empty()) return named_python(asked, "--python", environment, kind_of);
-  if (const auto name = environment.find("PYTHON_EXEC"))
-    return named_python(*name, "PYTHON_EXEC", environment, kind_of);
-  for (const std::string_view home : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    const std::string prefix = environment.get(home);
-    if (prefix.empty()) continue;
-    const fs::path file = fs::path(prefix) / "bin" / "python";
-    if (kind_of(file) == FileKind::executable) return {.word = file.string(), .file = file};
-  }
-  for (const std::string name : {"python3", "python"}) {
-    if (const auto file = find_on_path(name, environment, kind_of))
-      return {.word = file->string(), .file = *file};
-  }
-  return {.word = "python3",
-          .problem = Problem{.what = "no Python found: neither python3 nor python is on PATH",
-                             .hint = "give one with --python"}};
 }
 
 WorkerProgram under_python(const ProgramRequest& request, const Environment& environment,
@@ -89,6 +64,25 @@ Problem refusal(const std::string& program, FileKind kind) {
 }
 
 }  // namespace
+
+Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of) {
+  if (!asked.empty()) return named_python(asked, "--python", environment, kind_of);
+  if (const auto name = environment.find("PYTHON_EXEC"))
+    return named_python(*name, "PYTHON_EXEC", environment, kind_of);
+  for (const std::string_view home : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const std::string prefix = environment.get(home);
+    if (prefix.empty()) continue;
+    const fs::path file = fs::path(prefix) / "bin" / "python";
+    if (kind_of(file) == FileKind::executable) return {.word = file.string(), .file = file};
+  }
+  for (const std::string name : {"python3", "python"}) {
+    if (const auto file = find_on_path(name, environment, kind_of))
+      return {.word = file->string(), .file = *file};
+  }
+  return {.word = "python3",
+          .problem = Problem{.what = "no Python found: neither python3 nor python is on PATH",
+                             .hint = "give one with --python"}};
+}
 
 FileKind kind_of_file(const fs::path& path) {
   struct stat status = {};

@@ -46,6 +46,17 @@ struct WorkerProgram {
   std::optional<Problem> problem = {};
 };
 
+/// An interpreter: how it was named, the file, or why there is none.
+struct Python {
+  std::string word = {};
+  std::filesystem::path file = {};
+  std::optional<Problem> problem = {};
+};
+
+/// The Python of `asked` (what --python says), PYTHON_EXEC, VIRTUAL_ENV, CONDA_PREFIX, `python3` or `python`
+/// on PATH, in that order.
+Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of);
+
 /// An ELF or `#!` file is executed as it is; `.py`, `-m` and everything else runs under the Python of
 /// `--python`, PYTHON_EXEC, VIRTUAL_ENV, CONDA_PREFIX, `python3` or `python` on PATH, in that order. A bare
 /// name that is no file here is looked for on PATH.
