@@ -6,6 +6,7 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <exception>
 
 #include "acc/base/error.hpp"
 #include "acc/launch/agent.hpp"
@@ -43,6 +44,12 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   Output output(loop, plan.output, plan.nproc_per_node, {});
   TextReporter reporter([&](std::string_view lines) { output.announce(lines); });
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
+  const auto fail = [&](const std::exception& error, ErrorKind kind) {
+    output.announce(std::string("acc: ") + error.what() + "\n");
+    output.finish();
+    logs.remove_temporary();
+    return exit_code(kind);
+  };
   try {
     LocalProcesses processes(loop, output, front);
     SingleNode rendezvous(loop, plan);
@@ -54,10 +61,9 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
     if (!keeps_logs(plan, report)) logs.remove_temporary();
     return report.exit_code;
   } catch (const Error& error) {
-    output.announce(std::string("acc: ") + error.what() + "\n");
-    output.finish();
-    logs.remove_temporary();
-    return exit_code(error.kind());
+    return fail(error, error.kind());
+  } catch (const std::exception& error) {
+    return fail(error, ErrorKind::system);
   }
 }
 

@@ -170,7 +170,8 @@ void Output::announce(std::string_view lines) {
 }
 
 void Output::resize() {
-  for (const auto& relay : impl_->relays) relay->resize(impl_->consoles.err);
+  const auto [out, err] = impl_->consoles;
+  for (const auto& relay : impl_->relays) relay->resize(::isatty(err) == 1 ? err : out);
 }
 
 bool Output::finish() {

@@ -41,13 +41,17 @@ bool OutputSink::finish() {
   return console_.backlog() == 0;
 }
 
-bool OutputSink::wants(int source) const {
-  return console_.backlog() < kMostWaiting && mixer_.waiting(source) < kMostWaiting;
+bool OutputSink::wants(int source) {
+  const bool room = console_.backlog() < kMostWaiting && mixer_.waiting(source) < kMostWaiting;
+  stalled_ = stalled_ || !room;
+  return room;
 }
 
 void OutputSink::after_change() {
   if (console_.backlog() > 0) wait_writable();
   wait_deadline();
+  // Whoever still finds no room stalls again.
+  if (console_.backlog() < kMostWaiting && std::exchange(stalled_, false)) on_room_();
 }
 
 void OutputSink::wait_writable() {
@@ -58,9 +62,9 @@ void OutputSink::wait_writable() {
                        [this](boost::system::error_code error) {
                          waiting_writable_ = false;
                          if (error) return;
-                         console_.flush();
+                         const bool written = console_.flush();
                          after_change();
-                         on_room_();
+                         if (written) on_room_();
                        });
 }
 
@@ -73,7 +77,6 @@ void OutputSink::wait_deadline() {
     mixer_.on_time(Clock::now());
     timer_.expires_at(Clock::time_point::min());
     after_change();
-    on_room_();
   });
 }
 

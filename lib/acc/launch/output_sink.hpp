@@ -15,7 +15,7 @@ namespace acc {
 /// A console on the event loop, with the lines of many workers joined in front of it.
 class OutputSink {
  public:
-  /// `on_room`: the sink takes more again.
+  /// `on_room`: the sink takes more again, or has written everything.
   OutputSink(boost::asio::io_context& loop, int fd, std::function<void()> on_room);
 
   int add_source() { return mixer_.add_source(); }
@@ -26,7 +26,7 @@ class OutputSink {
   bool finish();
 
   /// False: whoever feeds this source should stop reading until `on_room`.
-  bool wants(int source) const;
+  bool wants(int source);
   std::size_t backlog() const { return console_.backlog(); }
 
  private:
@@ -40,6 +40,8 @@ class OutputSink {
   boost::asio::steady_timer timer_;
   std::function<void()> on_room_;
   bool waiting_writable_ = false;
+  /// A source was told to stop.
+  bool stalled_ = false;
 };
 
 }  // namespace acc

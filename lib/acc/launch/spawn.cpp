@@ -46,7 +46,7 @@ bool prepare(const ChildSetup& setup) {
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the line above: then nobody would ever send that signal.
-  if (::getppid() != setup.parent) ::_exit(127);
+  if (::getppid() != setup.parent) return false;
   if (setup.out >= 0 && ::dup2(setup.out, STDOUT_FILENO) < 0) return false;
   if (setup.err >= 0 && ::dup2(setup.err, STDERR_FILENO) < 0) return false;
   ::setrlimit(RLIMIT_NOFILE, &setup.open_files);
@@ -62,7 +62,7 @@ int run_child(void* given) {
   ChildSetup& setup = *static_cast<ChildSetup*>(given);
   if (prepare(setup)) ::execve(setup.program, setup.arguments, setup.environment);
   setup.error = errno;
-  ::_exit(127);
+  return 127;
 }
 
 // No handler of ours may run in the child before it has its own dispositions.

@@ -54,6 +54,26 @@ TEST_CASE("output_sink: who waits for the end of a line is heard after the silen
   CHECK(read_all(pipe.ours.get()) == "line\n");
 }
 
+TEST_CASE("output_sink: who had too much waiting goes on as soon as the line has ended", "[launch]") {
+  boost::asio::io_context loop;
+  const Channel pipe = make_pipe();
+  int room = 0;
+  OutputSink sink(loop, pipe.workers.get(), [&] { ++room; });
+  const int a = sink.add_source();
+  const int b = sink.add_source();
+  sink.feed(a, "begin", true);
+  sink.feed(b, std::string(2U << 20U, 'x') + "\n", true);
+  CHECK_FALSE(sink.wants(b));
+  CHECK(room == 0);
+  std::string seen = read_all(pipe.ours.get());
+  sink.feed(a, "\n", true);
+  while (room == 0) {
+    seen += read_all(pipe.ours.get());
+    loop.run_one();
+  }
+  CHECK(sink.wants(b));
+}
+
 TEST_CASE("output_sink: finish writes what waits", "[launch]") {
   boost::asio::io_context loop;
   const Channel pipe = make_pipe();
