@@ -66,8 +66,10 @@ TEST_CASE("launch: the report holds the error file and the last lines of stderr"
 }
 
 TEST_CASE("launch: a worker that ignores SIGTERM is killed", "[process]") {
-  const Ran ran =
-      launch_stub({"workers=2", "grace_ms=200"}, {"ignore", "15", "rank", "1", "exit", "3", "pause"});
+  const Telephone ready;
+  const Ran ran = launch_stub({"workers=2", "grace_ms=200"},
+                              {"ignore", "15", "rank", "0", "tell", ready.path(), "up", "rank", "1", "await",
+                               ready.path(), "rank", "1", "exit", "3", "pause"});
   CHECK(ran.code == 3);
   CHECK(has(ran.err, "acc: rank 0 did not end within 0.2 s and was killed\n"));
 }

@@ -51,11 +51,15 @@ void LineMixer::write_from(int id, std::string_view chunk) {
     rest = chunk.substr(newline + 1);
   }
   const std::size_t unfinished = source.held.size() + rest.size();
+  const auto has_return = [](std::string_view text) { return text.find('\r') != std::string_view::npos; };
+  const bool returns = has_return(source.held) || has_return(rest);
   if (source.drained || source.closed || continues_line || unfinished > kMostHeld) {
     write(source.held);
     write(rest);
     source.held.clear();
-    if ((unfinished > 0 || continues_line) && !source.closed) holder_ = id;
+    if ((unfinished == 0 && !continues_line) || source.closed) return;
+    holder_ = id;
+    holder_is_progress_bar_ = (continues_line && holder_is_progress_bar_) || returns;
   } else {
     source.held += rest;
   }
@@ -106,9 +110,10 @@ std::size_t LineMixer::waiting(int source) const {
 
 std::optional<LineMixer::TimePoint> LineMixer::deadline() const {
   if (!holder_ || queue_.empty()) return std::nullopt;
-  const TimePoint silent = holder_wrote_ + kSilence;
-  // A long line that is still coming is no progress bar.
-  return holder_drained_ ? std::min(silent, queue_since_ + kMostWait) : silent;
+  const Patience patience = holder_is_progress_bar_ ? kProgressBar : kLine;
+  const TimePoint silent = holder_wrote_ + patience.silence;
+  // A long line that is still coming will end.
+  return holder_drained_ ? std::min(silent, queue_since_ + patience.most) : silent;
 }
 
 void LineMixer::on_time(TimePoint now) {

@@ -20,10 +20,16 @@ class LineMixer {
   /// Takes all of it, in order.
   using Write = std::function<void(std::string_view)>;
 
-  /// A source that has begun a line keeps the others waiting until it ends it or is silent for this long.
-  static constexpr auto kSilence = std::chrono::milliseconds(100);
-  /// A progress bar never ends its line and is never silent: the others wait no longer than this.
-  static constexpr auto kMostWait = std::chrono::seconds(1);
+  /// How long a source that has begun a line keeps the others waiting for its end: while it is silent, and
+  /// altogether while it is never silent for long.
+  struct Patience {
+    std::chrono::milliseconds silence;
+    std::chrono::milliseconds most;
+  };
+  /// A program may lose its CPU in the middle of a line.
+  static constexpr Patience kLine = {std::chrono::seconds(2), std::chrono::seconds(5)};
+  /// A line with a carriage return is a progress bar: it has no end to wait for.
+  static constexpr Patience kProgressBar = {std::chrono::milliseconds(100), std::chrono::seconds(1)};
 
   explicit LineMixer(Write write) : write_(std::move(write)) {}
 
@@ -67,6 +73,7 @@ class LineMixer {
   /// The source whose unfinished line stands at the end of the destination.
   std::optional<int> holder_ = {};
   bool holder_drained_ = false;
+  bool holder_is_progress_bar_ = false;
   TimePoint holder_wrote_ = {};
   /// Sources that wait, in the order in which they began to.
   std::deque<int> queue_ = {};

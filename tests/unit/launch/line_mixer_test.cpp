@@ -63,14 +63,25 @@ TEST_CASE("line_mixer: those who wait go in the order in which they came", "[lau
   CHECK(mixed.text == "a\nc1\nc2\nb1\nb2");
 }
 
-TEST_CASE("line_mixer: who is silent for 100 ms in the middle of a line loses its turn", "[launch]") {
+TEST_CASE("line_mixer: who is silent in the middle of a line loses its turn, a progress bar at once",
+          "[launch]") {
   Mixed mixed;
-  mixed.says(mixed.a, "50%");
-  mixed.says(mixed.b, "line\n");
-  mixed.passes(99ms);
-  CHECK(mixed.text == "50%");
-  mixed.passes(1ms);
-  CHECK(mixed.text == "50%line\n");
+  SECTION("a line that was cut off may still be coming") {
+    mixed.says(mixed.a, "begun");
+    mixed.says(mixed.b, "line\n");
+    mixed.passes(1999ms);
+    CHECK(mixed.text == "begun");
+    mixed.passes(1ms);
+    CHECK(mixed.text == "begunline\n");
+  }
+  SECTION("a progress bar has no end") {
+    mixed.says(mixed.a, "\r50%");
+    mixed.says(mixed.b, "line\n");
+    mixed.passes(99ms);
+    CHECK(mixed.text == "\r50%");
+    mixed.passes(1ms);
+    CHECK(mixed.text == "\r50%line\n");
+  }
 }
 
 TEST_CASE("line_mixer: a progress bar that is never silent holds the others for a second at most",
