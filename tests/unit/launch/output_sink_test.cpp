@@ -5,21 +5,10 @@
 
 #include "acc/launch/channel.hpp"
 #include "support/catch.hpp"
+#include "support/read_all.hpp"
 
 using namespace acc;
-
-namespace {
-
-std::string read_all(int fd) {
-  std::string text;
-  char buffer[65536];
-  for (ssize_t n = ::read(fd, buffer, sizeof buffer); n > 0; n = ::read(fd, buffer, sizeof buffer)) {
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  return text;
-}
-
-}  // namespace
+using acc::test::read_all;
 
 TEST_CASE("output_sink: a slow reader stops its sources and lets them go on", "[launch]") {
   boost::asio::io_context loop;

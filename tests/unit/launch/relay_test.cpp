@@ -7,20 +7,13 @@
 #include <array>
 
 #include "support/catch.hpp"
+#include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using acc::test::read_all;
 
 namespace {
-
-std::string read_all(int fd) {
-  std::string text;
-  char buffer[65536];
-  for (ssize_t n = ::read(fd, buffer, sizeof buffer); n > 0; n = ::read(fd, buffer, sizeof buffer)) {
-    text.append(buffer, static_cast<std::size_t>(n));
-  }
-  return text;
-}
 
 struct Carried {
   boost::asio::io_context loop = {};
