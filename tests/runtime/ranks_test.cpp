@@ -13,7 +13,9 @@
 #include <functional>
 #include <string>
 
+#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/tensor_dataset.hpp"
 #include "support/catch.hpp"
@@ -235,4 +237,13 @@ TEST_CASE("ranks: a process that is gone ends backward with the same words", "[.
   INFO(error.what());
   CHECK(error.problems().front().where == "rank 0, backward");
   CHECK(error.problems().front().what.starts_with("another process ended or was lost: "));
+}
+
+TEST_CASE("ranks: after a crash the next attempt meets on the launcher's store", "[.restarts]") {
+  const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
+  CHECK(worker.use_agent_store);
+  const at::Tensor sum = job().reduce(at::ones({1}));
+  CHECK(sum.item<float>() == static_cast<float>(worker.world_size));
+  if (worker.restart_count < worker.max_restarts && rank() == worker.world_size - 1) std::_Exit(3);
+  job().wait_for_everyone();
 }
