@@ -30,6 +30,9 @@ def worker():
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 6):
         os._exit(0)  # its gloo groups may hang when they are destroyed, whoever keeps the store
     dist.destroy_process_group()
+    # torch 2.11 sometimes aborts while the interpreter ends, under torchrun as well.
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def run_attempt(number, port):

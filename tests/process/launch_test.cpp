@@ -85,8 +85,10 @@ TEST_CASE("launch: nothing that workers started is left after the end", "[proces
 
 TEST_CASE("launch: nothing is left after a failure", "[process]") {
   Telephone phone;
+  const Telephone ready;
   Launched job(stub({"workers=2", "grace_ms=300"},
-                    {"deaf-daemon", phone.path(), "child", phone.path(), "rank", "1", "exit", "4", "pause"}));
+                    {"deaf-daemon", phone.path(), "child", phone.path(), "rank", "0", "tell", ready.path(),
+                     "up", "rank", "1", "await", ready.path(), "rank", "1", "exit", "4", "pause"}));
   const std::vector<Descriptor> strays = phone.next_processes(4);
   CHECK(shell_code(job.wait()) == 4);
   CHECK(all_gone(strays));
