@@ -10,7 +10,7 @@ cache=${XDG_CACHE_HOME:-~/.cache}/acc
 libtorch_version=2.11.0
 
 compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
-  nlohmann-json3-dev 'libboost1.81-dev|libboost-dev' 'libboost-filesystem1.81-dev|libboost-filesystem-dev' zlib1g-dev)
+  nlohmann-json3-dev 'libboost1.81-dev|libboost-dev' zlib1g-dev)
 test_packages=(catch2)
 
 steps=0  # how many the script has: it sets this
