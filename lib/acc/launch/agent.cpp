@@ -68,10 +68,10 @@ class Agent {
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
   std::vector<int> ranks_where(bool Worker::*mark) const;
-  int rank_of(int local_rank) const { return plan_.machine_rank * plan_.nproc_per_node + local_rank; }
+  int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
   bool must_end() const { return stop_signal_ || !failed_.empty() || front_lost_; }
 
-  LaunchPlan plan_;  // each round fills in its own master address and ranks
+  const LaunchPlan& plan_;
   JobParts parts_;
   LaunchReport report_ = {};
 
@@ -136,9 +136,6 @@ void Agent::run_attempt() {
 void Agent::start_workers() {
   if (must_end()) return;
   round_ = parts_.rendezvous.next_round();
-  plan_.machine_rank = round_.machine_rank;
-  plan_.num_machines = round_.num_machines;
-  plan_.master_addr = round_.master_addr;
   parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
   parts_.reporter.report(AttemptStarted{attempt_, round_});
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
@@ -152,7 +149,7 @@ void Agent::start_workers() {
 
 void Agent::start_worker(int local_rank) {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
-  const Attempt attempt = {.number = attempt_, .master_port = round_.master_port, .folder = folder.string()};
+  const Attempt attempt = {.number = attempt_, .round = round_, .folder = folder.string()};
   WorkerStart start = {.local_rank = local_rank,
                        .program = plan_.program,
                        .arguments = worker_command(plan_, local_rank),

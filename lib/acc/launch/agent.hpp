@@ -7,9 +7,9 @@
 #include "acc/launch/log_folder.hpp"
 #include "acc/launch/oom.hpp"
 #include "acc/launch/processes.hpp"
-#include "acc/launch/rendezvous.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
 

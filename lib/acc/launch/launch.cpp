@@ -12,8 +12,8 @@
 #include "acc/launch/agent.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/local_processes.hpp"
-#include "acc/launch/single_node.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/rendezvous/single_node.hpp"
 
 namespace acc {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "acc/launch/launch_report.hpp"
-#include "acc/launch/rendezvous.hpp"
+#include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
 

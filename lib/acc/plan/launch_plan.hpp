@@ -12,6 +12,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/config/schema.hpp"
+#include "acc/plan/rendezvous_plan.hpp"
 #include "acc/plan/setting.hpp"
 
 namespace acc {
@@ -77,6 +78,7 @@ struct LaunchPlan {
   std::string master_addr = "127.0.0.1";
   /// 0: a free one, known when the store is bound.
   std::uint16_t master_port = 0;
+  RendezvousPlan rendezvous = {};
   int max_restarts = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.

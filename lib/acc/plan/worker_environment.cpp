@@ -32,25 +32,37 @@ std::string expand_local_rank(std::string_view word, const std::string& rank) {
 
 }  // namespace
 
-WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
-  const int rank = plan.machine_rank * plan.nproc_per_node + local_rank;
+Round expected_round(const LaunchPlan& plan) {
   const int world_size = plan.num_machines * plan.nproc_per_node;
+  const int first_rank = plan.machine_rank * plan.nproc_per_node;
+  return {.machine_rank = plan.machine_rank,
+          .num_machines = plan.num_machines,
+          .first_rank = first_rank,
+          .world_size = world_size,
+          .first_role_rank = first_rank,
+          .role_world_size = world_size,
+          .master_addr = plan.master_addr,
+          .master_port = plan.master_port};
+}
+
+WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
+  const Round& round = attempt.round;
   WorkerEnv worker;
-  worker.rank = rank;
+  worker.rank = round.first_rank + local_rank;
   worker.local_rank = plan.virtual_local_rank ? 0 : local_rank;
-  worker.world_size = world_size;
+  worker.world_size = round.world_size;
   worker.local_world_size = plan.nproc_per_node;
-  worker.group_rank = plan.machine_rank;
-  worker.group_world_size = plan.num_machines;
+  worker.group_rank = round.machine_rank;
+  worker.group_world_size = round.num_machines;
   worker.role_name = plan.role;
-  worker.role_rank = rank;
-  worker.role_world_size = world_size;
-  worker.master_addr = plan.master_addr;
-  worker.master_port = attempt.master_port;
+  worker.role_rank = round.first_role_rank + local_rank;
+  worker.role_world_size = round.role_world_size;
+  worker.master_addr = round.master_addr;
+  worker.master_port = round.master_port;
   worker.restart_count = attempt.number;
   worker.max_restarts = plan.max_restarts;
   worker.run_id = plan.run_id;
-  worker.use_agent_store = true;
+  worker.use_agent_store = round.use_agent_store;
   if (!attempt.folder.empty())
     worker.error_file = fmt::format("{}/{}/error.json", attempt.folder, local_rank);
   return worker;

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "acc/base/worker_env.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/plan/round.hpp"
 
 namespace acc {
 
 /// What is known only when an attempt begins.
 struct Attempt {
   int number = 0;
-  std::uint16_t master_port = 0;
+  Round round = {};
   /// `<run folder>/attempt_N`; empty: workers get no error file.
   std::string folder = {};
 };
+
+/// The round that a job has when each of its nodes runs as many workers as this one.
+Round expected_round(const LaunchPlan& plan);
 
 /// The place of one local worker in the job.
 WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt);

@@ -28,7 +28,9 @@ std::vector<std::string> expanded(const std::string& word) {
 
 TEST_CASE("worker_environment: torchrun's variables, all of them", "[plan]") {
   CHECK(worker_environment(two_workers(), 1,
-                           {.number = 0, .master_port = 40001, .folder = "/log/none_x/attempt_0"}) ==
+                           {.number = 0,
+                            .round = {.world_size = 2, .role_world_size = 2, .master_port = 40001},
+                            .folder = "/log/none_x/attempt_0"}) ==
         Environment{{"GROUP_RANK", "0"},
                     {"GROUP_WORLD_SIZE", "1"},
                     {"LOCAL_RANK", "1"},
@@ -71,7 +73,7 @@ TEST_CASE("worker_environment: a virtual local rank is 0 with a device of its ow
   LaunchPlan plan = two_workers();
   plan.virtual_local_rank = true;
   plan.device_of_rank = {"4", "7"};
-  const Environment environment = worker_environment(plan, 1, {});
+  const Environment environment = worker_environment(plan, 1, {.round = acc::expected_round(plan)});
   CHECK(environment.get("LOCAL_RANK") == "0");
   CHECK(environment.get("RANK") == "1");
   CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "7");

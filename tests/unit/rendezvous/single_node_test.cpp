@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/launch/single_node.hpp"
+#include "acc/rendezvous/single_node.hpp"
 
 #include "support/catch.hpp"
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/launch/single_node.hpp"
+#include "acc/rendezvous/single_node.hpp"
 
 #include <utility>
 
+#include "acc/plan/worker_environment.hpp"
+
 namespace acc {
 
-SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan)
-    : round_{.machine_rank = plan.machine_rank,
-             .num_machines = plan.num_machines,
-             .master_addr = plan.master_addr,
-             .master_port = plan.master_port} {
+SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : round_(expected_round(plan)) {
   if (!plan.sets_ranks) return;
   store_.emplace(loop, StoreServerOptions{.port = plan.master_port});
   round_.master_port = store_->port();

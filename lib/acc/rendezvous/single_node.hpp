@@ -4,8 +4,8 @@
 #include <boost/asio/io_context.hpp>
 #include <optional>
 
-#include "acc/launch/rendezvous.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/rendezvous.hpp"
 #include "acc/store/server.hpp"
 
 namespace acc {

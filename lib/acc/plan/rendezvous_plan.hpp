@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace acc {
+
+/// How the nodes of a job find each other.
+enum class RendezvousBackend { static_, c10d, etcd };
+
+/// What was asked of the rendezvous; the names are those of torchrun's flags and `--rdzv-conf` keys.
+struct RendezvousPlan {
+  RendezvousBackend backend = RendezvousBackend::static_;
+  /// Where nodes meet; empty host: this machine. For the static backend the address of node 0's store.
+  std::string endpoint_host = {};
+  std::uint16_t endpoint_port = 0;
+  /// The job takes from `least_nodes` to `most_nodes` nodes (`--nnodes MIN:MAX`).
+  int least_nodes = 1;
+  int most_nodes = 1;
+  /// Static backend only: the rank of this node.
+  int node_rank = 0;
+  /// How the other nodes reach this one (`--local-addr`); empty: found out.
+  std::string local_addr = {};
+  /// Whether this node hosts the store (`is_host`); absent: when the endpoint names this machine.
+  std::optional<bool> is_host = {};
+  std::chrono::milliseconds join_timeout = std::chrono::seconds(600);
+  /// How long to wait for more than `least_nodes`.
+  std::chrono::milliseconds last_call_timeout = std::chrono::seconds(30);
+  std::chrono::milliseconds close_timeout = std::chrono::seconds(30);
+  std::chrono::milliseconds keep_alive_interval = std::chrono::seconds(5);
+  int keep_alive_max_attempt = 3;
+  /// Of one operation on a store.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
+  /// A node that is silent for so long is lost (`--node-timeout`).
+  std::chrono::milliseconds node_timeout = std::chrono::seconds(3);
+  /// Surplus nodes that stay connected and replace lost ones (`--spares`).
+  int spares = 0;
+  /// etcd: where keys go, and the client's TLS files.
+  std::string etcd_prefix = "/acc/rendezvous";
+  std::string protocol = "http";
+  std::string cert = {};
+  std::string key = {};
+  std::string cacert = {};
+
+  bool operator==(const RendezvousPlan&) const = default;
+};
+
+}  // namespace acc
