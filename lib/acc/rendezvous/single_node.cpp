@@ -3,11 +3,13 @@
 
 #include <utility>
 
+#include "acc/base/error.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc {
 
 SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : round_(expected_round(plan)) {
+  if (plan.rendezvous.most_nodes > 1) throw Error({.what = "this version starts jobs of one machine"});
   if (!plan.sets_ranks) return;
   store_.emplace(loop, StoreServerOptions{.port = plan.master_port});
   round_.master_port = store_->port();

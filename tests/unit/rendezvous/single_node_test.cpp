@@ -2,6 +2,7 @@
 #include "acc/rendezvous/single_node.hpp"
 
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 using namespace acc;
 
@@ -22,4 +23,11 @@ TEST_CASE("single_node: a plain process has no store", "[launch]") {
   plan.sets_ranks = false;
   SingleNode rendezvous(loop, plan);
   CHECK(rendezvous.next_round().master_port == 0);
+}
+
+TEST_CASE("single_node: is not taken for a job of several machines", "[launch]") {
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  plan.rendezvous.most_nodes = 2;
+  CHECK(test::error_of([&] { SingleNode(loop, plan); }) == "this version starts jobs of one machine");
 }
