@@ -151,6 +151,7 @@ void Hub::round_formed(const Places& places) {
   ++rounds_;
   for (auto& [id, node] : nodes_) node.member = false;
   const std::vector<NodeInfo> next_hubs = heirs(places);
+  find_places(places);
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
     if (node == nodes_.end()) continue;
@@ -160,7 +161,8 @@ void Hub::round_formed(const Places& places) {
     send_(own.local_id, RoundBegins{.number = rounds_,
                                     .ready = {round, restarts_},
                                     .heirs = next_hubs,
-                                    .nodes = static_cast<int>(places.size())});
+                                    .nodes = static_cast<int>(places.size()),
+                                    .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
   }
   for (const auto& [id, node] : nodes_) {
     if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare"});
@@ -188,6 +190,7 @@ void Hub::give_up(const std::string& why) {
 void Hub::meet_when_all_stopped() {
   if (count(&Node::in_round) > 0) return;
   phase_ = Phase::gathering;
+  options_.before_round();
   for (const auto& [id, node] : nodes_) {
     if (node.ready) board_.add(on_board(node.info, id));
   }
@@ -209,6 +212,16 @@ void Hub::finish_when_all_done() {
 int Hub::count(bool Node::*mark) const {
   return static_cast<int>(
       std::ranges::count_if(nodes_, [mark](const auto& entry) { return entry.second.*mark; }));
+}
+
+void Hub::find_places(const Places& places) {
+  places_.clear();
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    const bool known = node != nodes_.end() && !node->second.info.seen_at.empty();
+    if (!known || round.num_machines != static_cast<int>(places.size())) return places_.clear();
+    places_.push_back(node->second.info.seen_at);
+  }
 }
 
 std::vector<NodeInfo> Hub::heirs(const Places& places) const {

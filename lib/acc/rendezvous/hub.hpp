@@ -26,6 +26,8 @@ class Hub {
     /// Where the job stands, when this hub has inherited it from one that was lost.
     int rounds = 0;
     int restarts = 0;
+    /// Called when no node has a worker of the last round any more, before the next one is formed.
+    std::function<void()> before_round = [] {};
   };
 
   /// `board` and what `send` needs outlive it.
@@ -48,6 +50,8 @@ class Hub {
   /// Who is there and who is missing, for people.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
+  /// Where the nodes of the round come from; empty when some of them are not ours, or unknown.
+  std::vector<std::string> places_of_round() const { return places_; }
 
  private:
   enum class Phase { gathering, running, ending, over };
@@ -74,6 +78,7 @@ class Hub {
   void lose(NodeId id, const std::string& text, bool gone);
   int count(bool Node::*mark) const;
   std::vector<NodeInfo> heirs(const Places& places) const;
+  void find_places(const Places& places);
   void tell_all(const NodeMessage& message);
 
   Board& board_;
@@ -84,6 +89,7 @@ class Hub {
   int rounds_ = 0;
   int restarts_ = 0;
   bool finishing_ = false;
+  std::vector<std::string> places_ = {};
   /// Nodes of the round that fell silent and may still be alive somewhere.
   int silent_ = 0;
   std::string board_missing_ = {};

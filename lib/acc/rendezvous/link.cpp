@@ -126,10 +126,14 @@ void Link::fail(const LinkLoss& loss) {
   if (lost) lost(loss);
 }
 
-void Link::close() {
-  if (!open_ || closing_) return;
+void Link::close(std::function<void()> ended) {
+  if (!open_) {
+    if (ended) ended();
+    return;
+  }
   closing_ = true;
   lost_ = nullptr;
+  ended_ = std::move(ended);
   if (!writing_ && next_.empty()) end();
 }
 
@@ -139,6 +143,7 @@ void Link::end() {
   socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   timer_.cancel();
+  if (const auto ended = std::exchange(ended_, nullptr)) ended();
 }
 
 std::string Link::local_address() const {

@@ -34,8 +34,8 @@ class Link : public std::enable_shared_from_this<Link> {
   /// Sent in order. Nothing once the link has ended.
   void send(const NodeMessage& message);
 
-  /// Sends what is left as far as the other side takes it, and ends.
-  void close();
+  /// Sends what is left as far as the other side takes it, and ends; then calls `ended`, if given.
+  void close(std::function<void()> ended = {});
 
   bool is_open() const { return open_; }
   /// In numbers.
@@ -58,6 +58,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::chrono::milliseconds patience_;
   std::function<void(NodeMessage)> message_ = {};
   std::function<void(LinkLoss)> lost_ = {};
+  std::function<void()> ended_ = {};
   std::array<char, 4096> room_ = {};
   std::string line_ = {};
   std::string sending_ = {};

@@ -25,6 +25,8 @@ struct NodeInfo {
   /// Where it would serve the store of the next round's workers, and where nodes would link to it.
   std::uint16_t store_port = 0;
   std::uint16_t link_port = 0;
+  /// Where the hub sees its connection come from; the hub fills it in.
+  std::string seen_at = {};
 
   bool operator==(const NodeInfo&) const = default;
 };
@@ -65,6 +67,8 @@ struct RoundBegins {
   std::vector<NodeInfo> heirs = {};
   /// Nodes of `acc` in this round.
   int nodes = 1;
+  /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
+  std::vector<std::string> clients = {};
   bool operator==(const RoundBegins&) const = default;
 };
 struct RoundEnds {

@@ -92,6 +92,10 @@ void StoreServer::reset() {
   impl_->service = {};
 }
 
+void StoreServer::forget_except(const std::function<bool(std::string_view)>& kept) {
+  impl_->service.forget_except(kept);
+}
+
 std::size_t StoreServer::connections() const {
   return impl_->connections.size();
 }
