@@ -20,8 +20,9 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
   server_->set(hub_key(plan.run_id), std::to_string(link_port));
   client_ = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
   const std::string own = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
-  client_->connect({own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
-                   [](const std::string&) {}, [](const std::optional<Error>&) {});
+  client_->connect(
+      {own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
+      [](const std::string&) {}, [](const std::optional<Error>&) {});
   make_hub(inherited);
 }
 
@@ -37,28 +38,32 @@ Host::~Host() {
 
 void Host::make_hub(const Inheritance& inherited) {
   auto events = std::make_shared<Board::Events>();
-  board_ = make_board(loop_, plan_, *client_, server_ != nullptr, Board::Events{
-      .on_round = [events](const auto& places) { events->on_round(places); },
-      .on_change = [events] { events->on_change(); },
-      .on_closed = [events] { events->on_closed(); },
-      .on_error = [events](const Error& error) { events->on_error(error); },
-      .on_missing = [events](const std::string& text) { events->on_missing(text); }});
-  hub_.emplace(*board_, [this](Hub::NodeId node, const NodeMessage& message) { send(node, message); },
-               Hub::Options{.plan = plan_.rendezvous,
-                            .max_restarts = plan_.max_restarts,
-                            .rounds = inherited.rounds,
-                            .restarts = inherited.restarts,
-                            .before_round = [this] { forget_workers(); }});
+  board_ = make_board(
+      loop_, plan_, *client_, server_ != nullptr,
+      Board::Events{.on_round = [events](const auto& places) { events->on_round(places); },
+                    .on_change = [events] { events->on_change(); },
+                    .on_closed = [events] { events->on_closed(); },
+                    .on_error = [events](const Error& error) { events->on_error(error); },
+                    .on_missing = [events](const std::string& text) { events->on_missing(text); }});
+  hub_.emplace(
+      *board_, [this](Hub::NodeId node, const NodeMessage& message) { send(node, message); },
+      Hub::Options{.plan = plan_.rendezvous,
+                   .max_restarts = plan_.max_restarts,
+                   .rounds = inherited.rounds,
+                   .restarts = inherited.restarts,
+                   .before_round = [this] { forget_workers(); }});
   *events = hub_->board_events();
 }
 
-void Host::adopt(std::shared_ptr<Link> link, Hello hello) {
+void Host::adopt(const Follower& follower) {
   const Hub::NodeId id = next_id_++;
-  links_[id] = link;
-  hello.node.seen_at = link->peer_address();
-  link->start([this, id](NodeMessage message) { hub_->take(id, message); },
-              [this, id](const LinkLoss& loss) { link_lost(id, loss); });
-  hub_->hello(id, hello.node);
+  links_[id] = follower.link;
+  NodeInfo node = follower.hello.node;
+  node.seen_at = follower.link->peer_address();
+  follower.link->hear([this, id](const NodeMessage& message) { hub_->take(id, message); },
+                      [this, id](const LinkLoss& loss) { link_lost(id, loss); });
+  hub_->hello(id, node);
+  for (const NodeMessage& message : follower.said) hub_->take(id, message);
 }
 
 // Not at once: the hub may be in the middle of telling all nodes.
@@ -89,7 +94,8 @@ void Host::tell_waiting(const std::string& text) {
   for (const auto& [id, link] : links_) link->send(Waiting{text});
 }
 
-// With a static rendezvous agents and workers share one store, and its port is the job's: the workers' keys go.
+// With a static rendezvous agents and workers share one store, and its port is the job's: the workers' keys
+// go.
 void Host::forget_workers() {
   if (!server_ || plan_.rendezvous.backend != RendezvousBackend::static_) return;
   const std::string agents = "/" + plan_.run_id + "/torchelastic/";

@@ -12,6 +12,7 @@
 #include "acc/rendezvous/board.hpp"
 #include "acc/rendezvous/hub.hpp"
 #include "acc/rendezvous/link.hpp"
+#include "acc/rendezvous/link_listener.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
 
@@ -29,8 +30,8 @@ class Host {
     int restarts = 0;
   };
 
-  /// With a store of its own, on `addresses`. Nodes link to `link_port`. Throws Error{system} when the port is
-  /// taken.
+  /// With a store of its own, on `addresses`. Nodes link to `link_port`. Throws Error{system} when the port
+  /// is taken.
   Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
        const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
        const Inheritance& inherited);
@@ -39,8 +40,8 @@ class Host {
        std::unique_ptr<StoreClient> client);
   ~Host();
 
-  /// A node that has linked, and what it said first.
-  void adopt(std::shared_ptr<Link> link, Hello hello);
+  /// A node that has linked, and what it said so far.
+  void adopt(const Follower& follower);
   void take(const NodeMessage& message);
   void hello(const NodeInfo& info);
 

@@ -80,10 +80,21 @@ void Hub::joined(NodeId id, const Join& request) {
   node.info.store_port = request.store_port;
   node.ready = true;
   if (phase_ == Phase::ending && was_in_round) return meet_when_all_stopped();
+  if (phase_ == Phase::running && !may_stay_spare()) {
+    nodes_.erase(id);
+    send_(id, RoundEnds{over_for_all("all places of the job are taken, and those of its spares")});
+    return;
+  }
   board_.add(on_board(node.info, id));
-  if (phase_ == Phase::running) {
+  if (phase_ == Phase::running && !nodes_.at(id).in_round) {
     send_(id, Waiting{"the job runs; this node waits for a place, or for the next round"});
   }
+}
+
+// One node waits already: the one that asks.
+bool Hub::may_stay_spare() const {
+  if (!options_.plan.spares || count(&Node::member) < options_.plan.most_nodes) return true;
+  return count(&Node::ready) <= *options_.plan.spares;
 }
 
 void Hub::failed(const Failed& message) {
@@ -158,11 +169,12 @@ void Hub::round_formed(const Places& places) {
     node->second.member = node->second.in_round = true;
     node->second.ready = false;
     node->second.done = false;
-    send_(own.local_id, RoundBegins{.number = rounds_,
-                                    .ready = {round, restarts_},
-                                    .heirs = next_hubs,
-                                    .nodes = static_cast<int>(places.size()),
-                                    .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
+    send_(own.local_id,
+          RoundBegins{.number = rounds_,
+                      .ready = {round, restarts_},
+                      .heirs = next_hubs,
+                      .nodes = static_cast<int>(places.size()),
+                      .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
   }
   for (const auto& [id, node] : nodes_) {
     if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare"});

@@ -77,6 +77,7 @@ class Hub {
   void finish_when_all_done();
   void lose(NodeId id, const std::string& text, bool gone);
   int count(bool Node::*mark) const;
+  bool may_stay_spare() const;
   std::vector<NodeInfo> heirs(const Places& places) const;
   void find_places(const Places& places);
   void tell_all(const NodeMessage& message);

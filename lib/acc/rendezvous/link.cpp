@@ -39,9 +39,12 @@ Link::Link(asio::ip::tcp::socket socket, std::chrono::milliseconds patience)
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
-void Link::start(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost) {
+void Link::hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost) {
   message_ = std::move(message);
   lost_ = std::move(lost);
+}
+
+void Link::start() {
   heard_ = Clock::now();
   read();
   wait();
@@ -64,7 +67,9 @@ void Link::received(std::size_t bytes) {
   for (std::size_t end = line_.find('\n'); end != std::string::npos; end = line_.find('\n', begin)) {
     try {
       NodeMessage message = decode(std::string_view(line_).substr(begin, end - begin));
-      if (!std::holds_alternative<Beat>(message)) message_(std::move(message));
+      // A copy, since hearing one message may change who hears the next.
+      const auto hear = message_;
+      if (!std::holds_alternative<Beat>(message)) hear(std::move(message));
     } catch (const Error& error) {
       return fail({error.what(), true});
     }

@@ -28,8 +28,9 @@ class Link : public std::enable_shared_from_this<Link> {
   Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds patience);
 
   /// From now on each message goes to `message`, and the end to `lost`, once and last. Neither is called
-  /// after close().
-  void start(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
+  /// after close(). To be called before start(), and again when somebody else takes over.
+  void hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
+  void start();
 
   /// Sent in order. Nothing once the link has ended.
   void send(const NodeMessage& message);

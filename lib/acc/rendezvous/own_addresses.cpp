@@ -66,7 +66,8 @@ OwnNames own_names() {
   return own;
 }
 
-bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved, const OwnNames& own) {
+bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
+                        const OwnNames& own) {
   if (host.empty() || host == "localhost" || is_loopback(host)) return true;
   if (contains(own.addresses, host)) return true;
   if (!own.host_name.empty() && (host == own.host_name || host.starts_with(own.host_name + "."))) return true;
@@ -74,12 +75,14 @@ bool names_this_machine(const std::string& host, const std::vector<std::string>&
       resolved, [&](const std::string& one) { return is_loopback(one) || contains(own.addresses, one); });
 }
 
-std::vector<std::string> addresses_to_listen_on(const std::string& host, const std::vector<std::string>& resolved,
+std::vector<std::string> addresses_to_listen_on(const std::string& host,
+                                                const std::vector<std::string>& resolved,
                                                 const OwnNames& own) {
   const bool local_name = host.empty() || host == "localhost" || is_loopback(host);
   std::vector<std::string> chosen;
   for (const std::string& one : resolved) {
-    if (contains(own.addresses, one) && is_loopback(one) == local_name && !contains(chosen, one)) chosen.push_back(one);
+    if (contains(own.addresses, one) && is_loopback(one) == local_name && !contains(chosen, one))
+      chosen.push_back(one);
   }
   if (chosen.empty() && is_number(host) && contains(own.addresses, host)) chosen.push_back(host);
   if (chosen.empty() && local_name) chosen.emplace_back("127.0.0.1");

@@ -50,6 +50,9 @@ class StoreServer {
   /// attempt must not meet the keys of the one before.
   void reset();
 
+  /// As a client's `set`, without a client.
+  void set(std::string key, std::string value);
+
   /// Forgets every key and queue for which `kept` is false; connections and those who wait stay.
   void forget_except(const std::function<bool(std::string_view key)>& kept);
 

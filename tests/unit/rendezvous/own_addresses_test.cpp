@@ -14,8 +14,10 @@ const OwnNames kOwn = {.host_name = "node1", .addresses = {"127.0.0.1", "::1", "
 
 }  // namespace
 
-TEST_CASE("own_addresses: this machine is known by its names, its addresses and what they resolve to", "[rendezvous]") {
-  for (const std::string host : {"", "localhost", "127.0.0.1", "127.0.1.1", "::1", "node1", "node1.lab.org", "10.0.0.1", "fe80::1"}) {
+TEST_CASE("own_addresses: this machine is known by its names, its addresses and what they resolve to",
+          "[rendezvous]") {
+  for (const std::string host :
+       {"", "localhost", "127.0.0.1", "127.0.1.1", "::1", "node1", "node1.lab.org", "10.0.0.1", "fe80::1"}) {
     CAPTURE(host);
     CHECK(names_this_machine(host, {}, kOwn));
   }
