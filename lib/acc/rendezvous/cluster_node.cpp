@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <boost/asio/ip/udp.hpp>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -19,6 +20,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr auto kReminder = std::chrono::seconds(10);
+// How often a hub that is not where the job's endpoint is looks whether somebody hosts there.
+constexpr auto kWatch = std::chrono::seconds(1);
 // A node hears of a lost hub one patience later than another, and may try a dead heir before a living one.
 constexpr int kPatiences = 3;
 
@@ -36,6 +39,19 @@ std::string address_towards(asio::io_context& loop, const std::vector<std::strin
   return "127.0.0.1";
 }
 
+// `port`, or `host:port` of a hub elsewhere.
+std::optional<StoreAddress> parse_hub(const std::string& text, const std::string& host) {
+  const std::size_t colon = text.rfind(':');
+  const auto port = parse_integer(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  StoreAddress place = {.host = host, .port = static_cast<std::uint16_t>(*port)};
+  if (colon == std::string::npos) return place;
+  place.host = text.substr(0, colon);
+  if (place.host.starts_with('[') && place.host.ends_with(']'))
+    place.host = place.host.substr(1, place.host.size() - 2);
+  return place;
+}
+
 bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
@@ -49,7 +65,8 @@ ClusterNode::ClusterNode(asio::io_context& loop, const LaunchPlan& plan)
       own_(own_names()),
       resolver_(loop),
       reminder_(loop),
-      patience_(loop) {}
+      patience_(loop),
+      watch_(loop) {}
 
 ClusterNode::~ClusterNode() {
   if (connecting_) connecting_->cancel();
@@ -75,6 +92,7 @@ void ClusterNode::finish() {
 void ClusterNode::leave(const std::string& why) {
   wants_round_ = false;
   reminder_.cancel();
+  watch_.cancel();
   const bool early = !std::exchange(over_, true);
   if (connecting_) connecting_->cancel();
   client_.reset();
@@ -153,13 +171,13 @@ void ClusterNode::dial() {
 // Where nodes of acc link is told by a host that is one; another launcher's says nothing.
 void ClusterNode::store_answered(const std::optional<std::string>& hub) {
   if (!hub) return meet_alone();
-  const auto port = parse_integer(*hub);
-  if (!port || *port < 1 || *port > 65535) {
-    return give_up(fmt::format("{} says '{}' where the port of its job should be", endpoint(), *hub),
+  const std::optional<StoreAddress> place = parse_hub(*hub, wanted_.endpoint_host);
+  if (!place) {
+    return give_up(fmt::format("{} says '{}' where its nodes should link", endpoint(), *hub),
                    exit_code(ErrorKind::rendezvous));
   }
   connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(wanted_.endpoint_host, static_cast<std::uint16_t>(*port), wanted_.node_timeout,
+  connecting_->start(place->host, place->port, wanted_.node_timeout,
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
                        if (socket) return linked(std::move(*socket));
                        last_try_ = "the host's port for nodes: " + why;
@@ -230,6 +248,10 @@ void ClusterNode::take(const NodeMessage& message) {
   if (const auto* begins = std::get_if<RoundBegins>(&message)) begin(*begins);
   if (const auto* ends = std::get_if<RoundEnds>(&message)) ended(ends->over);
   if (const auto* waiting = std::get_if<Waiting>(&message)) tell(Notice{waiting->text});
+  if (const auto* drop = std::get_if<Dropped>(&message)) dropped(drop->why);
+  if (const auto* moved = std::get_if<Moved>(&message)) {
+    move_to({.addr = moved->addr, .link_port = moved->link_port});
+  }
   if (std::holds_alternative<JobEnds>(message)) {
     over_ = true;
     tell(JobDone{});
@@ -259,6 +281,7 @@ void ClusterNode::ended(const RoundOver& over) {
 // --- When the hub is lost
 
 void ClusterNode::hub_lost(const LinkLoss& loss) {
+  if (!loss.gone) link_->send(Leave{.why = "the hub was silent", .deposed = true});
   link_.reset();
   if (over_) return;
   const std::string text =
@@ -273,6 +296,75 @@ void ClusterNode::hub_lost(const LinkLoss& loss) {
   if (std::exchange(in_round_, false)) tell(RoundOver{.again = true, .text = text});
   search_ = Search::heir;
   try_heir(0);
+}
+
+// The others have gone on: this node is a new one to them.
+void ClusterNode::dropped(const std::string& why) {
+  round_ = 0;
+  if (std::exchange(in_round_, false)) {
+    tell(RoundOver{.again = true, .text = why + ", and the others went on without it"});
+  }
+}
+
+void ClusterNode::move_to(const NodeInfo& hub) {
+  if (over_) return;
+  if (link_) std::exchange(link_, nullptr)->close();
+  if (host_) {
+    signpost_ = host_->move_to(hub);
+    // Not at once: what called this may be the host's own.
+    boost::asio::post(loop_, [host = std::shared_ptr<Host>(std::move(host_))] {});
+  }
+  round_ = 0;
+  if (std::exchange(in_round_, false)) {
+    tell(RoundOver{.again = true, .text = "the job runs already, on other nodes"});
+  }
+  search_ = Search::host;
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(hub.addr, hub.link_port, wanted_.node_timeout,
+                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
+                       if (socket) return linked(std::move(*socket));
+                       give_up("the node that hosts the job cannot be reached: " + why,
+                               exit_code(ErrorKind::rendezvous));
+                     });
+}
+
+void ClusterNode::sign(const NodeInfo& hub) {
+  if (signpost_) signpost_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
+}
+
+// A node that died as the host and came back hosts again, and whoever asks the endpoint finds it there. So
+// that there is one job and not two, the hub tells it where the job is.
+void ClusterNode::watch_endpoint() {
+  watch_.expires_after(kWatch);
+  watch_.async_wait([this](const error_code& error) {
+    if (error || over_) return;
+    client_ = std::make_unique<StoreClient>(loop_, wanted_.node_timeout);
+    client_->connect(
+        {wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, [](const std::string&) {},
+        [this](const std::optional<Error>& failed) {
+          if (failed || over_) return watch_endpoint();
+          client_->get(hub_key(plan_.run_id), [this](StoreOutcome, const std::optional<std::string>& hub) {
+            const auto place = hub ? parse_hub(*hub, "") : std::nullopt;
+            if (place && place->host.empty()) return claim_endpoint(place->port);
+            watch_endpoint();
+          });
+        });
+  });
+}
+
+void ClusterNode::claim_endpoint(std::uint16_t link_port) {
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(wanted_.endpoint_host, link_port, wanted_.node_timeout,
+                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
+                       if (socket && !over_) {
+                         const auto link = std::make_shared<Link>(std::move(*socket), wanted_.node_timeout);
+                         link->hear([](const NodeMessage&) {}, [](const LinkLoss&) {});
+                         link->start();
+                         link->send(Hello{.run_id = plan_.run_id, .node = introduce(), .is_hub = true});
+                         link->close();
+                       }
+                       watch_endpoint();
+                     });
 }
 
 bool ClusterNode::may_outlive_hub() const {
@@ -290,8 +382,9 @@ void ClusterNode::try_heir(std::size_t place) {
   connecting_ = std::make_shared<Connecting>(loop_);
   connecting_->start(heirs_[place].addr, heirs_[place].link_port, wanted_.node_timeout,
                      [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
-                       if (socket) return linked(std::move(*socket));
-                       try_heir(place + 1);
+                       if (!socket) return try_heir(place + 1);
+                       sign(heirs_[place]);
+                       linked(std::move(*socket));
                      });
 }
 
@@ -305,6 +398,10 @@ void ClusterNode::gather_followers() {
 }
 
 void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
+  if (follower->hello.is_hub) {
+    follower->link->close();
+    return move_to(follower->hello.node);
+  }
   if (host_) return host_->adopt(*follower);
   std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
   followers_.push_back(follower);
@@ -351,9 +448,11 @@ void ClusterNode::become_hub() {
   } catch (const Error& error) {
     return give_up(error.what(), exit_code(error.kind()));
   }
+  sign(introduce());
   host_->hello(introduce());
   for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
   if (wants_round_) say(Join{open_workers_store()});
+  watch_endpoint();
 }
 
 // --- Waiting

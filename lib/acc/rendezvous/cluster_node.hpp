@@ -60,6 +60,12 @@ class ClusterNode : public Rendezvous {
   void become_hub();
   void greeted(const std::shared_ptr<Follower>& follower);
   void turn_away_followers();
+  void dropped(const std::string& why);
+  void move_to(const NodeInfo& hub);
+  void sign(const NodeInfo& hub);
+
+  void watch_endpoint();
+  void claim_endpoint(std::uint16_t link_port);
 
   void give_up(const std::string& why, int code);
   void wait_for_round();
@@ -74,6 +80,7 @@ class ClusterNode : public Rendezvous {
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::steady_timer reminder_;
   boost::asio::steady_timer patience_;
+  boost::asio::steady_timer watch_;
 
   // This node's own ports, once it is known where to listen.
   std::string addr_ = {};
@@ -86,6 +93,8 @@ class ClusterNode : public Rendezvous {
   std::shared_ptr<Connecting> connecting_ = {};
   std::shared_ptr<Link> link_ = {};
   std::unique_ptr<Host> host_ = {};
+  /// The store of a host that has yielded: it says where the hub is.
+  std::unique_ptr<StoreServer> signpost_ = {};
 
   enum class Search { none, host, heir, followers } search_ = Search::none;
   bool wants_round_ = false;

@@ -61,7 +61,11 @@ void Host::adopt(const Follower& follower) {
   NodeInfo node = follower.hello.node;
   node.seen_at = follower.link->peer_address();
   follower.link->hear([this, id](const NodeMessage& message) { hub_->take(id, message); },
-                      [this, id](const LinkLoss& loss) { link_lost(id, loss); });
+                      [this, id, link = std::weak_ptr<Link>(follower.link)](const LinkLoss& loss) {
+                        const auto lost = link.lock();
+                        if (lost && !loss.gone) lost->send(Dropped{"this node was " + loss.why});
+                        link_lost(id, loss);
+                      });
   hub_->hello(id, node);
   for (const NodeMessage& message : follower.said) hub_->take(id, message);
 }
@@ -88,6 +92,13 @@ void Host::send(Hub::NodeId node, const NodeMessage& message) {
   if (node == 0) return deliver_(message);
   const auto link = links_.find(node);
   if (link != links_.end()) link->second->send(message);
+}
+
+std::unique_ptr<StoreServer> Host::move_to(const NodeInfo& hub) {
+  for (const auto& [id, link] : links_) link->send(Moved{hub.addr, hub.link_port});
+  drop();
+  if (server_) server_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
+  return std::move(server_);
 }
 
 void Host::tell_waiting(const std::string& text) {

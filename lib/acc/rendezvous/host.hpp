@@ -52,6 +52,8 @@ class Host {
 
   /// Calls `gone` when every other node has left, or after `patience`.
   void wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone);
+  /// Tells every node that another one is the hub, and leaves a store that tells it to those who come later.
+  std::unique_ptr<StoreServer> move_to(const NodeInfo& hub);
   /// Drops all links at once: the nodes see that this one is gone.
   void drop();
 

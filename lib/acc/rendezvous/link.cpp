@@ -127,8 +127,9 @@ void Link::check_silence() {
 void Link::fail(const LinkLoss& loss) {
   if (!open_) return;
   const auto lost = std::exchange(lost_, nullptr);
-  end();
+  if (loss.gone) end();
   if (lost) lost(loss);
+  close();
 }
 
 void Link::close(std::function<void()> ended) {
@@ -138,7 +139,7 @@ void Link::close(std::function<void()> ended) {
   }
   closing_ = true;
   lost_ = nullptr;
-  ended_ = std::move(ended);
+  if (ended) ended_ = std::move(ended);
   if (!writing_ && next_.empty()) end();
 }
 

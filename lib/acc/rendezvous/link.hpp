@@ -27,8 +27,9 @@ class Link : public std::enable_shared_from_this<Link> {
  public:
   Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds patience);
 
-  /// From now on each message goes to `message`, and the end to `lost`, once and last. Neither is called
-  /// after close(). To be called before start(), and again when somebody else takes over.
+  /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
+  /// silent can still be sent a last message from there. Neither is called after close(). To be called before
+  /// start(), and again when somebody else takes over.
   void hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
   void start();
 
