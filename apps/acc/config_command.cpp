@@ -52,7 +52,7 @@ fs::path file_to_read(const Typed& typed) {
 }
 
 void print_notes(const FileConfig& config) {
-  for (const std::string& note : config.notes) fmt::print("note: {}\n", note);
+  for (const Problem& note : config.notes) fmt::print("note: {}\n", to_string(note));
 }
 
 int visible_gpu_count(const Environment& environment) {
