@@ -32,17 +32,23 @@ int to_count(std::int64_t number, const std::string& where, std::string_view wha
   return static_cast<int>(number);
 }
 
-// torchrun's N or MIN:MAX; acc takes MAX, as torchrun's static rendezvous does.
-int parse_nnodes(const Settings& settings) {
+struct MachineRange {
+  int least = 1;
+  int most = 1;
+};
+
+// torchrun's N or MIN:MAX.
+MachineRange parse_nnodes(const Settings& settings) {
   const std::string text = settings.text("nnodes");
+  const std::string& where = settings.origin("nnodes");
   const std::vector<std::string> parts = split(text, ':');
   const auto least = parse_integer(parts.front());
   const auto most = parse_integer(parts.back());
   if (parts.size() > 2 || !least || !most || *least < 1 || *most < *least) {
-    fail(settings.origin("nnodes"), "'" + text + "' is not a number of machines",
-         "as in 2, or MIN:MAX as in 1:4");
+    fail(where, "'" + text + "' is not a number of machines", "as in 2, or MIN:MAX as in 1:4");
   }
-  return to_count(*most, settings.origin("nnodes"), "the number of machines");
+  return {.least = to_count(*least, where, "the number of machines"),
+          .most = to_count(*most, where, "the number of machines")};
 }
 
 // The distributed_type that a flag chooses; empty: none does. `--use_megatron_lm` may stand beside the
@@ -102,25 +108,28 @@ class Shaper {
   void decide_machines() {
     shape_.num_machines =
         to_count(settings_.integer("num_machines"), settings_.origin("num_machines"), "num_machines");
+    shape_.least_machines = shape_.num_machines;
     if (settings_.given("nnodes")) {
-      const int nnodes = parse_nnodes(settings_);
-      if (settings_.typed("num_machines") && nnodes != shape_.num_machines) {
+      const MachineRange nnodes = parse_nnodes(settings_);
+      if (settings_.typed("num_machines") && nnodes.most != shape_.num_machines) {
         fail_contradiction(settings_, "nnodes", "num_machines");
       }
-      shape_.num_machines = nnodes;
-      settings_.set("num_machines", nnodes, settings_.origin("nnodes"));
+      shape_.num_machines = nnodes.most;
+      shape_.least_machines = nnodes.least;
+      settings_.set("num_machines", nnodes.most, settings_.origin("nnodes"));
     }
+    decide_machine_rank();
+  }
+
+  // Only a static rendezvous obeys the rank; elsewhere nodes learn theirs, and this one is a guess.
+  void decide_machine_rank() {
     const std::int64_t rank = settings_.integer("machine_rank");
-    if (rank < 0 || rank >= shape_.num_machines) {
+    const bool below = rank >= 0 && rank < shape_.num_machines;
+    if (!below && settings_.text("rdzv_backend") == "static" && !settings_.truth("standalone")) {
       fail(settings_.origin("machine_rank"),
            fmt::format("machine rank {} is not below the number of machines, {}", rank, shape_.num_machines));
     }
-    shape_.machine_rank = static_cast<int>(rank);
-    if (shape_.num_machines > 1) {
-      shape_.problems.push_back(
-          {.what = fmt::format("{} machines: this version starts jobs of one machine", shape_.num_machines),
-           .where = settings_.origin("num_machines")});
-    }
+    shape_.machine_rank = below ? static_cast<int>(rank) : 0;
   }
 
   int parse_nproc() {

@@ -11,6 +11,7 @@
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/mpi.hpp"
+#include "acc/plan/rendezvous.hpp"
 #include "acc/plan/streams.hpp"
 #include "acc/plan/tpu.hpp"
 
@@ -41,51 +42,6 @@ void choose_program(const LaunchInputs& inputs, const Settings& settings, Launch
   plan.worker_command = std::move(program.command);
   plan.program = std::move(program.file);
   if (program.problem) plan.problems.push_back(*program.problem);
-}
-
-std::uint16_t parse_port(const Settings& settings, std::string_view name) {
-  const std::int64_t port = settings.integer(name);
-  if (port < 0 || port > 65535)
-    fail(settings.origin(name), fmt::format("{} is not a port", port), "0 to 65535; 0 is a free one");
-  return static_cast<std::uint16_t>(port);
-}
-
-// `host:port`, `[v6]:port`, `host`; torchrun's static rendezvous meets there.
-void take_endpoint(const Settings& settings, LaunchPlan& plan) {
-  const std::string endpoint(trim(settings.text("rdzv_endpoint")));
-  const std::size_t colon = endpoint.rfind(':');
-  const bool has_port = colon != std::string::npos && endpoint.find(']', colon) == std::string::npos;
-  std::string host = has_port ? endpoint.substr(0, colon) : endpoint;
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  plan.master_addr = host;
-  if (!has_port) return;
-  const auto port = parse_integer(endpoint.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535 || host.empty()) {
-    fail(settings.origin("rdzv_endpoint"), "'" + endpoint + "' is not host:port");
-  }
-  plan.master_port = static_cast<std::uint16_t>(*port);
-}
-
-void choose_meeting_point(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  plan.run_id = settings.text("rdzv_id");
-  if (settings.truth("standalone")) {
-    if (plan.num_machines > 1) {
-      fail("", fmt::format("--standalone is a job of one machine, and {} says {}",
-                           settings.origin("num_machines"), plan.num_machines));
-    }
-    plan.run_id = inputs.random_id;
-    return;
-  }
-  if (settings.given("main_process_ip")) plan.master_addr = settings.text("main_process_ip");
-  if (settings.given("main_process_port")) plan.master_port = parse_port(settings, "main_process_port");
-  // With c10d the endpoint is where agents meet; a job of one machine meets nobody.
-  if (settings.given("rdzv_endpoint") && settings.text("rdzv_backend") == "static")
-    take_endpoint(settings, plan);
-  if (plan.num_machines > 1 && (!settings.given("main_process_ip") || plan.master_port == 0) &&
-      !settings.given("rdzv_endpoint")) {
-    fail("", fmt::format("{} machines need the address and port of machine 0", plan.num_machines),
-         "--main_process_ip and --main_process_port");
-  }
 }
 
 OutputPlan plan_output(const Settings& settings) {
@@ -169,7 +125,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   if (shape.delegated) {
     delegate(inputs, shape, settings, plan);
   } else {
-    choose_meeting_point(inputs, settings, plan);
+    plan_rendezvous(settings, shape, inputs.random_id, plan);
   }
   take_limits(settings, plan);
   plan.output = plan_output(settings);

@@ -153,5 +153,21 @@ TEST_CASE("job_shape: what this version cannot start is refused, not started wro
   }
   CHECK(shape_error({"train.py"}, {{"compute_environment", "AMAZON_SAGEMAKER"}})
             .starts_with("job.yaml:1: SageMaker jobs are not started by acc"));
-  CHECK_FALSE(shape_of({"--nnodes", "2", "train.py"}).problems.empty());
+}
+
+TEST_CASE("job_shape: a range of machines counts its most, and keeps its least", "[plan]") {
+  const JobShape shape = shape_of({"--nnodes", "2:4", "--node-rank", "3", "train.py"});
+  CHECK(shape.num_machines == 4);
+  CHECK(shape.least_machines == 2);
+  CHECK(shape.machine_rank == 3);
+  CHECK(shape_of({"--num_machines", "3", "train.py"}).least_machines == 3);
+  CHECK(shape_of({"--nnodes", "2", "train.py"}).problems.empty());
+}
+
+TEST_CASE("job_shape: a rank beyond the machines matters to the static rendezvous alone", "[plan]") {
+  CHECK(
+      shape_of({"--nnodes", "1:2", "--node-rank", "7", "--rdzv-backend", "c10d", "train.py"}).machine_rank ==
+      0);
+  CHECK(shape_error({"--nnodes", "2", "--node-rank", "-1", "train.py"}) ==
+        "--node-rank: machine rank -1 is not below the number of machines, 2");
 }
