@@ -155,7 +155,7 @@ class Node {
     if (word == "close") {
       board_->close([this] {
         say({{"event", "left"}});
-        loop_.stop();
+        if (arguments_.number("stay", 0) == 0) loop_.stop();
       });
     }
   }

@@ -23,8 +23,6 @@ using Outlook = C10dMachine::Outlook;
 
 // "There is no state yet."
 constexpr const char* kSentinel = "Y2FuaW1hZGFt";
-// torchrun's agents look no more often either.
-constexpr std::chrono::seconds kPoll{1};
 
 struct Master {
   std::string addr = {};
@@ -208,7 +206,7 @@ void C10dBoard::Impl::write(const RendezvousState& state) {
 }
 
 void C10dBoard::Impl::rest(steady_clock::time_point next) {
-  timer.expires_at(std::min(next, steady_clock::now() + kPoll));
+  timer.expires_at(std::min(next, steady_clock::now() + options.poll));
   timer.async_wait([this, watch = std::weak_ptr(alive)](const auto& error) {
     if (!error && !watch.expired()) poll();
   });

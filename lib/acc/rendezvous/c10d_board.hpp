@@ -31,6 +31,8 @@ struct C10dBoardOptions {
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
   std::chrono::milliseconds close_timeout = std::chrono::seconds(30);
   TorchAgents agents = TorchAgents::v2_6;
+  /// How often to look at the state; torchrun's agents look as often.
+  std::chrono::milliseconds poll = std::chrono::seconds(1);
 };
 
 /// torchrun's c10d rendezvous: nodes of torch 2.4 to 2.15 and of acc meet in a TCPStore, whoever hosts it.

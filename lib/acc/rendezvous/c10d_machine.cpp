@@ -123,14 +123,16 @@ void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) cons
   }
 }
 
-// With enough nodes the last call begins; when it is over the round is complete.
+// With enough nodes the last call begins; when it is over the round is complete. Who is on the wait list has
+// not seen yet that the round is open: without it the round would be over as soon as it began.
 void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   const std::size_t nodes = state.participants.size();
   if (state.complete || !anyone_in(state)) return;
   if (nodes < settings_.least_nodes || nodes > settings_.most_nodes) return;
   if (!state.deadline) {
     state.deadline = kToBeSaid;
-  } else if (state.deadline == deadline_ && now.steady - deadline_seen_ >= settings_.last_call) {
+  } else if (state.wait_list.empty() && state.deadline == deadline_ &&
+             now.steady - deadline_seen_ >= settings_.last_call) {
     complete(state);
   }
 }

@@ -68,7 +68,7 @@ AssignedRanks read_assigned_ranks(std::string_view json) try {
           .first_role_rank = count(ranks.at(2)),
           .role_world_size = count(ranks.at(3))};
 } catch (const std::exception&) {
-  refuse("the ranks that the first node gave", json);
+  refuse("what node 0 says of the ranks", json);
 }
 
 }  // namespace acc

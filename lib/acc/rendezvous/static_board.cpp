@@ -20,8 +20,6 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::steady_clock;
 
-// How often to look who is missing, for people to read.
-constexpr std::chrono::seconds kLook{1};
 constexpr std::size_t kMostNamed = 8;
 
 }  // namespace
@@ -126,7 +124,7 @@ void StaticBoard::Impl::ranked(const std::optional<Error>& error, const std::map
 }
 
 void StaticBoard::Impl::look_later() {
-  timer.expires_after(kLook);
+  timer.expires_after(options.look);
   timer.async_wait([this, watch = std::weak_ptr(alive)](const auto& error) {
     if (!error && !watch.expired() && exchange) look(0, {});
   });

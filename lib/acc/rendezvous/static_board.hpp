@@ -21,6 +21,8 @@ struct StaticBoardOptions {
   int num_nodes = 1;
   /// For all nodes to come.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(900);
+  /// How often to look who is missing, for people to read.
+  std::chrono::milliseconds look = std::chrono::seconds(1);
 };
 
 /// torchrun's static rendezvous: nodes know their ranks, and meet in the store of node 0, whoever hosts it.

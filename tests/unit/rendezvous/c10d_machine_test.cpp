@@ -210,6 +210,32 @@ TEST_CASE("c10d machine: an own node is never dead", "[rendezvous]") {
   CHECK(board.settle(machine) == Outlook::in_round);
 }
 
+TEST_CASE("c10d machine: the last call does not end before those who waited have come, or are gone",
+          "[rendezvous]") {
+  Board board;
+  board.foreign_joins(node("b"));
+  board.state.participants.clear();
+  board.state.wait_list.insert(node("b"));
+  C10dMachine machine = machine_of({"a"}, 1, 3, board);
+  CHECK(board.settle(machine) == Outlook::joining);
+  for (int i = 0; i < 6; ++i) {
+    board.pass(seconds(10));
+    board.foreign_beat(node("b"));
+    CHECK(board.settle(machine) == Outlook::joining);
+  }
+  SECTION("it comes") {
+    board.state.wait_list.clear();
+    board.foreign_joins(node("b"));
+    CHECK(board.settle(machine) == Outlook::in_round);
+    CHECK(board.state.participants.size() == 2);
+  }
+  SECTION("it is gone") {
+    board.pass(seconds(15));
+    CHECK(board.settle(machine) == Outlook::in_round);
+    CHECK(board.state.participants.size() == 1);
+  }
+}
+
 TEST_CASE("c10d machine: one who waits ends the round", "[rendezvous]") {
   Board board;
   C10dMachine machine = machine_of({"a"}, 1, 2, board);
