@@ -177,8 +177,7 @@ def host_frozen(acc):
         start(cluster, "1:3")
         began = time.monotonic()
         cluster.node("freeze", 0)
-        cluster.until("two nodes go on", lambda: len([p for p in cluster.workers() if p not in cluster.workers_on(0)]) == 2
-                      and "was lost" in cluster.output(1), 4 * NODE_TIMEOUT + ROOM)
+        cluster.until("the others notice", lambda: all("was lost" in cluster.output(i) for i in (1, 2)), NODE_TIMEOUT + ROOM)
         cluster.node("thaw", 0)
         cluster.until("the old host has ended", lambda: cluster.agents[0].poll() == 75, ROOM)
         cluster.until("one group", lambda: cluster.is_whole(2))

@@ -196,7 +196,9 @@ void ClusterNode::meet_alone() {
     addr_ = wanted_.local_addr.empty() ? towards : wanted_.local_addr;
     listen_addresses_ = {contains(own_.addresses, addr_) ? addr_ : "::"};
     host_ = std::make_unique<Host>(
-        loop_, plan_, [this](const NodeMessage& message) { take(message); }, std::move(client_));
+        loop_, plan_, [this](const NodeMessage& message) { take(message); },
+        StoreAddress{wanted_.endpoint_host, wanted_.endpoint_port});
+    client_.reset();
     search_ = Search::none;
     host_->hello(introduce());
     if (wants_round_) say(Join{open_workers_store()});

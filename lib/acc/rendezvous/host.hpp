@@ -13,7 +13,7 @@
 #include "acc/rendezvous/hub.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/rendezvous/link_listener.hpp"
-#include "acc/store/client.hpp"
+#include "acc/store/dialer.hpp"
 #include "acc/store/server.hpp"
 
 namespace acc {
@@ -36,8 +36,7 @@ class Host {
        const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
        const Inheritance& inherited);
   /// At a store that another launcher hosts; nobody links to this node.
-  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
-       std::unique_ptr<StoreClient> client);
+  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver, const StoreAddress& elsewhere);
   ~Host();
 
   /// A node that has linked, and what it said so far.
@@ -58,7 +57,7 @@ class Host {
   void drop();
 
  private:
-  void make_hub(const Inheritance& inherited);
+  void make_hub(const RendezvousPlan& wanted, const StoreAddress& store, const Inheritance& inherited);
   void send(Hub::NodeId node, const NodeMessage& message);
   void link_lost(Hub::NodeId node, const LinkLoss& loss);
   void forget_workers();
@@ -68,7 +67,6 @@ class Host {
   const LaunchPlan& plan_;
   Deliver deliver_;
   std::unique_ptr<StoreServer> server_ = {};
-  std::unique_ptr<StoreClient> client_ = {};
   std::unique_ptr<Board> board_ = {};
   std::optional<Hub> hub_ = {};
   std::map<Hub::NodeId, std::shared_ptr<Link>> links_ = {};

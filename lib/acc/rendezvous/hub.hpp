@@ -57,23 +57,24 @@ class Hub {
   enum class Phase { gathering, running, ending, over };
   struct Node {
     NodeInfo info = {};
-    bool ready = false;     // it has asked for the next round
+    bool ready = false;  // it has no worker, and has asked for the next round
+    bool on_board = false;
     bool member = false;    // of the last round
     bool in_round = false;  // it may have workers of it still
     bool done = false;      // and they have succeeded
   };
 
-  using Places = std::vector<std::pair<OwnNode, Round>>;
+  using Places = Board::Rounds;
 
   void joined(NodeId id, const Join& request);
   void failed(const Failed& message);
   void done(NodeId id, const Done& message);
   void left(NodeId id, const Leave& message);
-  void round_formed(const Places& places);
+  void round_formed(Places places);
   void group_changed(const std::string& text);
   void end_round(const RoundOver& over);
   void end_job(const RoundOver& over);
-  void meet_when_all_stopped();
+  void meet_when_all_ready();
   void finish_when_all_done();
   void lose(NodeId id, const std::string& text, bool gone);
   int count(bool Node::*mark) const;
@@ -90,6 +91,7 @@ class Hub {
   int rounds_ = 0;
   int restarts_ = 0;
   bool finishing_ = false;
+  bool asked_ = false;  // the board, for a round
   std::vector<std::string> places_ = {};
   /// Nodes of the round that fell silent and may still be alive somewhere.
   int silent_ = 0;

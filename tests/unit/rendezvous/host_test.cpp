@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/host.hpp"
 
+#include "acc/store/client.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
