@@ -137,6 +137,21 @@ void show_process() {
              std::to_string(files.rlim_cur) + "\n");
 }
 
+// `cpus 0-3`, and which memory it prefers.
+void show_placement() {
+  std::string cpus;
+  std::FILE* status = std::fopen("/proc/self/status", "r");
+  char line[4096];
+  while (status != nullptr && std::fgets(line, sizeof line, status) != nullptr) {
+    if (std::strncmp(line, "Cpus_allowed_list:\t", 19) == 0) cpus = line + 19;
+  }
+  int policy = -1;
+  unsigned long nodes[16] = {};
+  const long got = ::syscall(SYS_get_mempolicy, &policy, nodes, 1024UL, nullptr, 0UL);
+  put(1, "cpus " + cpus.substr(0, cpus.find('\n')) + " policy " + std::to_string(got < 0 ? -1 : policy) +
+             " nodes " + std::to_string(nodes[0]) + "\n");
+}
+
 std::string variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "(none)" : value;
@@ -183,6 +198,7 @@ const std::map<std::string, Action> actions = {
     {"env", {1, [](const Words& w) { put(1, w[0] + "=" + variable(w[0]) + "\n"); }}},
     {"fds", {0, [](const Words&) { show_descriptors(); }}},
     {"process", {0, [](const Words&) { show_process(); }}},
+    {"placement", {0, [](const Words&) { show_placement(); }}},
     {"store", {0, [](const Words&) { connect_to_store(); }}},
     {"cat",
      {0,

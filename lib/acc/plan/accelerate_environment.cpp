@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/visible_devices.hpp"
 
 namespace acc {
 namespace {
@@ -43,7 +44,8 @@ void add_dynamo(const Settings& settings, Environment& environment) {
 
 }  // namespace
 
-Environment accelerate_environment(const JobShape& shape, const Settings& settings) {
+Environment accelerate_environment(const JobShape& shape, const Settings& settings,
+                                   const Environment& inherited) {
   Environment environment;
   if (shape.launcher == "simple") {
     environment.set("ACCELERATE_USE_CPU", python_truth(shape.use_cpu));
@@ -57,7 +59,8 @@ Environment accelerate_environment(const JobShape& shape, const Settings& settin
   if (settings.truth("debug")) environment.set("ACCELERATE_DEBUG_MODE", "true");
   const std::string gpu_ids = settings.text("gpu_ids");
   if (!gpu_ids.empty() && gpu_ids != "all") {
-    environment.set(std::string(device_mask_name(shape.distributed_type)), gpu_ids);
+    const std::string mask(device_mask_name(shape.distributed_type));
+    environment.set(mask, select_devices(gpu_ids, mask, inherited.find(mask), settings.origin("gpu_ids")));
   }
   environment.set("ACCELERATE_MIXED_PRECISION", settings.text("mixed_precision"));
   add_dynamo(settings, environment);

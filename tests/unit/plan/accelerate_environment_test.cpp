@@ -15,7 +15,7 @@ using acc::test::inputs;
 namespace {
 
 Environment environment_of(const std::vector<std::string>& words, const JobShape& shape) {
-  return accelerate_environment(shape, Settings(inputs(words)));
+  return accelerate_environment(shape, Settings(inputs(words)), {});
 }
 
 std::string threads_of(const LaunchInputs& given, int nproc) {
