@@ -182,6 +182,7 @@ const std::map<std::string, Action> actions = {
       [](const Words&) {
         for (;;) ::pause();
       }}},
+    {"nap", {1, [](const Words& w) { ::usleep(static_cast<useconds_t>(std::stoi(w[0])) * 1000); }}},
     {"ignore", {1, [](const Words& w) { ::signal(std::stoi(w[0]), SIG_IGN); }}},
     {"rank", {1, [](const Words& w) { skip_next = rank() != std::stoi(w[0]); }}},
     {"attempt", {1, [](const Words& w) { skip_next = variable("TORCHELASTIC_RESTART_COUNT") != w[0]; }}},
