@@ -197,6 +197,11 @@ const std::map<std::string, Action> actions = {
         put(1, "tty " + std::to_string(::isatty(1)) + std::to_string(::isatty(2)) + "\n");
       }}},
     {"env", {1, [](const Words& w) { put(1, w[0] + "=" + variable(w[0]) + "\n"); }}},
+    {"eat",
+     {1,
+      [](const Words& w) {
+        for (int mib = std::stoi(w[0]); mib > 0; --mib) std::memset(new char[1U << 20U], 1, 1U << 20U);
+      }}},
     {"fds", {0, [](const Words&) { show_descriptors(); }}},
     {"process", {0, [](const Words&) { show_process(); }}},
     {"placement", {0, [](const Words&) { show_placement(); }}},

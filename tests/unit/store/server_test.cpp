@@ -5,17 +5,15 @@
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <boost/asio/io_context.hpp>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "acc/base/descriptor.hpp"
 #include "support/catch.hpp"
+#include "support/in_child.hpp"
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
 
@@ -23,25 +21,10 @@ namespace {
 
 using acc::encode;
 using acc::Op;
+using acc::test::in_child;
+using acc::test::kSkipped;
 using acc::test::StoreClient;
 using acc::test::StoreThread;
-
-constexpr int kSkipped = 77;
-
-// The exit code that `work` returns in a process of its own; 3: it threw.
-int in_child(const std::function<int()>& work) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    try {
-      ::_exit(work());
-    } catch (...) {
-      ::_exit(3);
-    }
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 // A network that nobody else sees, in which `addresses` are ours.
 bool enter_network_of(const std::vector<std::string>& addresses) {
