@@ -4,6 +4,7 @@
 // nanoseconds.
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -70,12 +71,27 @@ int spawn(int count, char** command) {
   return 0;
 }
 
+// Prints the KiB that a command takes at most. Not from Python: a child's figure begins with its parent's.
+int peak_memory(char** command) {
+  pid_t child = 0;
+  posix_spawn_file_actions_t quiet;
+  posix_spawn_file_actions_init(&quiet);
+  posix_spawn_file_actions_addopen(&quiet, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  if (posix_spawn(&child, command[0], &quiet, nullptr, command, environ) != 0) return 3;
+  int status = 0;
+  rusage usage = {};
+  if (wait4(child, &status, 0, &usage) != child || status != 0) return 3;
+  std::printf("%ld\n", usage.ru_maxrss);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const std::string what = argv[1];
   if (what == "spawn") return spawn(std::atoi(argv[2]), argv + 3);
+  if (what == "peak") return peak_memory(argv + 2);
   const std::string folder = argv[2];
   const bool first = variable("RANK") == "0";
   if (what == "hold") {
