@@ -46,6 +46,13 @@ Channel make_stream(bool terminal) {
   return std::move(*made);
 }
 
+pid_t only_child(pid_t parent) {
+  for (const Descendant& process : descendants_of(parent)) {
+    if (process.parent == parent) return process.pid;
+  }
+  throw std::runtime_error("no child");
+}
+
 }  // namespace
 
 std::string program(const std::string& name) {
@@ -134,11 +141,12 @@ Launched::~Launched() {
   ::waitpid(pid_, nullptr, 0);
 }
 
+pid_t Launched::keeper() const {
+  return only_child(pid_);
+}
+
 pid_t Launched::agent() const {
-  for (const Descendant& process : descendants_of(pid_)) {
-    if (process.parent == pid_) return process.pid;
-  }
-  throw std::runtime_error("no agent");
+  return only_child(keeper());
 }
 
 void Launched::signal(int signal) const {

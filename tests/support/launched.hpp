@@ -59,6 +59,8 @@ class Launched {
   ~Launched();
 
   pid_t front() const { return pid_; }
+  /// The process between front and agent.
+  pid_t keeper() const;
   pid_t agent() const;
   void signal(int signal) const;
   /// Types into the terminal.

@@ -51,6 +51,17 @@ int nvmlDeviceGetMemoryInfo(void*, FakeMemory* memory) {
   *memory = {80ULL << 30U, 80ULL << 30U, 0};
   return 0;
 }
+struct FakePciInfo {
+  char legacy_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char id[32];
+};
+
+int nvmlDeviceGetPciInfo_v3(void* device, FakePciInfo* pci) {
+  *pci = {};
+  pci->bus = 0x1a + static_cast<unsigned>(reinterpret_cast<unsigned long>(device));
+  return 0;
+}
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
   std::snprintf(version, length, "%s", variable("FAKE_NVML_DRIVER", "999.1"));
   return 0;

@@ -28,6 +28,9 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
     plan.output.tee.otherwise = streams(value);
   } else if (key == "log_dir") {
     plan.output.log_dir = value;
+  } else if (key == "cpus") {
+    for (const std::string& cpu : acc::split(value, ','))
+      plan.cpus_of_rank.push_back({.cpus = {std::stoi(cpu)}, .numa_nodes = {0}});
   } else if (key == "filter") {
     for (const std::string& rank : acc::split(value, ','))
       plan.output.local_ranks_filter.push_back(std::stoi(rank));

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdio>
 #include <memory>
 
 namespace acc {
@@ -16,11 +17,26 @@ struct Memory {
   unsigned long long free;
   unsigned long long used;
 };
+struct PciInfo {
+  char legacy_id[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  char id[32];
+};
 constexpr int kSuccess = 0;
 
 template <typename Function>
 Function* symbol(void* library, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(library, name));
+}
+
+std::string sysfs_address(const PciInfo& pci) {
+  std::array<char, 32> text = {};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+  return text.data();
 }
 
 }  // namespace
@@ -41,6 +57,7 @@ GpuInventory query_nvml() {
   auto* name_of = symbol<int(Device, char*, unsigned)>(library.get(), "nvmlDeviceGetName");
   auto* uuid_of = symbol<int(Device, char*, unsigned)>(library.get(), "nvmlDeviceGetUUID");
   auto* memory_of = symbol<int(Device, Memory*)>(library.get(), "nvmlDeviceGetMemoryInfo");
+  auto* pci_of = symbol<int(Device, PciInfo*)>(library.get(), "nvmlDeviceGetPciInfo_v3");
   auto* driver_of = symbol<int(char*, unsigned)>(library.get(), "nvmlSystemGetDriverVersion");
   std::array<char, 128> text = {};
   if (driver_of != nullptr && driver_of(text.data(), text.size()) == kSuccess) {
@@ -56,6 +73,8 @@ GpuInventory query_nvml() {
       if (uuid_of != nullptr && uuid_of(device, text.data(), text.size()) == kSuccess) gpu.uuid = text.data();
       Memory memory = {};
       if (memory_of != nullptr && memory_of(device, &memory) == kSuccess) gpu.memory_bytes = memory.total;
+      PciInfo pci = {};
+      if (pci_of != nullptr && pci_of(device, &pci) == kSuccess) gpu.pci_address = sysfs_address(pci);
     }
     inventory.gpus.push_back(std::move(gpu));
   }

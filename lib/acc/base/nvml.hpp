@@ -13,6 +13,8 @@ struct Gpu {
   std::string name = {};
   std::string uuid = {};
   std::uint64_t memory_bytes = 0;
+  /// As sysfs names it, `0000:1b:00.0`; empty where NVML does not tell.
+  std::string pci_address = {};
 
   bool operator==(const Gpu&) const = default;
 };

@@ -68,6 +68,10 @@ std::vector<SettingSpec> general_rows() {
        .environment = "ACCELERATE_CPU_AFFINITY", .group = kDevices, .help = "Bind each worker to the CPUs near its GPU."},
       {.name = "virtual_local_rank", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--virtual-local-rank")}, .pet = "PET_VIRTUAL_LOCAL_RANK",
        .group = kDevices, .help = "Each worker sees one GPU, and LOCAL_RANK 0."},
+      {.name = "isolate_gpus", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--isolate-gpus")},
+       .group = kDevices, .help = "Each worker sees one GPU; LOCAL_RANK stays."},
+      {.name = "numa_binding", .allowed = {"node", "socket", "exclusive", "core-complex"}, .flags = {both("--numa-binding")},
+       .group = kDevices, .help = "Bind each worker to CPUs near its GPU: its NUMA node, socket, own cores or core complex."},
 
       // --- Rendezvous
       {.name = "main_process_ip", .in_file = true, .flags = {accelerate("--main_process_ip"), both("--master-addr")}, .pet = "PET_MASTER_ADDR",

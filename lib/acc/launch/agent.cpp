@@ -209,6 +209,7 @@ void Agent::start_worker(int local_rank) {
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
   start.line_prefix = line_prefix(plan_, place_of_worker(plan_, local_rank, attempt), local_rank);
+  if (!plan_.cpus_of_rank.empty()) start.binding = plan_.cpus_of_rank[static_cast<std::size_t>(local_rank)];
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
   worker.pid = parts_.processes.start(start);
   ++running_;

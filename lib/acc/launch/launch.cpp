@@ -88,9 +88,9 @@ int report_lost_agent(const ExitStatus& agent) {
 int launch(const LaunchPlan& plan) {
   open_standard_streams();
   const LogFolder logs = LogFolder::make(plan);
-  const GuardReport report = guard([&](int front) { return run_job(plan, logs, front); });
+  const GuardReport report =
+      guard([&](int front) { return run_job(plan, logs, front); }, [&] { logs.remove_temporary(); });
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
-  logs.remove_temporary();
   return report_lost_agent(report.agent);
 }
 

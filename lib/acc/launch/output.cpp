@@ -140,7 +140,8 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   const fs::path error_log = folder / "stderr.log";
   Tail& tail = impl_->tails[local_rank] = Tail{};
   impl_->error_logs.erase(local_rank);
-  if (err.file) impl_->error_logs[local_rank] = error_log;
+  // What passes through us is remembered, also where the disk is full.
+  if (err.file && !err.console) impl_->error_logs[local_rank] = error_log;
 
   WorkerStreams streams;
   streams.err = impl_->open_stream(err, impl_->consoles.err, error_log, line_prefix, &tail);

@@ -12,6 +12,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/launch/exit_status.hpp"
+#include "acc/plan/cpu_binding.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
@@ -27,6 +28,8 @@ struct WorkerStart {
   std::filesystem::path folder = {};
   /// In front of each of its lines that is tee'd.
   std::string line_prefix = {};
+  /// Where it runs; absent: as acc.
+  std::optional<CpuBinding> binding = {};
 };
 
 /// What can happen while a job runs.

@@ -68,9 +68,15 @@ Value explain_json(const LaunchPlan& plan) {
     for (const auto& [name, value] : shown_environment(plan, local_rank).variables()) {
       if (common.find(name) != value) own[name] = value;
     }
-    workers.push_back({{"rank", plan.machine_rank * plan.nproc_per_node + local_rank},
-                       {"local_rank", local_rank},
-                       {"env", own}});
+    Value worker = {{"rank", plan.machine_rank * plan.nproc_per_node + local_rank},
+                    {"local_rank", local_rank},
+                    {"env", own}};
+    if (!plan.cpus_of_rank.empty()) {
+      const CpuBinding& binding = plan.cpus_of_rank.at(static_cast<std::size_t>(local_rank));
+      worker["cpus"] = format_cpu_list(binding.cpus);
+      worker["numa"] = binding.numa_nodes;
+    }
+    workers.push_back(std::move(worker));
   }
   return {{"schema", 1},
           {"launcher", plan.launcher},
@@ -103,6 +109,12 @@ std::string explain_text(const LaunchPlan& plan) {
   for (const std::string& word : plan.worker_command) text += " " + shell_word(word);
   text += "\n\nwith these variables added (worker 0):\n";
   for (const std::string& variable : shown_environment(plan, 0).to_strings()) text += "  " + variable + "\n";
+  if (!plan.cpus_of_rank.empty()) text += "\nCPUs of the workers:\n";
+  for (std::size_t i = 0; i < plan.cpus_of_rank.size(); ++i) {
+    const CpuBinding& binding = plan.cpus_of_rank[i];
+    text += fmt::format("  worker {}: {} (NUMA {})\n", i, format_cpu_list(binding.cpus),
+                        fmt::join(binding.numa_nodes, ", "));
+  }
   for (const std::string& note : all_notes(plan)) text += "\nnote: " + note + "\n";
   return text;
 }

@@ -12,6 +12,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/config/schema.hpp"
+#include "acc/plan/cpu_binding.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/plan/setting.hpp"
 
@@ -85,9 +86,12 @@ struct LaunchPlan {
   RendezvousPlan rendezvous = {};
   int max_restarts = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
-  /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
+  /// LOCAL_RANK is 0 for each worker.
   bool virtual_local_rank = false;
+  /// The one device that each worker sees, by local rank; empty: they see all.
   std::vector<std::string> device_of_rank = {};
+  /// Where each worker runs, by local rank; empty: wherever the kernel puts it.
+  std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};
 
   /// Every setting with its origin, for `--dry_run`.

@@ -7,7 +7,7 @@
 
 // The build puts a fake libnvidia-ml.so.1 on this test's library path.
 
-TEST_CASE("nvml: every GPU is told with name, UUID and memory", "[base]") {
+TEST_CASE("nvml: every GPU is told with name, UUID, memory and PCI address", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
   const acc::GpuInventory inventory = acc::query_nvml();
   CHECK(inventory.driver_version == "999.1");
@@ -15,7 +15,8 @@ TEST_CASE("nvml: every GPU is told with name, UUID and memory", "[base]") {
   CHECK(inventory.gpus[1] == acc::Gpu{.index = 1,
                                       .name = "NVIDIA H100 80GB HBM3",
                                       .uuid = "GPU-00000001-0000",
-                                      .memory_bytes = std::uint64_t{80} << 30U});
+                                      .memory_bytes = std::uint64_t{80} << 30U,
+                                      .pci_address = "0000:1c:00.0"});
 }
 
 TEST_CASE("nvml: a driver that does not start is no GPU, not an error", "[base]") {

@@ -65,6 +65,21 @@ TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]"
         }).starts_with("--virtual-local-rank: 2 workers, but CUDA_VISIBLE_DEVICES='4'"));
 }
 
+TEST_CASE("resolve: isolated workers see one GPU each, of those that gpu_ids select", "[plan]") {
+  using Devices = std::vector<std::string>;
+  const std::vector<std::string> words = {"--isolate-gpus", "--num_processes", "2", "train.py"};
+  CHECK(resolve(inputs(words, Dialect::launch, 4)).device_of_rank == Devices{"0", "1"});
+  CHECK_FALSE(resolve(inputs(words, Dialect::launch, 4)).virtual_local_rank);
+  LaunchInputs given =
+      inputs({"--isolate-gpus", "--gpu_ids", "2,0", "--num_processes", "2", "train.py"}, Dialect::launch, 4);
+  CHECK(resolve(given).device_of_rank == Devices{"2", "0"});
+  given.environment.set("CUDA_VISIBLE_DEVICES", "3,2,1");
+  CHECK(resolve(given).device_of_rank == Devices{"1", "3"});
+  CHECK(resolve(given).environment.get("CUDA_VISIBLE_DEVICES") == "1,3");
+  CHECK(error_of([&] { resolve(inputs(words, Dialect::launch, 1)); }) ==
+        "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
+}
+
 TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {
   CHECK(resolve_error({"--num_processes", "1"})
             .starts_with("the following arguments are required: training_script"));
