@@ -63,7 +63,7 @@ class Agent {
 
   Happening take(std::optional<TimePoint> deadline);
   void take_worker_end(const WorkerEnded& ended);
-  void take_signal(int signal);
+  void take_signal(const SignalArrived& arrived);
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
@@ -166,7 +166,7 @@ void Agent::start_worker(int local_rank) {
 Happening Agent::take(std::optional<TimePoint> deadline) {
   Happening happening = parts_.processes.next(deadline);
   if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
-  if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(arrived->signal);
+  if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(*arrived);
   if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
   return happening;
 }
@@ -181,12 +181,14 @@ void Agent::take_worker_end(const WorkerEnded& ended) {
   parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
 }
 
-void Agent::take_signal(int signal) {
+void Agent::take_signal(const SignalArrived& arrived) {
+  const int signal = arrived.signal;
   if (!asks_to_end(signal)) {
     signal_workers(signal);
     return;
   }
   const TimePoint now = parts_.processes.now();
+  if (arrived.now) kill_now_ = true;
   if (stop_signal_) {
     if (now - stopped_at_ > kSameSignal) kill_now_ = true;
     return;

@@ -6,11 +6,15 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <csignal>
 #include <exception>
 
 #include "acc/base/error.hpp"
+#include "acc/control/control_server.hpp"
+#include "acc/control/runtime_folder.hpp"
 #include "acc/launch/agent.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/job_record.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/rendezvous/single_node.hpp"
@@ -42,8 +46,10 @@ bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
 int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
-  TextReporter reporter([&](std::string_view lines) { output.announce(lines); });
-  output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
+  TextReporter text([&](std::string_view lines) { output.announce(lines); });
+  output.on_warning([&](const std::string& warning) { text.report(Warning{warning}); });
+  JobRecord record(view_of(plan, ::getppid(), ::getpid()), [&](int rank) { return output.places(rank); });
+  Reporters reporter({&text, &record});
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
     output.announce(std::string("acc: ") + error.what() + "\n");
     output.finish();
@@ -52,12 +58,23 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   };
   try {
     LocalProcesses processes(loop, output, front);
+    ControlServer control(loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
+                          {.view = [&] { return record.view(); },
+                           .stop =
+                               [&](bool now) {
+                                 processes.tell(SignalArrived{SIGTERM, now});
+                               },
+                           .output = [&](int rank) { return output.ring(rank); },
+                           .write_stacks = {}});
+    output.on_growth([&] { control.output_grew(); });
+    record.on_started([&](const RankView& rank) { control.worker_started(rank.rank, rank.local_rank); });
     SingleNode rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = rendezvous,
                                            .reporter = reporter,
                                            .logs = logs,
                                            .host = host_name()});
+    control.end(report.exit_code);
     if (!keeps_logs(plan, report)) logs.remove_temporary();
     return report.exit_code;
   } catch (const Error& error) {

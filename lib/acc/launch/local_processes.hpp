@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "acc/launch/output.hpp"
@@ -34,6 +35,9 @@ class LocalProcesses : public Processes {
   void end_attempt() override;
   std::string last_words(int local_rank) override { return output_.last_words(local_rank); }
   bool finish_output() override { return output_.finish(); }
+
+  /// Something that happened elsewhere on the event loop: next() tells it in its turn.
+  void tell(Happening happening) { happened_.push_back(std::move(happening)); }
 
  private:
   void wait_for_signal();

@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "acc/base/descriptor.hpp"
+#include "acc/control/output_ring.hpp"
+#include "acc/launch/job_record.hpp"
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc {
@@ -49,6 +51,15 @@ class Output {
 
   /// The last lines that the worker wrote to its standard error in the attempt that ended last.
   std::string last_words(int local_rank) const;
+
+  /// Where the streams of a worker of this attempt go.
+  StreamPlaces places(int local_rank) const;
+
+  /// The end of what the worker wrote in this attempt, as far as it came through here. Null before open().
+  const OutputRing* ring(int local_rank) const;
+
+  /// Called when a ring has grown.
+  void on_growth(std::function<void()> grown);
 
   /// Lines of acc itself, for its standard error.
   void announce(std::string_view lines);

@@ -36,6 +36,8 @@ struct WorkerEnded {
 };
 struct SignalArrived {
   int signal = 0;
+  /// Counts as two: patience ends at once.
+  bool now = false;
 };
 /// Every stray of the last signal_strays() has ended.
 struct StraysGone {};

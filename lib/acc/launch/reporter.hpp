@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -64,6 +65,19 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   virtual void report(const Event& event) = 0;
+};
+
+/// Tells several, in order.
+class Reporters : public Reporter {
+ public:
+  explicit Reporters(std::vector<Reporter*> all) : all_(std::move(all)) {}
+
+  void report(const Event& event) override {
+    for (Reporter* one : all_) one->report(event);
+  }
+
+ private:
+  std::vector<Reporter*> all_;
 };
 
 }  // namespace acc
