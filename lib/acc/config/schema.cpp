@@ -97,6 +97,13 @@ const std::vector<SettingSpec>& rows() {
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
 
+      {.name = "hang_timeout", .type = ValueType::number, .otherwise = "0", .flags = {both("--hang-timeout")},
+       .group = kFailure, .help = "Seconds without any sign of life of a rank after which the job counts as hung; 0 never."},
+      {.name = "on_hang", .otherwise = "\"report\"", .allowed = {"report", "restart", "kill"}, .flags = {both("--on-hang")},
+       .group = kFailure, .help = "What follows when a job hangs and where each rank stands was said: nothing more, a restart, or the end."},
+      {.name = "hang_watch", .otherwise = "\"activity\"", .allowed = {"activity", "output"}, .flags = {both("--hang-watch")},
+       .group = kFailure, .help = "Signs of life: output and use of the CPU, or output alone (ranks that wait for NCCL may use the CPU)."},
+
       // --- Output
       {.name = "redirects", .otherwise = "\"0\"", .flags = {both("--redirects"), both("-r")}, .pet = "PET_REDIRECTS",
        .group = kOutput, .help = "Streams that go to files alone: 0 none, 1 stdout, 2 stderr, 3 both, or RANK:N,..."},

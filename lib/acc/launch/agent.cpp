@@ -64,12 +64,13 @@ class Agent {
   Happening take(std::optional<TimePoint> deadline);
   void take_worker_end(const WorkerEnded& ended);
   void take_signal(const SignalArrived& arrived);
+  void take_hang(const Hung& hung);
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
-  bool must_end() const { return stop_signal_ || !failed_.empty() || front_lost_; }
+  bool must_end() const { return stop_signal_ || !failed_.empty() || front_lost_ || hung_; }
 
   const LaunchPlan& plan_;
   JobParts parts_;
@@ -82,6 +83,8 @@ class Agent {
   /// Local ranks that failed by themselves, in the order in which they ended.
   std::vector<int> failed_ = {};
   std::optional<OomWatch> oom_ = {};
+  /// Nobody did anything, and the plan says that this ends the attempt.
+  bool hung_ = false;
 
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
@@ -101,9 +104,11 @@ LaunchReport Agent::run() {
         shell_code(report_.first_failure->status) == 128 + *stop_signal_) {
       report_.first_failure.reset();
     }
-    const bool restart = !failed_.empty() && !stop_signal_ && !front_lost_ && attempt_ < plan_.max_restarts;
+    report_.hung = hung_ && failed_.empty() && !stop_signal_;
+    const bool worth_it = !failed_.empty() || (hung_ && plan_.hang.then == OnHang::restart);
+    const bool restart = worth_it && !stop_signal_ && !front_lost_ && attempt_ < plan_.max_restarts;
     if (!restart) break;
-    parts_.reporter.report(Restarting{*report_.first_failure, attempt_ + 1, plan_.max_restarts});
+    parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
     report_ = {.restarts = attempt_ + 1};
   }
   report_finish();
@@ -117,6 +122,7 @@ void Agent::run_attempt() {
   running_ = 0;
   failed_.clear();
   grace_end_.reset();
+  hung_ = false;
   oom_.emplace(parts_.cgroups);
   try {
     take(parts_.processes.now());
@@ -167,6 +173,7 @@ Happening Agent::take(std::optional<TimePoint> deadline) {
   Happening happening = parts_.processes.next(deadline);
   if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
   if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(*arrived);
+  if (const auto* hung = std::get_if<Hung>(&happening)) take_hang(*hung);
   if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
   return happening;
 }
@@ -200,6 +207,13 @@ void Agent::take_signal(const SignalArrived& arrived) {
   if (grace_end_) signal_workers(signal);
 }
 
+void Agent::take_hang(const Hung& hung) {
+  // It may have been found while the attempt ended.
+  if (hung.attempt != attempt_ || must_end() || running_ == 0) return;
+  parts_.reporter.report(HangFound{hung.idle, hung.places, plan_.hang.then, plan_.hang.cpu_counts});
+  hung_ = plan_.hang.then != OnHang::report;
+}
+
 void Agent::signal_workers(int signal) {
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
@@ -213,6 +227,8 @@ void Agent::stop_workers() {
   if (running_ == 0) return;
   grace_end_ = parts_.processes.now() + plan_.shutdown_timeout;
   if (!kill_now_) signal_workers(stop_signal_.value_or(SIGTERM));
+  // A stopped process hears the signal only when it goes on.
+  if (!kill_now_ && hung_) signal_workers(SIGCONT);
   while (running_ > 0 && !kill_now_) {
     if (std::holds_alternative<TimeUp>(take(grace_end_))) break;
   }
@@ -292,6 +308,7 @@ std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
 
 void Agent::report_finish() {
   if (report_.first_failure) report_.exit_code = shell_code(report_.first_failure->status);
+  if (report_.hung) report_.exit_code = kHungCode;
   if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
   if (front_lost_) report_.exit_code = 128 + SIGKILL;
   parts_.reporter.report(Finished{report_});

@@ -8,12 +8,16 @@
 #include <boost/asio/io_context.hpp>
 #include <csignal>
 #include <exception>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/control/control_server.hpp"
 #include "acc/control/runtime_folder.hpp"
+#include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
+#include "acc/launch/aside.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/hang_watch.hpp"
 #include "acc/launch/job_record.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/text_reporter.hpp"
@@ -43,13 +47,21 @@ bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
   return report.first_failure && (wanted(plan.output.redirects) || wanted(plan.output.tee));
 }
 
+// A debugger takes seconds, and the job must not wait for it.
+void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
+  run_aside(std::move(to), [&](int connection) {
+    write_stacks(job, {.environment = plan.inherited}, [&](std::string_view text) {
+      if (!write_all(connection, text)) ::_exit(1);
+    });
+  });
+}
+
 int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   TextReporter text([&](std::string_view lines) { output.announce(lines); });
   output.on_warning([&](const std::string& warning) { text.report(Warning{warning}); });
   JobRecord record(view_of(plan, ::getppid(), ::getpid()), [&](int rank) { return output.places(rank); });
-  Reporters reporter({&text, &record});
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
     output.announce(std::string("acc: ") + error.what() + "\n");
     output.finish();
@@ -58,16 +70,23 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   };
   try {
     LocalProcesses processes(loop, output, front);
-    ControlServer control(loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
-                          {.view = [&] { return record.view(); },
-                           .stop =
-                               [&](bool now) {
-                                 processes.tell(SignalArrived{SIGTERM, now});
-                               },
-                           .output = [&](int rank) { return output.ring(rank); },
-                           .write_stacks = {}});
+    ControlServer control(
+        loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
+        {.view = [&] { return record.view(); },
+         .stop =
+             [&](bool now) {
+               processes.tell(SignalArrived{SIGTERM, now});
+             },
+         .output = [&](int rank) { return output.ring(rank); },
+         .write_stacks = [&](Descriptor to) { show_stacks(plan, record.view(), std::move(to)); }});
     output.on_growth([&] { control.output_grew(); });
     record.on_started([&](const RankView& rank) { control.worker_started(rank.rank, rank.local_rank); });
+    HangWatch hang(loop, plan.hang,
+                   {.job = [&]() -> const JobView& { return record.view(); },
+                    .written = [&](int rank) { return output.written(rank); },
+                    .tell = [&](Hung hung) { processes.tell(std::move(hung)); },
+                    .environment = plan.inherited});
+    Reporters reporter({&text, &record, &hang});
     SingleNode rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = rendezvous,

@@ -175,7 +175,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
       impl_->open_stream(err, impl_->consoles.err, error_log, line_prefix, &tail, record(StreamName::err));
   if (impl_->one_console && plain(out) && plain(err)) {
     streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
-  } else if (impl_->workers > 1 || !plain(out)) {
+  } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
     streams.out = impl_->open_stream(out, impl_->consoles.out, folder / "stdout.log", line_prefix, nullptr,
                                      record(StreamName::out));
   }
@@ -201,6 +201,18 @@ std::string Output::last_words(int local_rank) const {
 StreamPlaces Output::places(int local_rank) const {
   const auto places = impl_->places.find(local_rank);
   return places == impl_->places.end() ? StreamPlaces() : places->second;
+}
+
+std::uint64_t Output::written(int local_rank) const {
+  const auto [out, err] = places(local_rank);
+  std::uint64_t bytes = 0;
+  for (const StreamPlace& place : {out, err}) {
+    std::error_code missing;
+    const std::uintmax_t size = place.kind == Kind::file ? fs::file_size(place.file, missing) : 0;
+    if (!missing) bytes += size;
+  }
+  const OutputRing* kept = ring(local_rank);
+  return bytes + (kept == nullptr ? 0 : kept->end());
 }
 
 const OutputRing* Output::ring(int local_rank) const {

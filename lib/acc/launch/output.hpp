@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -57,6 +58,9 @@ class Output {
 
   /// The end of what the worker wrote in this attempt, as far as it came through here. Null before open().
   const OutputRing* ring(int local_rank) const;
+
+  /// Grows with everything that the worker writes in this attempt, except to a stream that it inherited.
+  std::uint64_t written(int local_rank) const;
 
   /// Called when a ring has grown.
   void on_growth(std::function<void()> grown);

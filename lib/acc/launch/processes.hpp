@@ -45,9 +45,17 @@ struct StraysGone {};
 struct OutputWritten {};
 /// The process that the user sees is dead; nobody is left to report to.
 struct FrontLost {};
+/// No rank of that attempt has done anything for so long.
+struct Hung {
+  int attempt = 0;
+  std::chrono::milliseconds idle = {};
+  /// Where each rank stands, lines for a person.
+  std::string places = {};
+};
 /// The deadline passed and nothing happened.
 struct TimeUp {};
-using Happening = std::variant<WorkerEnded, SignalArrived, StraysGone, OutputWritten, FrontLost, TimeUp>;
+using Happening =
+    std::variant<WorkerEnded, SignalArrived, StraysGone, OutputWritten, FrontLost, Hung, TimeUp>;
 
 /// The seam between the agent, which decides, and the system, which acts. One thread; what happens is told by
 /// next() alone, so that the agent reads as a sequence and a test needs no process.

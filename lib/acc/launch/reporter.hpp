@@ -2,12 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "acc/launch/launch_report.hpp"
+#include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
@@ -42,9 +44,18 @@ struct Killed {
   bool asked = false;
 };
 struct Restarting {
-  WorkerFailure cause = {};
+  /// Absent when no worker failed but all hung.
+  std::optional<WorkerFailure> cause = {};
   int restart = 1;
   int max_restarts = 0;
+};
+/// No rank has done anything for `idle`.
+struct HangFound {
+  std::chrono::milliseconds idle = {};
+  /// Where each rank stands, lines for a person.
+  std::string places = {};
+  OnHang then = OnHang::report;
+  bool cpu_counts = true;
 };
 /// Something that does not end the job: a full disk under the log folder.
 struct Warning {
@@ -54,7 +65,7 @@ struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           Warning, Finished>;
+                           HangFound, Warning, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {

@@ -45,6 +45,8 @@ bool prepare(const ChildSetup& setup) {
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Where Yama guards processes from each other: a debugger that the agent starts may look at the worker.
+  ::prctl(PR_SET_PTRACER, setup.parent);
   // The parent may have died before the line above: then nobody would ever send that signal.
   if (::getppid() != setup.parent) return false;
   if (setup.out >= 0 && ::dup2(setup.out, STDOUT_FILENO) < 0) return false;

@@ -124,6 +124,21 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
   plan.shutdown_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+HangPlan plan_hang(const Settings& settings) {
+  const double seconds = settings.number("hang_timeout");
+  if (seconds < 0 || seconds > 1e9)
+    fail(settings.origin("hang_timeout"), "must be a number of seconds, or 0 for never");
+  const std::string then = settings.text("on_hang");
+  if (seconds == 0 && settings.given("on_hang")) {
+    fail(settings.origin("on_hang"), "needs to know when a job counts as hung", "--hang-timeout SECONDS");
+  }
+  return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
+          .then = then == "kill"      ? OnHang::kill
+                  : then == "restart" ? OnHang::restart
+                                      : OnHang::report,
+          .cpu_counts = settings.text("hang_watch") == "activity"};
+}
+
 }  // namespace
 
 LaunchPlan resolve(const LaunchInputs& inputs) {
@@ -145,7 +160,9 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   choose_program(inputs, settings, plan);
   choose_meeting_point(inputs, settings, plan);
   take_limits(settings, plan);
+  plan.hang = plan_hang(settings);
   plan.output = plan_output(settings);
+  plan.output.observed = plan.hang.timeout.count() > 0;
   assign_devices(inputs, settings, plan);
   plan.settings = settings.all();
   return plan;
