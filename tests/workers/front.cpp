@@ -25,6 +25,10 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
     plan.output.observed = true;
   } else if (key == "on_hang") {
     plan.hang.then = value == "kill" ? acc::OnHang::kill : acc::OnHang::restart;
+  } else if (key == "attach") {
+    plan.attach = std::stoi(value);
+    plan.output.redirects = {.otherwise = acc::Streams::both,
+                             .of_rank = {{*plan.attach, acc::Streams::none}}};
   } else if (key == "path") {
     plan.inherited.set("PATH", value);
   } else if (key == "plain") {

@@ -25,6 +25,7 @@ constexpr std::string_view kProgram = "Program";
 constexpr std::string_view kDevices = "Devices and precision";
 constexpr std::string_view kRendezvous = "Rendezvous";
 constexpr std::string_view kFailure = "Failure and end";
+constexpr std::string_view kDebugging = "Debugging";
 constexpr std::string_view kOutput = "Output";
 constexpr std::string_view kConfiguration = "Configuration";
 constexpr std::string_view kDynamo = "torch.compile (dynamo)";
@@ -103,6 +104,12 @@ const std::vector<SettingSpec>& rows() {
        .group = kFailure, .help = "What follows when a job hangs and where each rank stands was said: nothing more, a restart, or the end."},
       {.name = "hang_watch", .otherwise = "\"activity\"", .allowed = {"activity", "output"}, .flags = {both("--hang-watch")},
        .group = kFailure, .help = "Signs of life: output and use of the CPU, or output alone (ranks that wait for NCCL may use the CPU)."},
+
+      // --- Debugging
+      {.name = "attach", .type = ValueType::integer, .least = 0, .flags = {both("--attach")},
+       .group = kDebugging, .help = "This rank gets the terminal, as a program in a shell does (pdb, gdb, Ctrl-C); the others write to files."},
+      {.name = "wrap_rank", .flags = {both("--wrap-rank")}, .repeats = true,
+       .group = kDebugging, .help = "Words in front of a rank's program, as in '0:gdb --args' or 'all:valgrind'; may be repeated."},
 
       // --- Output
       {.name = "redirects", .otherwise = "\"0\"", .flags = {both("--redirects"), both("-r")}, .pet = "PET_REDIRECTS",

@@ -44,6 +44,8 @@ struct SettingSpec {
   std::optional<std::int64_t> least = {};
   std::optional<std::int64_t> most = {};
   std::vector<Flag> flags = {};
+  /// The flag may be given several times; the value is a list of all.
+  bool repeats = false;
   /// torchrun's variable for it, whole: `PET_NPROC_PER_NODE`.
   std::string_view pet = {};
   /// The variable in which workers see it, where it is handed on as it is.

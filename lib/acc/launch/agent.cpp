@@ -7,6 +7,7 @@
 
 #include "acc/base/text.hpp"
 #include "acc/launch/root_cause.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc {
@@ -157,12 +158,15 @@ void Agent::start_worker(int local_rank) {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   const Attempt attempt = {.number = attempt_, .round = round_, .folder = folder.string()};
   WorkerStart start = {.local_rank = local_rank,
-                       .program = plan_.program,
-                       .arguments = worker_command(plan_, local_rank),
+                       .program = worker_program(plan_, rank_of(local_rank)),
+                       .arguments = wrapped_command(plan_, rank_of(local_rank), local_rank),
                        .environment = plan_.inherited};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
   start.line_prefix = line_prefix(plan_, place_of_worker(plan_, local_rank, attempt), local_rank);
+  if (plan_.attach) {
+    start.input = plan_.attach == rank_of(local_rank) ? WorkerInput::terminal : WorkerInput::none;
+  }
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
   worker.pid = parts_.processes.start(start);
   ++running_;

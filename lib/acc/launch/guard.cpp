@@ -59,9 +59,14 @@ class Subreaper {
   int before_ = 0;
 };
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front) {
+[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front, bool in_session) {
   // A terminal's Ctrl-C reaches the front alone, and comes to us once.
-  ::setsid();
+  if (in_session) {
+    ::setpgid(0, 0);
+    ::signal(SIGTTOU, SIG_IGN);
+  } else {
+    ::setsid();
+  }
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Not exit(): what the caller registered to run at its end must run once, in the caller.
   ::_exit(agent(front));
@@ -89,7 +94,7 @@ std::vector<int> forwarded_signals() {
   return signals;
 }
 
-GuardReport guard(const std::function<int(int front)>& agent) {
+GuardReport guard(const std::function<int(int front)>& agent, bool in_session) {
   const WaitedSignals signals;
   const Subreaper subreaper;
   int ends[2] = {-1, -1};
@@ -100,7 +105,7 @@ GuardReport guard(const std::function<int(int front)>& agent) {
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
     fronts_end.reset();
-    run_agent(agent, agents_end.get());
+    run_agent(agent, agents_end.get(), in_session);
   }
   GuardReport report;
   report.agent = stand_in_front(pid, signals);

@@ -22,7 +22,9 @@ struct GuardReport {
 /// process is the front, the one that the user sees. Whichever of the two is killed, the other one ends
 /// everything below: the front when the agent is gone, and the agent when its `front` descriptor becomes
 /// readable. The agent begins with the forwarded signals blocked; what it returns is its exit code.
-/// Call it before there are threads, and while the process is small. Throws Error{system}.
-GuardReport guard(const std::function<int(int front)>& agent);
+/// `in_session`: the agent stays in our session instead, in a process group of its own in the background, so
+/// that it can hand the terminal on. Call it before there are threads, and while the process is small. Throws
+/// Error{system}.
+GuardReport guard(const std::function<int(int front)>& agent, bool in_session = false);
 
 }  // namespace acc

@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <csignal>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -20,6 +21,7 @@
 #include "acc/launch/hang_watch.hpp"
 #include "acc/launch/job_record.hpp"
 #include "acc/launch/local_processes.hpp"
+#include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
@@ -56,7 +58,14 @@ void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
   });
 }
 
-int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
+// Who debugs one rank wants to know where the others are.
+std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
+  if (plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
+  return "acc: rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
+         logs.run_folder().string() + "\n";
+}
+
+int run_job(const LaunchPlan& plan, const LogFolder& logs, int front, const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   TextReporter text([&](std::string_view lines) { output.announce(lines); });
@@ -69,7 +78,8 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
     return exit_code(kind);
   };
   try {
-    LocalProcesses processes(loop, output, front);
+    LocalProcesses processes(loop, output, front, terminal);
+    if (plan.attach) output.announce(attached_text(plan, logs));
     ControlServer control(
         loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
         {.view = [&] { return record.view(); },
@@ -116,8 +126,14 @@ int report_lost_agent(const ExitStatus& agent) {
 
 int launch(const LaunchPlan& plan) {
   open_standard_streams();
+  std::optional<TerminalLoan> terminal;
+  if (plan.attach) terminal.emplace(STDIN_FILENO);
   const LogFolder logs = LogFolder::make(plan);
-  const GuardReport report = guard([&](int front) { return run_job(plan, logs, front); });
+  const TerminalLoan* lent = terminal ? &*terminal : nullptr;
+  const GuardReport report =
+      guard([&](int front) { return run_job(plan, logs, front, lent); }, plan.attach.has_value());
+  // An agent that was killed could not.
+  if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
   logs.remove_temporary();
   return report_lost_agent(report.agent);

@@ -198,6 +198,13 @@ std::string Output::last_words(int local_rank) const {
   return tail == impl_->tails.end() ? std::string() : tail->second.lines();
 }
 
+void Output::open_untouched(int local_rank) {
+  impl_->tails[local_rank] = Tail{};
+  impl_->rings[local_rank] = OutputRing{};
+  impl_->error_logs.erase(local_rank);
+  impl_->places[local_rank] = {};
+}
+
 StreamPlaces Output::places(int local_rank) const {
   const auto places = impl_->places.find(local_rank);
   return places == impl_->places.end() ? StreamPlaces() : places->second;

@@ -16,8 +16,9 @@
 
 namespace acc {
 
-/// What a worker gets as its standard output and error; an empty one: acc's own.
+/// What a worker gets as its standard streams; an empty one: acc's own.
 struct WorkerStreams {
+  Descriptor in = {};
   Descriptor out = {};
   Descriptor err = {};
 };
@@ -46,6 +47,9 @@ class Output {
   /// The streams of a worker about to start; what it writes is carried from now on. `folder` empty: no files.
   /// Throws Error{system}.
   WorkerStreams open(int local_rank, const std::filesystem::path& folder, const std::string& line_prefix);
+
+  /// A worker about to start that gets acc's own streams, whatever the plan says of the others.
+  void open_untouched(int local_rank);
 
   /// Workers have ended: takes what their pipes still hold and closes them, whoever keeps them open.
   void end_attempt();

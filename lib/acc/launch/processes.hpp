@@ -15,6 +15,13 @@
 
 namespace acc {
 
+/// What a worker has as its standard input.
+enum class WorkerInput {
+  shared,    ///< acc's own
+  none,      ///< /dev/null
+  terminal,  ///< acc's own, which is a terminal: the worker becomes its foreground
+};
+
 /// One worker to start.
 struct WorkerStart {
   int local_rank = 0;
@@ -26,6 +33,7 @@ struct WorkerStart {
   std::filesystem::path folder = {};
   /// In front of each of its lines that is tee'd.
   std::string line_prefix = {};
+  WorkerInput input = WorkerInput::shared;
 };
 
 /// What can happen while a job runs.
@@ -69,8 +77,9 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  /// Starts a worker as the leader of its own session; its end arrives once. Throws Error{system} naming
-  /// program and reason when it cannot be started; then nothing of it is left.
+  /// Starts a worker as the leader of its own session, or of its own group when it gets the terminal; its end
+  /// arrives once. Throws Error{system} naming program and reason when it cannot be started; then nothing of
+  /// it is left.
   virtual pid_t start(const WorkerStart& worker) = 0;
 
   /// To the worker's whole process group; nothing when the worker has ended.

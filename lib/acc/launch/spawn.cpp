@@ -32,8 +32,11 @@ struct ChildSetup {
   const char* program;
   char* const* arguments;
   char* const* environment;
+  int in;
   int out;
   int err;
+  /// Stays in this session and takes its terminal, which is standard input.
+  bool terminal;
   rlimit open_files;
   pid_t parent;
   /// Why it could not be executed.
@@ -49,11 +52,18 @@ bool prepare(const ChildSetup& setup) {
   ::prctl(PR_SET_PTRACER, setup.parent);
   // The parent may have died before the line above: then nobody would ever send that signal.
   if (::getppid() != setup.parent) return false;
+  if (setup.in >= 0 && ::dup2(setup.in, STDIN_FILENO) < 0) return false;
   if (setup.out >= 0 && ::dup2(setup.out, STDOUT_FILENO) < 0) return false;
   if (setup.err >= 0 && ::dup2(setup.err, STDERR_FILENO) < 0) return false;
   ::setrlimit(RLIMIT_NOFILE, &setup.open_files);
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-  ::setsid();
+  if (setup.terminal) {
+    // All signals are blocked here: a process in the background may take the terminal.
+    ::setpgid(0, 0);
+    ::tcsetpgrp(STDIN_FILENO, ::getpid());
+  } else {
+    ::setsid();
+  }
   sigset_t none = {};
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -112,8 +122,10 @@ Started execute(const WorkerStart& worker, const WorkerStreams& streams, const r
   ChildSetup setup = {.program = worker.program.c_str(),
                       .arguments = arguments.data(),
                       .environment = environment.data(),
+                      .in = streams.in.get(),
                       .out = streams.out.get(),
                       .err = streams.err.get(),
+                      .terminal = worker.input == WorkerInput::terminal,
                       .open_files = open_files,
                       .parent = ::getpid()};
   alignas(16) static std::array<char, std::size_t{64} << 10U> stack;

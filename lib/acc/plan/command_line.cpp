@@ -46,9 +46,10 @@ bool is_negative_number(std::string_view word) {
   return word.starts_with('-') && parse_number(word).has_value();
 }
 
+// So is a word with a blank in it, unless a flag's name stands before the blank: `--flag=two words`.
 bool is_option(std::string_view word) {
   return word.size() > 1 && word.front() == '-' && !is_negative_number(word) &&
-         word.find(' ') == std::string_view::npos;
+         word.substr(0, word.find('=')).find(' ') == std::string_view::npos;
 }
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -170,7 +171,13 @@ class Parser {
       if (!text) text = next_value(where);
       value = parse_setting(*known.spec, *text, where);
     }
-    result_.flags[std::string(known.spec->name)] = Setting{std::move(value), typed};
+    Setting& setting = result_.flags[std::string(known.spec->name)];
+    if (known.spec->repeats) {
+      Value all = setting.value.is_array() ? std::move(setting.value) : Value::array();
+      all.push_back(std::move(value));
+      value = std::move(all);
+    }
+    setting = {std::move(value), typed};
   }
 
   std::string next_value(const std::string& where) {

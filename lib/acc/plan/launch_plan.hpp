@@ -67,6 +67,15 @@ struct HangPlan {
   bool operator==(const HangPlan&) const = default;
 };
 
+/// Words in front of a rank's program: a debugger.
+struct RankWrap {
+  /// Absent: of every rank.
+  std::optional<int> rank = {};
+  std::vector<std::string> words = {};
+  /// The file to execute, found and checked.
+  std::filesystem::path program = {};
+};
+
 /// Everything that is decided before the first process starts.
 struct LaunchPlan {
   Dialect dialect = Dialect::launch;
@@ -97,6 +106,9 @@ struct LaunchPlan {
   int max_restarts = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   HangPlan hang = {};
+  /// The rank that gets the terminal, when it runs here; the others get no input then.
+  std::optional<int> attach = {};
+  std::vector<RankWrap> wraps = {};
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
   bool virtual_local_rank = false;
   std::vector<std::string> device_of_rank = {};

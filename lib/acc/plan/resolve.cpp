@@ -8,6 +8,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/accelerate_environment.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/streams.hpp"
 
@@ -163,6 +164,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.hang = plan_hang(settings);
   plan.output = plan_output(settings);
   plan.output.observed = plan.hang.timeout.count() > 0;
+  plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
   plan.settings = settings.all();
   return plan;

@@ -399,3 +399,19 @@ TEST_CASE("agent: stop at once spares nobody the kill", "[launch]") {
   later.processes.stop_is_asked(false);
   CHECK(later.run(plan_of(2)).exit_code == 128 + SIGTERM);
 }
+
+TEST_CASE("agent: a wrapped rank runs its wrapper, an attached one has the terminal", "[launch]") {
+  Job job;
+  for (const int rank : {0, 1, 2}) job.processes.will_end(rank, Exited{0});
+  LaunchPlan plan = plan_of(3);
+  plan.wraps = {{.rank = 2, .words = {"gdb", "--args"}, .program = "/usr/bin/gdb"}};
+  plan.attach = 2;
+  job.run(plan);
+  REQUIRE(job.processes.started().size() == 3);
+  CHECK(job.processes.started()[0].program == "/bin/train");
+  CHECK(job.processes.started()[0].input == WorkerInput::none);
+  CHECK(job.processes.started()[2].program == "/usr/bin/gdb");
+  CHECK(job.processes.started()[2].arguments ==
+        std::vector<std::string>{"gdb", "--args", "/bin/train", "--rank=2"});
+  CHECK(job.processes.started()[2].input == WorkerInput::terminal);
+}
