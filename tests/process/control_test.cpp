@@ -166,7 +166,7 @@ TEST_CASE("control: the stacks of a stopped rank are told while the job goes on"
   std::string text;
   job.client.send({{"request", "stacks"}});
   job.client.read_rest([&](std::string_view more) { text += more; });
-  CHECK(has(text, "rank 1: stopped\n"));
+  CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
   CHECK(has(text, "rank 1 differs: stopped, while the other 2 are sleeping in "));
   CHECK(has(text, "native stacks: not shown, gdb is not on PATH"));
   CHECK(jobs.only().view.ranks.size() == 3);
@@ -200,7 +200,7 @@ TEST_CASE("control: a job that hangs is told, stopped and ends with 124", "[proc
                               {"line", "begun", "rank", "1", "raise", "19", "pause"});
   CHECK(ran.code == 124);
   CHECK(has(ran.err, "acc: no rank has written anything or used the CPU for "));
-  CHECK(has(ran.err, "rank 1: stopped\n"));
+  CHECK(has(ran.err, "rank 1: stopped, 0% CPU\n"));
   CHECK(has(ran.err, "rank 1 differs: stopped, while the other 2 are "));
   CHECK(has(ran.err, "acc: the job hung and was stopped (exit code 124)\n"));
 }

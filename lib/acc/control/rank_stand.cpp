@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "acc/control/rank_usage.hpp"
 #include "acc/control/thread_wait.hpp"
 
 namespace acc {
@@ -41,15 +42,18 @@ std::string by_place(const std::vector<RankStand>& ranks) {
   return text;
 }
 
-std::string by_cpu(const std::vector<RankStand>& ranks) {
+// Half of the ranks use at least so much; absent when the use of one is not known.
+std::optional<double> usual_cpu(const std::vector<RankStand>& ranks) {
   std::vector<double> percents;
   for (const RankStand& rank : ranks) {
     if (rank.cpu_percent) percents.push_back(*rank.cpu_percent);
   }
-  if (percents.size() != ranks.size() || ranks.size() < 3) return {};
+  if (ranks.empty() || percents.size() != ranks.size()) return std::nullopt;
   std::ranges::sort(percents);
-  const double usual = percents[percents.size() / 2];
-  if (usual < kBusyPercent) return {};
+  return percents[percents.size() / 2];
+}
+
+std::string by_cpu(const std::vector<RankStand>& ranks, double usual) {
   std::vector<int> few;
   for (const RankStand& rank : ranks) {
     if (*rank.cpu_percent * kMuchLess <= usual) few.push_back(rank.rank);
@@ -61,22 +65,30 @@ std::string by_cpu(const std::vector<RankStand>& ranks) {
 
 }  // namespace
 
-RankStand stand_of(const RankView& rank, const ProcessTable& table) {
+RankStand stand_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+                   std::chrono::milliseconds interval) {
   RankStand stand{.rank = rank.rank, .place = rank.ended.empty() ? "ended" : rank.ended};
-  const auto tree = table.tree(rank.pid);
+  const auto tree = now.tree(rank.pid);
   if (!rank.ended.empty() || tree.empty()) return stand;
   for (const ProcessStat* process : tree) stand.threads += process->threads;
   stand.processes = static_cast<int>(tree.size());
+  stand.cpu_percent = cpu_percent(rank.pid, before, now, interval);
   const std::vector<ThreadWait> threads = threads_of(rank.pid);
   if (!threads.empty()) stand.place = to_string(threads.front());
   return stand;
 }
 
+std::string to_string(const RankStand& stand) {
+  return stand.place + (stand.cpu_percent ? fmt::format(", {:.0f}% CPU", *stand.cpu_percent) : "");
+}
+
 std::string name_stragglers(const std::vector<RankStand>& ranks) {
   std::vector<RankStand> alive = ranks;
   std::erase_if(alive, [](const RankStand& rank) { return rank.processes == 0; });
-  const std::string text = by_cpu(alive);
-  return text.empty() ? by_place(alive) : text;
+  const std::optional<double> usual = usual_cpu(alive);
+  // Ranks that work are in another place each time one looks.
+  if (usual && *usual >= kBusyPercent) return by_cpu(alive, *usual);
+  return by_place(alive);
 }
 
 }  // namespace acc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,11 +22,16 @@ struct RankStand {
   std::optional<double> cpu_percent = {};
 };
 
-RankStand stand_of(const RankView& rank, const ProcessTable& table);
+/// CPU use is what has grown since `before`, `interval` ago.
+RankStand stand_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+                   std::chrono::milliseconds interval);
+
+/// `sleeping in futex (futex_wait_queue), 3% CPU`.
+std::string to_string(const RankStand& stand);
 
 /// Names the ranks that differ from most others: `rank 3 differs: stopped, while the other 7 are running`. A
-/// rank differs in its place, or in using a fifth of the CPU that the others use, or less. Empty when there
-/// is no majority to differ from.
+/// rank differs in using a fifth of the CPU that the others use, or less; or in its place, unless all work.
+/// Empty when there is no majority to differ from.
 std::string name_stragglers(const std::vector<RankStand>& ranks);
 
 }  // namespace acc

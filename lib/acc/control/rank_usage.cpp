@@ -35,6 +35,13 @@ std::string state_in_words(char state) {
   }
 }
 
+std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
+                                  std::chrono::milliseconds interval) {
+  if (before.find(root) == nullptr || interval.count() <= 0) return std::nullopt;
+  const auto used = cpu_time_of(now, root) - cpu_time_of(before, root);
+  return std::max(0.0, 100.0 * static_cast<double>(used.count()) / static_cast<double>(interval.count()));
+}
+
 RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                      std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes) {
   RankUsage usage;
@@ -48,11 +55,7 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const Pro
   const bool any_runs = std::ranges::any_of(tree, [](const auto* process) { return process->state == 'R'; });
   if (any_runs && tree.front()->state == 'S') usage.state = "running";
   usage.uptime = time_since_boot() - tree.front()->started;
-  if (before.find(rank.pid) != nullptr && interval.count() > 0) {
-    const auto used = cpu_time_of(now, rank.pid) - cpu_time_of(before, rank.pid);
-    usage.cpu_percent =
-        std::max(0.0, 100.0 * static_cast<double>(used.count()) / static_cast<double>(interval.count()));
-  }
+  usage.cpu_percent = cpu_percent(rank.pid, before, now, interval);
   for (const ProcessStat* process : tree) {
     ++usage.processes;
     usage.threads += process->threads;

@@ -37,6 +37,11 @@ struct RankUsage {
 /// Words for the kernel's letter.
 std::string state_in_words(char state);
 
+/// CPU that `root` and everything below it have used since `before`, in percent of one core; absent when it
+/// was not there.
+std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
+                                  std::chrono::milliseconds interval);
+
 /// Looks at the rank in `now`; CPU use is what has grown since `before`, `interval` ago.
 RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                      std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes);

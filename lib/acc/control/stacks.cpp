@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/stacks.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <future>
 #include <map>
 #include <thread>
 
+#include "acc/base/descriptor.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
 #include "acc/control/native_stacks.hpp"
@@ -24,6 +28,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostProcesses = 8;
 constexpr unsigned kMostAtOnce = 8;
 constexpr std::string_view kMostFrames = "64";
+// The kernel counts CPU time in steps of 10 ms.
+constexpr auto kLook = std::chrono::milliseconds(200);
 
 std::string program_of(pid_t pid) {
   std::error_code ignored;
@@ -92,24 +98,42 @@ std::string process_text(const ProcessStat& process, bool first, const StackOpti
   return text + native_stacks(process.pid, options);
 }
 
+// A file that is older than the rank is another job's.
+std::string flight_record_text(const RankView& rank, const ProcessStat& process,
+                               const StackOptions& options) {
+  const fs::path record = find_flight_record(rank.rank, options.environment);
+  if (record.empty()) return {};
+  std::error_code ignored;
+  const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
+      fs::file_time_type::clock::now() - fs::last_write_time(record, ignored));
+  if (age > time_since_boot() - process.started) return {};
+  return fmt::format("  NCCL flight recorder: {}, written {} ago\n", record.string(), short_duration(age));
+}
+
 std::string rank_text(const RankView& rank, const RankStand& stand, const ProcessTable& table,
                       const StackOptions& options) {
   std::string text = fmt::format("\nrank {} (local rank {}, pid {}): {}\n", rank.rank, rank.local_rank,
-                                 rank.pid, stand.place);
+                                 rank.pid, to_string(stand));
   const auto tree = table.tree(rank.pid);
   for (std::size_t i = 0; i < tree.size() && i < kMostProcesses; ++i)
     text += process_text(*tree[i], i == 0, options);
   if (tree.size() > kMostProcesses)
     text += fmt::format("  and {} more processes\n", tree.size() - kMostProcesses);
-  const fs::path record = find_flight_record(rank.rank, options.environment);
-  if (record.empty()) return text;
-  std::error_code ignored;
-  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(record, ignored);
-  return text + fmt::format("  NCCL flight recorder: {}, written {} ago\n", record.string(),
-                            short_duration(std::chrono::duration_cast<std::chrono::milliseconds>(age)));
+  return tree.empty() ? text : text + flight_record_text(rank, *tree.front(), options);
 }
 
 }  // namespace
+
+void ask_for_flight_record(int rank, const Environment& environment) {
+  const auto beginning = environment.find("TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
+  if (!beginning) return;
+  const std::string pipe = *beginning + std::to_string(rank) + ".pipe";
+  const Descriptor to(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  struct stat info = {};
+  if (!to || ::fstat(to.get(), &info) != 0 || !S_ISFIFO(info.st_mode)) return;
+  // Any byte does; without it the report is only shorter.
+  [[maybe_unused]] const ssize_t ignored = ::write(to.get(), "1", 1);
+}
 
 fs::path find_flight_record(int rank, const Environment& environment) {
   std::vector<std::string> beginnings;
@@ -136,12 +160,15 @@ void write_stacks(const JobView& job, const StackOptions& given,
                   const std::function<void(std::string_view)>& write) {
   StackOptions options = given;
   options.environment.erase("DEBUGINFOD_URLS");
+  for (const RankView& rank : job.ranks) ask_for_flight_record(rank.rank, options.environment);
+  const ProcessTable before = ProcessTable::read();
+  std::this_thread::sleep_for(kLook);
   const ProcessTable table = ProcessTable::read();
   std::vector<RankStand> stands;
   std::string head;
   for (const RankView& rank : job.ranks) {
-    stands.push_back(stand_of(rank, table));
-    head += fmt::format("rank {}: {}\n", rank.rank, stands.back().place);
+    stands.push_back(stand_of(rank, before, table, kLook));
+    head += fmt::format("rank {}: {}\n", rank.rank, to_string(stands.back()));
   }
   const std::string stragglers = name_stragglers(stands);
   write(head + (stragglers.empty() ? "" : stragglers + "\n"));

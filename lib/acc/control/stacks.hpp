@@ -24,6 +24,10 @@ struct StackOptions {
 void write_stacks(const JobView& job, const StackOptions& options,
                   const std::function<void(std::string_view)>& write);
 
+/// Asks NCCL's flight recorder of the rank to write its file now, where the workers have opened a pipe for
+/// that (TORCH_NCCL_DEBUG_INFO_PIPE_FILE).
+void ask_for_flight_record(int rank, const Environment& environment);
+
 /// The file that NCCL's flight recorder wrote for the rank, newest first; empty when there is none.
 std::filesystem::path find_flight_record(int rank, const Environment& environment);
 

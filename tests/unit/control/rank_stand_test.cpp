@@ -40,6 +40,11 @@ TEST_CASE("rank_stand: the one that waits while the others spin is named", "[con
   CHECK(name_stragglers(ranks({"running", "running", "sleeping", "running"}, {99, 100, 3, 98})) ==
         "rank 2 differs: at most 20% CPU, while the other 3 are near 99%");
   CHECK(name_stragglers(ranks({"a", "a", "a"}, {1, 0, 2})).empty());
+  CHECK(name_stragglers(ranks({"a", "a", "b"}, {1, 0, 2})) == "rank 2 differs: b, while the other 2 are a");
+}
+
+TEST_CASE("rank_stand: ranks that all work do not differ by where they are just now", "[control]") {
+  CHECK(name_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).empty());
 }
 
 TEST_CASE("rank_stand: a rank that has ended is not compared", "[control]") {
@@ -49,10 +54,12 @@ TEST_CASE("rank_stand: a rank that has ended is not compared", "[control]") {
 }
 
 TEST_CASE("rank_stand: a process stands where its first thread does", "[control]") {
-  const RankStand stand = stand_of({.rank = 3, .pid = ::getpid()}, ProcessTable::read());
+  const ProcessTable table = ProcessTable::read();
+  const RankStand stand =
+      stand_of({.rank = 3, .pid = ::getpid()}, table, table, std::chrono::milliseconds(100));
   CHECK(stand.rank == 3);
-  CHECK(stand.place == "running");
   CHECK(stand.processes >= 1);
-  CHECK(stand_of({.pid = 4'000'001}, {}).place == "ended");
-  CHECK(stand_of({.pid = ::getpid(), .ended = "exit code 2"}, ProcessTable::read()).place == "exit code 2");
+  CHECK(to_string(stand) == "running, 0% CPU");
+  CHECK(to_string(stand_of({.pid = 4'000'001}, {}, {}, {})) == "ended");
+  CHECK(stand_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).place == "exit code 2");
 }

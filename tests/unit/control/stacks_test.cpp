@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/stacks.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "acc/base/descriptor.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -44,6 +46,21 @@ TEST_CASE("stacks: what the debugger says is shown", "[control]") {
   CHECK(has(stacks_with({{"PATH", tools.path()}}), "  native stacks:\n    Thread 1:\n      #0  here\n"));
   tools.write("gdb", "#!/bin/sh\necho 'ptrace: Operation not permitted.'\n");
   CHECK(has(stacks_with({{"PATH", tools.path()}}), "  native stacks: ptrace: Operation not permitted.\n"));
+}
+
+TEST_CASE("stacks: the flight recorder is asked to write where it listens", "[control]") {
+  const TemporaryFolder folder;
+  const std::string beginning = (folder.path() / "ask_").string();
+  const Environment environment = {{"TORCH_NCCL_DEBUG_INFO_PIPE_FILE", beginning}};
+  ask_for_flight_record(3, environment);  // nobody listens
+  REQUIRE(::mkfifo((beginning + "3.pipe").c_str(), 0600) == 0);
+  const Descriptor listens(::open((beginning + "3.pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  ask_for_flight_record(3, environment);
+  char byte = 0;
+  CHECK(::read(listens.get(), &byte, 1) == 1);
+  folder.write("ask_4.pipe", "a file");
+  ask_for_flight_record(4, environment);
+  CHECK(folder.read("ask_4.pipe") == "a file");
 }
 
 TEST_CASE("stacks: NCCL's flight recorder is found where the worker was told to write it", "[control]") {
