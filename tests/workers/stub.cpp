@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -195,6 +197,37 @@ const std::map<std::string, Action> actions = {
      {0,
       [](const Words&) {
         put(1, "tty " + std::to_string(::isatty(1)) + std::to_string(::isatty(2)) + "\n");
+      }}},
+    {"foreground",
+     {0,
+      [](const Words&) { put(1, ::tcgetpgrp(0) == ::getpgrp() ? "in foreground\n" : "in background\n"); }}},
+    // Until nobody else has the terminal.
+    {"await-foreground",
+     {0,
+      [](const Words&) {
+        while (::tcgetpgrp(0) != ::getpgrp()) ::sched_yield();
+      }}},
+    {"echo-off",
+     {0,
+      [](const Words&) {
+        termios mode = {};
+        ::tcgetattr(0, &mode);
+        mode.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+        ::tcsetattr(0, TCSANOW, &mode);
+      }}},
+    {"echo",
+     {0,
+      [](const Words&) {
+        termios mode = {};
+        ::tcgetattr(0, &mode);
+        put(1, (mode.c_lflag & ECHO) != 0 ? "echo on\n" : "echo off\n");
+      }}},
+    {"read-line",
+     {0,
+      [](const Words&) {
+        std::string line;
+        for (char byte = 0; byte != '\n' && ::read(0, &byte, 1) == 1;) line += byte;
+        put(1, "read " + line);
       }}},
     {"env", {1, [](const Words& w) { put(1, w[0] + "=" + variable(w[0]) + "\n"); }}},
     {"eat",

@@ -14,6 +14,7 @@ constexpr std::string_view kProgram = "Program";
 constexpr std::string_view kDevices = "Devices and precision";
 constexpr std::string_view kRendezvous = "Rendezvous";
 constexpr std::string_view kFailure = "Failure and end";
+constexpr std::string_view kDebugging = "Debugging";
 constexpr std::string_view kOutput = "Output";
 constexpr std::string_view kConfiguration = "Configuration";
 
@@ -104,6 +105,19 @@ std::vector<SettingSpec> general_rows() {
        .group = kFailure, .help = "Seconds between asking workers to end and killing them."},
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
+
+      {.name = "hang_timeout", .type = ValueType::number, .otherwise = "0", .flags = {both("--hang-timeout")},
+       .group = kFailure, .help = "Seconds without any sign of life of a rank after which the job counts as hung; 0 never."},
+      {.name = "on_hang", .otherwise = "\"report\"", .allowed = {"report", "restart", "kill"}, .flags = {both("--on-hang")},
+       .group = kFailure, .help = "What follows when a job hangs and where each rank stands was said: nothing more, a restart, or the end."},
+      {.name = "hang_watch", .otherwise = "\"activity\"", .allowed = {"activity", "output"}, .flags = {both("--hang-watch")},
+       .group = kFailure, .help = "Signs of life: output and use of the CPU, or output alone (ranks that wait for NCCL may use the CPU)."},
+
+      // --- Debugging
+      {.name = "attach", .type = ValueType::integer, .least = 0, .flags = {both("--attach")},
+       .group = kDebugging, .help = "This rank gets the terminal, as a program in a shell does (pdb, gdb, Ctrl-C); the others write to files."},
+      {.name = "wrap_rank", .type = ValueType::list, .flags = {both("--wrap-rank")},
+       .group = kDebugging, .help = "Words in front of a rank's program, as in '0:gdb --args' or 'all:valgrind'; may be repeated."},
 
       // --- Output
       {.name = "redirects", .otherwise = "\"0\"", .flags = {both("--redirects"), both("-r")}, .pet = "PET_REDIRECTS",

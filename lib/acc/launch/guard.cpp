@@ -72,19 +72,19 @@ class Subreaper {
   int before_ = 0;
 };
 
-struct Pipe {
-  Descriptor out = {};
-  Descriptor in = {};
-};
-
-Pipe make_pipe() {
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe to the agent");
-  return {Descriptor(ends[0]), Descriptor(ends[1])};
+// A terminal's Ctrl-C reaches the front alone, and comes to us once. Who is to hand the terminal on must stay
+// in its session.
+void begin_group(bool in_session) {
+  if (in_session) {
+    ::setpgid(0, 0);
+    ::signal(SIGTTOU, SIG_IGN);
+  } else {
+    ::setsid();
+  }
 }
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front) {
-  ::setsid();
+[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front, bool in_session) {
+  begin_group(in_session);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Not exit(): what the caller registered to run at its end must run once, in the caller.
   ::_exit(agent(front));
@@ -123,9 +123,8 @@ struct KeeperParts {
 };
 
 [[noreturn]] void run_keeper(KeeperParts parts, WaitedSignals& signals, const std::function<int(int)>& agent,
-                             const std::function<void()>& clean_up) {
-  // A terminal's Ctrl-C reaches the front alone, and comes to us once.
-  ::setsid();
+                             const std::function<void()>& clean_up, bool in_session) {
+  begin_group(in_session);
   signals.add(front_died());
   ::prctl(PR_SET_PDEATHSIG, front_died());
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -138,7 +137,7 @@ struct KeeperParts {
   if (pid == 0) {
     parts.lifeline.in.reset();
     parts.report.reset();
-    run_agent(agent, parts.lifeline.out.get());
+    run_agent(agent, parts.lifeline.out.get(), in_session);
   }
   if (pid > 0) {
     report.guard.agent = stand_before(pid, signals, look_at_front);
@@ -168,7 +167,8 @@ std::vector<int> forwarded_signals() {
   return signals;
 }
 
-GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up) {
+GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
+                  bool in_session) {
   WaitedSignals signals;
   const Subreaper subreaper;
   Pipe reports = make_pipe();
@@ -177,7 +177,7 @@ GuardReport guard(const std::function<int(int front)>& agent, const std::functio
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
     reports.out.reset();
-    run_keeper(std::move(parts), signals, agent, clean_up);
+    run_keeper(std::move(parts), signals, agent, clean_up, in_session);
   }
   parts = {};
   const ExitStatus keeper = stand_before(pid, signals, [] {});

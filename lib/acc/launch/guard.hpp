@@ -24,7 +24,10 @@ struct GuardReport {
 /// adopt what the agent leaves, and the agent's `front` descriptor becomes readable when either is gone.
 /// `clean_up` is called once where the agent could not return, after everything is gone, in the front or the
 /// keeper. The agent begins with the forwarded signals blocked, in a session of its own; what it returns is
-/// its exit code. Call it before there are threads, and while the process is small. Throws Error{system}.
-GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up);
+/// its exit code. `in_session`: keeper and agent stay in our session, in process groups of their own in the
+/// background, so that the agent can hand the terminal on. Call it before there are threads, and while the
+/// process is small. Throws Error{system}.
+GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
+                  bool in_session = false);
 
 }  // namespace acc

@@ -8,6 +8,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/accelerate_environment.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/mpi.hpp"
@@ -95,7 +96,20 @@ void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings&
   plan.machine_rank = 0;
   plan.nproc_per_node = 1;
   if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
-}
+  HangPlan plan_hang(const Settings& settings) {
+    const double seconds = settings.number("hang_timeout");
+    if (seconds < 0 || seconds > 1e9)
+      fail(settings.origin("hang_timeout"), "must be a number of seconds, or 0 for never");
+    const std::string then = settings.text("on_hang");
+    if (seconds == 0 && settings.given("on_hang")) {
+      fail(settings.origin("on_hang"), "needs to know when a job counts as hung", "--hang-timeout SECONDS");
+    }
+    return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
+            .then = then == "kill"      ? OnHang::kill
+                    : then == "restart" ? OnHang::restart
+                                        : OnHang::report,
+            .cpu_counts = settings.text("hang_watch") == "activity"};
+  }
 
 }  // namespace
 
@@ -125,7 +139,10 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
     plan_rendezvous(settings, shape, inputs.random_id, plan);
   }
   take_limits(settings, plan);
+  plan.hang = plan_hang(settings);
   plan.output = plan_output(settings);
+  plan.output.observed = plan.hang.timeout.count() > 0;
+  plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
   plan.cpus_of_rank =
       decide_numa_binding(inputs, settings, plan.environment, plan.nproc_per_node, !shape.use_cpu);

@@ -2,6 +2,7 @@
 #include "acc/base/nvml.hpp"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "support/catch.hpp"
 
@@ -24,4 +25,13 @@ TEST_CASE("nvml: a driver that does not start is no GPU, not an error", "[base]"
   ::setenv("FAKE_NVML_FAILS", "1", 1);
   CHECK(acc::query_nvml().gpus.empty());
   ::unsetenv("FAKE_NVML_FAILS");
+}
+
+TEST_CASE("nvml: a process on a GPU is told with its memory and the GPU's use", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "2", 1);
+  CHECK(acc::query_gpu_processes() ==
+        std::vector<acc::GpuProcess>{
+            {.gpu = 0, .pid = ::getpid(), .memory_bytes = std::uint64_t{3} << 30U, .gpu_use = 42}});
+  ::setenv("FAKE_NVML_GPUS", "0", 1);
+  CHECK(acc::query_gpu_processes().empty());
 }

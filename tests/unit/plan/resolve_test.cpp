@@ -53,6 +53,21 @@ TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
   CHECK(resolve(inputs({"--log-dir", "/dev/null", "train.py"})).output.no_logs);
 }
 
+TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
+  CHECK(resolve(inputs({"train.py"})).hang == acc::HangPlan{});
+  const LaunchPlan plan =
+      resolve(inputs({"--hang-timeout", "2.5", "--on-hang=restart", "--hang_watch", "output", "train.py"},
+                     Dialect::torchrun));
+  CHECK(plan.hang == acc::HangPlan{std::chrono::milliseconds(2500), acc::OnHang::restart, false});
+  CHECK(plan.output.observed);
+  CHECK(error_of([] {
+          resolve(inputs({"--on-hang", "kill", "train.py"}));
+        }) == "--on-hang: needs to know when a job counts as hung (--hang-timeout SECONDS)");
+  CHECK(error_of([] {
+          resolve(inputs({"--hang-timeout", "-1", "train.py"}));
+        }) == "--hang-timeout: must be a number of seconds, or 0 for never");
+}
+
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
