@@ -19,6 +19,12 @@ Flag both(std::string_view spelling) {
 Flag both_switch(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .means = "true"};
 }
+Flag own(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .own = true};
+}
+Flag own_switch(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .own = true, .means = "true"};
+}
 
 constexpr std::string_view kProcesses = "Processes and machines";
 constexpr std::string_view kProgram = "Program";
@@ -52,7 +58,15 @@ const std::vector<SettingSpec>& rows() {
        .group = kProgram, .help = "The program is a Python module, as in `python -m`."},
       {.name = "no_python", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--no-python")}, .pet = "PET_NO_PYTHON",
        .group = kProgram, .help = "Execute the program itself, never through Python."},
-      {.name = "python", .flags = {both("--python")},
+      {.name = "run_path", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--run-path")}, .pet = "PET_RUN_PATH",
+       .group = kProgram, .help = "The program is a Python file, whatever its name and first line."},
+      {.name = "legacy_launch", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--legacy-launch")},
+       .group = kProgram, .help = "Give each worker --local-rank=N, as `python -m torch.distributed.launch` does."},
+      {.name = "use_env", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--use-env")},
+       .group = kProgram, .help = "With --legacy-launch: leave --local-rank out, LOCAL_RANK says it."},
+      {.name = "start_method", .otherwise = "\"spawn\"", .allowed = {"spawn", "fork", "forkserver"}, .flags = {both("--start-method")}, .pet = "PET_START_METHOD",
+       .group = kProgram, .help = "Accepted for torchrun's sake: each worker is a program of its own."},
+      {.name = "python", .flags = {own("--python")},
        .group = kProgram, .help = "The Python for scripts and modules (otherwise PYTHON_EXEC, the active environment's, python3)."},
       {.name = "main_training_function", .in_file = true, .otherwise = "\"main\"", .flags = {accelerate("--main_training_function")},
        .group = kProgram, .help = "Function that TPU jobs call."},
@@ -72,6 +86,8 @@ const std::vector<SettingSpec>& rows() {
        .environment = "ACCELERATE_CPU_AFFINITY", .group = kDevices, .help = "Bind each worker to the CPUs near its GPU."},
       {.name = "virtual_local_rank", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--virtual-local-rank")}, .pet = "PET_VIRTUAL_LOCAL_RANK",
        .group = kDevices, .help = "Each worker sees one GPU, and LOCAL_RANK 0."},
+      {.name = "numa_binding", .allowed = {"node", "socket", "exclusive", "core-complex"}, .flags = {both("--numa-binding")},
+       .group = kDevices, .help = "Bind each worker to the CPUs of its GPU's NUMA node, of the socket, to a share of the node's cores, or to one of its caches."},
 
       // --- Rendezvous
       {.name = "main_process_ip", .in_file = true, .flags = {accelerate("--main_process_ip"), both("--master-addr")}, .pet = "PET_MASTER_ADDR",
@@ -90,9 +106,9 @@ const std::vector<SettingSpec>& rows() {
        .group = kRendezvous, .help = "More about the rendezvous: key=value,... as in join_timeout=600."},
       {.name = "local_addr", .flags = {both("--local-addr")}, .pet = "PET_LOCAL_ADDR",
        .group = kRendezvous, .help = "Address under which the other machines reach this one."},
-      {.name = "node_timeout", .type = ValueType::number, .otherwise = "3", .flags = {both("--node-timeout")},
+      {.name = "node_timeout", .type = ValueType::number, .otherwise = "3", .flags = {own("--node-timeout")},
        .group = kRendezvous, .help = "Seconds after which a silent machine is lost."},
-      {.name = "spares", .type = ValueType::integer, .least = 0, .flags = {both("--spares")},
+      {.name = "spares", .type = ValueType::integer, .least = 0, .flags = {own("--spares")},
        .group = kRendezvous, .help = "Surplus machines that wait to replace lost ones (otherwise all that come)."},
       {.name = "same_network", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--same_network")},
        .group = kRendezvous, .help = "All machines are in one local network."},
@@ -105,6 +121,9 @@ const std::vector<SettingSpec>& rows() {
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
 
+      {.name = "signals_to_handle", .otherwise = "\"SIGTERM,SIGINT,SIGHUP,SIGQUIT\"", .flags = {both("--signals-to-handle")}, .pet = "PET_SIGNALS_TO_HANDLE",
+       .group = kFailure, .help = "Signals that end the job, besides these four; others are handed on to the workers."},
+
       // --- Output
       {.name = "redirects", .otherwise = "\"0\"", .flags = {both("--redirects"), both("-r")}, .pet = "PET_REDIRECTS",
        .group = kOutput, .help = "Streams that go to files alone: 0 none, 1 stdout, 2 stderr, 3 both, or RANK:N,..."},
@@ -113,14 +132,30 @@ const std::vector<SettingSpec>& rows() {
       {.name = "log_dir", .flags = {both("--log-dir")}, .pet = "PET_LOG_DIR",
        .group = kOutput, .help = "Folder for the log files."},
       {.name = "local_ranks_filter", .flags = {both("--local-ranks-filter")}, .pet = "PET_LOCAL_RANKS_FILTER",
-       .group = kOutput, .help = "Only these local ranks reach the console: numbers separated by commas."},
+       .group = kOutput, .help = "Only these local ranks reach the console, as in 0,2 or 0-3."},
+      {.name = "ranks_filter", .flags = {own("--ranks-filter")},
+       .group = kOutput, .help = "Only these ranks, counted over all machines, reach the console, as in 0,2 or 0-3."},
+      {.name = "duplicate_stdout_filters", .flags = {both("--duplicate-stdout-filters")}, .pet = "PET_DUPLICATE_STDOUT_FILTERS",
+       .group = kOutput, .help = "Lines of tee'd stdout with one of these words go to filtered_stdout.log too; words are separated by commas, `,,` is a comma."},
+      {.name = "duplicate_stderr_filters", .flags = {both("--duplicate-stderr-filters")}, .pet = "PET_DUPLICATE_STDERR_FILTERS",
+       .group = kOutput, .help = "The same for stderr and filtered_stderr.log."},
+      {.name = "log_line_prefix_template", .otherwise = "\"[${role_name}${local_rank}]:\"", .flags = {both("--log-line-prefix-template")}, .pet = "PET_LOG_LINE_PREFIX_TEMPLATE",
+       .group = kOutput, .help = "What stands in front of tee'd lines; knows ${role_name}, ${rank}, ${local_rank}, ${group_rank}, ${host} and ${attempt}."},
+      {.name = "log_timestamps", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--log-timestamps")},
+       .group = kOutput, .help = "The time in front of each line on the console, ISO 8601 to the millisecond."},
+      {.name = "event_log", .flags = {own("--event-log")},
+       .group = kOutput, .help = "File that gets a line of JSON for everything that happens to the job."},
+      {.name = "event_log_handler", .otherwise = "\"null\"", .flags = {both("--event-log-handler")}, .pet = "PET_EVENT_LOG_HANDLER",
+       .group = kOutput, .help = "console: events as lines of JSON on stderr; null or dynamic_rendezvous: none."},
+      {.name = "logs_specs", .flags = {both("--logs-specs")},
+       .group = kOutput, .help = "Refused but for `default`: it names a Python plug-in of torchrun."},
       {.name = "quiet", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--quiet"), accelerate_switch("-q")},
        .group = kOutput, .help = "Leave out notes."},
 
       // --- Configuration
       {.name = "config_file", .flags = {accelerate("--config_file")},
        .group = kConfiguration, .help = "The config file (otherwise the default one, if there is one)."},
-      {.name = "dry_run", .allowed = {"text", "json"}, .flags = {{.spelling = "--dry-run", .torchrun = true, .means = "\"text\""}},
+      {.name = "dry_run", .allowed = {"text", "json"}, .flags = {{.spelling = "--dry-run", .torchrun = true, .own = true, .means = "\"text\""}},
        .group = kConfiguration, .help = "Show what would be started and where each value comes from, and start nothing; `=json` for programs."},
       {.name = "debug", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--debug")},
        .environment = "ACCELERATE_DEBUG_MODE", .group = kConfiguration, .help = "Let the training check each distributed operation."},

@@ -22,8 +22,10 @@ enum class Dialect { launch, torchrun };
 /// One spelling of a flag. Each `-` inside it may be written `_` and the other way round.
 struct Flag {
   std::string_view spelling;  ///< with its dashes: `--nproc-per-node`, `-m`
-  bool torchrun = false;      ///< torchrun 2.11 or 2.15 has it
+  bool torchrun = false;      ///< `acc run` has it
   bool launch = true;         ///< `acc launch` has it
+  /// Neither peer has it. Their flags may be shortened as if it were not there.
+  bool own = false;
   /// The value that the bare flag means (as JSON); absent: the flag takes a value.
   std::optional<std::string_view> means = {};
 };

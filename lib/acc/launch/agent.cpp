@@ -27,10 +27,6 @@ struct Worker {
   bool killed = false;
 };
 
-bool asks_to_end(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
-}
-
 std::string line_prefix(const LaunchPlan& plan, const WorkerEnv& place, int local_rank) {
   const std::pair<std::string_view, std::string> names[] = {{"${role_name}", plan.role},
                                                             {"${local_rank}", std::to_string(local_rank)},
@@ -182,7 +178,7 @@ void Agent::take_worker_end(const WorkerEnded& ended) {
 }
 
 void Agent::take_signal(int signal) {
-  if (!asks_to_end(signal)) {
+  if (!plan_.stop_signals.contains(signal)) {
     signal_workers(signal);
     return;
   }

@@ -24,9 +24,9 @@ namespace {
 // Blocks what the front waits for, and gives the caller its mask back.
 class WaitedSignals {
  public:
-  WaitedSignals() {
+  explicit WaitedSignals(const std::vector<int>& signals) {
     ::sigemptyset(&set_);
-    for (const int signal : forwarded_signals()) ::sigaddset(&set_, signal);
+    for (const int signal : signals) ::sigaddset(&set_, signal);
     ::sigaddset(&set_, SIGCHLD);
     ::sigprocmask(SIG_BLOCK, &set_, &before_);
   }
@@ -81,16 +81,17 @@ ExitStatus stand_in_front(pid_t agent, const WaitedSignals& signals) {
 
 }  // namespace
 
-std::vector<int> forwarded_signals() {
-  std::vector<int> signals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+std::vector<int> forwarded_signals(const std::set<int>& also) {
+  std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+  signals.insert(also.begin(), also.end());
   struct sigaction hangup = {};
   ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) signals.push_back(SIGHUP);
-  return signals;
+  if (hangup.sa_handler == SIG_IGN) signals.erase(SIGHUP);
+  return {signals.begin(), signals.end()};
 }
 
-GuardReport guard(const std::function<int(int front)>& agent) {
-  const WaitedSignals signals;
+GuardReport guard(const std::function<int(int front)>& agent, const std::set<int>& also) {
+  const WaitedSignals signals(forwarded_signals(also));
   const Subreaper subreaper;
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe to the agent");

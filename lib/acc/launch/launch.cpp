@@ -51,7 +51,7 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
     return exit_code(kind);
   };
   try {
-    LocalProcesses processes(loop, output, front);
+    LocalProcesses processes(loop, output, front, plan.stop_signals);
     SingleNode rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = rendezvous,
@@ -81,7 +81,7 @@ int report_lost_agent(const ExitStatus& agent) {
 int launch(const LaunchPlan& plan) {
   open_standard_streams();
   const LogFolder logs = LogFolder::make(plan);
-  const GuardReport report = guard([&](int front) { return run_job(plan, logs, front); });
+  const GuardReport report = guard([&](int front) { return run_job(plan, logs, front); }, plan.stop_signals);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
   logs.remove_temporary();
   return report_lost_agent(report.agent);

@@ -20,7 +20,8 @@ constexpr int kMostLateLooks = 64;
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, int front)
+LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, int front,
+                               const std::set<int>& also)
     : loop_(loop), output_(output), signals_(loop), front_(loop) {
   // A worker costs up to four descriptors; workers themselves keep the limit that acc was given.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
@@ -30,7 +31,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, in
 
   sigset_t ours = {};
   ::sigemptyset(&ours);
-  std::vector<int> wanted = forwarded_signals();
+  std::vector<int> wanted = forwarded_signals(also);
   wanted.push_back(SIGCHLD);
   for (const int signal : wanted) {
     signals_.add(signal);

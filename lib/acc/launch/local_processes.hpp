@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "acc/launch/output.hpp"
@@ -21,9 +22,9 @@ namespace acc {
 /// subreaper.
 class LocalProcesses : public Processes {
  public:
-  /// Takes over the forwarded signals and SIGCHLD, and unblocks them. `front`: becomes readable when the
-  /// process that the user sees is gone; -1: there is none.
-  LocalProcesses(boost::asio::io_context& loop, Output& output, int front);
+  /// Takes over the forwarded signals, `also`, and SIGCHLD, and unblocks them. `front`: becomes readable when
+  /// the process that the user sees is gone; -1: there is none.
+  LocalProcesses(boost::asio::io_context& loop, Output& output, int front, const std::set<int>& also = {});
   ~LocalProcesses() override;
 
   pid_t start(const WorkerStart& worker) override;

@@ -108,14 +108,19 @@ class Parser {
       if (spelling == wanted) return known;
       if (is_long(spelling) && spelling.starts_with(wanted)) beginnings.push_back(known);
     }
-    if (dialect_ == Dialect::torchrun) {
-      const bool one = !beginnings.empty() && std::ranges::all_of(beginnings, [&](const KnownFlag& known) {
-        return known.spec == beginnings.front().spec;
-      });
-      if (one) return beginnings.front();
-      if (!beginnings.empty()) fail_ambiguous(name, beginnings);
-    }
+    if (dialect_ == Dialect::torchrun && !beginnings.empty()) return only_one(name, std::move(beginnings));
     fail("", "unrecognized arguments: " + word, did_you_mean(name, all_spellings(name)));
+  }
+
+  // A script's `--node 1` must go on to mean --node-rank: flags of our own count only when no other is meant.
+  static KnownFlag only_one(const std::string& name, std::vector<KnownFlag> beginnings) {
+    const auto is_own = [](const KnownFlag& known) { return known.flag->own; };
+    if (!std::ranges::all_of(beginnings, is_own)) std::erase_if(beginnings, is_own);
+    const SettingSpec* first = beginnings.front().spec;
+    const bool one =
+        std::ranges::all_of(beginnings, [&](const KnownFlag& known) { return known.spec == first; });
+    if (!one) fail_ambiguous(name, beginnings);
+    return beginnings.front();
   }
 
   // Candidates are spelt with the same separator that was typed.
@@ -210,7 +215,7 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
   };
   switch (spec.type) {
     case ValueType::integer: {
-      const auto number = parse_integer(text);
+      const auto number = parse_python_integer(text);
       if (!number) invalid("int");
       return *number;
     }

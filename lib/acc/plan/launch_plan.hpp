@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -52,6 +54,10 @@ struct OutputPlan {
   bool operator==(const OutputPlan&) const = default;
 };
 
+/// Which CPUs a worker is bound to, torchrun's words: those of its GPU's NUMA node, of that node's socket, an
+/// own share of the node's cores, or those that share one cache.
+enum class NumaBinding { none, node, socket, exclusive, core_complex };
+
 /// Everything that is decided before the first process starts.
 struct LaunchPlan {
   Dialect dialect = Dialect::launch;
@@ -81,6 +87,11 @@ struct LaunchPlan {
   RendezvousPlan rendezvous = {};
   int max_restarts = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
+  /// Signals that end the job; others that arrive are handed on to the workers.
+  std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  /// What `--signals-to-handle` said, which workers see.
+  std::string signals_to_handle = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+  NumaBinding numa_binding = NumaBinding::none;
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
   bool virtual_local_rank = false;
   std::vector<std::string> device_of_rank = {};

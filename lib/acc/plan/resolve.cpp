@@ -10,6 +10,7 @@
 #include "acc/plan/accelerate_environment.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/rendezvous.hpp"
+#include "acc/plan/signals.hpp"
 #include "acc/plan/streams.hpp"
 
 namespace acc {
@@ -17,6 +18,27 @@ namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
   throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+void refuse_both(const Settings& settings, std::string_view one, std::string_view other) {
+  fail("", fmt::format("{} and {} exclude each other", settings.origin(one), settings.origin(other)),
+       "give one of them");
+}
+
+// Scripts of torch.distributed.launch find their local rank in front of their own arguments.
+void give_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan& plan) {
+  if (settings.truth("use_env") && !settings.truth("legacy_launch"))
+    fail(settings.origin("use_env"), "has a meaning only together with --legacy-launch");
+  if (!settings.truth("legacy_launch") || settings.truth("use_env")) return;
+  if (settings.truth("no_python")) {
+    fail(settings.origin("no_python"), "--legacy-launch gives --local-rank to Python programs alone",
+         "with --use-env they read LOCAL_RANK");
+  }
+  plan.worker_command.insert(plan.worker_command.end() - static_cast<std::ptrdiff_t>(arguments),
+                             "--local-rank=${local_rank}");
+  plan.notes.emplace_back(
+      "--legacy-launch is for scripts that read --local-rank, a deprecated way: read LOCAL_RANK and give "
+      "--use-env");
 }
 
 void choose_program(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
@@ -27,18 +49,20 @@ void choose_program(const LaunchInputs& inputs, const Settings& settings, Launch
       .words = inputs.command_line.program,
       .module = settings.truth("module"),
       .no_python = settings.truth("no_python"),
+      .run_path = settings.truth("run_path"),
       .python = settings.text("python"),
       .unbuffered = plan.launcher != "simple",
   };
-  if (request.module && request.no_python) {
-    fail("",
-         fmt::format("{} and {} exclude each other", settings.origin("module"), settings.origin("no_python")),
-         "give one of them");
-  }
+  if (request.module && request.no_python && !request.run_path) refuse_both(settings, "module", "no_python");
   WorkerProgram program = find_program(request, inputs.environment, inputs.file_kind);
   plan.worker_command = std::move(program.command);
   plan.program = std::move(program.file);
   if (program.problem) plan.problems.push_back(*program.problem);
+  if (request.run_path) {
+    plan.notes.push_back(settings.origin("run_path") +
+                         ": each worker is a Python of its own that runs the file; nothing is forked");
+  }
+  give_local_rank(settings, request.words.size() - 1, plan);
 }
 
 OutputPlan plan_output(const Settings& settings) {
@@ -74,10 +98,31 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
   if (restarts < 0 || restarts > 1'000'000'000)
     fail(settings.origin("max_restarts"), "must be a number from 0 on");
   plan.max_restarts = static_cast<int>(restarts);
+  if (!(settings.number("monitor_interval") > 0))
+    fail(settings.origin("monitor_interval"), "must be a number of seconds above 0");
   const double seconds = settings.number("shutdown_timeout");
   if (seconds < 0 || seconds > 1e9)
     fail(settings.origin("shutdown_timeout"), "must be a number of seconds from 0 on");
   plan.shutdown_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  plan.signals_to_handle = settings.text("signals_to_handle");
+  for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
+    plan.stop_signals.insert(signal);
+}
+
+void refuse_plug_ins(const Settings& settings) {
+  const std::string specs = settings.text("logs_specs");
+  if (specs.empty() || specs == "default") return;
+  fail(settings.origin("logs_specs"), "'" + specs + "' names a Python plug-in, and acc loads none",
+       "--redirects, --tee and --log-dir say where output goes");
+}
+
+NumaBinding parse_numa_binding(const Settings& settings) {
+  const std::string text = settings.text("numa_binding");
+  if (text == "node") return NumaBinding::node;
+  if (text == "socket") return NumaBinding::socket;
+  if (text == "exclusive") return NumaBinding::exclusive;
+  if (text == "core-complex") return NumaBinding::core_complex;
+  return NumaBinding::none;
 }
 
 }  // namespace
@@ -100,7 +145,9 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.problems = std::move(shape.problems);
   choose_program(inputs, settings, plan);
   plan_rendezvous(settings, shape, inputs.random_id, plan);
+  refuse_plug_ins(settings);
   take_limits(settings, plan);
+  plan.numa_binding = parse_numa_binding(settings);
   plan.output = plan_output(settings);
   assign_devices(inputs, settings, plan);
   plan.settings = settings.all();

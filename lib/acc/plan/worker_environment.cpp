@@ -72,7 +72,7 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
   Environment environment = plan.environment;
   if (!plan.sets_ranks) return environment;
   environment.overlay(to_environment(place_of_worker(plan, local_rank, attempt)));
-  environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+  environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", plan.signals_to_handle);
   environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING",
                   plan.inherited.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"));
   if (plan.virtual_local_rank) {

@@ -167,6 +167,16 @@ TEST_CASE("agent: a signal to end is passed on and gives 128 + n, without a rest
   CHECK(job.processes.started().size() == 2);
 }
 
+TEST_CASE("agent: a signal that the plan names ends the job as those four do", "[launch]") {
+  Job job;
+  job.processes.signal_arrives(SIGUSR1, 10ms);
+  LaunchPlan plan = plan_of(1, 5);
+  plan.stop_signals.insert(SIGUSR1);
+  const LaunchReport report = job.run(plan);
+  CHECK(report.exit_code == 128 + SIGUSR1);
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}, {0, SIGKILL}});
+}
+
 TEST_CASE("agent: a signal before the first worker starts none", "[launch]") {
   Job job;
   job.processes.signal_arrives(SIGTERM);

@@ -65,6 +65,16 @@ TEST_CASE("command_line: torchrun takes any unambiguous beginning, launch takes 
         "unrecognized arguments: --num_procs (did you mean '--num_processes'?)");
 }
 
+TEST_CASE("command_line: acc's own flags do not make a beginning ambiguous that torchrun takes", "[plan]") {
+  CHECK(torchrun({"--node", "1", "t.py"}).flags.at("machine_rank").value == 1);
+  CHECK(torchrun({"--event", "console", "t.py"}).flags.at("event_log_handler").value == "console");
+  CHECK(torchrun({"--node-t", "1", "t.py"}).flags.at("node_timeout").value == 1);
+}
+
+TEST_CASE("command_line: whole numbers are Python's", "[plan]") {
+  CHECK(torchrun({"--max-restarts", " 1_0", "t.py"}).flags.at("max_restarts").value == 10);
+}
+
 TEST_CASE("command_line: torchrun drops one -- after the program, launch keeps it", "[plan]") {
   CHECK(torchrun({"s.py", "--", "a"}).program == Words{"s.py", "a"});
   CHECK(torchrun({"s.py", "--", "--", "a"}).program == Words{"s.py", "--", "a"});

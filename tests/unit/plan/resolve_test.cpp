@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/resolve.hpp"
 
+#include "acc/plan/worker_environment.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
@@ -65,11 +66,63 @@ TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]"
         }).starts_with("--virtual-local-rank: 2 workers, but CUDA_VISIBLE_DEVICES='4'"));
 }
 
+TEST_CASE("resolve: torch.distributed.launch's scripts get their local rank before their own arguments",
+          "[plan]") {
+  const auto command = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "--legacy-launch");
+    const LaunchPlan plan = resolve(inputs(words, Dialect::torchrun));
+    return acc::worker_command(plan, 1);
+  };
+  using Words = std::vector<std::string>;
+  CHECK(command({"train.py", "u"}) == Words{"/usr/bin/python3", "-u", "train.py", "--local-rank=1", "u"});
+  CHECK(command({"-m", "train", "u"}) ==
+        Words{"/usr/bin/python3", "-u", "-m", "train", "--local-rank=1", "u"});
+  CHECK(command({"train.py"}) == Words{"/usr/bin/python3", "-u", "train.py", "--local-rank=1"});
+  CHECK(command({"--use-env", "train.py"}) == Words{"/usr/bin/python3", "-u", "train.py"});
+  CHECK(resolve_error({"--legacy-launch", "--no-python", "./a.out"}, Dialect::torchrun)
+            .starts_with("--no-python: --legacy-launch gives --local-rank to Python programs alone"));
+  CHECK(resolve_error({"--use-env", "train.py"}) ==
+        "--use-env: has a meaning only together with --legacy-launch");
+}
+
+TEST_CASE("resolve: --run-path is a Python file, whatever else was said", "[plan]") {
+  const LaunchPlan plan =
+      resolve(inputs({"--run-path", "-m", "--no-python", "./a.out", "q"}, Dialect::torchrun));
+  CHECK(plan.worker_command == std::vector<std::string>{"/usr/bin/python3", "-u", "./a.out", "q"});
+  CHECK(plan.notes ==
+        std::vector<std::string>{
+            "--run-path: each worker is a Python of its own that runs the file; nothing is forked"});
+}
+
+TEST_CASE("resolve: the signals that end a job are those four and what was said", "[plan]") {
+  const LaunchPlan plan = resolve(inputs({"--signals-to-handle", "SIGUSR1", "train.py"}, Dialect::torchrun));
+  CHECK(plan.stop_signals == std::set<int>{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1});
+  CHECK(plan.signals_to_handle == "SIGUSR1");
+}
+
+TEST_CASE("resolve: the way to bind workers is kept", "[plan]") {
+  const auto binding = [](const std::string& word) {
+    return resolve(inputs({"--numa-binding", word, "train.py"}, Dialect::torchrun)).numa_binding;
+  };
+  CHECK(resolve(inputs({"train.py"})).numa_binding == acc::NumaBinding::none);
+  CHECK(binding("node") == acc::NumaBinding::node);
+  CHECK(binding("socket") == acc::NumaBinding::socket);
+  CHECK(binding("exclusive") == acc::NumaBinding::exclusive);
+  CHECK(binding("core-complex") == acc::NumaBinding::core_complex);
+  CHECK(resolve_error({"--numa-binding", "core", "train.py"}).find("invalid choice: 'core'") !=
+        std::string::npos);
+}
+
 TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {
   CHECK(resolve_error({"--num_processes", "1"})
             .starts_with("the following arguments are required: training_script"));
   CHECK(resolve_error({"-m", "--no_python", "x"}).starts_with("-m and --no_python exclude each other"));
   CHECK(resolve_error({"--max-restarts", "-1", "train.py"}) == "--max-restarts: must be a number from 0 on");
+  CHECK(resolve_error({"--monitor-interval", "0", "train.py"}) ==
+        "--monitor-interval: must be a number of seconds above 0");
+  CHECK(resolve_error({"--logs-specs", "mine", "train.py"})
+            .starts_with("--logs-specs: 'mine' names a Python plug-in, and acc loads none"));
+  CHECK(resolve_error({"--logs-specs", "default", "train.py"}) == "no error");
   CHECK(resolve_error({"--shutdown-timeout", "-1", "train.py"}) ==
         "--shutdown-timeout: must be a number of seconds from 0 on");
 }
