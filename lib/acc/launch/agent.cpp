@@ -5,7 +5,7 @@
 #include <csignal>
 #include <utility>
 
-#include "acc/base/text.hpp"
+#include "acc/launch/line_prefix.hpp"
 #include "acc/launch/root_cause.hpp"
 #include "acc/plan/worker_environment.hpp"
 
@@ -26,19 +26,6 @@ struct Worker {
   bool stopped = false;
   bool killed = false;
 };
-
-std::string line_prefix(const LaunchPlan& plan, const WorkerEnv& place, int local_rank) {
-  const std::pair<std::string_view, std::string> names[] = {{"${role_name}", plan.role},
-                                                            {"${local_rank}", std::to_string(local_rank)},
-                                                            {"${rank}", std::to_string(place.rank)}};
-  std::string text = plan.output.line_prefix_template;
-  for (const auto& [name, value] : names) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) {
-      text.replace(at, name.size(), value);
-    }
-  }
-  return text;
-}
 
 class Agent {
  public:
@@ -147,12 +134,14 @@ void Agent::start_worker(int local_rank) {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   const Attempt attempt = {.number = attempt_, .round = round_, .folder = folder.string()};
   WorkerStart start = {.local_rank = local_rank,
+                       .rank = rank_of(local_rank),
                        .program = plan_.program,
                        .arguments = worker_command(plan_, local_rank),
                        .environment = plan_.inherited};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
-  start.line_prefix = line_prefix(plan_, place_of_worker(plan_, local_rank, attempt), local_rank);
+  start.line_prefix = line_prefix(plan_.output.line_prefix_template,
+                                  place_of_worker(plan_, local_rank, attempt), local_rank, parts_.host);
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
   worker.pid = parts_.processes.start(start);
   ++running_;

@@ -68,7 +68,8 @@ void LocalProcesses::wait_for_front(int front) {
 }
 
 pid_t LocalProcesses::start(const WorkerStart& worker) {
-  const WorkerStreams streams = output_.open(worker.local_rank, worker.folder, worker.line_prefix);
+  const WorkerStreams streams =
+      output_.open(worker.local_rank, worker.folder, worker.line_prefix, worker.rank);
   const auto on_end = [this, local_rank = worker.local_rank](ExitStatus status) {
     take_end(local_rank, status);
   };

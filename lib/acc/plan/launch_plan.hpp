@@ -48,7 +48,14 @@ struct OutputPlan {
   bool no_logs = false;
   /// Only these local ranks reach the console; empty: all.
   std::vector<int> local_ranks_filter = {};
-  /// Prefix of each tee'd line; `${role_name}`, `${rank}`, `${local_rank}` are expanded.
+  /// The same for ranks over all nodes.
+  std::vector<int> ranks_filter = {};
+  /// Tee'd lines with one of these words go to `filtered_stdout.log` and `filtered_stderr.log` too.
+  std::vector<std::string> duplicate_stdout_filters = {};
+  std::vector<std::string> duplicate_stderr_filters = {};
+  /// Each line on the console begins with its time.
+  bool log_timestamps = false;
+  /// Prefix of each tee'd line; the names that line_prefix() knows are expanded.
   std::string line_prefix_template = "[${role_name}${local_rank}]:";
 
   bool operator==(const OutputPlan&) const = default;

@@ -65,12 +65,23 @@ void choose_program(const LaunchInputs& inputs, const Settings& settings, Launch
   give_local_rank(settings, request.words.size() - 1, plan);
 }
 
-OutputPlan plan_output(const Settings& settings) {
+OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
+  constexpr std::string_view kTemplate = "log_line_prefix_template";
+  constexpr std::string_view kTemplateVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
+  if (const auto text = inputs.environment.find(kTemplateVariable); text && !settings.given(kTemplate))
+    settings.set(kTemplate, *text, std::string(kTemplateVariable));
+  const auto ranks = [&](std::string_view name) {
+    return parse_ranks(settings.text(name), settings.origin(name));
+  };
   OutputPlan output;
   output.redirects = parse_stream_map(settings.text("redirects"), settings.origin("redirects"));
   output.tee = parse_stream_map(settings.text("tee"), settings.origin("tee"));
-  output.local_ranks_filter =
-      parse_ranks(settings.text("local_ranks_filter"), settings.origin("local_ranks_filter"));
+  output.local_ranks_filter = ranks("local_ranks_filter");
+  output.ranks_filter = ranks("ranks_filter");
+  output.duplicate_stdout_filters = parse_words(settings.text("duplicate_stdout_filters"));
+  output.duplicate_stderr_filters = parse_words(settings.text("duplicate_stderr_filters"));
+  output.line_prefix_template = settings.text(kTemplate);
+  output.log_timestamps = settings.truth("log_timestamps");
   output.log_dir = settings.text("log_dir");
   output.no_logs = output.log_dir == "/dev/null";
   return output;
@@ -148,7 +159,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   refuse_plug_ins(settings);
   take_limits(settings, plan);
   plan.numa_binding = parse_numa_binding(settings);
-  plan.output = plan_output(settings);
+  plan.output = plan_output(inputs, settings);
   assign_devices(inputs, settings, plan);
   plan.settings = settings.all();
   return plan;

@@ -54,6 +54,29 @@ TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
   CHECK(resolve(inputs({"--log-dir", "/dev/null", "train.py"})).output.no_logs);
 }
 
+TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's variable", "[plan]") {
+  LaunchInputs given = inputs({"--log-line-prefix-template", "$rank|", "train.py"}, Dialect::torchrun);
+  given.environment.set("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${rank}>");
+  CHECK(resolve(given).output.line_prefix_template == "$rank|");
+  given.command_line = acc::parse_command_line({"train.py"}, Dialect::torchrun);
+  const LaunchPlan plan = resolve(given);
+  CHECK(plan.output.line_prefix_template == "${rank}>");
+  CHECK(plan.settings.at("log_line_prefix_template").origin == "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  CHECK(resolve(inputs({"train.py"})).output.line_prefix_template == "[${role_name}${local_rank}]:");
+}
+
+TEST_CASE("resolve: filters of ranks and lines", "[plan]") {
+  const acc::OutputPlan output =
+      resolve(inputs({"--ranks-filter", "0-1", "--duplicate-stdout-filters", "a,b",
+                      "--duplicate-stderr-filters", "c", "--log-timestamps", "train.py"},
+                     Dialect::torchrun))
+          .output;
+  CHECK(output.ranks_filter == std::vector<int>{0, 1});
+  CHECK(output.duplicate_stdout_filters == std::vector<std::string>{"a", "b"});
+  CHECK(output.duplicate_stderr_filters == std::vector<std::string>{"c"});
+  CHECK(output.log_timestamps);
+}
+
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
