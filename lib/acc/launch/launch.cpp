@@ -2,6 +2,7 @@
 #include "acc/launch/launch.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,9 +10,13 @@
 #include <exception>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/launch/agent.hpp"
+#include "acc/launch/descendants.hpp"
+#include "acc/launch/file_timer.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/local_processes.hpp"
+#include "acc/launch/own_error_file.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
@@ -39,6 +44,29 @@ bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
   return report.first_failure && (wanted(plan.output.redirects) || wanted(plan.output.tee));
 }
 
+std::filesystem::path own_error_file(const LaunchPlan& plan) {
+  return plan.inherited.get("TORCHELASTIC_ERROR_FILE");
+}
+
+// An error file that cannot be written must not take the place of the job's own exit code.
+void or_warn(Reporter& reporter, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    reporter.report(Warning{error.what()});
+  }
+}
+
+// A process that a timer's file names might be anybody's: only our own are ended.
+void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
+  for (const Descendant& process : descendants_of(::getpid())) {
+    if (process.pid != expired.pid) continue;
+    reporter.report(Warning{fmt::format("process {} was not through with '{}' in time and gets {}",
+                                        expired.pid, expired.scope, signal_name(expired.signal))});
+    signal_descendant(process, expired.signal);
+  }
+}
+
 int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
@@ -46,18 +74,29 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
     output.announce(std::string("acc: ") + error.what() + "\n");
+    const auto file = own_error_file(plan);
+    if (!file.empty())
+      or_warn(reporter,
+              [&] { replace_file(file, to_error_json(error.what(), std::chrono::system_clock::now())); });
     output.finish();
     logs.remove_temporary();
     return exit_code(kind);
   };
   try {
     LocalProcesses processes(loop, output, front, plan.stop_signals);
+    std::optional<FileTimer> timer;
+    if (!plan.timer_file.empty()) {
+      timer.emplace(loop, plan.timer_file,
+                    [&](const TimerTable::Expired& expired) { end_late(expired, reporter); });
+    }
     SingleNode rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = rendezvous,
                                            .reporter = reporter,
                                            .logs = logs,
                                            .host = host_name()});
+    if (report.first_failure)
+      or_warn(reporter, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
     if (!keeps_logs(plan, report)) logs.remove_temporary();
     return report.exit_code;
   } catch (const Error& error) {

@@ -92,12 +92,16 @@ struct LaunchPlan {
   /// 0: a free one, known when the store is bound.
   std::uint16_t master_port = 0;
   RendezvousPlan rendezvous = {};
+  /// Whether acc serves the store of the workers; otherwise their rank 0 does, on the port that is exported.
+  bool use_agent_store = true;
   int max_restarts = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   /// Signals that end the job; others that arrive are handed on to the workers.
   std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// What `--signals-to-handle` said, which workers see.
   std::string signals_to_handle = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+  /// Where workers say by when they must be through (torchrun's file timer); empty: nowhere.
+  std::filesystem::path timer_file = {};
   NumaBinding numa_binding = NumaBinding::none;
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
   bool virtual_local_rank = false;

@@ -120,6 +120,15 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
     plan.stop_signals.insert(signal);
 }
 
+// torchrun's variables for its file timer.
+std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
+  const Environment& environment = inputs.environment;
+  if (environment.get("TORCHELASTIC_ENABLE_FILE_TIMER") != "1") return {};
+  if (const auto named = environment.find("TORCHELASTIC_TIMER_FILE")) return *named;
+  const std::string folder = environment.get("TMPDIR");
+  return std::filesystem::path(folder.empty() ? "/tmp" : folder) / ("watchdog_timer_" + inputs.random_id);
+}
+
 void refuse_plug_ins(const Settings& settings) {
   const std::string specs = settings.text("logs_specs");
   if (specs.empty() || specs == "default") return;
@@ -158,6 +167,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan_rendezvous(settings, shape, inputs.random_id, plan);
   refuse_plug_ins(settings);
   take_limits(settings, plan);
+  plan.timer_file = choose_timer_file(inputs);
   plan.numa_binding = parse_numa_binding(settings);
   plan.output = plan_output(inputs, settings);
   assign_devices(inputs, settings, plan);

@@ -77,6 +77,18 @@ TEST_CASE("resolve: filters of ranks and lines", "[plan]") {
   CHECK(output.log_timestamps);
 }
 
+TEST_CASE("resolve: the file timer is torchrun's, by its variables", "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "1");
+  CHECK(resolve(given).timer_file == "/tmp/watchdog_timer_random");
+  given.environment.set("TMPDIR", "/scratch");
+  CHECK(resolve(given).timer_file == "/scratch/watchdog_timer_random");
+  given.environment.set("TORCHELASTIC_TIMER_FILE", "/run/timer");
+  CHECK(resolve(given).timer_file == "/run/timer");
+  given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "true");
+  CHECK(resolve(given).timer_file.empty());
+}
+
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);

@@ -31,3 +31,14 @@ TEST_CASE("single_node: is not taken for a job of several machines", "[launch]")
   plan.rendezvous.most_nodes = 2;
   CHECK(test::error_of([&] { SingleNode(loop, plan); }) == "this version starts jobs of one machine");
 }
+
+TEST_CASE("single_node: the port of a store that a worker serves is kept for it", "[launch]") {
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  plan.use_agent_store = false;
+  SingleNode rendezvous(loop, plan);
+  const Round first = rendezvous.next_round();
+  CHECK_FALSE(first.use_agent_store);
+  CHECK(first.master_port != 0);
+  CHECK(rendezvous.next_round() == first);
+}
