@@ -116,6 +116,10 @@ const std::vector<SettingSpec>& rows() {
       // --- Failure and end
       {.name = "max_restarts", .type = ValueType::integer, .otherwise = "0", .flags = {both("--max-restarts")}, .pet = "PET_MAX_RESTARTS",
        .group = kFailure, .help = "How often the workers are started again, all together, after one failed."},
+      {.name = "retry_on", .otherwise = "\"!2,!126,!127\"", .flags = {own("--retry-on")},
+       .group = kFailure, .help = "Failures that are worth a restart: exit codes (1,64-78), signals (SIGKILL, or signal for any), oom, all; with ! in front: not worth it."},
+      {.name = "min_uptime", .type = ValueType::number, .otherwise = "0", .flags = {own("--min-uptime")},
+       .group = kFailure, .help = "Seconds; what fails sooner after its start is not restarted."},
       {.name = "shutdown_timeout", .type = ValueType::number, .otherwise = "30", .flags = {both("--shutdown-timeout")}, .pet = "PET_SHUTDOWN_TIMEOUT",
        .group = kFailure, .help = "Seconds between asking workers to end and killing them."},
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "acc/launch/line_prefix.hpp"
+#include "acc/launch/restart_decision.hpp"
 #include "acc/launch/root_cause.hpp"
 #include "acc/plan/worker_environment.hpp"
 
@@ -64,6 +65,9 @@ class Agent {
   int running_ = 0;
   /// Local ranks that failed by themselves, in the order in which they ended.
   std::vector<int> failed_ = {};
+  /// From the start of the attempt to its first failure.
+  TimePoint began_ = {};
+  std::chrono::milliseconds uptime_ = {};
   std::optional<OomWatch> oom_ = {};
 
   std::optional<int> stop_signal_ = {};
@@ -84,8 +88,10 @@ LaunchReport Agent::run() {
         shell_code(report_.first_failure->status) == 128 + *stop_signal_) {
       report_.first_failure.reset();
     }
-    const bool restart = !failed_.empty() && !stop_signal_ && !front_lost_ && attempt_ < plan_.max_restarts;
-    if (!restart) break;
+    if (failed_.empty() || stop_signal_ || front_lost_) break;
+    const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
+    if (!decision.reason.empty()) parts_.reporter.report(Warning{decision.reason});
+    if (!decision.restart) break;
     parts_.reporter.report(Restarting{*report_.first_failure, attempt_ + 1, plan_.max_restarts});
     report_ = {.restarts = attempt_ + 1};
   }
@@ -121,6 +127,7 @@ void Agent::start_workers() {
   round_ = parts_.rendezvous.next_round();
   parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
   parts_.reporter.report(AttemptStarted{attempt_, round_});
+  began_ = parts_.processes.now();
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     // A signal or a worker that fails at once is noticed among 256 starts, not after them.
     while (!std::holds_alternative<TimeUp>(take(parts_.processes.now()))) {
@@ -161,7 +168,11 @@ void Agent::take_worker_end(const WorkerEnded& ended) {
   worker.status = ended.status;
   worker.when = ended.when;
   --running_;
-  if (!succeeded(ended.status) && !worker.stopped) failed_.push_back(ended.local_rank);
+  if (!succeeded(ended.status) && !worker.stopped) {
+    if (failed_.empty())
+      uptime_ = std::chrono::floor<std::chrono::milliseconds>(parts_.processes.now() - began_);
+    failed_.push_back(ended.local_rank);
+  }
   const int rank = rank_of(ended.local_rank);
   parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
 }

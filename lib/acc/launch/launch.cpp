@@ -13,10 +13,13 @@
 #include "acc/base/files.hpp"
 #include "acc/launch/agent.hpp"
 #include "acc/launch/descendants.hpp"
+#include "acc/launch/event_log.hpp"
 #include "acc/launch/file_timer.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/json_reporter.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/own_error_file.hpp"
+#include "acc/launch/reporters.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
@@ -67,13 +70,27 @@ void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
   }
 }
 
+// Whoever wants to know what happens: the person, and programs.
+void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
+  const auto announce = [&](std::string_view lines) { output.announce(lines); };
+  readers.add(std::make_unique<TextReporter>(announce));
+  const std::string host = host_name();
+  if (plan.events_on_console) readers.add(std::make_unique<JsonReporter>(plan.run_id, host, announce));
+  if (plan.event_log.empty()) return;
+  const auto log = std::make_shared<EventLog>(plan.event_log, [announce](const std::string& reason) {
+    TextReporter(announce).report(Warning{"the event log cannot be written any more: " + reason});
+  });
+  readers.add(
+      std::make_unique<JsonReporter>(plan.run_id, host, [log](std::string_view line) { log->write(line); }));
+}
+
 int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
-  TextReporter reporter([&](std::string_view lines) { output.announce(lines); });
+  Reporters reporter;
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
-    output.announce(std::string("acc: ") + error.what() + "\n");
+    reporter.report(Failed{error.what(), exit_code(kind)});
     const auto file = own_error_file(plan);
     if (!file.empty())
       or_warn(reporter,
@@ -83,6 +100,7 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
     return exit_code(kind);
   };
   try {
+    add_readers(plan, output, reporter);
     LocalProcesses processes(loop, output, front, plan.stop_signals);
     std::optional<FileTimer> timer;
     if (!plan.timer_file.empty()) {

@@ -49,11 +49,16 @@ struct Restarting {
 struct Warning {
   std::string text = {};
 };
+/// acc itself could not go on: a worker could not be started, the nodes did not meet.
+struct Failed {
+  std::string text = {};
+  int exit_code = 1;
+};
 struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           Warning, Finished>;
+                           Warning, Failed, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {

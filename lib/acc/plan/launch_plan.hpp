@@ -15,6 +15,7 @@
 #include "acc/base/error.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
+#include "acc/plan/retry_on.hpp"
 #include "acc/plan/setting.hpp"
 
 namespace acc {
@@ -95,6 +96,9 @@ struct LaunchPlan {
   /// Whether acc serves the store of the workers; otherwise their rank 0 does, on the port that is exported.
   bool use_agent_store = true;
   int max_restarts = 0;
+  RetryOn retry_on = {};
+  /// A failure sooner than this after the start is not worth a restart.
+  std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   /// Signals that end the job; others that arrive are handed on to the workers.
   std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
@@ -107,6 +111,10 @@ struct LaunchPlan {
   bool virtual_local_rank = false;
   std::vector<std::string> device_of_rank = {};
   OutputPlan output = {};
+  /// File for what happens to the job, a line of JSON each; empty: none.
+  std::filesystem::path event_log = {};
+  /// The same lines on acc's standard error.
+  bool events_on_console = false;
 
   /// Every setting with its origin, for `--dry_run`.
   std::map<std::string, Setting, std::less<>> settings = {};

@@ -87,6 +87,21 @@ OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
   return output;
 }
 
+// torchrun's handlers; its --event-log-handler may be shortened to our --event-log, so both know the words.
+void choose_event_readers(const Settings& settings, LaunchPlan& plan) {
+  const auto is_handler = [](const std::string& word) {
+    return word == "null" || word == "console" || word == "dynamic_rendezvous";
+  };
+  const std::string handler = settings.text("event_log_handler");
+  if (!is_handler(handler)) {
+    fail(settings.origin("event_log_handler"), "'" + handler + "' is not a handler of events",
+         "null, console or dynamic_rendezvous; --event-log names a file");
+  }
+  const std::string file = settings.text("event_log");
+  plan.events_on_console = handler == "console" || file == "console";
+  if (!is_handler(file)) plan.event_log = file;
+}
+
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   plan.virtual_local_rank = settings.truth("virtual_local_rank");
   if (!plan.virtual_local_rank) return;
@@ -111,10 +126,14 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
   plan.max_restarts = static_cast<int>(restarts);
   if (!(settings.number("monitor_interval") > 0))
     fail(settings.origin("monitor_interval"), "must be a number of seconds above 0");
-  const double seconds = settings.number("shutdown_timeout");
-  if (seconds < 0 || seconds > 1e9)
-    fail(settings.origin("shutdown_timeout"), "must be a number of seconds from 0 on");
-  plan.shutdown_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
+  const auto seconds = [&](std::string_view name) {
+    const double value = settings.number(name);
+    if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a number of seconds from 0 on");
+    return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
+  };
+  plan.min_uptime = seconds("min_uptime");
+  plan.shutdown_timeout = seconds("shutdown_timeout");
   plan.signals_to_handle = settings.text("signals_to_handle");
   for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
     plan.stop_signals.insert(signal);
@@ -170,6 +189,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.timer_file = choose_timer_file(inputs);
   plan.numa_binding = parse_numa_binding(settings);
   plan.output = plan_output(inputs, settings);
+  choose_event_readers(settings, plan);
   assign_devices(inputs, settings, plan);
   plan.settings = settings.all();
   return plan;

@@ -89,6 +89,22 @@ TEST_CASE("resolve: the file timer is torchrun's, by its variables", "[plan]") {
   CHECK(resolve(given).timer_file.empty());
 }
 
+TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") {
+  const auto plan_of = [](std::vector<std::string> words) {
+    words.emplace_back("train.py");
+    return resolve(inputs(words, Dialect::torchrun));
+  };
+  CHECK(plan_of({}).event_log.empty());
+  CHECK_FALSE(plan_of({"--event-log-handler", "dynamic_rendezvous"}).events_on_console);
+  CHECK(plan_of({"--event-log-handler", "console"}).events_on_console);
+  CHECK(plan_of({"--event-log", "e.jsonl"}).event_log == "e.jsonl");
+  const LaunchPlan shortened = plan_of({"--event-log", "console"});
+  CHECK(shortened.events_on_console);
+  CHECK(shortened.event_log.empty());
+  CHECK(resolve_error({"--event-log-handler", "bogus", "train.py"})
+            .starts_with("--event-log-handler: 'bogus' is not a handler of events (null, console"));
+}
+
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
@@ -133,6 +149,16 @@ TEST_CASE("resolve: the signals that end a job are those four and what was said"
   const LaunchPlan plan = resolve(inputs({"--signals-to-handle", "SIGUSR1", "train.py"}, Dialect::torchrun));
   CHECK(plan.stop_signals == std::set<int>{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1});
   CHECK(plan.signals_to_handle == "SIGUSR1");
+}
+
+TEST_CASE("resolve: a mistake in the command line is not worth a restart, unless it is named", "[plan]") {
+  const acc::FailureKinds mistakes = {.exit_codes = {2, 126, 127}};
+  CHECK(resolve(inputs({"train.py"})).retry_on == acc::RetryOn{.not_worth = mistakes});
+  const LaunchPlan plan =
+      resolve(inputs({"--retry-on", "all", "--min-uptime", "1.5", "train.py"}, Dialect::torchrun));
+  CHECK(plan.retry_on == acc::RetryOn{});
+  CHECK(plan.min_uptime == std::chrono::milliseconds(1500));
+  CHECK(resolve(inputs({"train.py"})).min_uptime == std::chrono::milliseconds(0));
 }
 
 TEST_CASE("resolve: the way to bind workers is kept", "[plan]") {
