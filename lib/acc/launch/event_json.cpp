@@ -74,6 +74,16 @@ std::string add(Json& line, const Restarting& event) {
   return "restarting";
 }
 
+std::string add(Json& line, const WaitingForNodes& event) {
+  line["text"] = event.text;
+  return "waiting_for_nodes";
+}
+
+std::string add(Json& line, const GroupChanged& event) {
+  line.update({{"text", event.text}, {"again", event.again}});
+  return "group_changed";
+}
+
 std::string add(Json& line, const Warning& event) {
   line["text"] = event.text;
   return "warning";

@@ -94,7 +94,7 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
     const auto file = own_error_file(plan);
     if (!file.empty())
       or_warn(reporter,
-              [&] { replace_file(file, to_error_json(error.what(), std::chrono::system_clock::now())); });
+              [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
     output.finish();
     logs.remove_temporary();
     return exit_code(kind);

@@ -29,16 +29,23 @@ std::string with_error_code(std::string_view text, const ExitStatus& status) {
   return to_text(document);
 }
 
-std::string to_error_json(std::string_view message, std::chrono::system_clock::time_point when) {
+std::string to_error_json(std::string_view message, std::string_view traceback,
+                          std::chrono::system_clock::time_point when) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(when.time_since_epoch()).count();
   return to_text({{"message",
                    {{"message", message},
-                    {"extraInfo", {{"py_callstack", ""}, {"timestamp", std::to_string(seconds)}}}}}});
+                    {"extraInfo", {{"py_callstack", traceback}, {"timestamp", std::to_string(seconds)}}}}}});
 }
 
 void leave_error_file(const std::filesystem::path& file, const WorkerFailure& failure) {
-  if (file.empty() || !failure.error_file || failure.error_file->path.empty()) return;
-  replace_file(file, with_error_code(read_file(failure.error_file->path), failure.status));
+  if (file.empty() || !failure.error_file) return;
+  const ErrorFile& error = *failure.error_file;
+  std::error_code ignored;
+  const std::string text =
+      std::filesystem::exists(error.path, ignored)
+          ? read_file(error.path)
+          : to_error_json(error.message, error.traceback, error.when.value_or(failure.when));
+  replace_file(file, with_error_code(text, failure.status));
 }
 
 }  // namespace acc

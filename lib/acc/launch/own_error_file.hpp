@@ -14,8 +14,9 @@ namespace acc {
 /// as `errorCode` inside `message`. What has no such place is returned as it is.
 std::string with_error_code(std::string_view text, const ExitStatus& status);
 
-/// An error of the launcher itself in the same form.
-std::string to_error_json(std::string_view message, std::chrono::system_clock::time_point when);
+/// An error in torch's form.
+std::string to_error_json(std::string_view message, std::string_view traceback,
+                          std::chrono::system_clock::time_point when);
 
 /// Whoever started acc with TORCHELASTIC_ERROR_FILE finds there why the job failed: a copy of the error file
 /// of the worker that failed first; nothing when it wrote none. What was there before goes. Throws

@@ -51,6 +51,14 @@ std::string text_of(const Warning& event) {
 std::string text_of(const Failed& event) {
   return fmt::format("acc: {}\n", event.text);
 }
+std::string text_of(const WaitingForNodes& event) {
+  return fmt::format("acc: {}\n", event.text);
+}
+
+std::string text_of(const GroupChanged& event) {
+  return fmt::format("acc: {}{}\n", event.text, event.again ? "; the nodes meet again" : "");
+}
+
 std::string text_of(const AttemptStarted&) {
   return {};
 }

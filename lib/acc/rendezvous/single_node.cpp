@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/single_node.hpp"
 
-#include <utility>
-
-#include "acc/base/error.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc {
 
 SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : round_(expected_round(plan)) {
-  if (plan.rendezvous.most_nodes > 1) throw Error({.what = "this version starts jobs of one machine"});
   if (!plan.sets_ranks) return;
   if (!plan.use_agent_store) {
     workers_port_.emplace(plan.master_port);
@@ -20,9 +16,18 @@ SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : 
   round_.master_port = store_->port();
 }
 
-Round SingleNode::next_round() {
-  if (std::exchange(used_, true) && store_) store_->reset();
-  return round_;
+void SingleNode::join() {
+  if (restarts_ > 0 && store_) store_->reset();
+  tell(RoundReady{round_, restarts_});
+}
+
+void SingleNode::fail(const RoundOver& failure) {
+  if (failure.again) ++restarts_;
+  tell(failure);
+}
+
+void SingleNode::leave(const std::string& /*why*/) {
+  tell(Left{});
 }
 
 }  // namespace acc

@@ -21,7 +21,7 @@ TEST_CASE("own_error_file: what has no place for the code is handed on as it is"
 
 TEST_CASE("own_error_file: an error of the launcher has torch's form", "[launch]") {
   CHECK(parse_error_file(
-            to_error_json("no room", std::chrono::system_clock::time_point(std::chrono::seconds(12)))) ==
+            to_error_json("no room", "", std::chrono::system_clock::time_point(std::chrono::seconds(12)))) ==
         ErrorFile{.message = "no room",
                   .when = std::chrono::system_clock::time_point(std::chrono::seconds(12))});
 }
@@ -37,4 +37,10 @@ TEST_CASE("own_error_file: takes the place of what was there, and only when ther
   leave_error_file(file, failure);
   CHECK(folder.read("agent.json") == R"({"message":{"message":"no","errorCode":5}})");
   leave_error_file("", failure);
+  failure.error_file =
+      ErrorFile{.path = "/on/another/node/error.json", .message = "far", .traceback = "Traceback"};
+  leave_error_file(file, failure);
+  const ErrorFile left = parse_error_file(folder.read("agent.json"));
+  CHECK(left.message == "far");
+  CHECK(left.traceback == "Traceback");
 }
