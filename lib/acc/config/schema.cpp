@@ -161,6 +161,8 @@ const std::vector<SettingSpec>& rows() {
        .group = kConfiguration, .help = "The config file (otherwise the default one, if there is one)."},
       {.name = "dry_run", .allowed = {"text", "json"}, .flags = {{.spelling = "--dry-run", .torchrun = true, .own = true, .means = "\"text\""}},
        .group = kConfiguration, .help = "Show what would be started and where each value comes from, and start nothing; `=json` for programs."},
+      {.name = "print_completion", .allowed = {"bash", "zsh"}, .flags = {both("--print-completion")},
+       .group = kConfiguration, .help = "Print a script that completes these flags, for that shell."},
       {.name = "debug", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--debug")},
        .environment = "ACCELERATE_DEBUG_MODE", .group = kConfiguration, .help = "Let the training check each distributed operation."},
       {.name = "compute_environment", .in_file = true, .otherwise = "\"LOCAL_MACHINE\"", .allowed = {"LOCAL_MACHINE", "AMAZON_SAGEMAKER"},
