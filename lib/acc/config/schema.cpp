@@ -6,7 +6,8 @@
 namespace acc {
 namespace {
 
-// Spellings: of accelerate's launch alone, of both peers, of acc's own (in every dialect).
+// Spellings: of accelerate's launch alone, of both peers, of torchrun after 2.11, of acc's own (in every
+// dialect).
 Flag accelerate(std::string_view spelling) {
   return {.spelling = spelling};
 }
@@ -19,11 +20,14 @@ Flag both(std::string_view spelling) {
 Flag both_switch(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .means = "true"};
 }
+Flag later(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
+}
 Flag own(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true, .own = true};
+  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
 }
 Flag own_switch(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true, .own = true, .means = "true"};
+  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true, .means = "true"};
 }
 
 constexpr std::string_view kProcesses = "Processes and machines";
@@ -120,7 +124,7 @@ const std::vector<SettingSpec>& rows() {
        .group = kFailure, .help = "Failures that are worth a restart: exit codes (1,64-78), signals (SIGKILL, or signal for any), oom, all; with ! in front: not worth it."},
       {.name = "min_uptime", .type = ValueType::number, .otherwise = "0", .flags = {own("--min-uptime")},
        .group = kFailure, .help = "Seconds; what fails sooner after its start is not restarted."},
-      {.name = "shutdown_timeout", .type = ValueType::number, .otherwise = "30", .flags = {both("--shutdown-timeout")}, .pet = "PET_SHUTDOWN_TIMEOUT",
+      {.name = "shutdown_timeout", .type = ValueType::number, .otherwise = "30", .flags = {later("--shutdown-timeout")}, .pet = "PET_SHUTDOWN_TIMEOUT",
        .group = kFailure, .help = "Seconds between asking workers to end and killing them."},
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
@@ -143,7 +147,7 @@ const std::vector<SettingSpec>& rows() {
        .group = kOutput, .help = "Lines of tee'd stdout with one of these words go to filtered_stdout.log too; words are separated by commas, `,,` is a comma."},
       {.name = "duplicate_stderr_filters", .flags = {both("--duplicate-stderr-filters")}, .pet = "PET_DUPLICATE_STDERR_FILTERS",
        .group = kOutput, .help = "The same for stderr and filtered_stderr.log."},
-      {.name = "log_line_prefix_template", .otherwise = "\"[${role_name}${local_rank}]:\"", .flags = {both("--log-line-prefix-template")}, .pet = "PET_LOG_LINE_PREFIX_TEMPLATE",
+      {.name = "log_line_prefix_template", .otherwise = "\"[${role_name}${local_rank}]:\"", .flags = {later("--log-line-prefix-template")}, .pet = "PET_LOG_LINE_PREFIX_TEMPLATE",
        .group = kOutput, .help = "What stands in front of tee'd lines; knows ${role_name}, ${rank}, ${local_rank}, ${group_rank}, ${host} and ${attempt}."},
       {.name = "log_timestamps", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--log-timestamps")},
        .group = kOutput, .help = "The time in front of each line on the console, ISO 8601 to the millisecond."},
@@ -159,9 +163,9 @@ const std::vector<SettingSpec>& rows() {
       // --- Configuration
       {.name = "config_file", .flags = {accelerate("--config_file")},
        .group = kConfiguration, .help = "The config file (otherwise the default one, if there is one)."},
-      {.name = "dry_run", .allowed = {"text", "json"}, .flags = {{.spelling = "--dry-run", .torchrun = true, .own = true, .means = "\"text\""}},
+      {.name = "dry_run", .allowed = {"text", "json"}, .flags = {{.spelling = "--dry-run", .torchrun = true, .new_to_torchrun = true, .means = "\"text\""}},
        .group = kConfiguration, .help = "Show what would be started and where each value comes from, and start nothing; `=json` for programs."},
-      {.name = "print_completion", .allowed = {"bash", "zsh"}, .flags = {both("--print-completion")},
+      {.name = "print_completion", .allowed = {"bash", "zsh"}, .flags = {later("--print-completion")},
        .group = kConfiguration, .help = "Print a script that completes these flags, for that shell."},
       {.name = "debug", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--debug")},
        .environment = "ACCELERATE_DEBUG_MODE", .group = kConfiguration, .help = "Let the training check each distributed operation."},

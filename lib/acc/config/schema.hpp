@@ -24,8 +24,8 @@ struct Flag {
   std::string_view spelling;  ///< with its dashes: `--nproc-per-node`, `-m`
   bool torchrun = false;      ///< `acc run` has it
   bool launch = true;         ///< `acc launch` has it
-  /// Neither peer has it. Their flags may be shortened as if it were not there.
-  bool own = false;
+  /// torchrun 2.11 does not have it, and its flags may be shortened as if this one were not there.
+  bool new_to_torchrun = false;
   /// The value that the bare flag means (as JSON); absent: the flag takes a value.
   std::optional<std::string_view> means = {};
 };
