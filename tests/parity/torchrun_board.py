@@ -159,6 +159,20 @@ def c10d_torchrun_fails_for_good():
             assert torchrun.wait() == 1
 
 
+def c10d_torchrun_dies():
+    """No torchrun notices that; ours does when the heartbeat has stood still, and goes on without it."""
+    with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3, least=1) as ours:
+        with Torchrun(2, *c10d(ours.port, "127.0.0.2", "1:2")) as torchrun:
+            while ours.round()[0]["num_machines"] == 1:  # ours may have been alone at first
+                ours.event("change")
+                ours.order("next")
+            torchrun.workers()
+            torchrun.process.kill()
+            ours.event("change")
+            ours.order("next")
+            assert ours.round()[0]["num_machines"] == 1
+
+
 def c10d_ours_closes():
     """A torchrun that would join finds the job closed."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", least=1, most=1, stay=1) as ours:
