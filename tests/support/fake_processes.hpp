@@ -4,6 +4,7 @@
 #include <csignal>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <set>
 #include <stdexcept>
@@ -103,6 +104,7 @@ class FakeProcesses : public Processes {
     return *take_now();
   }
 
+  void post(Happening happening) override { queue_.push_back(std::move(happening)); }
   TimePoint now() const override { return now_; }
   void end_attempt() override { ++ended_attempts_; }
   std::string last_words(int local_rank) override { return words_[local_rank]; }
@@ -170,7 +172,7 @@ class FakeProcesses : public Processes {
   int attempt_ = -1;
   std::vector<End> ends_ = {};
   std::vector<End> planned_ = {};
-  std::vector<std::pair<TimePoint, Happening>> outside_ = {};
+  std::list<std::pair<TimePoint, Happening>> outside_ = {};
   std::deque<Happening> queue_ = {};
   std::set<int> running_ = {};
   std::set<int> deaf_ = {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "acc/base/text.hpp"
+#include "acc/launch/failure_json.hpp"
 #include "acc/launch/root_cause.hpp"
 #include "acc/plan/worker_environment.hpp"
 
@@ -52,6 +53,9 @@ class Agent {
 
  private:
   void run_attempt();
+  bool meet();
+  bool goes_on();
+  void leave();
   void start_workers();
   void start_worker(int local_rank);
   void stop_workers();
@@ -64,19 +68,26 @@ class Agent {
   Happening take(std::optional<TimePoint> deadline);
   void take_worker_end(const WorkerEnded& ended);
   void take_signal(int signal);
+  void take_news(NodeEvent news);
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
-  bool must_end() const { return stop_signal_ || !failed_.empty() || front_lost_; }
+  bool asked_to_end() const { return stop_signal_ || front_lost_; }
+  bool must_end() const { return asked_to_end() || over_ || !failed_.empty(); }
 
   const LaunchPlan& plan_;
   JobParts parts_;
   LaunchReport report_ = {};
 
+  /// Restarts so far.
   int attempt_ = 0;
   Round round_ = {};
+  std::optional<RoundReady> ready_ = {};
+  std::optional<RoundOver> over_ = {};
+  bool job_done_ = false;
+  bool left_ = false;
   std::vector<Worker> workers_ = {};
   int running_ = 0;
   /// Local ranks that failed by themselves, in the order in which they ended.
@@ -92,7 +103,9 @@ class Agent {
 };
 
 LaunchReport Agent::run() {
-  for (;; ++attempt_) {
+  parts_.rendezvous.on_event([this](NodeEvent news) { parts_.processes.post(std::move(news)); });
+  do {
+    report_ = {.restarts = attempt_};
     run_attempt();
     report_.stop_signal = stop_signal_;
     if (!failed_.empty()) report_.first_failure = find_cause();
@@ -101,26 +114,56 @@ LaunchReport Agent::run() {
         shell_code(report_.first_failure->status) == 128 + *stop_signal_) {
       report_.first_failure.reset();
     }
-    const bool restart = !failed_.empty() && !stop_signal_ && !front_lost_ && attempt_ < plan_.max_restarts;
-    if (!restart) break;
-    parts_.reporter.report(Restarting{*report_.first_failure, attempt_ + 1, plan_.max_restarts});
-    report_ = {.restarts = attempt_ + 1};
-  }
+  } while (goes_on());
   report_finish();
+  leave();
   finish_output();
   if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
   return report_;
+}
+
+// Settles with the other nodes what comes next; true: another attempt.
+bool Agent::goes_on() {
+  if (!over_ && !asked_to_end()) {
+    if (report_.first_failure) {
+      parts_.rendezvous.fail({.again = attempt_ < plan_.max_restarts,
+                              .failure = to_json_text(*report_.first_failure),
+                              .exit_code = shell_code(report_.first_failure->status)});
+    } else {
+      parts_.rendezvous.finish();
+    }
+  }
+  while (!over_ && !job_done_ && !asked_to_end()) take(std::nullopt);
+  if (!over_ || asked_to_end()) return false;
+  if (!over_->failure.empty()) report_.first_failure = parse_failure(over_->failure);
+  report_.exit_code = over_->exit_code;
+  if (!over_->text.empty()) parts_.reporter.report(GroupChanged{over_->text, over_->again});
+  if (over_->again && report_.first_failure) {
+    parts_.reporter.report(Restarting{*report_.first_failure, attempt_ + 1, plan_.max_restarts});
+  }
+  return over_->again;
+}
+
+void Agent::leave() {
+  std::string why;
+  if (stop_signal_) why = "it was asked to end by " + signal_name(*stop_signal_);
+  if (front_lost_) why = "its front process is gone";
+  parts_.rendezvous.leave(why);
+  while (!left_ && !kill_now_) take(std::nullopt);
 }
 
 void Agent::run_attempt() {
   workers_.assign(static_cast<std::size_t>(plan_.nproc_per_node), Worker{});
   running_ = 0;
   failed_.clear();
+  ready_.reset();
+  over_.reset();
+  job_done_ = false;
   grace_end_.reset();
   oom_.emplace(parts_.cgroups);
   try {
     take(parts_.processes.now());
-    start_workers();
+    if (meet()) start_workers();
     while (running_ > 0 && !must_end()) take(std::nullopt);
   } catch (...) {
     stop_workers();
@@ -133,9 +176,18 @@ void Agent::run_attempt() {
   parts_.processes.end_attempt();
 }
 
+// Waits for the other nodes; false: the attempt is over before it began.
+bool Agent::meet() {
+  if (must_end()) return false;
+  parts_.rendezvous.join();
+  while (!ready_ && !must_end()) take(std::nullopt);
+  if (must_end()) return false;
+  round_ = ready_->round;
+  attempt_ = report_.restarts = ready_->restarts;
+  return true;
+}
+
 void Agent::start_workers() {
-  if (must_end()) return;
-  round_ = parts_.rendezvous.next_round();
   parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
   parts_.reporter.report(AttemptStarted{attempt_, round_});
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
@@ -167,6 +219,7 @@ Happening Agent::take(std::optional<TimePoint> deadline) {
   Happening happening = parts_.processes.next(deadline);
   if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
   if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(arrived->signal);
+  if (auto* news = std::get_if<NodeEvent>(&happening)) take_news(*news);
   if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
   return happening;
 }
@@ -179,6 +232,14 @@ void Agent::take_worker_end(const WorkerEnded& ended) {
   if (!succeeded(ended.status) && !worker.stopped) failed_.push_back(ended.local_rank);
   const int rank = rank_of(ended.local_rank);
   parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
+}
+
+void Agent::take_news(NodeEvent news) {
+  if (auto* ready = std::get_if<RoundReady>(&news)) ready_ = std::move(*ready);
+  if (auto* over = std::get_if<RoundOver>(&news); over != nullptr && !over_) over_ = std::move(*over);
+  if (const auto* notice = std::get_if<Notice>(&news)) parts_.reporter.report(WaitingForNodes{notice->text});
+  if (std::holds_alternative<JobDone>(news)) job_done_ = true;
+  if (std::holds_alternative<Left>(news)) left_ = true;
 }
 
 void Agent::take_signal(int signal) {
@@ -289,7 +350,7 @@ std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
 }
 
 void Agent::report_finish() {
-  if (report_.first_failure) report_.exit_code = shell_code(report_.first_failure->status);
+  if (report_.first_failure && !over_) report_.exit_code = shell_code(report_.first_failure->status);
   if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
   if (front_lost_) report_.exit_code = 128 + SIGKILL;
   parts_.reporter.report(Finished{report_});

@@ -24,10 +24,10 @@ struct JobParts {
   std::string host = "localhost";
 };
 
-/// Runs the job of `plan` on this machine until it has ended: starts the workers, stops all when one fails,
-/// starts them again while restarts are left, obeys signals. When it returns, no worker lives and no process
-/// that one of them started. Throws Error when a worker cannot be started or a round cannot be joined; then
-/// nothing is left either.
+/// Runs the job of `plan` on this machine until it has ended: meets the other nodes, starts the workers,
+/// stops all when one fails here or elsewhere, starts them again while restarts are left, obeys signals. When
+/// it returns, no worker lives and no process that one of them started. Throws Error when a worker cannot be
+/// started or this machine cannot take part; then nothing is left either.
 LaunchReport run(const LaunchPlan& plan, const JobParts& parts);
 
 }  // namespace acc

@@ -7,12 +7,14 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <exception>
+#include <memory>
 
 #include "acc/base/error.hpp"
 #include "acc/launch/agent.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
 namespace acc {
@@ -39,6 +41,11 @@ bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
   return report.first_failure && (wanted(plan.output.redirects) || wanted(plan.output.tee));
 }
 
+std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
+  if (plan.rendezvous.most_nodes > 1) return std::make_unique<ClusterNode>(loop, plan);
+  return std::make_unique<SingleNode>(loop, plan);
+}
+
 int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
@@ -52,9 +59,9 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   };
   try {
     LocalProcesses processes(loop, output, front);
-    SingleNode rendezvous(loop, plan);
+    const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
-                                           .rendezvous = rendezvous,
+                                           .rendezvous = *rendezvous,
                                            .reporter = reporter,
                                            .logs = logs,
                                            .host = host_name()});

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "acc/launch/output.hpp"
@@ -30,6 +31,7 @@ class LocalProcesses : public Processes {
   void signal(int local_rank, int signal) override;
   bool signal_strays(int signal) override;
   Happening next(std::optional<TimePoint> deadline) override;
+  void post(Happening happening) override { happened_.push_back(std::move(happening)); }
   TimePoint now() const override { return Clock::now(); }
   void end_attempt() override;
   std::string last_words(int local_rank) override { return output_.last_words(local_rank); }

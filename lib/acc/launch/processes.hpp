@@ -12,6 +12,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/launch/exit_status.hpp"
+#include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
 
@@ -45,7 +46,8 @@ struct OutputWritten {};
 struct FrontLost {};
 /// The deadline passed and nothing happened.
 struct TimeUp {};
-using Happening = std::variant<WorkerEnded, SignalArrived, StraysGone, OutputWritten, FrontLost, TimeUp>;
+using Happening =
+    std::variant<WorkerEnded, SignalArrived, NodeEvent, StraysGone, OutputWritten, FrontLost, TimeUp>;
 
 /// The seam between the agent, which decides, and the system, which acts. One thread; what happens is told by
 /// next() alone, so that the agent reads as a sequence and a test needs no process.
@@ -73,6 +75,9 @@ class Processes {
   /// Waits for the next thing that happens; TimeUp when that is not before `deadline` (none: no limit). A
   /// deadline that has passed still takes what has happened already.
   virtual Happening next(std::optional<TimePoint> deadline) = 0;
+
+  /// Lets next() tell this too, after what has happened already.
+  virtual void post(Happening happening) = 0;
 
   virtual TimePoint now() const = 0;
 

@@ -45,6 +45,15 @@ struct Restarting {
   int restart = 1;
   int max_restarts = 0;
 };
+/// Nodes of the job are waited for.
+struct WaitingForNodes {
+  std::string text = {};
+};
+/// The group of nodes changed; it meets again, or the job is over.
+struct GroupChanged {
+  std::string text = {};
+  bool again = false;
+};
 /// Something that does not end the job: a full disk under the log folder.
 struct Warning {
   std::string text = {};
@@ -53,7 +62,7 @@ struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           Warning, Finished>;
+                           WaitingForNodes, GroupChanged, Warning, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {

@@ -48,6 +48,14 @@ std::string text_of(const Finished& event) {
 std::string text_of(const Warning& event) {
   return fmt::format("acc: warning: {}\n", event.text);
 }
+std::string text_of(const WaitingForNodes& event) {
+  return fmt::format("acc: {}\n", event.text);
+}
+
+std::string text_of(const GroupChanged& event) {
+  return fmt::format("acc: {}{}\n", event.text, event.again ? "; the nodes meet again" : "");
+}
+
 std::string text_of(const AttemptStarted&) {
   return {};
 }

@@ -17,10 +17,14 @@ struct JobShape {
   std::string launcher = "simple";
   std::string distributed_type = "NO";
   int num_machines = 1;
+  /// The job starts with so few already (`--nnodes MIN:MAX`).
+  int least_machines = 1;
   int machine_rank = 0;
   int nproc_per_node = 1;
   bool use_cpu = false;
   bool sets_ranks = true;
+  /// Another launcher starts the workers (mpirun, deepspeed, torch_xla); acc runs it as one process.
+  bool delegated = false;
   std::vector<std::string> notes = {};
   std::vector<Problem> problems = {};
 };

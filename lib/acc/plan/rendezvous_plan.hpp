@@ -20,7 +20,7 @@ struct RendezvousPlan {
   /// The job takes from `least_nodes` to `most_nodes` nodes (`--nnodes MIN:MAX`).
   int least_nodes = 1;
   int most_nodes = 1;
-  /// Static backend only: the rank of this node.
+  /// The rank that was asked for (`--node-rank`); the static backend obeys it.
   int node_rank = 0;
   /// How the other nodes reach this one (`--local-addr`); empty: found out.
   std::string local_addr = {};
@@ -36,8 +36,9 @@ struct RendezvousPlan {
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
   /// A node that is silent for so long is lost (`--node-timeout`).
   std::chrono::milliseconds node_timeout = std::chrono::seconds(3);
-  /// Surplus nodes that stay connected and replace lost ones (`--spares`).
-  int spares = 0;
+  /// How many surplus nodes stay connected and replace lost ones (`--spares`); absent: all that come, as with
+  /// torchrun.
+  std::optional<int> spares = {};
   /// etcd: where keys go, and the client's TLS files.
   std::string etcd_prefix = "/acc/rendezvous";
   std::string protocol = "http";

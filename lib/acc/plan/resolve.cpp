@@ -8,8 +8,12 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/accelerate_environment.hpp"
+#include "acc/plan/deepspeed.hpp"
 #include "acc/plan/job_shape.hpp"
+#include "acc/plan/mpi.hpp"
+#include "acc/plan/rendezvous.hpp"
 #include "acc/plan/streams.hpp"
+#include "acc/plan/tpu.hpp"
 
 namespace acc {
 namespace {
@@ -38,51 +42,6 @@ void choose_program(const LaunchInputs& inputs, const Settings& settings, Launch
   plan.worker_command = std::move(program.command);
   plan.program = std::move(program.file);
   if (program.problem) plan.problems.push_back(*program.problem);
-}
-
-std::uint16_t parse_port(const Settings& settings, std::string_view name) {
-  const std::int64_t port = settings.integer(name);
-  if (port < 0 || port > 65535)
-    fail(settings.origin(name), fmt::format("{} is not a port", port), "0 to 65535; 0 is a free one");
-  return static_cast<std::uint16_t>(port);
-}
-
-// `host:port`, `[v6]:port`, `host`; torchrun's static rendezvous meets there.
-void take_endpoint(const Settings& settings, LaunchPlan& plan) {
-  const std::string endpoint(trim(settings.text("rdzv_endpoint")));
-  const std::size_t colon = endpoint.rfind(':');
-  const bool has_port = colon != std::string::npos && endpoint.find(']', colon) == std::string::npos;
-  std::string host = has_port ? endpoint.substr(0, colon) : endpoint;
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  plan.master_addr = host;
-  if (!has_port) return;
-  const auto port = parse_integer(endpoint.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535 || host.empty()) {
-    fail(settings.origin("rdzv_endpoint"), "'" + endpoint + "' is not host:port");
-  }
-  plan.master_port = static_cast<std::uint16_t>(*port);
-}
-
-void choose_meeting_point(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  plan.run_id = settings.text("rdzv_id");
-  if (settings.truth("standalone")) {
-    if (plan.num_machines > 1) {
-      fail("", fmt::format("--standalone is a job of one machine, and {} says {}",
-                           settings.origin("num_machines"), plan.num_machines));
-    }
-    plan.run_id = inputs.random_id;
-    return;
-  }
-  if (settings.given("main_process_ip")) plan.master_addr = settings.text("main_process_ip");
-  if (settings.given("main_process_port")) plan.master_port = parse_port(settings, "main_process_port");
-  // With c10d the endpoint is where agents meet; a job of one machine meets nobody.
-  if (settings.given("rdzv_endpoint") && settings.text("rdzv_backend") == "static")
-    take_endpoint(settings, plan);
-  if (plan.num_machines > 1 && (!settings.given("main_process_ip") || plan.master_port == 0) &&
-      !settings.given("rdzv_endpoint")) {
-    fail("", fmt::format("{} machines need the address and port of machine 0", plan.num_machines),
-         "--main_process_ip and --main_process_port");
-  }
 }
 
 OutputPlan plan_output(const Settings& settings) {
@@ -124,11 +83,28 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
   plan.shutdown_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+// One process of this machine, which is the other launcher.
+void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings, LaunchPlan& plan) {
+  OtherLauncher other = shape.launcher == "deepspeed" ? deepspeed_command(inputs, shape, settings)
+                        : shape.launcher == "tpu"     ? tpu_command(inputs, settings)
+                        : shape.launcher == "tpu-pod"
+                            ? tpu_pod_command(inputs, settings)
+                            : mpi_command(inputs, shape, settings, plan.worker_command);
+  plan.delegated = true;
+  plan.worker_command = std::move(other.command);
+  plan.program = std::move(other.file);
+  if (other.problem) plan.problems.push_back(*other.problem);
+  plan.num_machines = 1;
+  plan.machine_rank = 0;
+  plan.nproc_per_node = 1;
+  if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
+}
+
 }  // namespace
 
 LaunchPlan resolve(const LaunchInputs& inputs) {
   Settings settings(inputs);
-  JobShape shape = decide_shape(inputs, settings);
+  const JobShape shape = decide_shape(inputs, settings);
   LaunchPlan plan;
   plan.dialect = inputs.dialect;
   plan.launcher = shape.launcher;
@@ -138,12 +114,19 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.machine_rank = shape.machine_rank;
   plan.inherited = inputs.environment;
   plan.role = settings.text("role");
-  if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(shape, settings);
-  plan.environment.overlay(thread_environment(inputs, shape, settings));
-  plan.notes = std::move(shape.notes);
-  plan.problems = std::move(shape.problems);
+  if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
+  if (shape.distributed_type != "XLA") plan.environment.overlay(thread_environment(inputs, shape, settings));
+  plan.notes = shape.notes;
+  plan.problems = shape.problems;
+  if (shape.distributed_type == "DEEPSPEED") {
+    for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
+  }
   choose_program(inputs, settings, plan);
-  choose_meeting_point(inputs, settings, plan);
+  if (shape.delegated) {
+    delegate(inputs, shape, settings, plan);
+  } else {
+    plan_rendezvous(settings, shape, inputs.random_id, plan);
+  }
   take_limits(settings, plan);
   plan.output = plan_output(settings);
   assign_devices(inputs, settings, plan);

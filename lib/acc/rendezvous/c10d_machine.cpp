@@ -36,7 +36,10 @@ void C10dMachine::remove(const RendezvousNode& node) {
 }
 
 void C10dMachine::next_round(Now now) {
-  if (joined_) left_ = joined_;
+  if (joined_) {
+    left_ = joined_;
+    needs_no_call_ = joined_alone_;
+  }
   joined_.reset();
   wanted_ = true;
   join_deadline_ = now.steady + settings_.join_timeout;
@@ -129,7 +132,9 @@ void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   const std::size_t nodes = state.participants.size();
   if (state.complete || !anyone_in(state)) return;
   if (nodes < settings_.least_nodes || nodes > settings_.most_nodes) return;
-  if (!state.deadline) {
+  if (needs_no_call_ && state.wait_list.empty()) {
+    complete(state);
+  } else if (!state.deadline) {
     state.deadline = kToBeSaid;
   } else if (state.wait_list.empty() && state.deadline == deadline_ &&
              now.steady - deadline_seen_ >= settings_.last_call) {
@@ -158,6 +163,10 @@ C10dMachine::Outlook C10dMachine::look(const RendezvousState& state, Now now) {
     wanted_ = false;
     joined_ = state.round;
     joined_nodes_ = state.participants.size();
+    joined_alone_ = std::ranges::all_of(state.participants, [&](const auto& entry) {
+      return std::ranges::find(own_, entry.first) != own_.end();
+    });
+    needs_no_call_ = false;
     return state.wait_list.empty() ? Outlook::in_round : Outlook::changed;
   }
   const auto is_spare = [&](const RendezvousNode& node) { return state.redundancy_list.contains(node); };

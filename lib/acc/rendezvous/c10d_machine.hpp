@@ -63,7 +63,8 @@ class C10dMachine {
   void add(const RendezvousNode& node);
   /// Takes part no more.
   void remove(const RendezvousNode& node);
-  /// All own nodes leave the round that they are in, and join the next.
+  /// All own nodes leave the round that they are in, and join the next. If there was nobody else in it, there
+  /// is no last call: all that are known are here at once.
   void next_round(Now now);
   /// The job ends for all nodes.
   void close() { closing_ = true; }
@@ -98,6 +99,8 @@ class C10dMachine {
   std::optional<std::int64_t> left_ = {};    // the round that own nodes must be in no more
   std::optional<std::int64_t> joined_ = {};  // the round that they are in ...
   std::size_t joined_nodes_ = 0;             // ... and its size
+  bool joined_alone_ = false;                // ... and whether no others are in it
+  bool needs_no_call_ = false;               // nobody but own nodes could come back
   SteadyTime join_deadline_ = {};
   std::map<RendezvousNode, Beat> beats_ = {};
   std::optional<WallTime> deadline_ = {};  // of the last call, as read, ...

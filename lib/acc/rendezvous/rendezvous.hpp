@@ -1,21 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+
 #include "acc/plan/round.hpp"
 
 namespace acc {
 
-/// How the nodes of a job find each other.
+/// All nodes are there: workers may start. The store of the round is empty.
+struct RoundReady {
+  Round round = {};
+  /// How often the job was started again because of a failure, on any node.
+  int restarts = 0;
+
+  bool operator==(const RoundReady&) const = default;
+};
+/// The round has ended before its workers did, on this node or another: they are to be stopped.
+struct RoundOver {
+  /// The nodes meet again; otherwise the job is over.
+  bool again = false;
+  /// What happened, for people; empty when `failure` says it.
+  std::string text = {};
+  /// The worker that failed, on whichever node, as its agent described it (JSON); empty: none did.
+  std::string failure = {};
+  /// Of the job, when it is over.
+  int exit_code = 0;
+
+  bool operator==(const RoundOver&) const = default;
+};
+/// Every worker of every node has succeeded.
+struct JobDone {};
+/// What a person wants to know while nodes wait for each other.
+struct Notice {
+  std::string text = {};
+};
+/// After leave(): nobody needs this node any more.
+struct Left {};
+using NodeEvent = std::variant<RoundReady, RoundOver, JobDone, Notice, Left>;
+
+/// How the nodes of a job find each other and stay together. It answers by events alone, during the call or
+/// from the event loop later.
 class Rendezvous {
  public:
+  using Sink = std::function<void(NodeEvent)>;
+
   Rendezvous() = default;
   virtual ~Rendezvous() = default;
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  /// Called before each attempt, when nothing of the one before lives any more. The store of the round that
-  /// it returns is empty. Throws Error{rendezvous}.
-  virtual Round next_round() = 0;
+  /// Where events go; to be called before everything else.
+  void on_event(Sink sink) { sink_ = std::move(sink); }
+
+  /// This node has no worker and wants a round: RoundReady follows, or RoundOver when that cannot be. Throws
+  /// Error when this machine cannot take part.
+  virtual void join() = 0;
+  /// A worker of this node failed by itself. `again`: its agent would start the workers once more. RoundOver
+  /// follows with what all nodes do.
+  virtual void fail(const RoundOver& failure) = 0;
+  /// All workers of this node have succeeded: JobDone follows, or RoundOver when another node's did not.
+  virtual void finish() = 0;
+  /// This node goes, because of `why`; nothing but Left follows.
+  virtual void leave(const std::string& why) = 0;
+
+ protected:
+  void tell(NodeEvent event) const { sink_(std::move(event)); }
+
+ private:
+  Sink sink_ = [](const NodeEvent&) {};
 };
 
 }  // namespace acc

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/single_node.hpp"
 
-#include <utility>
-
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc {
@@ -13,9 +11,18 @@ SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : 
   round_.master_port = store_->port();
 }
 
-Round SingleNode::next_round() {
-  if (std::exchange(used_, true) && store_) store_->reset();
-  return round_;
+void SingleNode::join() {
+  if (restarts_ > 0 && store_) store_->reset();
+  tell(RoundReady{round_, restarts_});
+}
+
+void SingleNode::fail(const RoundOver& failure) {
+  if (failure.again) ++restarts_;
+  tell(failure);
+}
+
+void SingleNode::leave(const std::string& /*why*/) {
+  tell(Left{});
 }
 
 }  // namespace acc

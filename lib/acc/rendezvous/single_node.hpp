@@ -10,19 +10,21 @@
 
 namespace acc {
 
-/// The rendezvous of a job on one node: the agent serves the store on loopback, on a port that it keeps.
+/// A job of this machine alone: nobody to wait for, and the store on the plan's port or a free one.
 class SingleNode : public Rendezvous {
  public:
-  /// Throws Error{system} when the plan's port is taken.
+  /// Binds the store's port at once, and keeps it. Throws Error when it cannot.
   SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan);
 
-  Round next_round() override;
+  void join() override;
+  void fail(const RoundOver& failure) override;
+  void finish() override { tell(JobDone{}); }
+  void leave(const std::string& why) override;
 
  private:
   Round round_ = {};
-  /// Absent for a plain process that learns no rank.
   std::optional<StoreServer> store_ = {};
-  bool used_ = false;
+  int restarts_ = 0;
 };
 
 }  // namespace acc

@@ -2,7 +2,9 @@
 #include "acc/launch/agent.hpp"
 
 #include <csignal>
+#include <utility>
 
+#include "acc/launch/failure_json.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/fake_processes.hpp"
@@ -30,13 +32,37 @@ struct KeepingReporter : Reporter {
 };
 
 struct CountingRendezvous : Rendezvous {
-  Round next_round() override {
+  void join() override {
     on_round();
     ++rounds;
-    return {.master_addr = "127.0.0.1", .master_port = 4321};
+    if (answers) tell(RoundReady{{.master_port = 4321}, restarts});
   }
+  void fail(const RoundOver& failure) override {
+    failures.push_back(failure);
+    RoundOver verdict = others.value_or(failure);
+    if (verdict.again) ++restarts;
+    tell(verdict);
+  }
+  void finish() override {
+    ++finished;
+    if (others) return tell(*others);
+    tell(JobDone{});
+  }
+  void leave(const std::string& why) override {
+    left_because = why;
+    tell(Left{});
+  }
+  using Rendezvous::tell;
+
   std::function<void()> on_round = [] {};
+  bool answers = true;
+  /// What all nodes do, whatever this one wants.
+  std::optional<RoundOver> others = {};
   int rounds = 0;
+  int restarts = 0;
+  int finished = 0;
+  std::vector<RoundOver> failures = {};
+  std::string left_because = "did not leave";
 };
 
 LaunchPlan plan_of(int workers, int max_restarts = 0) {
@@ -335,4 +361,73 @@ TEST_CASE("agent: a reader that does not read keeps it until somebody asks it to
   job.processes.signal_arrives(SIGINT, 10s);
   CHECK(job.run(plan_of(1)).exit_code == 130);
   CHECK(job.processes.elapsed() >= 10s);
+}
+
+TEST_CASE("agent: several nodes: another node's failure stops the workers here, and is the one reported",
+          "[launch]") {
+  Job job;
+  job.processes.before_start = [&, told = false]() mutable {
+    if (std::exchange(told, true)) return;
+    const WorkerFailure theirs = {.rank = 7, .host = "node1", .status = Exited{42}};
+    job.rendezvous.tell(RoundOver{.failure = to_json_text(theirs), .exit_code = 42});
+  };
+  const LaunchReport report = job.run(plan_of(2));
+  CHECK(report.exit_code == 42);
+  REQUIRE(report.first_failure);
+  CHECK(report.first_failure->host == "node1");
+  CHECK(report.first_failure->rank == 7);
+  CHECK(job.processes.running() == 0);
+  CHECK(job.rendezvous.failures.empty());  // what was stopped did not fail
+}
+
+TEST_CASE("agent: several nodes: they all start again together, counted once", "[launch]") {
+  Job job;
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.processes.will_end_in(1, 0, Exited{0});
+  const LaunchReport report = job.run(plan_of(1, 2));
+  CHECK(report.exit_code == 0);
+  CHECK(report.restarts == 1);
+  CHECK(job.processes.started().back().environment.get("TORCHELASTIC_RESTART_COUNT") == "1");
+}
+
+TEST_CASE("agent: several nodes: the group's verdict beats this node's wish", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{3});
+  job.rendezvous.others = RoundOver{.text = "node 1 was lost", .exit_code = 75};
+  const LaunchReport report = job.run(plan_of(1, 5));
+  CHECK(job.rendezvous.failures.at(0).again);
+  CHECK(report.exit_code == 75);
+  REQUIRE(job.reporter.all<GroupChanged>().size() == 1);
+  CHECK(job.reporter.all<GroupChanged>()[0].text == "node 1 was lost");
+}
+
+TEST_CASE("agent: several nodes: this node succeeded, another needs the group again", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  job.rendezvous.others = RoundOver{.again = true, .text = "a node joins"};
+  job.rendezvous.on_round = [&] {
+    if (job.rendezvous.rounds == 1) job.rendezvous.others.reset();
+  };
+  CHECK(job.run(plan_of(1)).exit_code == 0);
+  CHECK(job.rendezvous.rounds == 2);
+  CHECK(job.rendezvous.finished == 2);
+}
+
+TEST_CASE("agent: several nodes: a signal ends the wait for the others", "[launch]") {
+  Job job;
+  job.rendezvous.answers = false;
+  job.processes.signal_arrives(SIGTERM, 3s);
+  CHECK(job.run(plan_of(2)).exit_code == 143);
+  CHECK(job.processes.started().empty());
+  CHECK(job.rendezvous.left_because == "it was asked to end by SIGTERM");
+}
+
+TEST_CASE("agent: several nodes: too few came", "[launch]") {
+  Job job;
+  job.rendezvous.answers = false;
+  job.rendezvous.on_round = [&] {
+    job.rendezvous.tell(RoundOver{.text = "1 of 2 nodes are here", .exit_code = 75});
+  };
+  CHECK(job.run(plan_of(2)).exit_code == 75);
+  CHECK(job.processes.started().empty());
 }

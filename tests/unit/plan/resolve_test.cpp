@@ -21,29 +21,6 @@ std::string resolve_error(const std::vector<std::string>& words, Dialect dialect
 
 }  // namespace
 
-TEST_CASE("resolve: a single machine takes a free port on loopback", "[plan]") {
-  const LaunchPlan plan = resolve(inputs({"--nproc-per-node", "2", "train.py"}, Dialect::torchrun));
-  CHECK(plan.master_addr == "127.0.0.1");
-  CHECK(plan.master_port == 0);
-  CHECK(plan.run_id == "none");
-}
-
-TEST_CASE("resolve: an explicit port is obeyed, by either name", "[plan]") {
-  CHECK(resolve(inputs({"--master-port", "29601", "train.py"})).master_port == 29601);
-  CHECK(resolve(inputs({"--main_process_port=29602", "train.py"})).master_port == 29602);
-  CHECK(resolve(inputs({"--rdzv-endpoint", "localhost:29603", "train.py"}, Dialect::torchrun)).master_port ==
-        29603);
-  CHECK(resolve_error({"--master-port", "70000", "train.py"})
-            .starts_with("--master-port: 70000 is not a port"));
-}
-
-TEST_CASE("resolve: standalone is a free port and a fresh run id, whatever else was said", "[plan]") {
-  const LaunchPlan plan = resolve(
-      inputs({"--standalone", "--master-port", "29601", "--rdzv-id", "x", "train.py"}, Dialect::torchrun));
-  CHECK(plan.master_port == 0);
-  CHECK(plan.run_id == "random");
-}
-
 TEST_CASE("resolve: torchrun's rules run Python unbuffered, accelerate's plain jobs do not", "[plan]") {
   CHECK(resolve(inputs({"train.py"}, Dialect::torchrun)).worker_command ==
         std::vector<std::string>{"/usr/bin/python3", "-u", "train.py"});
@@ -95,8 +72,4 @@ TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {
   CHECK(resolve_error({"--max-restarts", "-1", "train.py"}) == "--max-restarts: must be a number from 0 on");
   CHECK(resolve_error({"--shutdown-timeout", "-1", "train.py"}) ==
         "--shutdown-timeout: must be a number of seconds from 0 on");
-  CHECK(resolve_error({"--standalone", "--nnodes", "2", "train.py"})
-            .starts_with("--standalone is a job of one machine"));
-  CHECK(resolve_error({"--nnodes", "2", "--nproc-per-node", "1", "train.py"})
-            .starts_with("2 machines need the address and port"));
 }

@@ -2,24 +2,46 @@
 #include "acc/rendezvous/single_node.hpp"
 
 #include "support/catch.hpp"
+#include "support/kept_events.hpp"
 
 using namespace acc;
+using test::KeptEvents;
 
-TEST_CASE("single_node: every round is on the port that the store keeps", "[launch]") {
+TEST_CASE("single_node: every round is on the port that the store keeps", "[rendezvous]") {
   boost::asio::io_context loop;
   LaunchPlan plan;
   plan.master_addr = "localhost";
+  plan.nproc_per_node = 2;
   SingleNode rendezvous(loop, plan);
-  const Round first = rendezvous.next_round();
-  CHECK(first.master_port != 0);
-  CHECK(first.master_addr == "localhost");
-  CHECK(rendezvous.next_round() == first);
+  KeptEvents events(rendezvous);
+  rendezvous.join();
+  const RoundReady first = events.last<RoundReady>();
+  CHECK(first.round.master_port != 0);
+  CHECK(first.round.master_addr == "localhost");
+  CHECK(first.round.world_size == 2);
+  CHECK(first.restarts == 0);
+  rendezvous.fail({.again = true, .failure = "f"});
+  CHECK(events.last<RoundOver>() == RoundOver{.again = true, .failure = "f"});
+  rendezvous.join();
+  CHECK(events.last<RoundReady>() == RoundReady{first.round, 1});
 }
 
-TEST_CASE("single_node: a plain process has no store", "[launch]") {
+TEST_CASE("single_node: a plain process has no store", "[rendezvous]") {
   boost::asio::io_context loop;
   LaunchPlan plan;
   plan.sets_ranks = false;
   SingleNode rendezvous(loop, plan);
-  CHECK(rendezvous.next_round().master_port == 0);
+  KeptEvents events(rendezvous);
+  rendezvous.join();
+  CHECK(events.last<RoundReady>().round.master_port == 0);
+}
+
+TEST_CASE("single_node: the end needs nobody", "[rendezvous]") {
+  boost::asio::io_context loop;
+  SingleNode rendezvous(loop, {});
+  KeptEvents events(rendezvous);
+  rendezvous.finish();
+  CHECK(events.has<JobDone>());
+  rendezvous.leave("");
+  CHECK(events.has<Left>());
 }

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/rdzv_conf.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <span>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+using Backends = unsigned;
+constexpr Backends kStatic = 1;
+constexpr Backends kC10d = 2;
+constexpr Backends kEtcd = 4;
+
+Backends bit_of(RendezvousBackend backend) {
+  return backend == RendezvousBackend::static_ ? kStatic : backend == RendezvousBackend::c10d ? kC10d : kEtcd;
+}
+
+std::string_view name_of(RendezvousBackend backend) {
+  return backend == RendezvousBackend::static_ ? "static"
+         : backend == RendezvousBackend::c10d  ? "c10d"
+                                               : "etcd";
+}
+
+// Each takes the value and returns what is wrong with it, or nothing.
+using Take = std::function<std::string(RendezvousPlan&, const std::string&)>;
+
+struct Key {
+  std::string_view name;
+  /// With which back ends it has an effect; none: it is known and checked, and that is all.
+  Backends backends = 0;
+  Take take = {};
+};
+
+// torchrun reads whole seconds; so does a node that follows its state.
+constexpr std::int64_t kMostSeconds = 1'000'000'000;
+
+std::string bad_seconds(const std::string& text) {
+  const auto number = parse_integer(text);
+  if (number && *number > 0 && *number <= kMostSeconds) return {};
+  return fmt::format("'{}' is not a whole number of seconds above 0", text);
+}
+
+Take seconds(std::chrono::milliseconds RendezvousPlan::*member) {
+  return [member](RendezvousPlan& plan, const std::string& text) {
+    std::string wrong = bad_seconds(text);
+    if (wrong.empty()) plan.*member = std::chrono::seconds(*parse_integer(text));
+    return wrong;
+  };
+}
+
+Take checked_seconds() {
+  return [](RendezvousPlan&, const std::string& text) { return bad_seconds(text); };
+}
+
+Take text(std::string RendezvousPlan::*member) {
+  return [member](RendezvousPlan& plan, const std::string& value) {
+    plan.*member = value;
+    return std::string();
+  };
+}
+
+std::string take_attempts(RendezvousPlan& plan, const std::string& text) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 1 || *number > 1'000'000)
+    return fmt::format("'{}' is not a whole number above 0", text);
+  plan.keep_alive_max_attempt = static_cast<int>(*number);
+  return {};
+}
+
+std::string take_is_host(RendezvousPlan& plan, const std::string& text) {
+  constexpr std::array<std::string_view, 5> kYes = {"1", "true", "t", "yes", "y"};
+  constexpr std::array<std::string_view, 5> kNo = {"0", "false", "f", "no", "n"};
+  const std::string word = to_lower(text);
+  const bool yes = std::ranges::find(kYes, word) != kYes.end();
+  if (!yes && std::ranges::find(kNo, word) == kNo.end())
+    return fmt::format("'{}' is neither true nor false", text);
+  plan.is_host = yes;
+  return {};
+}
+
+std::string take_store_type(RendezvousPlan&, const std::string& text) {
+  if (text == "tcp") return {};
+  if (text == "file") return "a store in a file is not supported, only tcp";
+  return fmt::format("'{}' is not tcp", text);
+}
+
+std::string take_protocol(RendezvousPlan& plan, const std::string& text) {
+  if (text != "http" && text != "https") return fmt::format("'{}' is neither http nor https", text);
+  plan.protocol = text;
+  return {};
+}
+
+std::span<const Key> keys() {
+  using Plan = RendezvousPlan;
+  static const std::vector<Key> all = {
+      {"timeout", kStatic | kEtcd, seconds(&Plan::join_timeout)},
+      {"join_timeout", kC10d, seconds(&Plan::join_timeout)},
+      {"last_call_timeout", kC10d | kEtcd, seconds(&Plan::last_call_timeout)},
+      {"close_timeout", kC10d, seconds(&Plan::close_timeout)},
+      {"keep_alive_interval", kC10d, seconds(&Plan::keep_alive_interval)},
+      {"keep_alive_max_attempt", kC10d, take_attempts},
+      {"read_timeout", kC10d, seconds(&Plan::read_timeout)},
+      {"is_host", kC10d, take_is_host},
+      {"store_type", kC10d, take_store_type},
+      {"etcd_prefix", kEtcd, text(&Plan::etcd_prefix)},
+      {"protocol", kEtcd, take_protocol},
+      {"cert", kEtcd, text(&Plan::cert)},
+      {"key", kEtcd, text(&Plan::key)},
+      {"cacert", kEtcd, text(&Plan::cacert)},
+      // Of torchrun's way to keep nodes in view; acc's nodes keep a connection (--node-timeout).
+      {"heartbeat_timeout", 0, checked_seconds()},
+  };
+  return all;
+}
+
+// What a key means that torchrun refuses, overwrites or knows for a back end that is gone.
+std::string_view instead_of(std::string_view key) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kInstead = {{
+      {"backend", "--rdzv-backend says it"},
+      {"endpoint", "--rdzv-endpoint says it"},
+      {"run_id", "--rdzv-id says it"},
+      {"min_nodes", "--nnodes MIN:MAX says it"},
+      {"max_nodes", "--nnodes MIN:MAX says it"},
+      {"local_addr", "--local-addr says it"},
+      {"rank", "--node-rank says it"},
+      {"ssl_cert", "of the back end etcd-v2; with etcd it is called cert"},
+      {"ssl_cert_key", "of the back end etcd-v2; with etcd it is called key"},
+      {"ca_cert", "of the back end etcd-v2; with etcd it is called cacert"},
+  }};
+  const auto* found = std::ranges::find(kInstead, key, &std::pair<std::string_view, std::string_view>::first);
+  return found == kInstead.end() ? std::string_view() : found->second;
+}
+
+Problem unknown(const std::string& key, const std::string& where) {
+  if (const std::string_view hint = instead_of(key); !hint.empty())
+    return {.what = "key '" + key + "' does not belong here", .where = where, .hint = std::string(hint)};
+  std::vector<std::string> names;
+  for (const Key& known : keys()) names.emplace_back(known.name);
+  std::string hint = did_you_mean(key, names);
+  if (hint.empty()) hint = "known are " + join(names, ", ");
+  return {.what = "unknown key '" + key + "'", .where = where, .hint = hint};
+}
+
+}  // namespace
+
+void apply_rdzv_conf(std::string_view conf, const std::string& where, RendezvousPlan& plan,
+                     std::vector<std::string>& notes) {
+  if (trim(conf).empty()) return;
+  std::vector<Problem> problems;
+  for (const std::string& entry : split(conf, ',')) {
+    const std::size_t equals = entry.find('=');
+    const std::string key(trim(std::string_view(entry).substr(0, equals)));
+    const std::string value(equals == std::string::npos ? std::string_view()
+                                                        : trim(std::string_view(entry).substr(equals + 1)));
+    if (key.empty() || value.empty()) {
+      problems.push_back({.what = "'" + std::string(trim(entry)) + "' is not key=value",
+                          .where = where,
+                          .hint = "as in join_timeout=600,is_host=true"});
+      continue;
+    }
+    const auto known = std::ranges::find(keys(), key, &Key::name);
+    if (known == keys().end()) {
+      problems.push_back(unknown(key, where));
+      continue;
+    }
+    const bool effective = (known->backends & bit_of(plan.backend)) != 0;
+    RendezvousPlan unused = plan;
+    if (std::string wrong = known->take(effective ? plan : unused, value); !wrong.empty()) {
+      problems.push_back({.what = key + ": " + wrong, .where = where});
+    } else if (!effective) {
+      notes.push_back(
+          fmt::format("{}: {} has no effect with the back end {}", where, key, name_of(plan.backend)));
+    }
+  }
+  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
+}
+
+}  // namespace acc

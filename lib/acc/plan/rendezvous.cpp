@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/rendezvous.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <limits>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/plan/endpoint.hpp"
+#include "acc/plan/rdzv_conf.hpp"
+
+namespace acc {
+namespace {
+
+// torchrun's: of the static store, of c10d, of etcd.
+constexpr std::uint16_t kMasterPort = 29500;
+constexpr std::uint16_t kC10dPort = 29400;
+constexpr std::uint16_t kEtcdPort = 2379;
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+RendezvousBackend parse_backend(const Settings& settings) {
+  const std::string name = settings.text("rdzv_backend");
+  const std::string& where = settings.origin("rdzv_backend");
+  if (name == "static") return RendezvousBackend::static_;
+  if (name == "c10d") return RendezvousBackend::c10d;
+  if (name == "etcd") return RendezvousBackend::etcd;
+  if (name == "etcd-v2") fail(where, "etcd-v2 speaks an API that etcd no longer has", "use etcd, or c10d");
+  const std::string meant = did_you_mean(name, {"static", "c10d", "etcd"});
+  fail(where, "'" + name + "' is not a rendezvous back end",
+       "static, c10d or etcd" + (meant.empty() ? "" : "; " + meant));
+}
+
+std::optional<Endpoint> endpoint_given(const Settings& settings) {
+  const std::string text(trim(settings.text("rdzv_endpoint")));
+  if (text.empty()) return std::nullopt;
+  return parse_endpoint(text, settings.origin("rdzv_endpoint"));
+}
+
+std::optional<std::uint16_t> master_port(const Settings& settings) {
+  if (!settings.given("main_process_port")) return std::nullopt;
+  const std::int64_t port = settings.integer("main_process_port");
+  if (port < 0 || port > 65535) {
+    fail(settings.origin("main_process_port"), fmt::format("{} is not a port", port),
+         "0 to 65535; 0 is a free one");
+  }
+  return static_cast<std::uint16_t>(port);
+}
+
+std::chrono::milliseconds seconds(const Settings& settings, std::string_view name) {
+  const double value = settings.number(name);
+  if (!(value > 0) || value > 1e9)
+    fail(settings.origin(name), fmt::format("{:g} is not a number of seconds above 0", value));
+  return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
+}
+
+void take_spares(const Settings& settings, RendezvousPlan& rendezvous) {
+  if (!settings.given("spares")) return;
+  const std::int64_t spares = settings.integer("spares");
+  if (spares < 0 || spares > std::numeric_limits<int>::max())
+    fail(settings.origin("spares"), fmt::format("{} is not a number of nodes", spares));
+  rendezvous.spares = static_cast<int>(spares);
+}
+
+// The store of a job on one machine.
+void plan_one_machine(const Settings& settings, LaunchPlan& plan) {
+  if (settings.given("main_process_ip")) plan.master_addr = settings.text("main_process_ip");
+  plan.master_port = master_port(settings).value_or(0);
+  if (const auto endpoint = endpoint_given(settings);
+      endpoint && plan.rendezvous.backend == RendezvousBackend::static_) {
+    plan.master_addr = endpoint->host;
+    plan.master_port = *endpoint->port;
+  }
+}
+
+Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
+  const bool is_etcd = plan.rendezvous.backend == RendezvousBackend::etcd;
+  if (const auto endpoint = endpoint_given(settings)) {
+    return {endpoint->host, endpoint->port.value_or(is_etcd ? kEtcdPort : kC10dPort)};
+  }
+  if (is_etcd) return {"localhost", kEtcdPort};
+  const auto port = master_port(settings);
+  if (settings.given("main_process_ip"))
+    return {settings.text("main_process_ip"), port.value_or(kMasterPort)};
+  if (plan.dialect == Dialect::launch) {
+    fail(settings.origin("num_machines"),
+         fmt::format("{} machines need the address of machine 0", plan.num_machines),
+         "--main_process_ip, and --main_process_port");
+  }
+  if (plan.rendezvous.backend == RendezvousBackend::c10d) return {"localhost", kC10dPort};
+  return {"127.0.0.1", port.value_or(kMasterPort)};
+}
+
+void plan_machines(const Settings& settings, LaunchPlan& plan) {
+  const Endpoint endpoint = where_nodes_meet(settings, plan);
+  const bool by_endpoint = !trim(settings.text("rdzv_endpoint")).empty();
+  if (endpoint.port == 0) {
+    fail(settings.origin(by_endpoint ? "rdzv_endpoint" : "main_process_port"),
+         "several machines cannot meet at port 0", "a port that all of them know");
+  }
+  if (plan.run_id.empty())
+    fail(settings.origin("rdzv_id"), "the run needs a name, the same on all machines",
+         "as in --rdzv-id job7");
+  plan.rendezvous.endpoint_host = endpoint.host;
+  plan.rendezvous.endpoint_port = *endpoint.port;
+  plan.master_addr = endpoint.host;
+  // Elsewhere the port of the workers' store is that of the first node, known when the round is made.
+  if (plan.rendezvous.backend == RendezvousBackend::static_) plan.master_port = *endpoint.port;
+}
+
+}  // namespace
+
+void plan_rendezvous(const Settings& settings, const JobShape& shape, const std::string& random_id,
+                     LaunchPlan& plan) {
+  RendezvousPlan& rendezvous = plan.rendezvous;
+  if (settings.truth("standalone")) {
+    if (plan.num_machines > 1) {
+      fail("", fmt::format("--standalone is a job of one machine, and {} says {}",
+                           settings.origin("num_machines"), plan.num_machines));
+    }
+    plan.run_id = random_id;
+    return;
+  }
+  plan.run_id = settings.text("rdzv_id");
+  rendezvous.backend = parse_backend(settings);
+  const bool is_static = rendezvous.backend == RendezvousBackend::static_;
+  if (is_static || rendezvous.backend == RendezvousBackend::etcd)
+    rendezvous.join_timeout = std::chrono::seconds(900);
+  apply_rdzv_conf(settings.text("rdzv_conf"), settings.origin("rdzv_conf"), rendezvous, plan.notes);
+  if (const auto endpoint = endpoint_given(settings); endpoint && !endpoint->port && is_static) {
+    fail(settings.origin("rdzv_endpoint"), "the port is missing in endpoint '" + endpoint->host + "'",
+         "the static rendezvous needs one, as in " + endpoint->host + ":29500");
+  }
+  rendezvous.local_addr = settings.text("local_addr");
+  rendezvous.node_rank = plan.machine_rank;
+  rendezvous.node_timeout = seconds(settings, "node_timeout");
+  take_spares(settings, rendezvous);
+  rendezvous.least_nodes = is_static ? shape.num_machines : shape.least_machines;
+  rendezvous.most_nodes = shape.num_machines;
+  if (rendezvous.least_nodes != shape.least_machines) {
+    plan.notes.push_back(fmt::format("{}: the static rendezvous waits for all {} machines; c10d takes fewer",
+                                     settings.origin("num_machines"), shape.num_machines));
+  }
+  if (rendezvous.most_nodes > 1) {
+    plan_machines(settings, plan);
+  } else {
+    plan_one_machine(settings, plan);
+    if (plan.run_id.empty()) plan.run_id = random_id;
+  }
+}
+
+}  // namespace acc

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/hub.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace acc {
+namespace {
+
+// Enough for several losses of the hub, one after the other; more would make every round's message longer.
+constexpr std::size_t kMostHeirs = 8;
+
+std::string name_of(const NodeInfo& node) {
+  return fmt::format("node {} ({}, pid {})", node.host, node.addr, node.pid);
+}
+
+OwnNode on_board(const NodeInfo& info, Hub::NodeId id) {
+  return {.addr = info.addr,
+          .pid = info.pid,
+          .local_id = id,
+          .node_rank = info.node_rank,
+          .role = info.role,
+          .local_world_size = info.workers,
+          .store_port = info.store_port};
+}
+
+RoundOver over_for_all(const std::string& text) {
+  return {.again = false, .text = text, .exit_code = exit_code(ErrorKind::rendezvous)};
+}
+
+}  // namespace
+
+Hub::Hub(Board& board, Send send, Options options)
+    : board_(board),
+      send_(std::move(send)),
+      options_(std::move(options)),
+      rounds_(options_.rounds),
+      restarts_(options_.restarts) {}
+
+Board::Events Hub::board_events() {
+  return {.on_round = [this](const Places& places) { round_formed(places); },
+          .on_change = [this] { group_changed("a node joins or has left"); },
+          .on_closed =
+              [this] {
+                if (!finishing_) end_job(over_for_all("another node has closed the job"));
+              },
+          .on_error = [this](const Error& error) { end_job(over_for_all(error.what())); },
+          .on_missing = [this](const std::string& text) { board_missing_ = text; }};
+}
+
+void Hub::hello(NodeId id, const NodeInfo& info) {
+  nodes_[id] = {.info = info};
+  if (options_.plan.backend != RendezvousBackend::static_) return;
+  const auto same = std::ranges::find_if(nodes_, [&](const auto& entry) {
+    return entry.first != id && entry.second.info.node_rank == info.node_rank;
+  });
+  if (same == nodes_.end()) return;
+  nodes_.erase(id);
+  send_(id, RoundEnds{{.text = fmt::format("node rank {} is taken by {}; give this node another --node-rank",
+                                           info.node_rank, name_of(same->second.info)),
+                       .exit_code = exit_code(ErrorKind::usage)}});
+}
+
+void Hub::take(NodeId id, const NodeMessage& message) {
+  if (!nodes_.contains(id)) return;
+  if (const auto* join = std::get_if<Join>(&message)) joined(id, *join);
+  if (const auto* failure = std::get_if<Failed>(&message)) failed(*failure);
+  if (const auto* success = std::get_if<Done>(&message)) done(id, *success);
+  if (const auto* leave = std::get_if<Leave>(&message)) left(id, *leave);
+}
+
+void Hub::joined(NodeId id, const Join& request) {
+  if (phase_ == Phase::over) {
+    send_(id, RoundEnds{over_for_all("the job is over")});
+    return;
+  }
+  Node& node = nodes_.at(id);
+  const bool was_in_round = std::exchange(node.in_round, false);
+  node.info.store_port = request.store_port;
+  node.ready = true;
+  if (phase_ == Phase::ending && was_in_round) return meet_when_all_stopped();
+  if (phase_ == Phase::running && !may_stay_spare()) {
+    nodes_.erase(id);
+    send_(id, RoundEnds{over_for_all("all places of the job are taken, and those of its spares")});
+    return;
+  }
+  board_.add(on_board(node.info, id));
+  if (phase_ == Phase::running && !nodes_.at(id).in_round) {
+    send_(id, Waiting{"the job runs; this node waits for a place, or for the next round"});
+  }
+}
+
+// One node waits already: the one that asks.
+bool Hub::may_stay_spare() const {
+  if (!options_.plan.spares || count(&Node::member) < options_.plan.most_nodes) return true;
+  return count(&Node::ready) <= *options_.plan.spares;
+}
+
+void Hub::failed(const Failed& message) {
+  if (phase_ != Phase::running || message.round != rounds_) return;
+  if (!message.failure.again) return end_job(message.failure);
+  ++restarts_;
+  end_round(message.failure);
+}
+
+void Hub::done(NodeId id, const Done& message) {
+  if (phase_ != Phase::running || message.round != rounds_) return;
+  nodes_.at(id).done = true;
+  finish_when_all_done();
+}
+
+void Hub::left(NodeId id, const Leave& message) {
+  if (message.deposed) {
+    return end_job(over_for_all("this node was silent for too long, and the others go on without it"));
+  }
+  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), true);
+}
+
+void Hub::lost(NodeId id, const std::string& why, bool gone) {
+  const auto node = nodes_.find(id);
+  if (node == nodes_.end()) return;
+  lose(id, fmt::format("{} was lost: {}", name_of(node->second.info), gone ? "its connection closed" : why),
+       gone);
+}
+
+void Hub::lose(NodeId id, const std::string& text, bool gone) {
+  const Node node = nodes_.at(id);
+  nodes_.erase(id);
+  board_.remove(on_board(node.info, id));
+  if (phase_ == Phase::over || !node.member) return;
+  if (!gone && !node.done) ++silent_;
+  // Whoever is only silent may be one of many that go on without us: the larger part does, and of two equal
+  // parts the hub's.
+  const int here = count(&Node::member);
+  if (silent_ > here) {
+    return end_job(over_for_all(
+        fmt::format("{}; {} of {} nodes are silent, and the smaller part of a cut network does not go on",
+                    text, silent_, silent_ + here)));
+  }
+  if (phase_ == Phase::ending) return meet_when_all_stopped();
+  if (phase_ != Phase::running) return;
+  if (node.done) return finish_when_all_done();
+  group_changed(text);
+}
+
+void Hub::group_changed(const std::string& text) {
+  if (phase_ != Phase::running || finishing_) return;
+  const bool elastic = options_.plan.least_nodes < options_.plan.most_nodes;
+  if (!elastic && restarts_ >= options_.max_restarts) {
+    return end_job(over_for_all(text + "; the job needs all its nodes"));
+  }
+  if (!elastic) ++restarts_;
+  end_round({.again = true, .text = text});
+}
+
+void Hub::round_formed(const Places& places) {
+  if (phase_ != Phase::gathering) return;
+  phase_ = Phase::running;
+  finishing_ = false;
+  silent_ = 0;
+  ++rounds_;
+  for (auto& [id, node] : nodes_) node.member = false;
+  const std::vector<NodeInfo> next_hubs = heirs(places);
+  find_places(places);
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    if (node == nodes_.end()) continue;
+    node->second.member = node->second.in_round = true;
+    node->second.ready = false;
+    node->second.done = false;
+    send_(own.local_id,
+          RoundBegins{.number = rounds_,
+                      .ready = {round, restarts_},
+                      .heirs = next_hubs,
+                      .nodes = static_cast<int>(places.size()),
+                      .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
+  }
+  for (const auto& [id, node] : nodes_) {
+    if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare"});
+  }
+}
+
+void Hub::end_round(const RoundOver& over) {
+  phase_ = Phase::ending;
+  for (const auto& [id, node] : nodes_) {
+    if (node.in_round) send_(id, RoundEnds{over});
+  }
+}
+
+void Hub::end_job(const RoundOver& over) {
+  if (phase_ == Phase::over) return;
+  phase_ = Phase::over;
+  board_.close();
+  tell_all(RoundEnds{over});
+}
+
+void Hub::give_up(const std::string& why) {
+  end_job(over_for_all(why));
+}
+
+void Hub::meet_when_all_stopped() {
+  if (count(&Node::in_round) > 0) return;
+  phase_ = Phase::gathering;
+  options_.before_round();
+  for (const auto& [id, node] : nodes_) {
+    if (node.ready) board_.add(on_board(node.info, id));
+  }
+  board_.next_round();
+}
+
+void Hub::finish_when_all_done() {
+  const bool all = std::ranges::all_of(
+      nodes_, [](const auto& entry) { return !entry.second.in_round || entry.second.done; });
+  if (!all || finishing_) return;
+  finishing_ = true;
+  board_.finish([this] {
+    if (phase_ == Phase::over) return;
+    phase_ = Phase::over;
+    tell_all(JobEnds{});
+  });
+}
+
+int Hub::count(bool Node::*mark) const {
+  return static_cast<int>(
+      std::ranges::count_if(nodes_, [mark](const auto& entry) { return entry.second.*mark; }));
+}
+
+void Hub::find_places(const Places& places) {
+  places_.clear();
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    const bool known = node != nodes_.end() && !node->second.info.seen_at.empty();
+    if (!known || round.num_machines != static_cast<int>(places.size())) return places_.clear();
+    places_.push_back(node->second.info.seen_at);
+  }
+}
+
+std::vector<NodeInfo> Hub::heirs(const Places& places) const {
+  std::vector<std::pair<int, NodeInfo>> sorted;
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    if (own.local_id != 0 && node != nodes_.end()) sorted.emplace_back(round.machine_rank, node->second.info);
+  }
+  std::ranges::sort(sorted, {}, [](const auto& entry) { return entry.first; });
+  std::vector<NodeInfo> result;
+  for (auto& [rank, info] : sorted) {
+    if (result.size() < kMostHeirs) result.push_back(std::move(info));
+  }
+  return result;
+}
+
+std::string Hub::missing() const {
+  std::string here;
+  int shown = 0;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.ready) continue;
+    if (++shown > 4) continue;
+    here += fmt::format("{}{} ({})", shown == 1 ? "" : ", ", node.info.host, node.info.addr);
+  }
+  if (shown > 4) here += fmt::format(" and {} more", shown - 4);
+  const int least = options_.plan.least_nodes;
+  std::string text = fmt::format("{} of {} nodes are here: {}", shown, least, here);
+  if (!board_missing_.empty()) text += "; " + board_missing_;
+  return text;
+}
+
+void Hub::tell_all(const NodeMessage& message) {
+  for (const auto& [id, node] : nodes_) send_(id, message);
+}
+
+}  // namespace acc

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "acc/plan/rendezvous_plan.hpp"
+#include "acc/rendezvous/board.hpp"
+#include "acc/rendezvous/node_message.hpp"
+
+namespace acc {
+
+/// The one place of a job that knows all nodes of `acc`: it puts them on the board, begins a round when all
+/// are ready, ends it for all when one fails or is lost, and begins another. It has no clock and no socket:
+/// nodes are numbers, what happened to them goes in, what they are told comes out.
+class Hub {
+ public:
+  using NodeId = int;
+  using Send = std::function<void(NodeId, const NodeMessage&)>;
+
+  struct Options {
+    RendezvousPlan plan = {};
+    int max_restarts = 0;
+    /// Where the job stands, when this hub has inherited it from one that was lost.
+    int rounds = 0;
+    int restarts = 0;
+    /// Called when no node has a worker of the last round any more, before the next one is formed.
+    std::function<void()> before_round = [] {};
+  };
+
+  /// `board` and what `send` needs outlive it.
+  Hub(Board& board, Send send, Options options);
+
+  /// What the board's owner connects to the board.
+  Board::Events board_events();
+
+  void hello(NodeId node, const NodeInfo& info);
+  void take(NodeId node, const NodeMessage& message);
+  /// `gone`: its process is known to have ended; otherwise it is only silent.
+  void lost(NodeId node, const std::string& why, bool gone);
+
+  /// Nobody came in time, or the job cannot go on for another reason that is not a worker's.
+  void give_up(const std::string& why);
+
+  /// A round is being waited for.
+  bool is_gathering() const { return phase_ == Phase::gathering; }
+  bool is_over() const { return phase_ == Phase::over; }
+  /// Who is there and who is missing, for people.
+  std::string missing() const;
+  std::size_t nodes() const { return nodes_.size(); }
+  /// Where the nodes of the round come from; empty when some of them are not ours, or unknown.
+  std::vector<std::string> places_of_round() const { return places_; }
+
+ private:
+  enum class Phase { gathering, running, ending, over };
+  struct Node {
+    NodeInfo info = {};
+    bool ready = false;     // it has asked for the next round
+    bool member = false;    // of the last round
+    bool in_round = false;  // it may have workers of it still
+    bool done = false;      // and they have succeeded
+  };
+
+  using Places = std::vector<std::pair<OwnNode, Round>>;
+
+  void joined(NodeId id, const Join& request);
+  void failed(const Failed& message);
+  void done(NodeId id, const Done& message);
+  void left(NodeId id, const Leave& message);
+  void round_formed(const Places& places);
+  void group_changed(const std::string& text);
+  void end_round(const RoundOver& over);
+  void end_job(const RoundOver& over);
+  void meet_when_all_stopped();
+  void finish_when_all_done();
+  void lose(NodeId id, const std::string& text, bool gone);
+  int count(bool Node::*mark) const;
+  bool may_stay_spare() const;
+  std::vector<NodeInfo> heirs(const Places& places) const;
+  void find_places(const Places& places);
+  void tell_all(const NodeMessage& message);
+
+  Board& board_;
+  Send send_;
+  Options options_;
+  Phase phase_ = Phase::gathering;
+  std::map<NodeId, Node> nodes_ = {};
+  int rounds_ = 0;
+  int restarts_ = 0;
+  bool finishing_ = false;
+  std::vector<std::string> places_ = {};
+  /// Nodes of the round that fell silent and may still be alive somewhere.
+  int silent_ = 0;
+  std::string board_missing_ = {};
+};
+
+}  // namespace acc

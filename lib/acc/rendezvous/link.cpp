@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/link.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::size_t kLongestLine = std::size_t{4} << 20U;
+constexpr std::size_t kMostUnsent = std::size_t{16} << 20U;
+// Beats within one patience: two may be lost or late.
+constexpr int kBeats = 4;
+
+// What a machine answers for a process that is gone. Everything else may be the network.
+bool says_gone(const error_code& error) {
+  return error == asio::error::eof || error == asio::error::connection_reset ||
+         error == asio::error::broken_pipe;
+}
+
+std::string number_of(const asio::ip::address& address) {
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  }
+  return address.to_string();
+}
+
+}  // namespace
+
+Link::Link(asio::ip::tcp::socket socket, std::chrono::milliseconds patience)
+    : socket_(std::move(socket)), timer_(socket_.get_executor()), patience_(patience) {
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+void Link::hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost) {
+  message_ = std::move(message);
+  lost_ = std::move(lost);
+}
+
+void Link::start() {
+  heard_ = Clock::now();
+  read();
+  wait();
+}
+
+void Link::read() {
+  socket_.async_read_some(asio::buffer(room_),
+                          [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                            if (!self->open_) return;
+                            if (error) return self->fail({error.message(), says_gone(error)});
+                            self->received(bytes);
+                          });
+}
+
+void Link::received(std::size_t bytes) {
+  heard_ = Clock::now();
+  line_.append(room_.data(), bytes);
+  if (closing_) line_.clear();
+  std::size_t begin = 0;
+  for (std::size_t end = line_.find('\n'); end != std::string::npos; end = line_.find('\n', begin)) {
+    try {
+      NodeMessage message = decode(std::string_view(line_).substr(begin, end - begin));
+      // A copy, since hearing one message may change who hears the next.
+      const auto hear = message_;
+      if (!std::holds_alternative<Beat>(message)) hear(std::move(message));
+    } catch (const Error& error) {
+      return fail({error.what(), true});
+    }
+    if (!open_ || closing_) return;
+    begin = end + 1;
+  }
+  line_.erase(0, begin);
+  if (line_.size() > kLongestLine) return fail({"a message of more than 4 MiB", true});
+  read();
+}
+
+void Link::send(const NodeMessage& message) {
+  if (!open_ || closing_) return;
+  next_ += encode(message);
+  if (next_.size() > kMostUnsent) return fail({"it takes no messages", false});
+  if (!writing_) write();
+}
+
+void Link::write() {
+  writing_ = true;
+  sending_.swap(next_);
+  asio::async_write(socket_, asio::buffer(sending_),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      self->writing_ = false;
+                      self->sending_.clear();
+                      if (!self->open_) return;
+                      // What the other side sent before it went is still read.
+                      if (error && self->closing_) return self->end();
+                      if (error) return;
+                      if (!self->next_.empty()) return self->write();
+                      if (self->closing_) self->end();
+                    });
+}
+
+void Link::wait() {
+  beat_due_ = Clock::now() + patience_ / kBeats;
+  timer_.expires_at(beat_due_);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error && self->open_) self->check_silence();
+  });
+}
+
+void Link::check_silence() {
+  const auto now = Clock::now();
+  // When this process itself stood still, what others sent meanwhile has not been read yet.
+  if (now - beat_due_ > patience_ / kBeats) heard_ = now;
+  if (now - heard_ > patience_) {
+    if (closing_) return end();
+    return fail({"silent for " + std::to_string(patience_.count()) + " ms", false});
+  }
+  if (!closing_) send(Beat{});
+  if (open_) wait();
+}
+
+void Link::fail(const LinkLoss& loss) {
+  if (!open_) return;
+  const auto lost = std::exchange(lost_, nullptr);
+  if (loss.gone) end();
+  if (lost) lost(loss);
+  close();
+}
+
+void Link::close(std::function<void()> ended) {
+  if (!open_) {
+    if (ended) ended();
+    return;
+  }
+  closing_ = true;
+  lost_ = nullptr;
+  if (ended) ended_ = std::move(ended);
+  if (!writing_ && next_.empty()) end();
+}
+
+void Link::end() {
+  open_ = false;
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  socket_.close(ignored);
+  timer_.cancel();
+  if (const auto ended = std::exchange(ended_, nullptr)) ended();
+}
+
+std::string Link::local_address() const {
+  error_code error;
+  const auto endpoint = socket_.local_endpoint(error);
+  return error ? "" : number_of(endpoint.address());
+}
+
+std::string Link::peer_address() const {
+  error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  return error ? "" : number_of(endpoint.address());
+}
+
+}  // namespace acc

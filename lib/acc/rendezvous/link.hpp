@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "acc/rendezvous/node_message.hpp"
+
+namespace acc {
+
+/// How a link ended.
+struct LinkLoss {
+  std::string why = {};
+  /// The other side's machine said so: that process is gone. Otherwise it is silent, and may live on behind
+  /// a network that is cut.
+  bool gone = false;
+};
+
+/// One connection between two nodes of `acc`: messages both ways, and a beat when there is nothing to say.
+/// Silence for longer than `patience` ends it.
+class Link : public std::enable_shared_from_this<Link> {
+ public:
+  Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds patience);
+
+  /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
+  /// silent can still be sent a last message from there. Neither is called after close(). To be called before
+  /// start(), and again when somebody else takes over.
+  void hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
+  void start();
+
+  /// Sent in order. Nothing once the link has ended.
+  void send(const NodeMessage& message);
+
+  /// Sends what is left as far as the other side takes it, and ends; then calls `ended`, if given.
+  void close(std::function<void()> ended = {});
+
+  bool is_open() const { return open_; }
+  /// In numbers.
+  std::string local_address() const;
+  std::string peer_address() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void read();
+  void received(std::size_t bytes);
+  void write();
+  void wait();
+  void check_silence();
+  void fail(const LinkLoss& loss);
+  void end();
+
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer timer_;
+  std::chrono::milliseconds patience_;
+  std::function<void(NodeMessage)> message_ = {};
+  std::function<void(LinkLoss)> lost_ = {};
+  std::function<void()> ended_ = {};
+  std::array<char, 4096> room_ = {};
+  std::string line_ = {};
+  std::string sending_ = {};
+  std::string next_ = {};
+  Clock::time_point heard_ = {};
+  Clock::time_point beat_due_ = {};
+  bool open_ = true;
+  bool writing_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace acc

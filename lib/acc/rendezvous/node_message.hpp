@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "acc/rendezvous/rendezvous.hpp"
+
+namespace acc {
+
+/// A node as it introduces itself.
+struct NodeInfo {
+  /// The machine's name, for people.
+  std::string host = {};
+  /// How other nodes reach it.
+  std::string addr = {};
+  int pid = 0;
+  /// Static rendezvous only: the rank that it was given.
+  int node_rank = 0;
+  std::string role = "default";
+  int workers = 1;
+  /// Where it would serve the store of the next round's workers, and where nodes would link to it.
+  std::uint16_t store_port = 0;
+  std::uint16_t link_port = 0;
+  /// Where the hub sees its connection come from; the hub fills it in.
+  std::string seen_at = {};
+
+  bool operator==(const NodeInfo&) const = default;
+};
+
+/// What nodes of `acc` tell each other over a link. From a node to the hub:
+struct Hello {
+  int version = 1;
+  std::string run_id = {};
+  NodeInfo node = {};
+  /// The job runs already, with this node as its hub: whoever hosts another under its name is to yield.
+  bool is_hub = false;
+  bool operator==(const Hello&) const = default;
+};
+/// It has no worker and wants a round.
+struct Join {
+  std::uint16_t store_port = 0;
+  bool operator==(const Join&) const = default;
+};
+struct Failed {
+  int round = 0;
+  RoundOver failure = {};
+  bool operator==(const Failed&) const = default;
+};
+struct Done {
+  int round = 0;
+  bool operator==(const Done&) const = default;
+};
+struct Leave {
+  std::string why = {};
+  /// The hub was silent for too long, and the nodes go on without it.
+  bool deposed = false;
+  bool operator==(const Leave&) const = default;
+};
+
+/// From the hub to a node:
+struct RoundBegins {
+  int number = 0;
+  RoundReady ready = {};
+  /// Those who would be the hub if it were lost, the first first.
+  std::vector<NodeInfo> heirs = {};
+  /// Nodes of `acc` in this round.
+  int nodes = 1;
+  /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
+  std::vector<std::string> clients = {};
+  bool operator==(const RoundBegins&) const = default;
+};
+struct RoundEnds {
+  RoundOver over = {};
+  bool operator==(const RoundEnds&) const = default;
+};
+/// This node was silent for so long that the others went on; it may join again.
+struct Dropped {
+  std::string why = {};
+  bool operator==(const Dropped&) const = default;
+};
+/// The hub of the job is another node.
+struct Moved {
+  std::string addr = {};
+  std::uint16_t link_port = 0;
+  bool operator==(const Moved&) const = default;
+};
+struct JobEnds {
+  bool operator==(const JobEnds&) const = default;
+};
+struct Waiting {
+  std::string text = {};
+  bool operator==(const Waiting&) const = default;
+};
+
+/// Both ways, so that silence means something.
+struct Beat {
+  bool operator==(const Beat&) const = default;
+};
+
+using NodeMessage = std::variant<Hello, Join, Failed, Done, Leave, RoundBegins, RoundEnds, Dropped, Moved,
+                                 JobEnds, Waiting, Beat>;
+
+/// One line of JSON, ended.
+std::string encode(const NodeMessage& message);
+
+/// Throws Error for what is not such a line; unknown fields are ignored.
+NodeMessage decode(std::string_view line);
+
+}  // namespace acc

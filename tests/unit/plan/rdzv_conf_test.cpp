@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/rdzv_conf.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::RendezvousBackend;
+using acc::RendezvousPlan;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Applied {
+  RendezvousPlan plan = {};
+  std::vector<std::string> notes = {};
+};
+
+Applied apply(const std::string& text, RendezvousBackend backend) {
+  Applied applied{.plan = {.backend = backend}};
+  acc::apply_rdzv_conf(text, "--rdzv-conf", applied.plan, applied.notes);
+  return applied;
+}
+
+std::string error(const std::string& text, RendezvousBackend backend = RendezvousBackend::c10d) {
+  return acc::test::error_of([&] { apply(text, backend); });
+}
+
+}  // namespace
+
+TEST_CASE("rdzv_conf: every key of c10d has its place in the plan", "[plan]") {
+  const Applied applied = apply(
+      "join_timeout=1, last_call_timeout=2,close_timeout = 3,keep_alive_interval=4,"
+      "keep_alive_max_attempt=5,read_timeout=6,is_host=Yes,store_type=tcp",
+      RendezvousBackend::c10d);
+  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousBackend::c10d,
+                                       .is_host = true,
+                                       .join_timeout = 1s,
+                                       .last_call_timeout = 2s,
+                                       .close_timeout = 3s,
+                                       .keep_alive_interval = 4s,
+                                       .keep_alive_max_attempt = 5,
+                                       .read_timeout = 6s});
+  CHECK(applied.notes.empty());
+}
+
+TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
+  const Applied applied =
+      apply("timeout=1,last_call_timeout=2,etcd_prefix=/p,protocol=https,cert=a,key=b,cacert=c",
+            RendezvousBackend::etcd);
+  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousBackend::etcd,
+                                       .join_timeout = 1s,
+                                       .last_call_timeout = 2s,
+                                       .etcd_prefix = "/p",
+                                       .protocol = "https",
+                                       .cert = "a",
+                                       .key = "b",
+                                       .cacert = "c"});
+}
+
+TEST_CASE("rdzv_conf: the static rendezvous has one key, timeout", "[plan]") {
+  CHECK(apply("timeout=7", RendezvousBackend::static_).plan.join_timeout == 7s);
+}
+
+TEST_CASE("rdzv_conf: nothing said changes nothing", "[plan]") {
+  CHECK(apply(" ", RendezvousBackend::c10d).plan == RendezvousPlan{.backend = RendezvousBackend::c10d});
+}
+
+TEST_CASE("rdzv_conf: a key of another back end is checked, and said to have no effect", "[plan]") {
+  const Applied applied = apply("timeout=7", RendezvousBackend::c10d);
+  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousBackend::c10d});
+  CHECK(applied.notes ==
+        std::vector<std::string>{"--rdzv-conf: timeout has no effect with the back end c10d"});
+  CHECK(error("timeout=x") == "--rdzv-conf: timeout: 'x' is not a whole number of seconds above 0");
+}
+
+TEST_CASE("rdzv_conf: values that cannot be are refused, all at once", "[plan]") {
+  CHECK(error("join_timeout=1.5,read_timeout=0,is_host=maybe,keep_alive_max_attempt=0,store_type=file") ==
+        "--rdzv-conf: join_timeout: '1.5' is not a whole number of seconds above 0\n"
+        "--rdzv-conf: read_timeout: '0' is not a whole number of seconds above 0\n"
+        "--rdzv-conf: is_host: 'maybe' is neither true nor false\n"
+        "--rdzv-conf: keep_alive_max_attempt: '0' is not a whole number above 0\n"
+        "--rdzv-conf: store_type: a store in a file is not supported, only tcp");
+  CHECK(error("protocol=ftp", RendezvousBackend::etcd) ==
+        "--rdzv-conf: protocol: 'ftp' is neither http nor https");
+  for (const auto* text : {"a", "=1", "join_timeout="}) {
+    CHECK(error(text) ==
+          "--rdzv-conf: '" + std::string(text) + "' is not key=value (as in join_timeout=600,is_host=true)");
+  }
+}
+
+TEST_CASE("rdzv_conf: an unknown key is an error with the nearest, one that has a flag names it", "[plan]") {
+  CHECK(error("join_timout=1") == "--rdzv-conf: unknown key 'join_timout' (did you mean 'join_timeout'?)");
+  CHECK(error("zebra=1").starts_with("--rdzv-conf: unknown key 'zebra' (known are timeout, join_timeout, "));
+  CHECK(error("rank=1", RendezvousBackend::static_) ==
+        "--rdzv-conf: key 'rank' does not belong here (--node-rank says it)");
+  for (const auto* key : {"backend", "endpoint", "run_id", "min_nodes", "max_nodes", "local_addr"}) {
+    CHECK(error(std::string(key) + "=1").find("does not belong here") != std::string::npos);
+  }
+}

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/rendezvous.hpp"
+
+#include "acc/plan/resolve.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/inputs.hpp"
+
+using acc::Dialect;
+using acc::LaunchPlan;
+using acc::RendezvousBackend;
+using acc::RendezvousPlan;
+using acc::test::inputs;
+using namespace std::chrono_literals;
+
+namespace {
+
+LaunchPlan plan_of(std::vector<std::string> words, Dialect dialect = Dialect::torchrun) {
+  words.emplace_back("train.py");
+  return resolve(inputs(words, dialect));
+}
+
+LaunchPlan launch_plan(std::vector<std::string> words, const acc::Value& file = acc::Value::object()) {
+  words.emplace_back("train.py");
+  acc::LaunchInputs given = inputs(words);
+  given.file = acc::test::file(file);
+  return resolve(given);
+}
+
+std::string error(const std::vector<std::string>& words, Dialect dialect = Dialect::torchrun) {
+  return acc::test::error_of([&] { plan_of(words, dialect); });
+}
+
+}  // namespace
+
+TEST_CASE("rendezvous: a single machine takes a free port on loopback", "[plan]") {
+  const LaunchPlan plan = plan_of({"--nproc-per-node", "2"});
+  CHECK(plan.rendezvous == RendezvousPlan{.join_timeout = 900s});
+  CHECK(plan.master_addr == "127.0.0.1");
+  CHECK(plan.master_port == 0);
+  CHECK(plan.run_id == "none");
+}
+
+TEST_CASE("rendezvous: an explicit port of a single machine is obeyed, by each name", "[plan]") {
+  CHECK(plan_of({"--master-port", "29601"}).master_port == 29601);
+  CHECK(launch_plan({"--main_process_port=29602"}).master_port == 29602);
+  CHECK(plan_of({"--rdzv-endpoint", "localhost:29603"}).master_port == 29603);
+  CHECK(plan_of({"--rdzv-backend=c10d", "--rdzv-endpoint", "localhost:29603"}).master_port == 0);
+  CHECK(error({"--master-port", "70000"}) ==
+        "--master-port: 70000 is not a port (0 to 65535; 0 is a free one)");
+}
+
+TEST_CASE("rendezvous: standalone is a free port and a fresh run id, whatever else was said", "[plan]") {
+  const LaunchPlan plan =
+      plan_of({"--standalone", "--master-port", "29601", "--rdzv-id", "x", "--rdzv-backend", "none"});
+  CHECK(plan.master_port == 0);
+  CHECK(plan.run_id == "random");
+  CHECK(error({"--standalone", "--nnodes", "2"}) ==
+        "--standalone is a job of one machine, and --nnodes says 2");
+}
+
+TEST_CASE("rendezvous: static nodes meet at the store of node 0", "[plan]") {
+  const LaunchPlan plan = plan_of({"--nnodes=3", "--node-rank=2", "--rdzv-endpoint=[fe80::1]:29600",
+                                   "--rdzv-id=job7", "--rdzv-conf=timeout=20"});
+  CHECK(plan.rendezvous == RendezvousPlan{.endpoint_host = "fe80::1",
+                                          .endpoint_port = 29600,
+                                          .least_nodes = 3,
+                                          .most_nodes = 3,
+                                          .node_rank = 2,
+                                          .join_timeout = 20s});
+  CHECK(plan.master_addr == "fe80::1");
+  CHECK(plan.master_port == 29600);
+  CHECK(plan.run_id == "job7");
+  CHECK(plan.num_machines == 3);
+}
+
+TEST_CASE("rendezvous: without an endpoint it is the master's address and port", "[plan]") {
+  const RendezvousPlan given =
+      plan_of({"--nnodes=2", "--master-addr=node0", "--master-port=29601"}).rendezvous;
+  CHECK(given.endpoint_host == "node0");
+  CHECK(given.endpoint_port == 29601);
+  const RendezvousPlan none = plan_of({"--nnodes=2"}).rendezvous;
+  CHECK(none.endpoint_host == "127.0.0.1");
+  CHECK(none.endpoint_port == 29500);
+  const RendezvousPlan c10d =
+      plan_of({"--nnodes=2", "--rdzv-backend=c10d", "--master-addr=node0"}).rendezvous;
+  CHECK(c10d.endpoint_host == "node0");
+  CHECK(c10d.endpoint_port == 29500);
+}
+
+TEST_CASE("rendezvous: static takes no range, c10d does", "[plan]") {
+  const LaunchPlan fixed = plan_of({"--nnodes=1:4"});
+  CHECK(fixed.rendezvous.least_nodes == 4);
+  CHECK(fixed.notes == std::vector<std::string>{
+                           "--nnodes: the static rendezvous waits for all 4 machines; c10d takes fewer"});
+  const LaunchPlan elastic = plan_of({"--nnodes=1:4", "--rdzv-backend=c10d", "--node-rank=9"});
+  CHECK(elastic.rendezvous.least_nodes == 1);
+  CHECK(elastic.rendezvous.most_nodes == 4);
+  CHECK(elastic.notes.empty());
+}
+
+TEST_CASE("rendezvous: c10d and etcd have ports of their own", "[plan]") {
+  const auto port = [](const std::string& backend, const std::string& endpoint) {
+    return plan_of({"--nnodes=2", "--rdzv-backend", backend, "--rdzv-endpoint", endpoint})
+        .rendezvous.endpoint_port;
+  };
+  CHECK(port("c10d", "node0") == 29400);
+  CHECK(port("c10d", "node0:29401") == 29401);
+  CHECK(port("etcd", "node0") == 2379);
+  const LaunchPlan here = plan_of({"--nnodes=2", "--rdzv-backend=c10d"});
+  CHECK(here.rendezvous.endpoint_host == "localhost");
+  CHECK(here.rendezvous.endpoint_port == 29400);
+  CHECK(here.rendezvous.join_timeout == 600s);
+  CHECK(here.master_port == 0);
+  CHECK(plan_of({"--nnodes=2", "--rdzv-backend=etcd"}).rendezvous.join_timeout == 900s);
+}
+
+TEST_CASE("rendezvous: who this node is, how long others may be silent, how many may wait", "[plan]") {
+  const RendezvousPlan plan = plan_of({"--nnodes=2:3", "--rdzv-backend=c10d", "--local-addr=10.0.0.1",
+                                       "--node-timeout=0.5", "--spares=2"})
+                                  .rendezvous;
+  CHECK(plan.local_addr == "10.0.0.1");
+  CHECK(plan.node_timeout == 500ms);
+  CHECK(plan.spares == 2);
+  CHECK(plan_of({"--nnodes=2"}).rendezvous.node_timeout == 3s);
+  CHECK(plan_of({"--nnodes=2"}).rendezvous.spares == std::nullopt);
+  CHECK(error({"--node-timeout=0"}) == "--node-timeout: 0 is not a number of seconds above 0");
+  CHECK(error({"--spares=-1"}) == "--spares: -1 is not a number of nodes");
+}
+
+TEST_CASE("rendezvous: accelerate's file names machine 0 and the back end", "[plan]") {
+  acc::Value file = {{"distributed_type", "MULTI_CPU"},
+                     {"num_machines", 2},
+                     {"num_processes", 4},
+                     {"machine_rank", 1},
+                     {"main_process_ip", "10.0.0.5"}};
+  CHECK(launch_plan({}, file).rendezvous.endpoint_port == 29500);
+  file["main_process_port"] = 29777;
+  file["rdzv_backend"] = "c10d";
+  const LaunchPlan plan = launch_plan({}, file);
+  CHECK(plan.rendezvous.backend == RendezvousBackend::c10d);
+  CHECK(plan.rendezvous.endpoint_host == "10.0.0.5");
+  CHECK(plan.rendezvous.endpoint_port == 29777);
+  CHECK(plan.nproc_per_node == 2);
+  CHECK(error({"--nnodes", "2", "--nproc-per-node", "1"}, Dialect::launch) ==
+        "--nnodes: 2 machines need the address of machine 0 (--main_process_ip, and --main_process_port)");
+}
+
+TEST_CASE("rendezvous: what cannot be is refused, also for one machine", "[plan]") {
+  CHECK(error({"--rdzv-backend=c10", "--rdzv-endpoint=x"}) ==
+        "--rdzv-backend: 'c10' is not a rendezvous back end (static, c10d or etcd; did you mean 'c10d'?)");
+  CHECK(error({"--rdzv-backend=etcd-v2"}) ==
+        "--rdzv-backend: etcd-v2 speaks an API that etcd no longer has (use etcd, or c10d)");
+  CHECK(error({"--rdzv-endpoint=node0"}) ==
+        "--rdzv-endpoint: the port is missing in endpoint 'node0' "
+        "(the static rendezvous needs one, as in node0:29500)");
+  CHECK(error({"--rdzv-conf=a"}).starts_with("--rdzv-conf: 'a' is not key=value"));
+  CHECK(error({"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"}) ==
+        "--rdzv-endpoint: several machines cannot meet at port 0 (a port that all of them know)");
+  CHECK(error({"--nnodes=2", "--master-addr=a", "--master-port=0"})
+            .starts_with("--master-port: several machines cannot meet at port 0"));
+  CHECK(error({"--nnodes=2", "--rdzv-id="}) ==
+        "--rdzv-id: the run needs a name, the same on all machines (as in --rdzv-id job7)");
+}
+
+TEST_CASE("rendezvous: a run on one machine with an empty name gets one", "[plan]") {
+  CHECK(plan_of({"--rdzv-id="}).run_id == "random");
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/hub.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+
+namespace {
+
+// A board on which nodes of ours alone meet: complete with `most` of them, or when the test says so.
+struct FakeBoard : Board {
+  void add(const OwnNode& node) override {
+    remove(node);
+    nodes.push_back(node);
+    if (open && static_cast<int>(nodes.size()) == most) complete();
+  }
+  void remove(const OwnNode& node) override {
+    std::erase_if(nodes, [&](const OwnNode& one) { return one.local_id == node.local_id; });
+  }
+  void next_round() override {
+    open = true;
+    if (static_cast<int>(nodes.size()) >= most) complete();
+  }
+  void close() override { closed = true; }
+  void finish(std::function<void()> done) override { finished = std::move(done); }
+
+  void complete() {
+    open = false;
+    std::vector<std::pair<OwnNode, Round>> places;
+    for (const OwnNode& node : nodes) {
+      const int rank = static_cast<int>(places.size());
+      if (rank == most) break;
+      places.emplace_back(
+          node, Round{.machine_rank = rank, .num_machines = most, .master_port = nodes.front().store_port});
+    }
+    events.on_round(places);
+  }
+
+  int most = 2;
+  bool open = true;
+  bool closed = false;
+  std::vector<OwnNode> nodes = {};
+  std::function<void()> finished = {};
+  Events events = {};
+};
+
+struct Job {
+  explicit Job(int nodes, int least = 0, int max_restarts = 0) {
+    board.most = nodes;
+    options.plan.least_nodes = least == 0 ? nodes : least;
+    options.plan.most_nodes = nodes;
+    options.plan.backend = RendezvousBackend::c10d;
+    options.max_restarts = max_restarts;
+    hub.emplace(
+        board, [this](int node, const NodeMessage& message) { sent[node].push_back(message); }, options);
+    board.events = hub->board_events();
+  }
+
+  void arrive(int id) {
+    hub->hello(id,
+               {.host = "node" + std::to_string(id), .addr = "10.0.0.1", .pid = 100 + id, .node_rank = id});
+    join(id);
+  }
+  void join(int id) { hub->take(id, Join{static_cast<std::uint16_t>(4000 + id)}); }
+
+  template <typename Kind>
+  std::vector<Kind> told(int node) {
+    std::vector<Kind> found;
+    for (const NodeMessage& message : sent[node]) {
+      if (const auto* one = std::get_if<Kind>(&message)) found.push_back(*one);
+    }
+    return found;
+  }
+  RoundOver last_end(int node) {
+    const auto ends = told<RoundEnds>(node);
+    REQUIRE_FALSE(ends.empty());
+    return ends.back().over;
+  }
+
+  FakeBoard board;
+  Hub::Options options;
+  std::optional<Hub> hub;
+  std::map<int, std::vector<NodeMessage>> sent;
+};
+
+}  // namespace
+
+TEST_CASE("hub: a round begins for all when the board is complete", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  CHECK(job.told<RoundBegins>(0).empty());
+  CHECK(job.hub->is_gathering());
+  CHECK(job.hub->missing() == "1 of 2 nodes are here: node0 (10.0.0.1)");
+  job.arrive(1);
+  REQUIRE(job.told<RoundBegins>(0).size() == 1);
+  const RoundBegins begins = job.told<RoundBegins>(1).at(0);
+  CHECK(begins.number == 1);
+  CHECK(begins.ready.round.machine_rank == 1);
+  CHECK(begins.ready.round.master_port == 4000);
+  CHECK(begins.ready.restarts == 0);
+  REQUIRE(begins.heirs.size() == 1);  // the hub itself is no heir
+  CHECK(begins.heirs[0].host == "node1");
+}
+
+TEST_CASE("hub: a failure restarts all nodes together, once, when each has stopped its workers",
+          "[rendezvous]") {
+  Job job(2, 0, 3);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->take(1, Failed{1, {.again = true, .failure = "theirs"}});
+  job.hub->take(0, Failed{1, {.again = true, .failure = "a victim"}});
+  CHECK(job.last_end(0) == RoundOver{.again = true, .failure = "theirs"});
+  CHECK(job.told<RoundEnds>(0).size() == 1);
+  CHECK(job.told<RoundEnds>(1).size() == 1);
+  job.join(1);
+  CHECK(job.told<RoundBegins>(1).size() == 1);  // node 0 still stops
+  job.join(0);
+  REQUIRE(job.told<RoundBegins>(1).size() == 2);
+  CHECK(job.told<RoundBegins>(1)[1].ready.restarts == 1);
+  CHECK(job.told<RoundBegins>(1)[1].number == 2);
+}
+
+TEST_CASE("hub: a failure that no node would repeat ends the job for all, spares included", "[rendezvous]") {
+  Job job(2);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  CHECK(job.told<Waiting>(2).size() == 1);
+  job.hub->take(0, Failed{1, {.failure = "f", .exit_code = 42}});
+  for (int id = 0; id < 3; ++id) CHECK(job.last_end(id) == RoundOver{.failure = "f", .exit_code = 42});
+  CHECK(job.board.closed);
+  CHECK(job.hub->is_over());
+}
+
+TEST_CASE("hub: all have succeeded", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->take(0, Done{1});
+  CHECK_FALSE(job.board.finished);
+  job.hub->take(1, Done{1});
+  REQUIRE(job.board.finished);
+  CHECK(job.told<JobEnds>(0).empty());
+  job.board.finished();
+  CHECK(job.told<JobEnds>(0).size() == 1);
+  CHECK(job.told<JobEnds>(1).size() == 1);
+}
+
+TEST_CASE("hub: a node that succeeded and went is not missed", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->take(1, Done{1});
+  job.hub->lost(1, "eof", true);
+  CHECK(job.told<RoundEnds>(0).empty());
+  job.hub->take(0, Done{1});
+  CHECK(job.board.finished);
+}
+
+TEST_CASE("hub: a lost node of a fixed group without restarts ends the job", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->lost(1, "eof", true);
+  CHECK(job.last_end(0) ==
+        RoundOver{
+            .text =
+                "node node1 (10.0.0.1, pid 101) was lost: its connection closed; the job needs all its nodes",
+            .exit_code = 75});
+}
+
+TEST_CASE("hub: a lost node of a fixed group is waited for while restarts are left", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->lost(1, "eof", true);
+  CHECK(job.last_end(0).again);
+  job.join(0);
+  CHECK(job.told<RoundBegins>(0).size() == 1);
+  job.arrive(2);
+  REQUIRE(job.told<RoundBegins>(0).size() == 2);
+  CHECK(job.told<RoundBegins>(2).at(0).ready.restarts == 1);
+}
+
+TEST_CASE("hub: a range goes on with fewer, and does not count it as a restart", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.hub->lost(2, "eof", true);
+  CHECK(job.last_end(0).again);
+  job.board.most = 2;
+  job.join(0);
+  job.join(1);
+  REQUIRE(job.told<RoundBegins>(1).size() == 2);
+  CHECK(job.told<RoundBegins>(1)[1].ready.restarts == 0);
+}
+
+TEST_CASE("hub: a spare takes the place of a lost node", "[rendezvous]") {
+  Job job(2, 0, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.hub->lost(1, "eof", true);
+  job.join(0);
+  REQUIRE(job.told<RoundBegins>(2).size() == 1);
+  CHECK(job.told<RoundBegins>(0).size() == 2);
+}
+
+TEST_CASE("hub: a node that is lost while it stops does not keep the others", "[rendezvous]") {
+  Job job(3, 1, 5);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.hub->take(0, Failed{1, {.again = true, .failure = "f"}});
+  job.board.most = 2;
+  job.join(0);
+  job.join(1);
+  job.hub->lost(2, "eof", true);
+  CHECK(job.told<RoundBegins>(0).size() == 2);
+}
+
+TEST_CASE("hub: the smaller part of a cut network does not go on", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  SECTION("the larger part does") {
+    job.hub->lost(1, "silent for 3000 ms", false);
+    CHECK(job.last_end(0).again);
+  }
+  SECTION("alone of three") {
+    job.hub->lost(1, "silent for 3000 ms", false);
+    job.hub->lost(2, "silent for 3000 ms", false);
+    job.join(0);
+    // whoever else went silent while the nodes stopped counts too
+    CHECK(job.told<RoundBegins>(0).size() == 1);
+    CHECK_FALSE(job.last_end(0).again);
+  }
+  SECTION("dead nodes are no part of it") {
+    job.hub->lost(1, "eof", true);
+    job.board.most = 1;
+    job.hub->lost(2, "eof", true);
+    job.join(0);
+    CHECK(job.told<RoundBegins>(0).size() == 2);
+  }
+}
+
+TEST_CASE("hub: a hub that the others gave up ends", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.hub->take(1, Leave{.why = "the hub was silent", .deposed = true});
+  CHECK_FALSE(job.last_end(0).again);
+  CHECK(job.hub->is_over());
+}
+
+TEST_CASE("hub: a node that is asked to end is missed as a lost one", "[rendezvous]") {
+  Job job(2, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->take(1, Leave{.why = "it was asked to end by SIGTERM"});
+  CHECK(job.last_end(0).again);
+  CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM");
+}
+
+TEST_CASE("hub: a static rank has one owner", "[rendezvous]") {
+  Job job(3);
+  job.options.plan.backend = RendezvousBackend::static_;
+  job.hub.emplace(
+      job.board, [&](int node, const NodeMessage& message) { job.sent[node].push_back(message); },
+      job.options);
+  job.hub->hello(1, {.host = "a", .addr = "10.0.0.1", .pid = 1, .node_rank = 1});
+  job.hub->hello(2, {.host = "b", .addr = "10.0.0.2", .pid = 2, .node_rank = 1});
+  CHECK(job.last_end(2).exit_code == 2);
+  CHECK(job.last_end(2).text ==
+        "node rank 1 is taken by node a (10.0.0.1, pid 1); give this node another --node-rank");
+  CHECK(job.hub->nodes() == 1);
+}
+
+TEST_CASE("hub: a change on the board ends the round", "[rendezvous]") {
+  Job job(2, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.board.events.on_change();
+  CHECK(job.last_end(0).again);
+}
+
+TEST_CASE("hub: too few nodes in time", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.hub->give_up("waited 600 s");
+  CHECK(job.last_end(0) == RoundOver{.text = "waited 600 s", .exit_code = 75});
+  job.hub->hello(1, {});
+  job.join(1);
+  CHECK(job.last_end(1).text == "the job is over");
+}

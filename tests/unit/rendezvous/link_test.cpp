@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/link.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/write.hpp>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+struct Side {
+  std::shared_ptr<Link> link;
+  std::vector<NodeMessage> messages = {};
+  std::vector<LinkLoss> losses = {};
+
+  void start(tcp::socket socket, std::chrono::milliseconds patience) {
+    link = std::make_shared<Link>(std::move(socket), patience);
+    link->hear([this](NodeMessage message) { messages.push_back(std::move(message)); },
+               [this](const LinkLoss& loss) { losses.push_back(loss); });
+    link->start();
+  }
+};
+
+// Two connected sockets, one of them or both under a Link.
+struct Pair {
+  asio::io_context loop;
+  tcp::acceptor acceptor{loop, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+  tcp::socket near{loop};
+  tcp::socket far{loop};
+
+  Pair() {
+    near.connect(acceptor.local_endpoint());
+    acceptor.accept(far);
+  }
+
+  template <typename Condition>
+  bool run_until(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!condition() && loop.run_one_until(deadline) > 0) {
+    }
+    return condition();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("link: messages arrive in order", "[rendezvous]") {
+  Pair pair;
+  Side one, other;
+  one.start(std::move(pair.near), 10s);
+  other.start(std::move(pair.far), 10s);
+  for (int round = 0; round < 1000; ++round) one.link->send(Done{round});
+  other.link->send(Waiting{std::string(100'000, 'x')});
+  REQUIRE(pair.run_until([&] { return other.messages.size() == 1000 && one.messages.size() == 1; }));
+  for (int round = 0; round < 1000; ++round)
+    CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(Done{round}));
+}
+
+TEST_CASE("link: what was said before a close still arrives, and then the end", "[rendezvous]") {
+  Pair pair;
+  Side one, other;
+  one.start(std::move(pair.near), 10s);
+  other.start(std::move(pair.far), 10s);
+  one.link->send(Leave{"done"});
+  one.link->close();
+  REQUIRE(pair.run_until([&] { return !other.losses.empty(); }));
+  CHECK(other.messages.size() == 1);
+  CHECK(other.losses[0].gone);
+  CHECK(one.losses.empty());  // whoever closes knows
+}
+
+TEST_CASE("link: beats keep a link that says nothing", "[rendezvous]") {
+  Pair pair;
+  Side one, other;
+  one.start(std::move(pair.near), 200ms);
+  other.start(std::move(pair.far), 200ms);
+  pair.loop.run_for(1s);
+  CHECK(one.losses.empty());
+  CHECK(other.losses.empty());
+  CHECK(one.messages.empty());
+}
+
+TEST_CASE("link: silence ends it, and does not mean that the other side is gone", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 100ms);
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK_FALSE(one.losses[0].gone);
+  CHECK(one.losses[0].why == "silent for 100 ms");
+  CHECK_FALSE(one.link->is_open());
+}
+
+TEST_CASE("link: nonsense costs its writer the connection", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 10s);
+  asio::write(pair.far, asio::buffer(std::string("GET / HTTP/1.1\r\n\r\n")));
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK(one.messages.empty());
+}
+
+TEST_CASE("link: a line without end is not kept for ever", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 60s);
+  std::string text(5U << 20U, 'x');
+  asio::async_write(pair.far, asio::buffer(text), [](const auto&, std::size_t) {});
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK(one.losses[0].why == "a message of more than 4 MiB");
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/node_message.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using namespace acc;
+
+namespace {
+
+const NodeInfo kNode = {.host = "node1",
+                        .addr = "10.0.0.1",
+                        .pid = 7,
+                        .node_rank = 1,
+                        .role = "r",
+                        .workers = 8,
+                        .store_port = 4000,
+                        .link_port = 4001};
+
+}  // namespace
+
+TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") {
+  const Round round = {.machine_rank = 1,
+                       .num_machines = 2,
+                       .first_rank = 8,
+                       .world_size = 12,
+                       .first_role_rank = 3,
+                       .role_world_size = 9,
+                       .master_addr = "10.0.0.1",
+                       .master_port = 4000,
+                       .use_agent_store = false};
+  const RoundOver over = {.again = true, .text = "t", .failure = "{\"rank\":1}", .exit_code = 3};
+  const std::vector<NodeMessage> messages = {
+      Hello{.run_id = "a b\n\"", .node = kNode, .is_hub = true},
+      Join{4002},
+      Failed{3, over},
+      Done{4},
+      Leave{"bye", true},
+      RoundBegins{.number = 2, .ready = {round, 5}, .heirs = {kNode, kNode}, .nodes = 2},
+      RoundEnds{over},
+      Dropped{"silent"},
+      Moved{"10.0.0.2", 4003},
+      JobEnds{},
+      Waiting{"for node 1"},
+      Beat{}};
+  for (const NodeMessage& message : messages) {
+    const std::string line = encode(message);
+    CHECK(line.find('\n') == line.size() - 1);
+    CHECK(decode(line) == message);
+  }
+}
+
+TEST_CASE("node_message: unknown fields are for later versions", "[rendezvous]") {
+  CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(Done{2}));
+}
+
+TEST_CASE("node_message: nonsense is refused", "[rendezvous]") {
+  for (const std::string line : {"", "{", "[]", "7", R"({"message":"dance"})", R"({"round":1})",
+                                 R"({"message":"done","round":"x"})"}) {
+    CHECK(test::error_of([&] { decode(line); }).starts_with("a node sent what is no message"));
+  }
+}
