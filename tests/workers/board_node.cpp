@@ -95,7 +95,7 @@ class Node {
     const std::string id = arguments_.text("id", "job");
     if (arguments_.text("backend", "c10d") == "static") {
       return std::make_unique<acc::StaticBoard>(
-          loop_,
+          loop_, client_,
           acc::StaticBoardOptions{
               .master = store,
               .run_id = id,
