@@ -93,5 +93,23 @@ def c10d_acc_fails_beside_torchrun():
     restarts((REAL, c10d(port, "127.0.0.1", *more)), (ACC, c10d(port, "127.0.0.2", *more)), failing=1)
 
 
+def c10d_acc_closes_what_torchrun_hosts():
+    """An acc that fails for good says so on the board before it leaves."""
+    import base64
+    import pickle
+
+    import torch.distributed as dist
+
+    port = free_port()
+    with Torchrun(1, *c10d(port, "127.0.0.1"), program=REAL) as one:
+        with Torchrun(2, *c10d(port, "127.0.0.2"), program=ACC) as two:
+            told = agree([one, two])
+            told[1][0].end(3)
+            assert two.wait() == 3
+            store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
+            state = pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
+            assert state.closed and state.complete and len(state.participants) == 2
+
+
 if __name__ == "__main__":
     globals()[sys.argv[2]]()

@@ -42,7 +42,8 @@ class Board {
     std::function<void(const Rounds&)> on_round = {};
     /// Once after each on_round: the round is over, a node waits to join, or one that is not ours has left.
     std::function<void()> on_change = {};
-    /// Once: the job is closed, by another node or as close() asked.
+    /// Once: the job is closed, by another node or as close() asked; after close() also when nothing can be
+    /// written any more.
     std::function<void()> on_closed = {};
     /// Once, and the last event: the nodes cannot meet any more.
     std::function<void(const Error&)> on_error = {};

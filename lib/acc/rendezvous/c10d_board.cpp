@@ -100,6 +100,7 @@ struct C10dBoard::Impl {
   void missing_nodes(const RendezvousState& state);
   void fail(const Error& error);
   void lose();
+  void tell_closed();
   void finished();
   std::string prefix(std::int64_t of_round) const;
 
@@ -138,12 +139,17 @@ struct C10dBoard::Impl {
 // At the end its host may leave before us.
 void C10dBoard::Impl::lose() {
   lost = true;
+  if (closing) return tell_closed();
   if (finishing) return finished();
-  if (closing || closed_told) return;
+  if (closed_told) return;
   fail(Error({.kind = ErrorKind::rendezvous,
               .what = "the connection to the store of the rendezvous is lost",
               .where = to_string(client.address()),
               .hint = "look at the node that hosts it"}));
+}
+
+void C10dBoard::Impl::tell_closed() {
+  if (!std::exchange(closed_told, true) && events.on_closed) events.on_closed();
 }
 
 void C10dBoard::Impl::finished() {
@@ -234,8 +240,7 @@ void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
       return;
     case Outlook::closed:
       exchange.reset();
-      if (!std::exchange(closed_told, true) && events.on_closed) events.on_closed();
-      return;
+      return tell_closed();
   }
 }
 
@@ -386,9 +391,12 @@ void C10dBoard::next_round() {
 }
 
 void C10dBoard::close() {
-  impl_->closing = true;
-  impl_->machine.close();
-  impl_->wake();
+  Impl& impl = *impl_;
+  impl.closing = true;
+  impl.machine.close();
+  if (impl.lost || impl.failed)
+    return asio::post(impl.loop, impl.unless_gone([&impl] { impl.tell_closed(); }));
+  impl.wake();
 }
 
 void C10dBoard::finish(std::function<void()> done) {

@@ -42,7 +42,12 @@ void Host::make_hub(const Inheritance& inherited) {
       loop_, plan_, *client_,
       Board::Events{.on_round = [events](const auto& places) { events->on_round(places); },
                     .on_change = [events] { events->on_change(); },
-                    .on_closed = [events] { events->on_closed(); },
+                    .on_closed =
+                        [this, events] {
+                          board_closed_ = true;
+                          events->on_closed();
+                          check_alone();
+                        },
                     .on_error = [events](const Error& error) { events->on_error(error); },
                     .on_missing = [events](const std::string& text) { events->on_missing(text); }});
   hub_.emplace(
@@ -121,6 +126,7 @@ void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<vo
   patience_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     drop();
+    board_closed_ = true;
     check_alone();
   });
   check_alone();
@@ -128,6 +134,7 @@ void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<vo
 
 void Host::check_alone() {
   if (!alone_ || !links_.empty()) return;
+  if (hub_->is_over() && !board_closed_) return;
   patience_.cancel();
   std::exchange(alone_, nullptr)();
 }

@@ -50,7 +50,7 @@ class Host {
   /// Tells all who wait what they wait for.
   void tell_waiting(const std::string& text);
 
-  /// Calls `gone` when every other node has left, or after `patience`.
+  /// Calls `gone` when every other node has left and the end of the job is on the board, or after `patience`.
   void wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone);
   /// Tells every node that another one is the hub, and leaves a store that tells it to those who come later.
   std::unique_ptr<StoreServer> move_to(const NodeInfo& hub);
@@ -75,6 +75,7 @@ class Host {
   Hub::NodeId next_id_ = 1;
   boost::asio::steady_timer patience_;
   std::function<void()> alone_ = {};
+  bool board_closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -217,6 +217,7 @@ void Hub::finish_when_all_done() {
   board_.finish([this] {
     if (phase_ == Phase::over) return;
     phase_ = Phase::over;
+    board_.close();
     tell_all(JobEnds{});
   });
 }

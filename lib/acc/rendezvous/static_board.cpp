@@ -69,6 +69,7 @@ struct StaticBoard::Impl {
   bool wanted = false;
   bool woken = false;
   bool failed = false;
+  bool closing = false;
   std::string said = {};
   std::optional<RankExchange> exchange = {};
   std::optional<ExitBarrier> barrier = {};
@@ -93,6 +94,7 @@ void StaticBoard::Impl::wake() {
 
 void StaticBoard::Impl::lose() {
   if (finishing) return finished();
+  if (closing) return;
   fail(Error({.kind = ErrorKind::rendezvous,
               .what = "the connection to the store of node 0 is lost",
               .where = to_string(client.address()),
@@ -208,8 +210,14 @@ void StaticBoard::next_round() {
   impl_->begin();
 }
 
-// Nothing on this board says that a job is over.
-void StaticBoard::close() {}
+// Nothing on this board says to others that a job is over.
+void StaticBoard::close() {
+  Impl& impl = *impl_;
+  impl.closing = true;
+  asio::post(impl.loop, impl.unless_gone([&impl] {
+    if (impl.events.on_closed) impl.events.on_closed();
+  }));
+}
 
 void StaticBoard::finish(std::function<void()> done) {
   Impl& impl = *impl_;

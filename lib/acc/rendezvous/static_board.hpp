@@ -26,8 +26,8 @@ struct StaticBoardOptions {
 };
 
 /// torchrun's static rendezvous: nodes know their ranks, and meet in the store of node 0, whoever hosts it.
-/// Nobody notices that a node is gone, so on_change and on_closed never come; and since each node restarts
-/// its workers alone, nobody may take from the store what other nodes have set.
+/// Nobody notices that a node is gone, so on_change never comes, and on_closed after close() alone; and since
+/// each node restarts its workers alone, nobody may take from the store what other nodes have set.
 class StaticBoard : public Board {
  public:
   /// `client` is connected to node 0's store or about to be, and outlives the board. The board takes its

@@ -252,6 +252,8 @@ TEST_CASE("c10d board: what cannot go on is one error", "[rendezvous]") {
     store.server.reset();
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error.starts_with(where + ": the connection to the store of the rendezvous is lost"));
+    agent.board->close();
+    store.until([&] { return agent.has_heard("closed"); });
   }
 }
 
