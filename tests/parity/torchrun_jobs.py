@@ -8,10 +8,11 @@ from agents import Torchrun, free_port
 ACC = [sys.argv[1], "run"]
 
 
-def c10d(port, addr, *more):
+def c10d(port, addr, *more, hosts):
+    """Flags of an agent; ranks follow from `addr`. Whoever starts quicker would host: `hosts` says who does."""
     return [
         *("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job"),
-        *("--rdzv-conf", "last_call_timeout=1,join_timeout=90", "--local-addr", addr),
+        *("--rdzv-conf", f"last_call_timeout=1,join_timeout=90,is_host={hosts}", "--local-addr", addr),
         *more,
     ]
 
@@ -53,12 +54,12 @@ REAL = [sys.executable, "-m", "torch.distributed.run"]
 
 def c10d_acc_first():
     port = free_port()
-    job((ACC, c10d(port, "127.0.0.1")), (REAL, c10d(port, "127.0.0.2")))
+    job((ACC, c10d(port, "127.0.0.1", hosts=True)), (REAL, c10d(port, "127.0.0.2", hosts=False)))
 
 
 def c10d_torchrun_first():
     port = free_port()
-    job((REAL, c10d(port, "127.0.0.1")), (ACC, c10d(port, "127.0.0.2")))
+    job((REAL, c10d(port, "127.0.0.1", hosts=True)), (ACC, c10d(port, "127.0.0.2", hosts=False)))
 
 
 def static_acc_first():
@@ -84,29 +85,33 @@ def restarts(first, second, failing):
 def c10d_torchrun_fails_beside_acc():
     port = free_port()
     more = ("--max-restarts", "3")
-    restarts((ACC, c10d(port, "127.0.0.1", *more)), (REAL, c10d(port, "127.0.0.2", *more)), failing=1)
+    first = (ACC, c10d(port, "127.0.0.1", *more, hosts=True))
+    restarts(first, (REAL, c10d(port, "127.0.0.2", *more, hosts=False)), failing=1)
 
 
 def c10d_acc_fails_beside_torchrun():
     port = free_port()
     more = ("--max-restarts", "3")
-    restarts((REAL, c10d(port, "127.0.0.1", *more)), (ACC, c10d(port, "127.0.0.2", *more)), failing=1)
+    first = (REAL, c10d(port, "127.0.0.1", *more, hosts=True))
+    restarts(first, (ACC, c10d(port, "127.0.0.2", *more, hosts=False)), failing=1)
 
 
 def c10d_acc_closes_what_torchrun_hosts():
     """An acc that fails for good says so on the board before it leaves."""
     import base64
     import pickle
+    from datetime import timedelta
 
     import torch.distributed as dist
 
     port = free_port()
-    with Torchrun(1, *c10d(port, "127.0.0.1"), program=REAL) as one:
-        with Torchrun(2, *c10d(port, "127.0.0.2"), program=ACC) as two:
+    with Torchrun(1, *c10d(port, "127.0.0.1", hosts=True), program=REAL) as one:
+        with Torchrun(2, *c10d(port, "127.0.0.2", hosts=False), program=ACC) as two:
             told = agree([one, two])
             told[1][0].end(3)
             assert two.wait() == 3
-            store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False)
+            limit = timedelta(seconds=20)
+            store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=limit)
             state = pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
             assert state.closed and state.complete and len(state.participants) == 2
 
