@@ -15,6 +15,7 @@
 #include "acc/config/assign.hpp"
 #include "acc/config/contradictions.hpp"
 #include "acc/config/defaults.hpp"
+#include "acc/config/edit.hpp"
 #include "acc/config/file_schema.hpp"
 #include "acc/config/line_dialog.hpp"
 #include "acc/config/paths.hpp"
@@ -52,7 +53,7 @@ fs::path file_to_read(const Typed& typed) {
 }
 
 void print_notes(const FileConfig& config) {
-  for (const std::string& note : config.notes) fmt::print("note: {}\n", note);
+  for (const Problem& note : config.notes) fmt::print("note: {}\n", to_string(note));
 }
 
 int visible_gpu_count(const Environment& environment) {
@@ -122,7 +123,7 @@ int set(const Typed& typed) {
   ConfigValues values =
       fs::exists(file) ? read_config(file).values : default_config(visible_gpu_count(environment), "no");
   assign(values, typed.assignments);
-  write_config(values, file);
+  edit_config(values, file);
   fmt::print("The configuration was saved at {}\n", file.string());
   return 0;
 }
@@ -130,7 +131,7 @@ int set(const Typed& typed) {
 int update(const Typed& typed) {
   const FileConfig config = read_config(file_to_read(typed));
   print_notes(config);
-  write_config(with_defaults(config.values), config.path);
+  edit_config(with_defaults(config.values), config.path);
   fmt::print("The configuration at {} is up to date.\n", config.path.string());
   return 0;
 }

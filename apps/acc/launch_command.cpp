@@ -9,12 +9,16 @@
 #include <cstdio>
 #include <random>
 
+#include "acc/base/capture.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/config/read.hpp"
 #include "acc/launch/launch.hpp"
 #include "acc/plan/completion.hpp"
+#include "acc/plan/deepspeed.hpp"
 #include "acc/plan/explain.hpp"
+#include "acc/plan/file_settings.hpp"
 #include "acc/plan/help.hpp"
 #include "acc/plan/resolve.hpp"
 
@@ -52,15 +56,25 @@ std::optional<std::filesystem::path> choose_file(const CommandLine& command_line
   return find_default_config(environment);
 }
 
-std::map<std::string, Setting, std::less<>> settings_of(const FileConfig& file) {
-  std::map<std::string, Setting, std::less<>> settings;
-  for (const auto& [name, value] : file.values) {
-    const auto line = file.positions.find(name);
-    settings[name] = {value, line == file.positions.end()
-                                 ? file.path.string()
-                                 : fmt::format("{}:{}", file.path.string(), line->second)};
+// Open MPI and the others have different words; each says its name.
+bool is_open_mpi(const Environment& environment) {
+  constexpr std::chrono::seconds kLimit(10);
+  for (const char* program : {"mpirun", "mpiexec"}) {
+    if (const auto text = output_of({program, "--version"}, environment, kLimit))
+      return text->find("Open MPI") != std::string::npos;
   }
-  return settings;
+  return true;
+}
+
+bool names_mpi_hosts(const LaunchInputs& inputs) {
+  return inputs.command_line.flags.contains("mpirun_hostfile") || inputs.file.contains("mpirun_hostfile");
+}
+
+void write_deepspeed_env(const LaunchPlan& plan) {
+  if (plan.deepspeed_env.empty()) return;
+  const std::filesystem::path file = ".deepspeed_env";
+  const std::string text = std::filesystem::exists(file) ? read_file(file) : "";
+  replace_file(file, with_lines(text, plan.deepspeed_env));
 }
 
 }  // namespace
@@ -70,16 +84,20 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
   inputs.dialect = dialect;
   inputs.environment = Environment::of_process();
   inputs.random_id = random_uuid();
+  inputs.folder = std::filesystem::current_path();
   std::vector<std::string> notes;
   if (dialect == Dialect::launch) {
     if (const auto path = choose_file(command_line, inputs.environment)) {
       const FileConfig file = read_config(*path);
-      inputs.file = settings_of(file);
-      notes = file.notes;
+      if (typed_true(command_line, "strict")) refuse_notes(file);
+      inputs.file = file_settings(file);
+      inputs.file_order = file_order(file);
+      for (const Problem& note : file.notes) notes.push_back(to_string(note));
     }
   }
   inputs.machine = probe_machine(!typed_true(command_line, "use_cpu"));
   inputs.command_line = std::move(command_line);
+  if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
   LaunchPlan plan = resolve(inputs);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
   return plan;
@@ -91,6 +109,7 @@ int start(const LaunchPlan& plan) {
   if (quiet == plan.settings.end() || quiet->second.value != true) {
     for (const std::string& note : plan.notes) fmt::print(stderr, "acc: {}\n", note);
   }
+  write_deepspeed_env(plan);
   return launch(plan);
 }
 

@@ -130,7 +130,7 @@ TEST_CASE("config: update brings an old file up to date and says what has no eff
   const Run run = acc({"config", "update", "--config_file", "c.yaml"});
   CHECK(run.code == 0);
   CHECK(run.out ==
-        "note: ipex_config in line 4 has no effect any more: PyTorch does itself what IPEX did\n"
+        "note: c.yaml:4:1: ipex_config has no effect any more: PyTorch does itself what IPEX did\n"
         "The configuration at c.yaml is up to date.\n");
   CHECK(contains(acc.folder.read("c.yaml"), "mixed_precision: fp16\n"));
   CHECK_FALSE(contains(acc.folder.read("c.yaml"), "ipex"));

@@ -30,9 +30,12 @@ inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialec
   for (int i = 0; i < gpus; ++i)
     result.machine.gpus.push_back({.index = i, .uuid = "GPU-" + std::to_string(i)});
   result.random_id = "random";
+  result.folder = "/job";
   result.file_kind = files({{"train.py", FileKind::other},
                             {"./a.out", FileKind::executable},
-                            {"/usr/bin/python3", FileKind::executable}});
+                            {"/usr/bin/python3", FileKind::executable},
+                            {"/usr/bin/mpirun", FileKind::executable},
+                            {"/usr/bin/deepspeed", FileKind::executable}});
   return result;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A libnvidia-ml.so.1 for machines without a GPU: as many H100s as FAKE_NVML_GPUS says.
+// A libnvidia-ml.so.1 for machines without a GPU: as many GPUs as FAKE_NVML_GPUS says, of the kind
+// FAKE_NVML_NAME (otherwise H100s), under the driver FAKE_NVML_DRIVER.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,11 @@ namespace {
 unsigned count() {
   const char* text = std::getenv("FAKE_NVML_GPUS");
   return text == nullptr ? 0 : static_cast<unsigned>(std::atoi(text));
+}
+
+const char* variable(const char* name, const char* otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : text;
 }
 
 }  // namespace
@@ -34,7 +40,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return 0;
 }
 int nvmlDeviceGetName(void*, char* name, unsigned length) {
-  std::snprintf(name, length, "NVIDIA H100 80GB HBM3");
+  std::snprintf(name, length, "%s", variable("FAKE_NVML_NAME", "NVIDIA H100 80GB HBM3"));
   return 0;
 }
 int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
@@ -46,7 +52,7 @@ int nvmlDeviceGetMemoryInfo(void*, FakeMemory* memory) {
   return 0;
 }
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {
-  std::snprintf(version, length, "999.1");
+  std::snprintf(version, length, "%s", variable("FAKE_NVML_DRIVER", "999.1"));
   return 0;
 }
 }

@@ -74,7 +74,11 @@ Machine probe_machine(bool with_gpus) {
   }
   struct sysinfo info = {};
   if (::sysinfo(&info) == 0) machine.memory_bytes = std::uint64_t{info.totalram} * info.mem_unit;
-  if (with_gpus) machine.gpus = query_nvml().gpus;
+  if (with_gpus) {
+    GpuInventory inventory = query_nvml();
+    machine.gpus = std::move(inventory.gpus);
+    machine.driver_version = std::move(inventory.driver_version);
+  }
   return machine;
 }
 

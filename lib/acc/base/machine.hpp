@@ -21,6 +21,8 @@ struct Machine {
   int allowed_cores = 1;
   /// All GPUs of the machine in NVML's order, whatever CUDA_VISIBLE_DEVICES says.
   std::vector<Gpu> gpus = {};
+  /// Of the NVIDIA driver; empty where there is none.
+  std::string driver_version = {};
   std::uint64_t memory_bytes = 0;
 
   bool operator==(const Machine&) const = default;

@@ -25,26 +25,56 @@ Target split_key(std::string_view text) {
   return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
 }
 
+ConfigKind kind_of(const ConfigValues& values) {
+  const auto found = values.find("compute_environment");
+  return found != values.end() && found->second == "AMAZON_SAGEMAKER" ? ConfigKind::sagemaker
+                                                                      : ConfigKind::cluster;
+}
+
+// What was meant may stand in a section: `zero_stage` is `deepspeed_config.zero_stage`.
+std::string nearest_path(const std::string& key, ConfigKind kind) {
+  for (const SettingSpec& spec : schema()) {
+    if (!spec.section.empty() && spec.in_file && (file_key(spec) == key || spec.name == key))
+      return fmt::format("did you mean '{}.{}'?", spec.section, file_key(spec));
+  }
+  return did_you_mean(key, file_keys(kind));
+}
+
 // The row of the key, or why there is none.
-const SettingSpec* find_row(const Target& target, const std::string& where, std::vector<Problem>& problems) {
-  const SettingSpec* spec = find_setting(target.key);
-  if (spec == nullptr || !spec->in_file) {
-    problems.push_back(
-        {fmt::format("unknown key '{}'", target.key), where, did_you_mean(target.key, file_keys())});
+const SettingSpec* find_row(Target& target, ConfigKind kind, const std::string& where,
+                            std::vector<Problem>& problems) {
+  const SettingSpec* spec = find_file_key(target.key, kind);
+  if (spec == nullptr) {
+    problems.push_back({fmt::format("unknown key '{}'", target.key), where, nearest_path(target.key, kind)});
     return nullptr;
   }
-  if (!target.inner.empty() && spec->type != ValueType::section) {
+  if (target.inner.empty()) return spec;
+  if (spec->type != ValueType::section) {
     problems.push_back({fmt::format("{} has no keys inside", target.key), where, ""});
     return nullptr;
   }
-  return spec;
+  const std::vector<std::string> keys = section_keys(target.key);
+  if (keys.empty()) return spec;
+  const SettingSpec* inner = find_section_key(target.key, target.inner);
+  if (inner == nullptr) {
+    problems.push_back({fmt::format("'{}' is no key of {}", target.inner, target.key), where,
+                        did_you_mean(target.inner, keys)});
+    return nullptr;
+  }
+  target.inner = file_key(*inner);
+  return inner;
 }
 
-void assign_inner(ConfigValues& values, const Target& target, std::string_view text) {
+void put(ConfigValues& values, const Target& target, Value value) {
+  if (target.inner.empty()) {
+    if (value.is_null()) values.erase(target.key);
+    if (!value.is_null()) values[target.key] = std::move(value);
+    return;
+  }
   Value& section = values[target.key];
   if (!section.is_object()) section = Value::object();
   section.erase(target.inner);
-  if (!text.empty()) section[target.inner] = read_plain_scalar(text);
+  if (!value.is_null()) section[target.inner] = std::move(value);
 }
 
 void assign_one(ConfigValues& values, const std::string& assignment, std::vector<Problem>& problems) {
@@ -54,21 +84,25 @@ void assign_one(ConfigValues& values, const std::string& assignment, std::vector
     return;
   }
   const std::string_view text = std::string_view(assignment).substr(equals + 1);
-  const Target target = split_key(trim(std::string_view(assignment).substr(0, equals)));
-  const SettingSpec* spec = find_row(target, assignment, problems);
+  Target target = split_key(trim(std::string_view(assignment).substr(0, equals)));
+  const SettingSpec* spec = find_row(target, kind_of(values), assignment, problems);
   if (spec == nullptr) return;
-  if (!target.inner.empty()) return assign_inner(values, target, text);
   if (text.empty()) {
     if (target.key == "distributed_type")
       problems.push_back({"distributed_type cannot be taken out", assignment, ""});
-    values.erase(target.key);
+    return put(values, target, nullptr);
+  }
+  if (spec->type == ValueType::section) {
+    if (!target.inner.empty()) return put(values, target, read_plain_scalar(text));
+    problems.push_back({fmt::format("{} is a section", target.key), assignment,
+                        fmt::format("name a key inside, as in {}.KEY=VALUE", target.key)});
     return;
   }
   auto value = typed_value(*spec, text);
   if (const auto* mismatch = std::get_if<Mismatch>(&value)) {
     problems.push_back({mismatch->what, assignment, mismatch->hint});
   } else {
-    values[target.key] = std::get<Value>(std::move(value));
+    put(values, target, std::get<Value>(std::move(value)));
   }
 }
 
@@ -84,13 +118,11 @@ void assign(ConfigValues& values, const std::vector<std::string>& assignments) {
 
 Value find_value(const ConfigValues& values, std::string_view key) {
   const ConfigValues all = with_defaults(values);
-  const Target target = split_key(key);
+  Target target = split_key(key);
+  std::vector<Problem> problems;
+  if (find_row(target, kind_of(values), "", problems) == nullptr) throw Error(ErrorKind::usage, problems);
   const auto found = all.find(target.key);
-  if (found == all.end()) {
-    std::vector<Problem> problems;
-    if (find_row(target, "", problems) == nullptr) throw Error(ErrorKind::usage, problems);
-    return nullptr;
-  }
+  if (found == all.end()) return nullptr;
   if (target.inner.empty()) return found->second;
   return found->second.is_object() ? found->second.value(target.inner, Value()) : Value();
 }

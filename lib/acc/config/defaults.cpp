@@ -11,7 +11,7 @@ ConfigValues with_defaults(ConfigValues values) {
   const auto environment = values.find("compute_environment");
   if (environment != values.end() && environment->second == "AMAZON_SAGEMAKER") return values;
   for (const SettingSpec& spec : schema()) {
-    if (!spec.in_file) continue;
+    if (!at_top_level(spec, ConfigKind::cluster)) continue;
     if (Value value = default_value(spec); !value.is_null())
       values.try_emplace(std::string(spec.name), std::move(value));
   }

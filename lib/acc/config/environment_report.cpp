@@ -35,7 +35,7 @@ std::string config_lines(const EnvironmentFacts& facts) {
     const bool empty_section = value.is_object() && value.empty();
     if (!empty_section) text += fmt::format("\t- {}: {}\n", key, display(value));
   }
-  for (const std::string& note : facts.config->notes) text += fmt::format("\t({})\n", note);
+  for (const Problem& note : facts.config->notes) text += fmt::format("\t({})\n", to_string(note));
   return text;
 }
 

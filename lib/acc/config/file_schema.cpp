@@ -16,8 +16,10 @@ Value types_of(ValueType type) {
     case ValueType::number:
       return "number";
     case ValueType::boolean:
+    case ValueType::word_or_truth:
       return Value::array({"boolean", "string"});
     case ValueType::list:
+    case ValueType::truths:
       return "array";
     case ValueType::section:
       return "object";
@@ -27,33 +29,59 @@ Value types_of(ValueType type) {
   return Value::array({"string", "integer", "boolean", "null"});
 }
 
+// Words in any case cannot be listed; an editor still offers the ones that are written.
+Value words_of(const SettingSpec& spec) {
+  Value words = Value::array();
+  for (const std::string_view word : spec.allowed) words.push_back(word);
+  return words;
+}
+
+Value property_of(const SettingSpec& spec);
+
+Value properties_of_section(std::string_view section) {
+  Value properties = Value::object();
+  for (const std::string& key : section_keys(section))
+    properties[key] = property_of(*find_section_key(section, key));
+  return properties;
+}
+
 Value property_of(const SettingSpec& spec) {
   Value property = {{"description", spec.help}};
   if (spec.allowed.empty()) {
     property["type"] = types_of(spec.type);
+  } else if (spec.any_case) {
+    property["anyOf"] = Value::array({{{"enum", words_of(spec)}}, {{"type", types_of(spec.type)}}});
   } else {
-    property["enum"] = Value::array();
-    for (const std::string_view word : spec.allowed) property["enum"].push_back(word);
+    property["enum"] = words_of(spec);
   }
   if (spec.least) property["minimum"] = *spec.least;
   if (spec.most) property["maximum"] = *spec.most;
   if (const Value preset = default_value(spec); !preset.is_null()) property["default"] = preset;
+  if (const Value inner = properties_of_section(spec.name); !inner.empty()) {
+    property["properties"] = inner;
+    property["additionalProperties"] = false;
+  }
   return property;
+}
+
+Value schema_of(ConfigKind kind, const Value& required) {
+  Value properties = Value::object();
+  for (const std::string& key : file_keys(kind)) properties[key] = property_of(*find_file_key(key, kind));
+  return {{"properties", properties}, {"required", required}, {"additionalProperties", false}};
 }
 
 }  // namespace
 
 Value file_schema() {
-  Value properties = Value::object();
-  for (const SettingSpec& spec : schema()) {
-    if (spec.in_file) properties[std::string(spec.name)] = property_of(spec);
-  }
+  const Value sagemaker = {{"properties", {{"compute_environment", {{"const", "AMAZON_SAGEMAKER"}}}}},
+                           {"required", Value::array({"compute_environment"})}};
   return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
           {"title", "Config file of acc and of accelerate"},
           {"type", "object"},
-          {"properties", properties},
-          {"required", Value::array({"distributed_type"})},
-          {"additionalProperties", false}};
+          {"if", sagemaker},
+          {"then", schema_of(ConfigKind::sagemaker,
+                             Value::array({"distributed_type", "ec2_instance_type", "iam_role_name"}))},
+          {"else", schema_of(ConfigKind::cluster, Value::array({"distributed_type"}))}};
 }
 
 }  // namespace acc

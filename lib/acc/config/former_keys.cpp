@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/former_keys.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -14,16 +12,18 @@ namespace {
 
 using Kind = DocumentNode::Kind;
 
-// Top-level keys that accelerate once wrote and no version since 1.15 knows.
-struct FormerKey {
+// Keys that accelerate once wrote and no version since 1.15 heeds.
+struct Gone {
+  std::string_view section;
   std::string_view name;
   std::string_view instead;
 };
 constexpr std::array kGone = {
-    FormerKey{"ipex_config", "PyTorch does itself what IPEX did"},
-    FormerKey{"use_xpu", "XPUs are chosen by distributed_type"},
-    FormerKey{"use_mps_device", "it is used where there is one"},
-    FormerKey{"tp_config", "parallelism_config says it now"},
+    Gone{"", "ipex_config", "PyTorch does itself what IPEX did"},
+    Gone{"", "use_xpu", "XPUs are chosen by distributed_type"},
+    Gone{"", "use_mps_device", "it is used where there is one"},
+    Gone{"", "tp_config", "parallelism_config says it now"},
+    Gone{"mpirun_config", "mpirun_ccl", "oneCCL finds its workers itself"},
 };
 
 DocumentNode* find(DocumentNode& mapping, std::string_view key) {
@@ -66,21 +66,21 @@ void translate_dynamo(DocumentNode& mapping) {
 
 }  // namespace
 
-std::vector<std::string> translate_former_keys(DocumentNode& mapping) {
+std::vector<FormerKey> translate_former_keys(DocumentNode& mapping) {
   translate_fp16(mapping);
   translate_dynamo(mapping);
   // accelerate's way to write that the command line must say it.
   std::erase_if(mapping.items,
                 [](const DocumentNode& item) { return item.key == "num_processes" && item.value == -1; });
-  std::vector<std::string> notes;
-  for (const FormerKey& gone : kGone) {
-    const DocumentNode* found = find(mapping, gone.name);
+  std::vector<FormerKey> gone;
+  for (const Gone& key : kGone) {
+    DocumentNode* holder = key.section.empty() ? &mapping : find(mapping, key.section);
+    const DocumentNode* found = holder == nullptr ? nullptr : find(*holder, key.name);
     if (found == nullptr) continue;
-    notes.push_back(
-        fmt::format("{} in line {} has no effect any more: {}", gone.name, found->key_at.line, gone.instead));
-    erase(mapping, gone.name);
+    gone.push_back({std::string(key.name), found->key_at, std::string(key.instead)});
+    erase(*holder, key.name);
   }
-  return notes;
+  return gone;
 }
 
 }  // namespace acc

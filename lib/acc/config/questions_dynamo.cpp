@@ -5,10 +5,10 @@
 namespace acc {
 namespace {
 
-// Files hold back ends in upper case.
+// Files hold back ends in upper case; people type them in lower case.
 std::vector<Choice> backends() {
-  std::vector<Choice> choices = allowed_words("dynamo_backend", "no");
-  for (Choice& choice : choices) choice.value = to_upper(choice.label);
+  std::vector<Choice> choices = allowed_words("dynamo_backend", "NO");
+  for (Choice& choice : choices) choice.label = to_lower(choice.label);
   return choices;
 }
 

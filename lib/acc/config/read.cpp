@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
@@ -23,24 +25,19 @@ class Reader {
 
   void read(DocumentNode& root) {
     check_duplicates(root);
-    const bool sagemaker = is_sagemaker(root);
-    if (!sagemaker) config_.notes = translate_former_keys(root);
-    for (const DocumentNode& item : root.items) {
-      if (sagemaker) {
-        keep(item, to_value(item));
-      } else {
-        read_key(item);
-      }
-    }
-    if (!names_type_ && !sagemaker) {
+    kind_ = is_sagemaker(root) ? ConfigKind::sagemaker : ConfigKind::cluster;
+    for (const FormerKey& gone : translate_former_keys(root)) note_former(gone);
+    for (const DocumentNode& item : root.items) read_key(item);
+    if (!names_type_) {
       problems_.push_back({.what = "distributed_type is missing",
                            .where = config_.path.string(),
-                           .hint = "as in `distributed_type: MULTI_GPU`"});
+                           .hint = kind_ == ConfigKind::sagemaker ? "as in `distributed_type: DATA_PARALLEL`"
+                                                                  : "as in `distributed_type: MULTI_GPU`"});
     }
+    if (kind_ == ConfigKind::sagemaker) require({"ec2_instance_type", "iam_role_name"});
     if (!problems_.empty()) throw Error(ErrorKind::config, problems_);
   }
 
- private:
   static bool is_sagemaker(const DocumentNode& root) {
     for (const DocumentNode& item : root.items) {
       if (item.key == "compute_environment") return item.value == kSageMaker;
@@ -48,10 +45,24 @@ class Reader {
     return false;
   }
 
+  std::string place(Position at) const {
+    return fmt::format("{}:{}:{}", config_.path.string(), at.line, at.column);
+  }
+
   void report(Position at, std::string what, std::string hint = "") {
-    problems_.push_back({.what = std::move(what),
-                         .where = fmt::format("{}:{}:{}", config_.path.string(), at.line, at.column),
-                         .hint = std::move(hint)});
+    problems_.push_back({.what = std::move(what), .where = place(at), .hint = std::move(hint)});
+  }
+
+  void note_former(const FormerKey& gone) {
+    config_.notes.push_back({.what = fmt::format("{} has no effect any more: {}", gone.name, gone.instead),
+                             .where = place(gone.at)});
+  }
+
+  void require(std::initializer_list<std::string_view> keys) {
+    for (const std::string_view key : keys) {
+      if (!config_.values.contains(key))
+        problems_.push_back({.what = fmt::format("{} is missing", key), .where = config_.path.string()});
+    }
   }
 
   void check_duplicates(const DocumentNode& node) {
@@ -69,28 +80,67 @@ class Reader {
   void keep(const DocumentNode& item, Value value) {
     if (value.is_null()) return;
     config_.values[item.key] = std::move(value);
-    config_.positions[item.key] = item.key_at.line;
+    record(item.key, item);
+  }
+
+  void record(const std::string& name, const DocumentNode& item) {
+    config_.positions[name] = item.key_at.line;
+    config_.order.push_back(name);
   }
 
   void read_key(const DocumentNode& item) {
-    const std::vector<std::string> keys = file_keys();
+    const std::vector<std::string> keys = file_keys(kind_);
     // A misspelt key explains a missing one.
     names_type_ = names_type_ || (!item.is_null() && nearest(item.key, keys) == "distributed_type");
-    const SettingSpec* spec = find_setting(item.key);
-    if (spec == nullptr || !spec->in_file) {
+    const SettingSpec* spec = find_file_key(item.key, kind_);
+    if (spec == nullptr) {
       report(item.key_at, fmt::format("unknown key '{}'", item.key), did_you_mean(item.key, keys));
       return;
     }
-    auto value = typed_value(*spec, item);
-    if (const auto* mismatch = std::get_if<Mismatch>(&value)) {
-      report(item.at, mismatch->what, mismatch->hint);
-    } else {
-      keep(item, std::get<Value>(std::move(value)));
+    if (auto value = value_of(*spec, item)) keep(item, std::move(*value));
+    if (spec->type == ValueType::section && item.kind == DocumentNode::Kind::mapping) read_section(item);
+  }
+
+  std::optional<Value> value_of(const SettingSpec& spec, const DocumentNode& item) {
+    auto value = typed_value(spec, item);
+    const auto* mismatch = std::get_if<Mismatch>(&value);
+    if (mismatch == nullptr) return std::get<Value>(std::move(value));
+    report(item.at, mismatch->what, mismatch->hint);
+    return std::nullopt;
+  }
+
+  // The keys inside get their names of today. accelerate heeds none that it does not know, and so does acc,
+  // but not in silence.
+  void read_section(const DocumentNode& section) {
+    const std::vector<std::string> keys = section_keys(section.key);
+    if (keys.empty()) return;
+    Value values = Value::object();
+    std::map<std::string, int, std::less<>> lines;
+    for (const DocumentNode& item : section.items) {
+      const SettingSpec* spec = find_section_key(section.key, item.key);
+      if (spec == nullptr) {
+        config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", item.key, section.key),
+                                 .where = place(item.key_at),
+                                 .hint = did_you_mean(item.key, keys)});
+        values[item.key] = to_value(item);
+        continue;
+      }
+      auto value = value_of(*spec, item);
+      if (!value || value->is_null()) continue;
+      const std::string key(file_key(*spec));
+      const auto [first, added] = lines.try_emplace(key, item.key_at.line);
+      if (!added && values[key] != *value) {
+        report(item.key_at, fmt::format("{} is said in line {} already, and differs", key, first->second));
+      }
+      values[key] = std::move(*value);
+      record(fmt::format("{}.{}", section.key, key), item);
     }
+    config_.values[section.key] = std::move(values);
   }
 
   FileConfig& config_;
   std::vector<Problem> problems_ = {};
+  ConfigKind kind_ = ConfigKind::cluster;
   bool names_type_ = false;
 };
 
@@ -113,6 +163,10 @@ FileConfig parse_config(std::string_view text, const std::filesystem::path& file
 
 FileConfig read_config(const std::filesystem::path& file) {
   return parse_config(read_file(file, DocumentLimits::kBytes), file);
+}
+
+void refuse_notes(const FileConfig& config) {
+  if (!config.notes.empty()) throw Error(ErrorKind::config, config.notes);
 }
 
 }  // namespace acc

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "acc/base/error.hpp"
 #include "acc/config/value.hpp"
 
 namespace acc {
@@ -18,19 +19,24 @@ using ConfigValues = std::map<std::string, Value, std::less<>>;
 struct FileConfig {
   std::filesystem::path path = {};
   ConfigValues values = {};
-  /// The line of each value.
+  /// The line of each value; of one in a section under `section.key`.
   std::map<std::string, int, std::less<>> positions = {};
-  /// What the person should know, a line each.
-  std::vector<std::string> notes = {};
+  /// The keys of `positions` in the order of the file.
+  std::vector<std::string> order = {};
+  /// Keys that have no effect: unknown ones inside of sections, and former ones.
+  std::vector<Problem> notes = {};
 };
 
 /// Reads accelerate's config files, also those of older versions; JSON when the name ends in `.json`, else
-/// YAML. Each value has its setting's type. Sections and SageMaker's files are kept whole.
+/// YAML. Each value has its setting's type, and each key inside of a section its name of today.
 /// Throws Error{config} with all problems of the file, each at `file:line:column` and with the nearest key
 /// where one is unknown; Error{system} when the file cannot be read.
 FileConfig read_config(const std::filesystem::path& file);
 
 /// The same for a text at hand; `file` decides the format and is named in messages.
 FileConfig parse_config(std::string_view text, const std::filesystem::path& file);
+
+/// Throws the notes as an Error{config}, where there are any: what `--strict` asks for.
+void refuse_notes(const FileConfig& config);
 
 }  // namespace acc

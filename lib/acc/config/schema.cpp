@@ -2,33 +2,12 @@
 #include "acc/config/schema.hpp"
 
 #include <algorithm>
+#include <string>
+
+#include "acc/config/schema_rows.hpp"
 
 namespace acc {
 namespace {
-
-// Spellings: of accelerate's launch alone, of both peers, of torchrun after 2.11, of acc's own (in every
-// dialect).
-Flag accelerate(std::string_view spelling) {
-  return {.spelling = spelling};
-}
-Flag accelerate_switch(std::string_view spelling) {
-  return {.spelling = spelling, .means = "true"};
-}
-Flag both(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true};
-}
-Flag both_switch(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true, .means = "true"};
-}
-Flag later(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
-}
-Flag own(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
-}
-Flag own_switch(std::string_view spelling) {
-  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true, .means = "true"};
-}
 
 constexpr std::string_view kProcesses = "Processes and machines";
 constexpr std::string_view kProgram = "Program";
@@ -37,17 +16,16 @@ constexpr std::string_view kRendezvous = "Rendezvous";
 constexpr std::string_view kFailure = "Failure and end";
 constexpr std::string_view kOutput = "Output";
 constexpr std::string_view kConfiguration = "Configuration";
-constexpr std::string_view kDynamo = "torch.compile (dynamo)";
 
 // clang-format off
-const std::vector<SettingSpec>& rows() {
-  static const std::vector<SettingSpec> all = {
+std::vector<SettingSpec> general_rows() {
+  return {
       // --- Processes and machines
       {.name = "num_processes", .type = ValueType::integer, .in_file = true, .least = 1, .flags = {accelerate("--num_processes")},
        .group = kProcesses, .help = "Number of workers over all machines."},
       {.name = "nproc_per_node", .flags = {both("--nproc-per-node")}, .pet = "PET_NPROC_PER_NODE",
        .group = kProcesses, .help = "Workers on this machine: a number, auto, gpu or cpu."},
-      {.name = "num_machines", .type = ValueType::integer, .in_file = true, .otherwise = "1", .least = 1, .flags = {accelerate("--num_machines")},
+      {.name = "num_machines", .type = ValueType::integer, .in_file = true, .in_sagemaker = true, .otherwise = "1", .least = 1, .flags = {accelerate("--num_machines")},
        .group = kProcesses, .help = "Number of machines."},
       {.name = "nnodes", .flags = {both("--nnodes")}, .pet = "PET_NNODES",
        .group = kProcesses, .help = "Number of machines, or a range MIN:MAX."},
@@ -72,21 +50,29 @@ const std::vector<SettingSpec>& rows() {
        .group = kProgram, .help = "Accepted for torchrun's sake: each worker is a program of its own."},
       {.name = "python", .flags = {own("--python")},
        .group = kProgram, .help = "The Python for scripts and modules (otherwise PYTHON_EXEC, the active environment's, python3)."},
-      {.name = "main_training_function", .in_file = true, .otherwise = "\"main\"", .flags = {accelerate("--main_training_function")},
-       .group = kProgram, .help = "Function that TPU jobs call."},
 
       // --- Devices and precision
-      {.name = "use_cpu", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--cpu")},
+      {.name = "use_cpu", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .otherwise = "false", .flags = {accelerate_switch("--cpu")},
        .environment = "ACCELERATE_USE_CPU", .group = kDevices, .help = "Train on the CPU, also where there are GPUs."},
       {.name = "multi_gpu", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--multi_gpu")},
        .group = kDevices, .help = "One worker per GPU."},
-      {.name = "gpu_ids", .in_file = true, .flags = {accelerate("--gpu_ids")},
+      {.name = "tpu", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--tpu")},
+       .group = kDevices, .help = "Train on a TPU."},
+      {.name = "use_fsdp", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--use_fsdp")},
+       .group = kDevices, .help = "Shard the model with PyTorch's FSDP."},
+      {.name = "use_deepspeed", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--use_deepspeed")},
+       .group = kDevices, .help = "Train with DeepSpeed."},
+      {.name = "use_megatron_lm", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--use_megatron_lm")},
+       .group = kDevices, .help = "Train with Megatron-LM."},
+      {.name = "use_parallelism_config", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--use_parallelism_config")},
+       .group = kDevices, .help = "Use the sizes of the parallel dimensions (with FSDP)."},
+      {.name = "gpu_ids", .in_file = true, .in_sagemaker = true, .flags = {accelerate("--gpu_ids")},
        .group = kDevices, .help = "GPUs to use on this machine: `all`, or numbers separated by commas."},
-      {.name = "mixed_precision", .in_file = true, .otherwise = "\"no\"", .allowed = {"no", "fp16", "bf16", "fp8"}, .flags = {accelerate("--mixed_precision")},
+      {.name = "mixed_precision", .in_file = true, .in_sagemaker = true, .otherwise = "\"no\"", .allowed = {"no", "fp16", "bf16", "fp8"}, .flags = {accelerate("--mixed_precision")},
        .environment = "ACCELERATE_MIXED_PRECISION", .group = kDevices, .help = "Precision of the computation: no, fp16, bf16 or fp8."},
       {.name = "num_cpu_threads_per_process", .type = ValueType::integer, .flags = {accelerate("--num_cpu_threads_per_process")},
        .environment = "OMP_NUM_THREADS", .group = kDevices, .help = "Threads of a worker (otherwise the allowed cores divided among the workers)."},
-      {.name = "enable_cpu_affinity", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--enable_cpu_affinity")},
+      {.name = "enable_cpu_affinity", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .otherwise = "false", .flags = {accelerate_switch("--enable_cpu_affinity")},
        .environment = "ACCELERATE_CPU_AFFINITY", .group = kDevices, .help = "Bind each worker to the CPUs near its GPU."},
       {.name = "virtual_local_rank", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--virtual-local-rank")}, .pet = "PET_VIRTUAL_LOCAL_RANK",
        .group = kDevices, .help = "Each worker sees one GPU, and LOCAL_RANK 0."},
@@ -167,50 +153,39 @@ const std::vector<SettingSpec>& rows() {
        .group = kConfiguration, .help = "Show what would be started and where each value comes from, and start nothing; `=json` for programs."},
       {.name = "print_completion", .allowed = {"bash", "zsh"}, .flags = {later("--print-completion")},
        .group = kConfiguration, .help = "Print a script that completes these flags, for that shell."},
-      {.name = "debug", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .flags = {accelerate_switch("--debug")},
+      {.name = "strict", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--strict")},
+       .group = kConfiguration, .help = "Refuse a config file with keys that are unknown or have no effect, instead of noting them."},
+      {.name = "debug", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .otherwise = "false", .flags = {accelerate_switch("--debug")},
        .environment = "ACCELERATE_DEBUG_MODE", .group = kConfiguration, .help = "Let the training check each distributed operation."},
-      {.name = "compute_environment", .in_file = true, .otherwise = "\"LOCAL_MACHINE\"", .allowed = {"LOCAL_MACHINE", "AMAZON_SAGEMAKER"},
+      {.name = "compute_environment", .in_file = true, .in_sagemaker = true, .otherwise = "\"LOCAL_MACHINE\"", .allowed = {"LOCAL_MACHINE", "AMAZON_SAGEMAKER"},
        .help = "Where the job runs."},
       {.name = "distributed_type", .in_file = true,
        .allowed = {"NO", "MULTI_CPU", "MULTI_GPU", "MULTI_XPU", "MULTI_HPU", "MULTI_NPU", "MULTI_MLU", "MULTI_SDAA", "MULTI_MUSA",
                    "MULTI_NEURON", "DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA"},
        .help = "How the training is distributed."},
-      {.name = "downcast_bf16", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .help = "TPU: float and double both become bfloat16."},
 
-      // --- torch.compile
-      {.name = "dynamo_backend", .otherwise = "\"no\"",
-       .allowed = {"no", "eager", "aot_eager", "inductor", "aot_ts_nvfuser", "nvprims_nvfuser", "cudagraphs", "ofi", "fx2trt", "onnxrt",
-                   "tensorrt", "aot_torchxla_trace_once", "torchxla_trace_once", "tvm", "hpu_backend", "neuron"},
-       .flags = {accelerate("--dynamo_backend")}, .environment = "ACCELERATE_DYNAMO_BACKEND", .group = kDynamo, .help = "Back end of torch.compile."},
-      {.name = "dynamo_mode", .otherwise = "\"default\"", .allowed = {"default", "reduce-overhead", "max-autotune"}, .flags = {accelerate("--dynamo_mode")},
-       .environment = "ACCELERATE_DYNAMO_MODE", .group = kDynamo, .help = "Mode of torch.compile."},
-      {.name = "dynamo_use_fullgraph", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--dynamo_use_fullgraph")},
-       .environment = "ACCELERATE_DYNAMO_USE_FULLGRAPH", .group = kDynamo, .help = "Refuse graph breaks."},
-      {.name = "dynamo_use_dynamic", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--dynamo_use_dynamic")},
-       .environment = "ACCELERATE_DYNAMO_USE_DYNAMIC", .group = kDynamo, .help = "Compile for dynamic shapes."},
-      {.name = "dynamo_use_regional_compilation", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--dynamo_use_regional_compilation")},
-       .environment = "ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION", .group = kDynamo, .help = "Compile repeated blocks once."},
-
-      // --- Sections and TPU keys of the file
-      {.name = "deepspeed_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "DeepSpeed."},
-      {.name = "dynamo_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "torch.compile."},
-      {.name = "fp8_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "8-bit floating point."},
-      {.name = "fsdp_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "Fully sharded data parallel training."},
-      {.name = "megatron_lm_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "Megatron-LM."},
-      {.name = "mpirun_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "Start through mpirun."},
-      {.name = "parallelism_config", .type = ValueType::section, .in_file = true, .otherwise = "{}", .help = "Sizes of the parallel dimensions."},
-      {.name = "tpu_name", .in_file = true, .help = "Name of the TPU."},
-      {.name = "tpu_zone", .in_file = true, .help = "Zone of the TPU."},
-      {.name = "tpu_use_cluster", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .help = "The TPU is a pod."},
-      {.name = "tpu_use_sudo", .type = ValueType::boolean, .in_file = true, .otherwise = "false", .help = "Run commands on the pod with sudo."},
-      {.name = "command_file", .in_file = true, .help = "File with commands to run when the pod starts."},
-      {.name = "commands", .type = ValueType::list, .in_file = true, .help = "Commands to run when the pod starts."},
-      {.name = "tpu_vm", .type = ValueType::list, .in_file = true, .help = "Names of the pod's machines."},
-      {.name = "tpu_env", .type = ValueType::list, .in_file = true, .help = "Variables for the pod's machines."},
   };
-  return all;
 }
 // clang-format on
+
+std::vector<SettingSpec> all_rows() {
+  std::vector<SettingSpec> all = general_rows();
+  for (const auto& family : {dynamo_rows(), fsdp_rows(), deepspeed_rows(), megatron_rows(),
+                             parallelism_rows(), fp8_rows(), mpi_rows(), tpu_rows(), sagemaker_rows()})
+    all.insert(all.end(), family.begin(), family.end());
+  return all;
+}
+
+const std::vector<SettingSpec>& rows() {
+  static const std::vector<SettingSpec> all = all_rows();
+  return all;
+}
+
+// What stands in front of every name of the section.
+std::string prefix_of(std::string_view section) {
+  if (section == "parallelism_config") return "parallelism_config_";
+  return std::string(section.substr(0, section.rfind("config")));
+}
 
 }  // namespace
 
@@ -223,12 +198,45 @@ const SettingSpec* find_setting(std::string_view name) {
   return found == rows().end() ? nullptr : &*found;
 }
 
-std::vector<std::string> file_keys() {
+std::string_view file_key(const SettingSpec& spec) {
+  return spec.key.empty() ? spec.name : spec.key;
+}
+
+bool at_top_level(const SettingSpec& spec, ConfigKind kind) {
+  return spec.section.empty() && (kind == ConfigKind::cluster ? spec.in_file : spec.in_sagemaker);
+}
+
+const SettingSpec* find_file_key(std::string_view key, ConfigKind kind) {
+  const auto found = std::ranges::find_if(
+      rows(), [&](const SettingSpec& spec) { return at_top_level(spec, kind) && file_key(spec) == key; });
+  return found == rows().end() ? nullptr : &*found;
+}
+
+const SettingSpec* find_section_key(std::string_view section, std::string_view key) {
+  const std::string prefixed = prefix_of(section) + std::string(key);
+  const auto found = std::ranges::find_if(rows(), [&](const SettingSpec& spec) {
+    if (spec.section != section) return false;
+    return file_key(spec) == key || spec.name == key || spec.name == prefixed ||
+           std::ranges::find(spec.former, key) != spec.former.end() ||
+           std::ranges::find(spec.former, prefixed) != spec.former.end();
+  });
+  return found == rows().end() ? nullptr : &*found;
+}
+
+std::vector<std::string> file_keys(ConfigKind kind) {
   std::vector<std::string> keys;
   for (const SettingSpec& spec : rows()) {
-    if (spec.in_file) keys.emplace_back(spec.name);
+    if (at_top_level(spec, kind)) keys.emplace_back(file_key(spec));
   }
   std::ranges::sort(keys);
+  return keys;
+}
+
+std::vector<std::string> section_keys(std::string_view section) {
+  std::vector<std::string> keys;
+  for (const SettingSpec& spec : rows()) {
+    if (spec.section == section) keys.emplace_back(file_key(spec));
+  }
   return keys;
 }
 

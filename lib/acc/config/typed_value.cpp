@@ -29,7 +29,7 @@ std::string_view kind_name(Kind kind) {
 Mismatch wrong(const SettingSpec& spec, std::string_view wanted, const DocumentNode& node) {
   const std::string found =
       node.kind == Kind::scalar ? fmt::format("'{}'", node.text) : std::string(kind_name(node.kind));
-  return {.what = fmt::format("{} must be {}, not {}", spec.name, wanted, found)};
+  return {.what = fmt::format("{} must be {}, not {}", file_key(spec), wanted, found)};
 }
 
 // YAML reads `no` as false; a setting that knows the word means the word.
@@ -40,12 +40,12 @@ std::string text_of(const SettingSpec& spec, const DocumentNode& node) {
 }
 
 Result text_value(const SettingSpec& spec, const DocumentNode& node) {
-  std::string text = text_of(spec, node);
-  if (spec.allowed.empty() || std::ranges::find(spec.allowed, text) != spec.allowed.end())
-    return Value(std::move(text));
+  const std::string text = text_of(spec, node);
+  if (const auto word = allowed_word(spec, text)) return Value(*word);
   const std::vector<std::string> allowed(spec.allowed.begin(), spec.allowed.end());
-  return Mismatch{.what = fmt::format("{} must be one of {}, not '{}'", spec.name, join(allowed, ", "), text),
-                  .hint = did_you_mean(text, allowed)};
+  return Mismatch{
+      .what = fmt::format("{} must be one of {}, not '{}'", file_key(spec), join(allowed, ", "), text),
+      .hint = did_you_mean(spec.any_case ? to_upper(text) : text, allowed)};
 }
 
 Result integer_value(const SettingSpec& spec, const DocumentNode& node) {
@@ -54,9 +54,11 @@ Result integer_value(const SettingSpec& spec, const DocumentNode& node) {
   if (node.quoted) number = parse_integer(node.text);
   if (!number) return wrong(spec, "a whole number", node);
   if (spec.least && *number < *spec.least)
-    return Mismatch{.what = fmt::format("{} must be at least {}, not {}", spec.name, *spec.least, *number)};
+    return Mismatch{.what =
+                        fmt::format("{} must be at least {}, not {}", file_key(spec), *spec.least, *number)};
   if (spec.most && *number > *spec.most)
-    return Mismatch{.what = fmt::format("{} must be at most {}, not {}", spec.name, *spec.most, *number)};
+    return Mismatch{.what =
+                        fmt::format("{} must be at most {}, not {}", file_key(spec), *spec.most, *number)};
   return Value(*number);
 }
 
@@ -73,6 +75,14 @@ Result truth_value(const SettingSpec& spec, const DocumentNode& node) {
   return wrong(spec, "true or false", node);
 }
 
+Result word_or_truth(const SettingSpec& spec, const DocumentNode& node) {
+  if (node.value.is_boolean()) return node.value;
+  if (const auto word = allowed_word(spec, node.text)) return Value(*word);
+  if (const auto truth = parse_truth(node.text)) return Value(*truth);
+  const std::vector<std::string> allowed(spec.allowed.begin(), spec.allowed.end());
+  return wrong(spec, fmt::format("true, false or one of {}", join(allowed, ", ")), node);
+}
+
 Result list_value(const SettingSpec& spec, const DocumentNode& node) {
   Value list = Value::array();
   for (const DocumentNode& item : node.items) {
@@ -82,25 +92,53 @@ Result list_value(const SettingSpec& spec, const DocumentNode& node) {
   return list;
 }
 
-// Keys that are settings of their own (dynamo_backend) are text where the setting is.
-Result section_value(const DocumentNode& node) {
-  Value section = Value::object();
-  for (const DocumentNode& item : node.items) {
-    const SettingSpec* inner = find_setting(item.key);
-    const bool is_text = inner != nullptr && inner->type == ValueType::text && item.kind == Kind::scalar;
-    section[item.key] = is_text && !item.is_null() ? Value(item.text) : to_value(item);
+// Accelerate 0.34 wrote a Python tuple as text: `(false, false, true)`.
+std::vector<std::string> tuple_parts(std::string_view text) {
+  text = trim(text);
+  if (text.starts_with('(') && text.ends_with(')')) text = text.substr(1, text.size() - 2);
+  return split(text, ',');
+}
+
+Result truths_value(const SettingSpec& spec, const DocumentNode& node) {
+  const std::size_t wanted = default_value(spec).size();
+  const auto mismatch = [&] { return wrong(spec, fmt::format("a list of {} truth values", wanted), node); };
+  Value list = Value::array();
+  if (node.kind == Kind::scalar) {
+    for (const std::string& part : tuple_parts(node.text)) {
+      const auto truth = parse_truth(trim(part));
+      if (!truth) return mismatch();
+      list.push_back(*truth);
+    }
   }
-  return section;
+  for (const DocumentNode& item : node.items) {
+    const auto truth = item.value.is_boolean() ? item.value.get<bool>() : parse_truth(item.text);
+    if (!truth) return mismatch();
+    list.push_back(*truth);
+  }
+  if (list.size() != wanted) return mismatch();
+  return list;
 }
 
 }  // namespace
 
+std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_view text) {
+  if (spec.allowed.empty()) return std::string(text);
+  const auto found = std::ranges::find_if(spec.allowed, [&](std::string_view word) {
+    return word == text || (spec.any_case && to_lower(word) == to_lower(text));
+  });
+  if (found != spec.allowed.end()) return std::string(*found);
+  const auto place = spec.numbered ? parse_integer(text) : std::nullopt;
+  if (!place || *place < 1 || *place > static_cast<std::int64_t>(spec.allowed.size())) return std::nullopt;
+  return std::string(spec.allowed[static_cast<std::size_t>(*place - 1)]);
+}
+
 Result typed_value(const SettingSpec& spec, const DocumentNode& node) {
   if (node.is_null()) return Value(nullptr);
-  const Kind wanted = spec.type == ValueType::section ? Kind::mapping
-                      : spec.type == ValueType::list  ? Kind::list
-                                                      : Kind::scalar;
-  if (node.kind != wanted) return wrong(spec, kind_name(wanted), node);
+  const bool truths_as_text = spec.type == ValueType::truths && node.kind == Kind::scalar;
+  const Kind wanted = spec.type == ValueType::section                                  ? Kind::mapping
+                      : spec.type == ValueType::list || spec.type == ValueType::truths ? Kind::list
+                                                                                       : Kind::scalar;
+  if (node.kind != wanted && !truths_as_text) return wrong(spec, kind_name(wanted), node);
   switch (spec.type) {
     case ValueType::text:
       return text_value(spec, node);
@@ -110,10 +148,14 @@ Result typed_value(const SettingSpec& spec, const DocumentNode& node) {
       return number_value(spec, node);
     case ValueType::boolean:
       return truth_value(spec, node);
+    case ValueType::word_or_truth:
+      return word_or_truth(spec, node);
     case ValueType::list:
       return list_value(spec, node);
+    case ValueType::truths:
+      return truths_value(spec, node);
     case ValueType::section:
-      return section_value(node);
+      return to_value(node);
   }
   return Value(nullptr);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -23,7 +24,11 @@ struct Mismatch {
 /// A null stays null.
 std::variant<Value, Mismatch> typed_value(const SettingSpec& spec, const DocumentNode& node);
 
-/// The same for text that was typed, as in `KEY=VALUE` or an answer.
+/// The allowed word that `text` stands for (in any case, or by its number, where the setting takes them so),
+/// absent when there is none; a setting that allows any text takes it as it is.
+std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_view text);
+
+/// The same as typed_value for text that was typed, as in `KEY=VALUE` or an answer.
 std::variant<Value, Mismatch> typed_value(const SettingSpec& spec, std::string_view text);
 
 }  // namespace acc

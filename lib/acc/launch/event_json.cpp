@@ -89,9 +89,9 @@ std::string add(Json& line, const Warning& event) {
   return "warning";
 }
 
-std::string add(Json& line, const Failed& event) {
+std::string add(Json& line, const LauncherFailed& event) {
   line.update({{"exit_code", event.exit_code}, {"text", event.text}});
-  return "failed";
+  return "launcher_failed";
 }
 
 std::string add(Json& line, const Finished& event) {

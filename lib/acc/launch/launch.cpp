@@ -8,6 +8,7 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <exception>
+#include <memory>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -21,6 +22,7 @@
 #include "acc/launch/own_error_file.hpp"
 #include "acc/launch/reporters.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
 namespace acc {
@@ -84,13 +86,18 @@ void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
       std::make_unique<JsonReporter>(plan.run_id, host, [log](std::string_view line) { log->write(line); }));
 }
 
+std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
+  if (plan.rendezvous.most_nodes > 1) return std::make_unique<ClusterNode>(loop, plan);
+  return std::make_unique<SingleNode>(loop, plan);
+}
+
 int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   Reporters reporter;
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
-    reporter.report(Failed{error.what(), exit_code(kind)});
+    reporter.report(LauncherFailed{error.what(), exit_code(kind)});
     const auto file = own_error_file(plan);
     if (!file.empty())
       or_warn(reporter,
@@ -107,9 +114,9 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
       timer.emplace(loop, plan.timer_file,
                     [&](const TimerTable::Expired& expired) { end_late(expired, reporter); });
     }
-    SingleNode rendezvous(loop, plan);
+    const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
-                                           .rendezvous = rendezvous,
+                                           .rendezvous = *rendezvous,
                                            .reporter = reporter,
                                            .logs = logs,
                                            .host = host_name()});

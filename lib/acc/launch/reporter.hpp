@@ -59,7 +59,7 @@ struct Warning {
   std::string text = {};
 };
 /// acc itself could not go on: a worker could not be started, the nodes did not meet.
-struct Failed {
+struct LauncherFailed {
   std::string text = {};
   int exit_code = 1;
 };
@@ -67,7 +67,7 @@ struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           WaitingForNodes, GroupChanged, Warning, Failed, Finished>;
+                           WaitingForNodes, GroupChanged, Warning, LauncherFailed, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {

@@ -48,7 +48,7 @@ std::string text_of(const Finished& event) {
 std::string text_of(const Warning& event) {
   return fmt::format("acc: warning: {}\n", event.text);
 }
-std::string text_of(const Failed& event) {
+std::string text_of(const LauncherFailed& event) {
   return fmt::format("acc: {}\n", event.text);
 }
 std::string text_of(const WaitingForNodes& event) {

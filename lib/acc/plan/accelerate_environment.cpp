@@ -8,13 +8,18 @@
 #include <utility>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/deepspeed.hpp"
+#include "acc/plan/fp8.hpp"
+#include "acc/plan/fsdp.hpp"
+#include "acc/plan/megatron.hpp"
+#include "acc/plan/mpi.hpp"
+#include "acc/plan/parallelism.hpp"
+#include "acc/plan/peer_to_peer.hpp"
+#include "acc/plan/section_variables.hpp"
+#include "acc/plan/tpu.hpp"
 
 namespace acc {
 namespace {
-
-std::string python_truth(bool value) {
-  return value ? "True" : "False";
-}
 
 std::string_view device_mask_name(std::string_view distributed_type) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {{
@@ -31,25 +36,21 @@ std::string_view device_mask_name(std::string_view distributed_type) {
   return found == kNames.end() ? "CUDA_VISIBLE_DEVICES" : found->second;
 }
 
-void add_dynamo(const Settings& settings, Environment& environment) {
-  for (const SettingSpec& spec : schema()) {
-    if (!spec.name.starts_with("dynamo_") || spec.environment.empty()) continue;
-    std::string value = settings.text(spec.name);
-    if (spec.type == ValueType::boolean) value = python_truth(settings.truth(spec.name));
-    if (spec.name == "dynamo_backend") value = to_upper(value);
-    environment.set(std::string(spec.environment), value);
-  }
+// Whether anybody wants torch.compile: DeepSpeed's workers hear of it then, which accelerate forgets.
+bool compiles(const Settings& settings) {
+  return settings.text("dynamo_backend") != "NO";
 }
 
 }  // namespace
 
-Environment accelerate_environment(const JobShape& shape, const Settings& settings) {
+Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& shape,
+                                   const Settings& settings) {
+  if (shape.distributed_type == "XLA") return tpu_environment(settings);
+  const bool simple = shape.launcher == "simple";
+  const bool deepspeed = shape.distributed_type == "DEEPSPEED" && !simple;
   Environment environment;
-  if (shape.launcher == "simple") {
-    environment.set("ACCELERATE_USE_CPU", python_truth(shape.use_cpu));
-  } else if (shape.use_cpu) {
-    environment.set("ACCELERATE_USE_CPU", python_truth(true));
-  }
+  if (simple || shape.use_cpu)
+    environment.set("ACCELERATE_USE_CPU", truth_text(shape.use_cpu, TruthStyle::python));
   if (shape.use_cpu) {
     environment.set("KMP_AFFINITY", "granularity=fine,compact,1,0");
     environment.set("KMP_BLOCKTIME", "1");
@@ -60,8 +61,19 @@ Environment accelerate_environment(const JobShape& shape, const Settings& settin
     environment.set(std::string(device_mask_name(shape.distributed_type)), gpu_ids);
   }
   environment.set("ACCELERATE_MIXED_PRECISION", settings.text("mixed_precision"));
-  add_dynamo(settings, environment);
+  if (settings.text("mixed_precision") == "fp8") environment.overlay(fp8_environment(settings));
+  if (!deepspeed || compiles(settings))
+    environment.overlay(section_variables(settings, "dynamo_config", TruthStyle::python));
   if (settings.truth("enable_cpu_affinity")) environment.set("ACCELERATE_CPU_AFFINITY", "1");
+  if (simple) {
+    if (shape.delegated) environment.overlay(mpi_environment(shape, settings));
+    return environment;
+  }
+  if (deepspeed) environment.overlay(deepspeed_environment(inputs, settings));
+  if (shape.distributed_type == "FSDP") environment.overlay(fsdp_environment(settings));
+  if (shape.distributed_type == "MEGATRON_LM") environment.overlay(megatron_environment(settings));
+  if (uses_parallelism(settings)) environment.overlay(parallelism_environment(settings));
+  environment.overlay(peer_to_peer_environment(inputs));
   return environment;
 }
 

@@ -9,7 +9,8 @@ namespace acc {
 
 /// What `accelerate launch` 1.15 adds to every worker's environment, so that an unmodified Python
 /// `Accelerator()` behaves as under it.
-Environment accelerate_environment(const JobShape& shape, const Settings& settings);
+Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& shape,
+                                   const Settings& settings);
 
 /// OMP_NUM_THREADS, or nothing where workers shall keep what they have. `acc launch` divides the allowed
 /// physical cores among the workers; torchrun's rules give 1 as soon as there are two. An inherited value

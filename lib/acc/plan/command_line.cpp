@@ -9,6 +9,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/typed_value.hpp"
 
 namespace acc {
 namespace {
@@ -185,7 +186,13 @@ class Parser {
       if (!text) text = next_value(where);
       value = parse_setting(*known.spec, *text, where);
     }
-    result_.flags[std::string(known.spec->name)] = Setting{std::move(value), typed};
+    const std::string name(known.spec->name);
+    if (known.spec->type == ValueType::list) {
+      Value list = result_.flags.contains(name) ? result_.flags[name].value : Value::array();
+      list.push_back(value);
+      value = std::move(list);
+    }
+    result_.flags[name] = Setting{std::move(value), typed};
   }
 
   std::string next_value(const std::string& where) {
@@ -241,18 +248,25 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
       if (!truth) invalid("bool");
       return *truth;
     }
+    case ValueType::word_or_truth:
+      if (const auto truth = parse_truth(text)) return *truth;
+      break;
+    case ValueType::truths: {
+      const auto value = typed_value(spec, text);
+      if (const auto* mismatch = std::get_if<Mismatch>(&value)) fail(where, mismatch->what);
+      return std::get<Value>(value);
+    }
     case ValueType::list:
-      return split(text, ',');
     case ValueType::section:
     case ValueType::text:
       break;
   }
-  if (!spec.allowed.empty() && std::ranges::find(spec.allowed, text) == spec.allowed.end()) {
-    const std::vector<std::string> allowed(spec.allowed.begin(), spec.allowed.end());
-    fail(where, fmt::format("invalid choice: '{}' (choose from {})", text, join(allowed, ", ")),
-         did_you_mean(text, allowed));
-  }
-  return std::string(text);
+  if (const auto word = allowed_word(spec, text)) return *word;
+  std::vector<std::string> allowed;
+  for (const std::string_view word : spec.allowed)
+    allowed.push_back(spec.any_case ? to_lower(word) : std::string(word));
+  fail(where, fmt::format("invalid choice: '{}' (choose from {})", text, join(allowed, ", ")),
+       did_you_mean(spec.any_case ? to_lower(text) : text, allowed));
 }
 
 }  // namespace acc

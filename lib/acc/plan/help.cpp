@@ -37,7 +37,16 @@ std::string value_name(const SettingSpec& spec, const Flag& flag) {
   if (!spec.allowed.empty() && spec.allowed.size() <= 4) {
     return " {" + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
   }
-  return spec.type == ValueType::integer || spec.type == ValueType::number ? " N" : " " + to_upper(spec.name);
+  constexpr std::size_t kLongest = 20;
+  switch (spec.type) {
+    case ValueType::integer:
+    case ValueType::number:
+      return " N";
+    case ValueType::boolean:
+      return " {true,false}";
+    default:
+      return " " + (spec.name.size() > kLongest ? "VALUE" : to_upper(spec.name));
+  }
 }
 
 // The flags of one setting that exist here, as one line of help; empty when there are none.

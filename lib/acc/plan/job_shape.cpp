@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <limits>
 #include <optional>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/deepspeed.hpp"
+#include "acc/plan/mpi.hpp"
 
 namespace acc {
 namespace {
@@ -46,6 +49,37 @@ MachineRange parse_nnodes(const Settings& settings) {
   }
   return {.least = to_count(*least, where, "the number of machines"),
           .most = to_count(*most, where, "the number of machines")};
+}
+
+// The distributed_type that a flag chooses; empty: none does. `--use_megatron_lm` may stand beside the
+// others.
+std::string chosen_type(const Settings& settings) {
+  struct Choice {
+    std::string_view setting;
+    std::string_view type;
+  };
+  constexpr std::array kChoices = {Choice{"use_cpu", ""},
+                                   Choice{"use_deepspeed", "DEEPSPEED"},
+                                   Choice{"use_fsdp", "FSDP"},
+                                   Choice{"use_megatron_lm", "MEGATRON_LM"},
+                                   Choice{"multi_gpu", "MULTI_GPU"},
+                                   Choice{"tpu", "XLA"}};
+  const Choice* first = nullptr;
+  const Choice* other = nullptr;
+  std::string type;
+  for (const Choice& choice : kChoices) {
+    if (!settings.typed(choice.setting) || !settings.truth(choice.setting)) continue;
+    if (type.empty()) type = choice.type;
+    if (choice.setting == "use_megatron_lm") continue;
+    (first == nullptr ? first : other) = &choice;
+  }
+  if (other != nullptr) {
+    fail("",
+         fmt::format("{} and {} exclude each other", settings.origin(first->setting),
+                     settings.origin(other->setting)),
+         "give one of them");
+  }
+  return type;
 }
 
 class Shaper {
@@ -113,12 +147,11 @@ class Shaper {
   // What was asked for; empty: nothing was.
   void decide_type_asked() {
     const bool cpu = settings_.typed("use_cpu") && settings_.truth("use_cpu");
-    const bool multi_gpu = settings_.truth("multi_gpu");
-    if (cpu && multi_gpu) fail("", "--cpu and --multi_gpu exclude each other", "give one of them");
+    const std::string chosen = chosen_type(settings_);
     if (cpu) {
       asked_.clear();
-    } else if (multi_gpu) {
-      asked_ = "MULTI_GPU";
+    } else if (!chosen.empty()) {
+      asked_ = chosen;
     } else if (settings_.given("distributed_type")) {
       asked_ = settings_.text("distributed_type");
     }
@@ -147,7 +180,7 @@ class Shaper {
            "give a multiple");
     }
     shape_.nproc_per_node = total / machines;
-    if (asked_ == "MULTI_GPU" && total == 1 && settings_.truth("multi_gpu")) {
+    if (asked_ == "MULTI_GPU" && total == 1 && settings_.typed("multi_gpu")) {
       fail("--multi_gpu", "needs at least 2 processes, and --num_processes says 1");
     }
   }
@@ -196,32 +229,33 @@ class Shaper {
     } else if (type == "XLA") {
       shape_.launcher = settings_.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
     } else {
-      shape_.launcher = "elastic";
+      shape_.launcher = uses_deepspeed_command(shape_, settings_) ? "deepspeed" : "elastic";
     }
+    shape_.delegated = shape_.launcher == "deepspeed" || type == "XLA" || uses_mpi(shape_, settings_);
     const bool alone = shape_.nproc_per_node == 1 && shape_.num_machines == 1;
     const bool torchrun_flags =
         settings_.given("nproc_per_node") || settings_.given("nnodes") || settings_.truth("standalone");
-    shape_.sets_ranks = shape_.launcher != "simple" || !alone || torchrun_flags;
+    shape_.sets_ranks = !shape_.delegated && (shape_.launcher != "simple" || !alone || torchrun_flags);
     if (sagemaker_) {
-      refuse("SageMaker jobs are not started by acc", "start them with Amazon's own tools");
-    } else if (type == "DEEPSPEED" || type == "FSDP" || type == "MEGATRON_LM" || type == "XLA") {
-      refuse(type + " jobs are not started by this version",
-             "`accelerate launch` starts them from the same file");
+      fail(settings_.origin("compute_environment"),
+           "SageMaker jobs are not started by acc, nor by accelerate 1.15",
+           "`aws sagemaker create-training-job` or SageMaker's Python SDK starts them");
     }
-    if (settings_["mpirun_config"].value.is_object() && !settings_["mpirun_config"].value.empty()) {
-      refuse("mpirun is not started by this version",
-             "remove mpirun_config: acc starts the processes itself");
-    }
-    if (settings_.text("mixed_precision") == "fp8")
-      refuse("fp8 is not supported by this version", "no, fp16 or bf16");
-  }
-
-  void refuse(const std::string& what, const std::string& hint) {
-    shape_.problems.push_back({.what = what, .where = settings_.origin("distributed_type"), .hint = hint});
+    if (settings_.truth("use_parallelism_config") && type != "FSDP")
+      fail(settings_.origin("use_parallelism_config"), "works with FSDP only", "add --use_fsdp");
+    if (settings_.given("mpirun_hostfile") && !shape_.delegated)
+      shape_.notes.emplace_back("mpirun_hostfile has no effect: only CPU jobs go through mpirun");
   }
 
   void check_devices() {
-    if (shape_.distributed_type != "MULTI_GPU") return;
+    if (shape_.delegated) return;
+    const std::string& type = shape_.distributed_type;
+    if (gpus_ == 0 && (type == "FSDP" || type == "MEGATRON_LM" || type == "DEEPSPEED")) {
+      shape_.problems.push_back({.what = type + ", but no GPU is visible on this machine",
+                                 .where = settings_.origin("distributed_type"),
+                                 .hint = "without one, each worker would train alone"});
+    }
+    if (type != "MULTI_GPU") return;
     const std::string ids = settings_.text("gpu_ids");
     const bool named = !ids.empty() && ids != "all";
     const int offered = named ? static_cast<int>(split(ids, ',').size()) : gpus_;

@@ -23,6 +23,8 @@ struct JobShape {
   int nproc_per_node = 1;
   bool use_cpu = false;
   bool sets_ranks = true;
+  /// Another launcher starts the workers (mpirun, deepspeed, torch_xla); acc runs it as one process.
+  bool delegated = false;
   std::vector<std::string> notes = {};
   std::vector<Problem> problems = {};
 };

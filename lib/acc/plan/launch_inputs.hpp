@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
@@ -20,6 +22,12 @@ struct LaunchInputs {
   Environment environment = {};
   /// What the config file says, by setting name; each origin is `file:line`. Empty: there is no file.
   std::map<std::string, Setting, std::less<>> file = {};
+  /// The names of these settings in the order of the file.
+  std::vector<std::string> file_order = {};
+  /// The current folder.
+  std::filesystem::path folder = {};
+  /// The mpirun on PATH is Open MPI's; asked for only where a job goes through mpirun.
+  bool open_mpi = true;
   Machine machine = {};
   /// Run id of a `--standalone` job.
   std::string random_id = "standalone";

@@ -73,6 +73,8 @@ struct LaunchPlan {
   /// job learns no rank (accelerate's rule: the script then does not think it is distributed).
   std::string launcher = "simple";
   bool sets_ranks = true;
+  /// The one worker is another launcher, which starts the workers of the job.
+  bool delegated = false;
 
   /// argv of a worker. `$local_rank` and `${local_rank}` are expanded per worker in all but the first;
   /// `$$local_rank` stands for the text itself.
@@ -81,6 +83,8 @@ struct LaunchPlan {
   std::filesystem::path program = {};
   /// What acc adds for all workers on top of what it inherited.
   Environment environment = {};
+  /// Lines that DeepSpeed hands to its workers on other machines, to be put into `.deepspeed_env`.
+  std::vector<std::string> deepspeed_env = {};
   /// What acc inherited.
   Environment inherited = {};
 

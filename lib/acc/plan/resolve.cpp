@@ -8,10 +8,13 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/accelerate_environment.hpp"
+#include "acc/plan/deepspeed.hpp"
 #include "acc/plan/job_shape.hpp"
+#include "acc/plan/mpi.hpp"
 #include "acc/plan/rendezvous.hpp"
 #include "acc/plan/signals.hpp"
 #include "acc/plan/streams.hpp"
+#include "acc/plan/tpu.hpp"
 
 namespace acc {
 namespace {
@@ -164,11 +167,28 @@ NumaBinding parse_numa_binding(const Settings& settings) {
   return NumaBinding::none;
 }
 
+// One process of this machine, which is the other launcher.
+void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings, LaunchPlan& plan) {
+  OtherLauncher other = shape.launcher == "deepspeed" ? deepspeed_command(inputs, shape, settings)
+                        : shape.launcher == "tpu"     ? tpu_command(inputs, settings)
+                        : shape.launcher == "tpu-pod"
+                            ? tpu_pod_command(inputs, settings)
+                            : mpi_command(inputs, shape, settings, plan.worker_command);
+  plan.delegated = true;
+  plan.worker_command = std::move(other.command);
+  plan.program = std::move(other.file);
+  if (other.problem) plan.problems.push_back(*other.problem);
+  plan.num_machines = 1;
+  plan.machine_rank = 0;
+  plan.nproc_per_node = 1;
+  if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
+}
+
 }  // namespace
 
 LaunchPlan resolve(const LaunchInputs& inputs) {
   Settings settings(inputs);
-  JobShape shape = decide_shape(inputs, settings);
+  const JobShape shape = decide_shape(inputs, settings);
   LaunchPlan plan;
   plan.dialect = inputs.dialect;
   plan.launcher = shape.launcher;
@@ -178,12 +198,19 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.machine_rank = shape.machine_rank;
   plan.inherited = inputs.environment;
   plan.role = settings.text("role");
-  if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(shape, settings);
-  plan.environment.overlay(thread_environment(inputs, shape, settings));
-  plan.notes = std::move(shape.notes);
-  plan.problems = std::move(shape.problems);
+  if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
+  if (shape.distributed_type != "XLA") plan.environment.overlay(thread_environment(inputs, shape, settings));
+  plan.notes = shape.notes;
+  plan.problems = shape.problems;
+  if (shape.distributed_type == "DEEPSPEED") {
+    for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
+  }
   choose_program(inputs, settings, plan);
-  plan_rendezvous(settings, shape, inputs.random_id, plan);
+  if (shape.delegated) {
+    delegate(inputs, shape, settings, plan);
+  } else {
+    plan_rendezvous(settings, shape, inputs.random_id, plan);
+  }
   refuse_plug_ins(settings);
   take_limits(settings, plan);
   plan.timer_file = choose_timer_file(inputs);

@@ -21,22 +21,9 @@ Value read_pet(const SettingSpec& spec, const std::string& text) {
   return parse_setting(spec, text, std::string(spec.pet));
 }
 
-// accelerate puts `dynamo_` in front of the section's keys that lack it, and writes back ends in upper case.
-const Setting* find_in_file(const LaunchInputs& inputs, const SettingSpec& spec, Setting& scratch) {
+const Setting* find_in_file(const LaunchInputs& inputs, const SettingSpec& spec) {
   const auto found = inputs.file.find(spec.name);
-  if (found != inputs.file.end()) return found->second.value.is_null() ? nullptr : &found->second;
-  constexpr std::string_view kPrefix = "dynamo_";
-  const auto section = inputs.file.find("dynamo_config");
-  if (!spec.name.starts_with(kPrefix) || section == inputs.file.end() || !section->second.value.is_object())
-    return nullptr;
-  for (const std::string_view key : {spec.name, spec.name.substr(kPrefix.size())}) {
-    const auto entry = section->second.value.find(std::string(key));
-    if (entry == section->second.value.end() || entry->is_null()) continue;
-    scratch = {*entry, section->second.origin};
-    if (entry->is_string()) scratch.value = to_lower(entry->get<std::string>());
-    return &scratch;
-  }
-  return nullptr;
+  return found == inputs.file.end() || found->second.value.is_null() ? nullptr : &found->second;
 }
 
 }  // namespace
@@ -44,7 +31,6 @@ const Setting* find_in_file(const LaunchInputs& inputs, const SettingSpec& spec,
 Settings::Settings(const LaunchInputs& inputs) {
   for (const SettingSpec& spec : schema()) {
     const std::string name(spec.name);
-    Setting scratch;
     const auto flag = inputs.command_line.flags.find(name);
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
     if (flag != inputs.command_line.flags.end()) {
@@ -54,7 +40,7 @@ Settings::Settings(const LaunchInputs& inputs) {
     }
     if (const auto typed = typed_.find(name); typed != typed_.end()) {
       settings_[name] = typed->second;
-    } else if (const Setting* in_file = find_in_file(inputs, spec, scratch)) {
+    } else if (const Setting* in_file = find_in_file(inputs, spec)) {
       settings_[name] = *in_file;
     } else {
       settings_[name] = {default_value(spec), "default"};

@@ -13,7 +13,7 @@ namespace acc {
 /// Every setting of the schema with the value that won and who gave it.
 class Settings {
  public:
-  /// typed flag > PET_* > file > default. Keys of `dynamo_config` stand for the settings of their name.
+  /// typed flag > PET_* > file > default.
   /// Throws Error{usage} when a PET_* variable cannot be read as its setting.
   explicit Settings(const LaunchInputs& inputs);
 

@@ -85,6 +85,7 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
 
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) {
   std::vector<std::string> command = plan.worker_command;
+  if (plan.delegated) return command;
   const std::string rank = fmt::to_string(local_rank);
   for (std::size_t i = 1; i < command.size(); ++i) command[i] = expand_local_rank(command[i], rank);
   return command;

@@ -92,6 +92,16 @@ void StoreServer::reset() {
   impl_->service = {};
 }
 
+void StoreServer::set(std::string key, std::string value) {
+  Replies none;
+  impl_->handle(impl_->next_id++, {.op = Op::set, .keys = {std::move(key)}, .values = {std::move(value)}},
+                none);
+}
+
+void StoreServer::forget_except(const std::function<bool(std::string_view)>& kept) {
+  impl_->service.forget_except(kept);
+}
+
 std::size_t StoreServer::connections() const {
   return impl_->connections.size();
 }

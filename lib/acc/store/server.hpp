@@ -3,8 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace boost::asio {
@@ -47,6 +49,12 @@ class StoreServer {
   /// Ends every connection and forgets every key, as if newly made; the port stays. For a restart: the next
   /// attempt must not meet the keys of the one before.
   void reset();
+
+  /// As a client's `set`, without a client.
+  void set(std::string key, std::string value);
+
+  /// Forgets every key and queue for which `kept` is false; connections and those who wait stay.
+  void forget_except(const std::function<bool(std::string_view key)>& kept);
 
   std::size_t connections() const;
 

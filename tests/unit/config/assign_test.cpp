@@ -36,6 +36,22 @@ TEST_CASE("assign: all that is wrong is told at once, and then nothing is change
         "debug.x=1: debug has no keys inside\n"
         "distributed_type=: distributed_type cannot be taken out");
   CHECK(values == ConfigValues{{"distributed_type", "NO"}});
+  CHECK(error_of([&] {
+          assign(values, {"zero_stage=2", "fsdp_config.fsdp_versio=2", "fp8_config={}"});
+        }) ==
+        "zero_stage=2: unknown key 'zero_stage' (did you mean 'deepspeed_config.zero_stage'?)\n"
+        "fsdp_config.fsdp_versio=2: 'fsdp_versio' is no key of fsdp_config (did you mean 'fsdp_version'?)\n"
+        "fp8_config={}: fp8_config is a section (name a key inside, as in fp8_config.KEY=VALUE)");
+}
+
+TEST_CASE("assign: keys inside of sections have types, and names of today", "[config]") {
+  ConfigValues values = {{"distributed_type", "DEEPSPEED"}};
+  assign(values, {"deepspeed_config.zero_stage=3", "fp8_config.override_linear_precision=true,no,1",
+                  "fp8_config.fp8_backend=te", "parallelism_config.tp_size=2"});
+  CHECK(values.at("deepspeed_config") == Value{{"zero_stage", 3}});
+  CHECK(values.at("fp8_config") ==
+        Value{{"override_linear_precision", {true, false, true}}, {"backend", "TE"}});
+  CHECK(values.at("parallelism_config") == Value{{"parallelism_config_tp_size", 2}});
 }
 
 TEST_CASE("assign: a value is found with its default, and inside of sections", "[config]") {
@@ -43,7 +59,8 @@ TEST_CASE("assign: a value is found with its default, and inside of sections", "
   CHECK(find_value(values, "distributed_type") == "FSDP");
   CHECK(find_value(values, "num_machines") == 1);
   CHECK(find_value(values, "fsdp_config.fsdp_version") == 2);
-  CHECK(find_value(values, "fsdp_config.other").is_null());
+  CHECK(find_value(values, "fsdp_config.version") == 2);
+  CHECK(error_of([&] { find_value(values, "fsdp_config.other"); }) == "'other' is no key of fsdp_config");
   CHECK(find_value(values, "tpu_name").is_null());
   CHECK(error_of([&] { find_value(values, "num_machine"); }) ==
         "unknown key 'num_machine' (did you mean 'num_machines'?)");

@@ -9,13 +9,13 @@ namespace {
 
 struct Translated {
   Value value = {};
-  std::vector<std::string> notes = {};
+  std::vector<acc::FormerKey> gone = {};
 };
 
 Translated translate(const std::string& yaml) {
   acc::DocumentNode root = acc::parse_document(yaml, "c.yaml");
   Translated result;
-  result.notes = translate_former_keys(root);
+  result.gone = translate_former_keys(root);
   result.value = to_value(root);
   return result;
 }
@@ -44,7 +44,7 @@ TEST_CASE("former_keys: num_processes -1 leaves the number to the command line",
 TEST_CASE("former_keys: keys that accelerate gave up are taken out with a note", "[config]") {
   const Translated result = translate("debug: true\nipex_config: {ipex: false}\nuse_xpu: true\n");
   CHECK(result.value == Value{{"debug", true}});
-  CHECK(result.notes == std::vector<std::string>{
-                            "ipex_config in line 2 has no effect any more: PyTorch does itself what IPEX did",
-                            "use_xpu in line 3 has no effect any more: XPUs are chosen by distributed_type"});
+  CHECK(result.gone ==
+        std::vector<acc::FormerKey>{{"ipex_config", {2, 1}, "PyTorch does itself what IPEX did"},
+                                    {"use_xpu", {3, 1}, "XPUs are chosen by distributed_type"}});
 }

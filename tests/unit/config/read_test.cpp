@@ -84,19 +84,30 @@ TEST_CASE("read: files of older versions are read as today's", "[config]") {
   CHECK(config.notes.size() == 1);
 }
 
-TEST_CASE("read: SageMaker's files are kept whole", "[config]") {
+TEST_CASE("read: a key inside of a section that nothing heeds is noted with the nearest one", "[config]") {
   const FileConfig config = parse_config(
-      "compute_environment: AMAZON_SAGEMAKER\ndistributed_type: DATA_PARALLEL\nec2_instance_type: x\n",
-      "c.yaml");
-  CHECK(config.values.at("ec2_instance_type") == "x");
-  CHECK(config.values.at("distributed_type") == "DATA_PARALLEL");
+      "distributed_type: FSDP\nfsdp_config:\n  fsdp_ofload_params: true\n  version: 2\n", "c.yaml");
+  REQUIRE(config.notes.size() == 1);
+  CHECK(acc::to_string(config.notes[0]) ==
+        "c.yaml:3:3: 'fsdp_ofload_params' is no key of fsdp_config (did you mean 'fsdp_offload_params'?)");
+  CHECK(error_of([&] { acc::refuse_notes(config); }) == acc::to_string(config.notes[0]));
+  CHECK(config.values.at("fsdp_config").at("fsdp_version") == 2);
+  CHECK(config.positions.at("fsdp_config.fsdp_version") == 4);
+  CHECK(config.order ==
+        std::vector<std::string>{"distributed_type", "fsdp_config", "fsdp_config.fsdp_version"});
+}
+
+TEST_CASE("read: one setting under two of its names must say the same", "[config]") {
+  const std::string text = "distributed_type: FSDP\nfsdp_config: {version: 1, fsdp_version: ";
+  CHECK(error_in(text + "1}") == "no error");
+  CHECK(error_in(text + "2}") == "c.yaml:2:27: fsdp_version is said in line 2 already, and differs");
 }
 
 TEST_CASE("read: what accelerate refuses is refused here with a reason", "[config]") {
-  const std::string name =
-      GENERATE("launch_err_bad_distributed_type", "launch_err_compute_environment", "launch_err_empty_config",
-               "launch_err_mixed_precision_value", "launch_err_no_distributed_type",
-               "launch_err_num_processes_text", "launch_err_tpu_spelling");
+  const std::string name = GENERATE("launch_err_bad_distributed_type", "launch_err_compute_environment",
+                                    "launch_err_empty_config", "launch_err_mixed_precision_value",
+                                    "launch_err_no_distributed_type", "launch_err_num_processes_text",
+                                    "launch_err_sagemaker_missing_fields", "launch_err_tpu_spelling");
   INFO(name);
   CHECK(error_in(acc::test::recording(name).at("config_yaml")).starts_with("c.yaml"));
 }
@@ -109,7 +120,6 @@ TEST_CASE("read: what accelerate stumbles over is read as it was meant", "[confi
   CHECK(read("launch_err_yaml_bool_precision").at("mixed_precision") == "no");
   CHECK_FALSE(read("launch_err_ipex_config").contains("ipex_config"));
   CHECK(read("launch_err_sagemaker_type_no").at("distributed_type") == "NO");
-  CHECK(read("launch_err_sagemaker_missing_fields").size() == 2);
 }
 
 TEST_CASE("read: every file that accelerate's questionnaire writes is read", "[config]") {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/schema.hpp"
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "support/catch.hpp"
 
@@ -25,6 +27,37 @@ TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {
     for (const acc::Flag& flag : spec.flags) CHECK(taken.insert(flag.spelling).second);
     if (!spec.pet.empty()) CHECK(taken.insert(spec.pet).second);
     if (!spec.environment.empty()) CHECK(taken.insert(spec.environment).second);
+  }
+}
+
+TEST_CASE("schema: a key means one setting in its section, and a former key is no key of today", "[config]") {
+  std::set<std::string> taken;
+  for (const SettingSpec& spec : schema()) {
+    INFO(spec.name);
+    if (!spec.in_file && !spec.in_sagemaker) {
+      CHECK(spec.section.empty());
+      continue;
+    }
+    const std::string section(spec.section);
+    for (const std::string_view key : spec.former)
+      CHECK(taken.insert(section + "." + std::string(key)).second);
+    if (!section.empty()) {
+      CHECK(taken.insert(section + "." + std::string(file_key(spec))).second);
+      CHECK(acc::find_section_key(section, file_key(spec)) == &spec);
+      CHECK(acc::find_section_key(section, spec.name) == &spec);
+      CHECK(acc::find_setting(section) != nullptr);
+    } else if (spec.in_file) {
+      CHECK(acc::find_file_key(file_key(spec)) == &spec);
+    }
+  }
+}
+
+TEST_CASE("schema: a default is allowed by its row", "[config]") {
+  for (const SettingSpec& spec : schema()) {
+    const acc::Value preset = default_value(spec);
+    if (spec.allowed.empty() || !preset.is_string()) continue;
+    INFO(spec.name);
+    CHECK(std::ranges::find(spec.allowed, preset.get<std::string>()) != spec.allowed.end());
   }
 }
 

@@ -65,13 +65,16 @@ TEST_CASE("typed_value: numbers may be written as YAML 1.1 does not know them", 
   CHECK(in_file("shutdown_timeout", "x") == "wrong: shutdown_timeout must be a number, not 'x'");
 }
 
-TEST_CASE("typed_value: lists hold texts and sections are kept whole", "[config]") {
+TEST_CASE("typed_value: lists hold texts and sections are mappings", "[config]") {
   CHECK(in_file("commands", "[echo a, 1, no]") == Value::array({"echo a", "1", "no"}));
   CHECK(in_file("commands", "echo") == "wrong: commands must be a list, not 'echo'");
   CHECK(in_file("fsdp_config", "{fsdp_version: 2, x: {y: [1, no]}}") ==
         Value{{"fsdp_version", 2}, {"x", {{"y", {1, false}}}}});
   CHECK(in_file("fsdp_config", "2") == "wrong: fsdp_config must be a mapping, not '2'");
-  CHECK(in_file("dynamo_config", "{dynamo_backend: NO}") == Value{{"dynamo_backend", "NO"}});
+  CHECK(in_file("dynamo_backend", "no") == "NO");
+  CHECK(in_file("fsdp_sharding_strategy", "3") == "NO_SHARD");
+  CHECK(in_file("fsdp_reshard_after_forward", "hybrid_shard") == "HYBRID_SHARD");
+  CHECK(in_file("fsdp_reshard_after_forward", "'no'") == false);
 }
 
 TEST_CASE("typed_value: typed text is read by the same rules", "[config]") {

@@ -31,7 +31,7 @@ TEST_CASE("text_reporter: says nothing when all is well", "[launch]") {
 }
 
 TEST_CASE("text_reporter: why acc itself could not go on", "[launch]") {
-  CHECK(told(Failed{"no such host", 75}) == "acc: no such host\n");
+  CHECK(told(LauncherFailed{"no such host", 75}) == "acc: no such host\n");
 }
 
 TEST_CASE("text_reporter: one line for a signal", "[launch]") {

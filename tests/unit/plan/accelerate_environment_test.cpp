@@ -15,7 +15,8 @@ using acc::test::inputs;
 namespace {
 
 Environment environment_of(const std::vector<std::string>& words, const JobShape& shape) {
-  return accelerate_environment(shape, Settings(inputs(words)));
+  const LaunchInputs given = inputs(words);
+  return accelerate_environment(given, shape, Settings(given));
 }
 
 std::string threads_of(const LaunchInputs& given, int nproc) {

@@ -118,10 +118,41 @@ TEST_CASE("job_shape: torchrun's rules: one worker, or what nproc-per-node says"
         "--nproc-per-node: the number of workers must be at least 1, not 0");
 }
 
+TEST_CASE("job_shape: a flag chooses the way to train over the file, and two exclude each other", "[plan]") {
+  const auto type = [](const std::string& flag) {
+    return shape_of({flag, "--num_processes", "2", "train.py"},
+                    {{"distributed_type", "MULTI_GPU"}, {"mpirun_hostfile", "/h"}})
+        .distributed_type;
+  };
+  CHECK(type("--use_fsdp") == "FSDP");
+  CHECK(type("--use_deepspeed") == "DEEPSPEED");
+  CHECK(type("--use_megatron_lm") == "MEGATRON_LM");
+  CHECK(type("--tpu") == "XLA");
+  CHECK(shape_error({"--use_fsdp", "--use_deepspeed", "--num_processes", "2", "train.py"}) ==
+        "--use_deepspeed and --use_fsdp exclude each other (give one of them)");
+  CHECK(shape_error({"--use_parallelism_config", "--num_processes", "2", "train.py"}) ==
+        "--use_parallelism_config: works with FSDP only (add --use_fsdp)");
+}
+
+TEST_CASE("job_shape: jobs of other launchers are handed to them", "[plan]") {
+  const auto launcher = [](const Value& file) {
+    const JobShape shape = shape_of({"--num_processes", "4", "train.py"}, file);
+    return shape.delegated && !shape.sets_ranks ? shape.launcher : "own";
+  };
+  CHECK(launcher({{"distributed_type", "XLA"}}) == "tpu");
+  CHECK(launcher({{"distributed_type", "XLA"}, {"tpu_use_cluster", true}}) == "tpu-pod");
+  CHECK(launcher({{"distributed_type", "DEEPSPEED"}, {"num_machines", 2}}) == "deepspeed");
+  CHECK(launcher({{"distributed_type", "DEEPSPEED"}}) == "own");
+  CHECK(launcher({{"distributed_type", "MULTI_CPU"}, {"mpirun_hostfile", "/h"}}) == "simple");
+  CHECK(launcher({{"distributed_type", "MULTI_CPU"}}) == "own");
+}
+
 TEST_CASE("job_shape: what this version cannot start is refused, not started wrongly", "[plan]") {
-  for (const auto* type : {"DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA"}) {
+  for (const auto* type : {"DEEPSPEED", "FSDP", "MEGATRON_LM"}) {
     CHECK_FALSE(shape_of({"train.py"}, {{"distributed_type", type}, {"num_processes", 2}}).problems.empty());
   }
+  CHECK(shape_error({"train.py"}, {{"compute_environment", "AMAZON_SAGEMAKER"}})
+            .starts_with("job.yaml:1: SageMaker jobs are not started by acc"));
 }
 
 TEST_CASE("job_shape: a range of machines counts its most, and keeps its least", "[plan]") {

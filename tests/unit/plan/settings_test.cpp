@@ -49,13 +49,3 @@ TEST_CASE("settings: a PET_* variable that cannot be read is named", "[plan]") {
   given.environment.set("PET_MAX_RESTARTS", "abc");
   CHECK(acc::test::error_of([&] { Settings{given}; }) == "PET_MAX_RESTARTS: invalid int value: 'abc'");
 }
-
-TEST_CASE("settings: the dynamo section stands for the flags, with or without its prefix", "[plan]") {
-  LaunchInputs given = inputs({"train.py"});
-  given.file =
-      acc::test::file({{"dynamo_config", {{"dynamo_backend", "INDUCTOR"}, {"mode", "max-autotune"}}}});
-  CHECK(Settings(given).text("dynamo_backend") == "inductor");
-  CHECK(Settings(given).text("dynamo_mode") == "max-autotune");
-  given.command_line = acc::parse_command_line({"--dynamo_backend", "eager", "train.py"}, Dialect::launch);
-  CHECK(Settings(given).text("dynamo_backend") == "eager");
-}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/edit.hpp"
+
+#include <optional>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+#include "acc/config/document.hpp"
+#include "acc/config/schema.hpp"
+#include "acc/config/typed_value.hpp"
+#include "acc/config/write.hpp"
+#include "acc/config/yaml_writer.hpp"
+
+namespace acc {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Thrown where lines cannot be edited one by one.
+struct NotEditable {};
+
+Value written_values(const ConfigValues& values) {
+  Value mapping = Value::object();
+  for (const auto& [name, value] : values) {
+    const bool empty_section = value.is_object() && value.empty();
+    if (!value.is_null() && !empty_section) mapping[name] = value;
+  }
+  return mapping;
+}
+
+const SettingSpec* find_row(std::string_view section, std::string_view key, ConfigKind kind) {
+  return section.empty() ? find_file_key(key, kind) : find_section_key(section, key);
+}
+
+// What the node means, as the reader takes it.
+Value meaning(const SettingSpec* spec, const DocumentNode& node) {
+  if (spec == nullptr || spec->type == ValueType::section) return to_value(node);
+  auto value = typed_value(*spec, node);
+  const auto* good = std::get_if<Value>(&value);
+  return good == nullptr ? Value() : *good;
+}
+
+Lines indented(const std::string& yaml, std::size_t indent) {
+  Lines lines = split(yaml, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (std::string& line : lines) line.insert(0, indent, ' ');
+  return lines;
+}
+
+// The comment behind a value that begins at `column`, with the blanks before it.
+std::string comment_after(const std::string& line, std::size_t column) {
+  std::size_t from = std::min(column, line.size());
+  if (from < line.size() && (line[from] == '\'' || line[from] == '"')) {
+    const std::size_t closing = line.find(line[from], from + 1);
+    from = closing == std::string::npos ? line.size() : closing;
+  }
+  const std::size_t mark = line.find(" #", from);
+  if (mark == std::string::npos) return "";
+  return line.substr(line.find_last_not_of(' ', mark) + 1);
+}
+
+class YamlEditor {
+ public:
+  YamlEditor(std::string_view text, ConfigKind kind) : lines_(split(text, '\n')), kind_(kind) {
+    if (lines_.back().empty()) lines_.pop_back();
+  }
+
+  std::string edit(const DocumentNode& root, const Value& wanted) {
+    Lines out(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(line_of(root.items.front())));
+    append(out, mapping(root, wanted, "", lines_.size()));
+    return join(out, "\n") + "\n";
+  }
+
+ private:
+  static std::size_t line_of(const DocumentNode& item) {
+    return static_cast<std::size_t>(item.key_at.line - 1);
+  }
+
+  static void append(Lines& out, const Lines& more) { out.insert(out.end(), more.begin(), more.end()); }
+
+  Lines copy(std::size_t first, std::size_t last) const {
+    return {lines_.begin() + static_cast<std::ptrdiff_t>(first),
+            lines_.begin() + static_cast<std::ptrdiff_t>(last)};
+  }
+
+  bool is_remark(std::size_t line) const {
+    const std::string_view text = trim(lines_[line]);
+    return text.empty() || text.starts_with('#');
+  }
+
+  // Where the lines of an item end: remarks before the next key belong to that one.
+  std::size_t end_of(const DocumentNode& item, std::size_t next) const {
+    while (next > line_of(item) + 1 && is_remark(next - 1)) --next;
+    return next;
+  }
+
+  Lines mapping(const DocumentNode& node, const Value& wanted, const std::string& section,
+                std::size_t limit) {
+    Lines out;
+    Value missing = wanted;
+    const auto indent = static_cast<std::size_t>(node.items.front().key_at.column - 1);
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const DocumentNode& item = node.items[i];
+      const std::size_t next = i + 1 < node.items.size() ? line_of(node.items[i + 1]) : limit;
+      if (next <= line_of(item) || next > lines_.size() ||
+          item.key_at.column != node.items.front().key_at.column)
+        throw NotEditable{};
+      const std::size_t end = end_of(item, next);
+      const SettingSpec* spec = find_row(section, item.key, kind_);
+      const std::string key(spec == nullptr ? item.key : file_key(*spec));
+      if (missing.contains(key)) {
+        append(out, edited(item, spec, key, missing[key], end));
+        missing.erase(key);
+      }
+      if (i + 1 == node.items.size() && !missing.empty()) append(out, indented(write_yaml(missing), indent));
+      append(out, copy(end, next));
+    }
+    return out;
+  }
+
+  Lines edited(const DocumentNode& item, const SettingSpec* spec, const std::string& key, const Value& wanted,
+               std::size_t end) {
+    const std::size_t first = line_of(item);
+    const auto indent = static_cast<std::size_t>(item.key_at.column - 1);
+    if (key == item.key && meaning(spec, item) == wanted) return copy(first, end);
+    const bool is_section = spec != nullptr && spec->type == ValueType::section && wanted.is_object() &&
+                            !item.items.empty() && line_of(item.items.front()) > first;
+    if (is_section) {
+      Lines out = copy(first, line_of(item.items.front()));
+      append(out, mapping(item, wanted, item.key, end));
+      return out;
+    }
+    Lines out = indented(write_yaml(Value{{key, wanted}}), indent);
+    const bool one_line =
+        item.kind == DocumentNode::Kind::scalar && end == first + 1 && item.at.line == item.key_at.line;
+    if (one_line && out.size() == 1)
+      out.front() += comment_after(lines_[first], static_cast<std::size_t>(item.at.column - 1));
+    return out;
+  }
+
+  Lines lines_;
+  ConfigKind kind_;
+};
+
+// The wanted values in the order of the document, new ones last.
+nlohmann::ordered_json in_order(const DocumentNode& node, const Value& wanted, const std::string& section,
+                                ConfigKind kind) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  Value missing = wanted;
+  for (const DocumentNode& item : node.items) {
+    const SettingSpec* spec = find_row(section, item.key, kind);
+    const std::string key(spec == nullptr ? item.key : file_key(*spec));
+    if (!missing.contains(key)) continue;
+    out[key] = missing[key].is_object() ? in_order(item, missing[key], key, kind)
+                                        : nlohmann::ordered_json(missing[key]);
+    missing.erase(key);
+  }
+  for (const auto& [key, value] : missing.items()) out[key] = value;
+  return out;
+}
+
+std::string edited_text(std::string_view text, const Value& wanted, const std::filesystem::path& file) {
+  const DocumentNode root = parse_document(text, file);
+  if (root.kind != DocumentNode::Kind::mapping || root.items.empty() || wanted.empty()) throw NotEditable{};
+  const bool sagemaker = wanted.value("compute_environment", "") == "AMAZON_SAGEMAKER";
+  const ConfigKind kind = sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
+  if (file.extension() != ".json") return YamlEditor(text, kind).edit(root, wanted);
+  constexpr bool kAscii = true;
+  return in_order(root, wanted, "", kind).dump(2, ' ', kAscii) + "\n";
+}
+
+}  // namespace
+
+std::string edited_config(std::string_view text, const ConfigValues& values,
+                          const std::filesystem::path& file) {
+  const Value wanted = written_values(values);
+  try {
+    std::string edited = edited_text(text, wanted, file);
+    if (written_values(parse_config(edited, file).values) == wanted) return edited;
+  } catch (const NotEditable&) {
+  } catch (const Error&) {
+    // An edit that cannot be read again is none.
+  }
+  return format_config(values, file);
+}
+
+void edit_config(const ConfigValues& values, const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return write_config(values, file);
+  replace_file(file, edited_config(read_file(file, DocumentLimits::kBytes), values, file));
+}
+
+}  // namespace acc

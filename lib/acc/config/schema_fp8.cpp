@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/schema_rows.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kFp8 = "FP8";
+
+}  // namespace
+
+// clang-format off
+std::vector<SettingSpec> fp8_rows() {
+  return {
+      {.name = "fp8_config", .type = ValueType::section, .in_file = true, .otherwise = "{}",
+       .help = "8-bit floating point."},
+      {.name = "fp8_backend", .in_file = true, .section = "fp8_config", .key = "backend", .allowed = {"AO", "TE", "MSAMP"}, .any_case = true, .flags = {accelerate("--fp8_backend")},
+       .environment = "ACCELERATE_FP8_BACKEND", .group = kFp8, .help = "Library: AO (torchao), TE (Transformer Engine) or MSAMP."},
+      {.name = "fp8_use_autocast_during_eval", .type = ValueType::boolean, .in_file = true, .section = "fp8_config", .key = "use_autocast_during_eval", .otherwise = "false", .flags = {accelerate_switch("--fp8_use_autocast_during_eval")},
+       .environment = "ACCELERATE_FP8_USE_AUTOCAST_DURING_EVAL", .group = kFp8, .help = "TE: FP8 in evaluation too."},
+      {.name = "fp8_margin", .type = ValueType::integer, .in_file = true, .section = "fp8_config", .key = "margin", .otherwise = "0", .flags = {accelerate("--fp8_margin")},
+       .environment = "ACCELERATE_FP8_MARGIN", .group = kFp8, .help = "TE: margin of the gradient scaling."},
+      {.name = "fp8_interval", .type = ValueType::integer, .in_file = true, .section = "fp8_config", .key = "interval", .otherwise = "1", .least = 1, .flags = {accelerate("--fp8_interval")},
+       .environment = "ACCELERATE_FP8_INTERVAL", .group = kFp8, .help = "TE: steps between computations of the scaling factor."},
+      {.name = "fp8_format", .in_file = true, .section = "fp8_config", .key = "fp8_format", .otherwise = "\"HYBRID\"", .allowed = {"HYBRID", "E4M3", "E5M2"}, .any_case = true, .flags = {accelerate("--fp8_format")},
+       .environment = "ACCELERATE_FP8_FORMAT", .group = kFp8, .help = "TE: format of the numbers."},
+      {.name = "fp8_amax_history_len", .type = ValueType::integer, .in_file = true, .section = "fp8_config", .key = "amax_history_len", .former = {"amax_history_length"}, .otherwise = "1024", .least = 1, .flags = {accelerate("--fp8_amax_history_len")},
+       .environment = "ACCELERATE_FP8_AMAX_HISTORY_LEN", .group = kFp8, .help = "TE: length of the history for the scaling factor."},
+      {.name = "fp8_amax_compute_algo", .in_file = true, .section = "fp8_config", .key = "amax_compute_algo", .former = {"amax_compute_algorithm"}, .otherwise = "\"most_recent\"", .allowed = {"max", "most_recent"}, .flags = {accelerate("--fp8_amax_compute_algo")},
+       .environment = "ACCELERATE_FP8_AMAX_COMPUTE_ALGO", .group = kFp8, .help = "TE: what of the history counts."},
+      {.name = "fp8_override_linear_precision", .type = ValueType::truths, .in_file = true, .section = "fp8_config", .key = "override_linear_precision", .otherwise = "[false, false, false]", .flags = {accelerate("--fp8_override_linear_precision")},
+       .group = kFp8, .help = "TE: forward pass, gradients of inputs, gradients of weights in higher precision, as in true,false,false."},
+      {.name = "fp8_use_mxfp8_block_scaling", .type = ValueType::boolean, .in_file = true, .section = "fp8_config", .key = "use_mxfp8_block_scaling",
+       .environment = "ACCELERATE_FP8_USE_MXFP8_BLOCK_SCALING", .group = kFp8, .help = "TE: scale blocks of numbers (MXFP8)."},
+      {.name = "fp8_opt_level", .in_file = true, .section = "fp8_config", .key = "opt_level", .former = {"optimization_level"}, .otherwise = "\"O2\"", .allowed = {"O1", "O2"}, .any_case = true, .flags = {accelerate("--fp8_opt_level")},
+       .environment = "ACCELERATE_FP8_OPT_LEVEL", .group = kFp8, .help = "MSAMP: what is kept in 8 bits."},
+      {.name = "fp8_enable_fsdp_float8_all_gather", .type = ValueType::boolean, .in_file = true, .section = "fp8_config", .key = "enable_fsdp_float8_all_gather", .otherwise = "true", .flags = {accelerate("--fp8_enable_fsdp_float8_all_gather")},
+       .environment = "ACCELERATE_FP8_ENABLE_FSDP_FLOAT8_ALL_GATHER", .group = kFp8, .help = "AO: gather FSDP's shards in FP8."},
+      {.name = "fp8_pad_inner_dim", .type = ValueType::boolean, .in_file = true, .section = "fp8_config", .key = "pad_inner_dim", .otherwise = "true", .flags = {accelerate("--fp8_pad_inner_dim")},
+       .environment = "ACCELERATE_FP8_PAD_INNER_DIM", .group = kFp8, .help = "AO: pad the inner dimension of matrix products."},
+  };
+}
+// clang-format on
+
+}  // namespace acc

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/deepspeed.hpp"
+
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/plan/section_variables.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kSection = "deepspeed_config";
+
+std::string launcher_name(const Settings& settings) {
+  const std::string name = settings.text("deepspeed_multinode_launcher");
+  return name.empty() ? "pdsh" : name;
+}
+
+// The keys that the file said itself: accelerate refuses those that DeepSpeed's own file would override.
+std::string fields_of_file(const LaunchInputs& inputs, const Settings& settings) {
+  std::vector<std::string> fields;
+  for (const std::string& name : inputs.file_order) {
+    const SettingSpec* spec = find_setting(name);
+    if (spec != nullptr && spec->section == kSection) fields.push_back(to_lower(name));
+  }
+  if (inputs.file.contains("mixed_precision") && !settings.typed("mixed_precision"))
+    fields.emplace_back("mixed_precision");
+  return join(fields, ",");
+}
+
+bool has_own_file(const Settings& settings) {
+  const std::string file = settings.text("deepspeed_config_file");
+  return !file.empty() && file != "none";
+}
+
+}  // namespace
+
+bool uses_deepspeed_command(const JobShape& shape, const Settings& settings) {
+  return shape.distributed_type == "DEEPSPEED" && shape.num_machines > 1 &&
+         launcher_name(settings) != "standard";
+}
+
+OtherLauncher deepspeed_command(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings) {
+  const std::string launcher = launcher_name(settings);
+  if (!settings.given("deepspeed_hostfile")) {
+    throw Error({.what = fmt::format("DeepSpeed's launcher {} needs a hostfile", launcher),
+                 .where = settings.origin("num_machines"),
+                 .hint = "--deepspeed_hostfile FILE, or --deepspeed_multinode_launcher standard and acc on "
+                         "every machine"});
+  }
+  OtherLauncher deepspeed = find_launcher({"deepspeed"}, inputs);
+  std::vector<std::string>& words = deepspeed.command;
+  const auto add = [&](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
+  add({"--hostfile", settings.text("deepspeed_hostfile")});
+  if (launcher == "nossh") {
+    add({"--node_rank", fmt::to_string(shape.machine_rank), "--no_ssh"});
+  } else {
+    add({"--no_local_rank", "--launcher", launcher});
+  }
+  if (settings.given("deepspeed_exclusion_filter")) {
+    add({"--exclude", settings.text("deepspeed_exclusion_filter")});
+  } else if (settings.given("deepspeed_inclusion_filter")) {
+    add({"--include", settings.text("deepspeed_inclusion_filter")});
+  } else {
+    add({"--num_gpus", fmt::to_string(shape.nproc_per_node)});
+  }
+  if (settings.given("main_process_ip")) add({"--master_addr", settings.text("main_process_ip")});
+  add({"--master_port", settings.given("main_process_port") ? settings.text("main_process_port") : "29500"});
+  if (settings.truth("module")) add({"--module"});
+  if (settings.truth("no_python")) add({"--no_python"});
+  words.insert(words.end(), inputs.command_line.program.begin(), inputs.command_line.program.end());
+  return deepspeed;
+}
+
+Environment deepspeed_environment(const LaunchInputs& inputs, const Settings& settings) {
+  Environment environment = section_variables(settings, kSection, TruthStyle::lower);
+  environment.set("ACCELERATE_USE_DEEPSPEED", "true");
+  if (!has_own_file(settings)) environment.erase("ACCELERATE_DEEPSPEED_CONFIG_FILE");
+  environment.set("ACCELERATE_CONFIG_DS_FIELDS", fields_of_file(inputs, settings));
+  // DeepSpeed starts processes in other folders, which must find the modules of this one.
+  const std::string inherited = inputs.environment.get("PYTHONPATH");
+  environment.set("PYTHONPATH",
+                  inherited.empty() ? inputs.folder.string() : inherited + ":" + inputs.folder.string());
+  return environment;
+}
+
+std::string with_lines(const std::string& text, const std::vector<std::string>& lines) {
+  std::vector<std::string> kept = split(text, '\n');
+  if (kept.back().empty()) kept.pop_back();
+  for (const std::string& line : lines) {
+    const std::string name = line.substr(0, line.find('=') + 1);
+    std::erase_if(kept, [&](const std::string& old) { return old.starts_with(name); });
+    if (line.size() > name.size() && line.find_first_of("; \n<>") == std::string::npos) kept.push_back(line);
+  }
+  return kept.empty() ? "" : join(kept, "\n") + "\n";
+}
+
+std::vector<Problem> deepspeed_problems(const Settings& settings) {
+  std::vector<Problem> problems;
+  if (!has_own_file(settings)) return problems;
+  for (const SettingSpec& spec : schema()) {
+    const bool overridden =
+        spec.name == "mixed_precision" ||
+        (spec.section == kSection && !spec.name.starts_with("deepspeed_") && spec.name != "zero3_init_flag");
+    if (!overridden || !settings.given(spec.name) || settings.typed(spec.name)) continue;
+    problems.push_back(
+        {.what = fmt::format("{} stands beside deepspeed_config_file, which says it", spec.name),
+         .where = settings.origin(spec.name),
+         .hint = "say it in one of the two files"});
+  }
+  return problems;
+}
+
+}  // namespace acc

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Config files as no person writes them: real ones, cut, mixed and with changed bytes. Each is read, or
+// refused with a place; what is read can be written and read again. ACC_RANDOM_FILES says how many (the
+// target random-config-files: a million).
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/config/edit.hpp"
+#include "acc/config/write.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The same sequence on every machine.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::size_t below(std::size_t limit) { return engine_() % limit; }
+  bool one_in(std::size_t times) { return below(times) == 0; }
+  const std::string& of(const std::vector<std::string>& texts) { return texts[below(texts.size())]; }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+std::vector<std::string> corpus() {
+  std::vector<std::string> texts;
+  for (const auto& entry : fs::directory_iterator(fs::path(ACC_TEST_DATA) / "config_corpus"))
+    texts.push_back(acc::read_file(entry.path()));
+  for (const auto& entry : fs::directory_iterator(ACC_SAMPLE_CONFIGS))
+    if (entry.path().extension() == ".yaml") texts.push_back(acc::read_file(entry.path()));
+  std::ranges::sort(texts);
+  return texts;
+}
+
+// What means something to YAML, JSON or the reader.
+const std::vector<std::string> kPieces = {": ",
+                                          "\n",
+                                          "\n  ",
+                                          "- ",
+                                          "{",
+                                          "}",
+                                          "[",
+                                          "]",
+                                          ",",
+                                          "&a ",
+                                          "*a",
+                                          "<<: *a",
+                                          "'",
+                                          "\"",
+                                          "\\",
+                                          "#",
+                                          "? ",
+                                          "|\n",
+                                          ">-\n",
+                                          "---\n",
+                                          "...",
+                                          "!!str ",
+                                          "!x ",
+                                          "%YAML 1.1\n",
+                                          "~",
+                                          "no",
+                                          "NO",
+                                          "0x1f",
+                                          "1:30",
+                                          "1e5",
+                                          "\t",
+                                          "\r\n",
+                                          "\xc3\xa9",
+                                          "\xff",
+                                          std::string(1, '\0'),
+                                          "\xef\xbb\xbf",
+                                          "null",
+                                          ".nan",
+                                          "fsdp_config:\n  ",
+                                          "dynamo_backend: no\n",
+                                          "fp16: true\n",
+                                          "distributed_type: NO\n",
+                                          "99999999999999999999",
+                                          "-"};
+
+std::string changed(std::string text, const std::vector<std::string>& all, Dice& dice) {
+  for (std::size_t changes = dice.below(6); changes > 0; --changes) {
+    const std::size_t at = dice.below(text.size() + 1);
+    switch (dice.below(5)) {
+      case 0:
+        text.insert(at, dice.of(kPieces));
+        break;
+      case 1:
+        text.erase(at, dice.below(12));
+        break;
+      case 2:
+        if (at < text.size()) text[at] = static_cast<char>(dice.below(256));
+        break;
+      case 3:
+        text.insert(at, text.substr(dice.below(text.size() + 1), dice.below(60)));
+        break;
+      default: {
+        const std::string& other = dice.of(all);
+        text = text.substr(0, at) + other.substr(dice.below(other.size() + 1));
+      }
+    }
+  }
+  return text;
+}
+
+// Every problem is one line and says where in the file.
+void check_problems(const acc::Error& error, const std::string& name) {
+  for (const acc::Problem& problem : error.problems()) {
+    if (!problem.where.starts_with(name)) FAIL("no place: " << to_string(problem));
+    if (problem.what.empty()) FAIL("no words: " << to_string(problem));
+  }
+}
+
+bool check_text(const std::string& text, const std::string& name) {
+  acc::FileConfig config;
+  try {
+    config = acc::parse_config(text, name);
+  } catch (const acc::Error& error) {
+    check_problems(error, name);
+    return false;
+  }
+  // Unknown keys inside of sections are kept, and may be anything; the rest survives.
+  if (!config.notes.empty()) return true;
+  const std::string written = acc::format_config(config.values, name);
+  if (acc::format_config(acc::parse_config(written, name).values, name) != written)
+    FAIL("differs:\n" << text);
+  const std::string edited = acc::edited_config(text, config.values, name);
+  if (acc::format_config(acc::parse_config(edited, name).values, name) != written) FAIL("edited:\n" << text);
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("reader: whatever a file holds, it is read or refused with a place", "[config][random]") {
+  const char* wish = std::getenv("ACC_RANDOM_FILES");
+  const long files = wish == nullptr ? 3'000 : std::atol(wish);
+  const std::vector<std::string> texts = corpus();
+  REQUIRE(texts.size() > 10);
+  Dice dice(20250101);
+  long read = 0;
+  for (long i = 0; i < files; ++i) {
+    const std::string text = changed(dice.of(texts), texts, dice);
+    if (check_text(text, dice.one_in(4) ? "c.json" : "c.yaml")) ++read;
+  }
+  // Neither all nor none: the changes are of the right size.
+  CHECK(read > files / 20);
+  CHECK(read < files * 19 / 20);
+}

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/mpi.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/inputs.hpp"
+
+using acc::JobShape;
+using acc::Settings;
+using acc::test::error_of;
+using acc::test::inputs;
+
+TEST_CASE("mpi: only CPU jobs with a hostfile go through mpirun", "[plan]") {
+  const Settings with(inputs({"--mpirun_hostfile", "/h", "train.py"}));
+  CHECK(acc::uses_mpi(JobShape{}, with));
+  CHECK_FALSE(acc::uses_mpi(JobShape{.launcher = "elastic"}, with));
+  CHECK_FALSE(acc::uses_mpi(JobShape{}, Settings(inputs({"train.py"}))));
+}
+
+TEST_CASE("mpi: each MPI has its own words", "[plan]") {
+  acc::LaunchInputs given = inputs({"--mpirun_hostfile", "/h", "train.py"});
+  const JobShape shape{.num_machines = 2, .nproc_per_node = 4};
+  const Settings settings(given);
+  const std::vector<std::string> open_mpi = {"mpirun", "--hostfile", "/h",     "--npernode", "4", "-n",
+                                             "8",      "--bind-to",  "socket", "python",     "x"};
+  CHECK(acc::mpi_command(given, shape, settings, {"python", "x"}).command == open_mpi);
+  given.open_mpi = false;
+  const std::vector<std::string> hydra = {"mpirun", "-f", "/h", "-ppn", "4", "-n", "8", "python", "x"};
+  CHECK(acc::mpi_command(given, shape, settings, {"python", "x"}).command == hydra);
+}
+
+TEST_CASE("mpi: workers of several machines must be told where to meet", "[plan]") {
+  const JobShape shape{.num_machines = 2};
+  CHECK(acc::mpi_environment({}, Settings(inputs({"train.py"}))) ==
+        acc::Environment{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}});
+  CHECK(acc::mpi_environment(
+            shape, Settings(inputs({"--main_process_ip", "a", "--main_process_port", "7", "train.py"}))) ==
+        acc::Environment{{"MASTER_ADDR", "a"}, {"MASTER_PORT", "7"}});
+  CHECK(error_of([&] {
+          acc::mpi_environment(shape, Settings(inputs({"--num_machines", "2", "train.py"})));
+        }) ==
+        "--num_machines: 2 machines need the address and port of machine 0 (--main_process_ip and "
+        "--main_process_port)");
+}
