@@ -10,6 +10,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "config_command.hpp"
+#include "control_commands.hpp"
 #include "env_command.hpp"
 #include "launch_command.hpp"
 #include "test_command.hpp"
@@ -49,6 +50,9 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   app.add_subcommand("test", "Check with a built-in program that distributed training works here");
   acc::add_config_command(app, code);
   acc::add_env_command(app, code);
+  acc::add_ps_command(app, code);
+  acc::add_stop_command(app, code);
+  acc::add_logs_command(app, code);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

@@ -14,6 +14,7 @@ constexpr std::string_view kProgram = "Program";
 constexpr std::string_view kDevices = "Devices and precision";
 constexpr std::string_view kRendezvous = "Rendezvous";
 constexpr std::string_view kFailure = "Failure and end";
+constexpr std::string_view kDebugging = "Debugging";
 constexpr std::string_view kOutput = "Output";
 constexpr std::string_view kConfiguration = "Configuration";
 
@@ -76,8 +77,10 @@ std::vector<SettingSpec> general_rows() {
        .environment = "ACCELERATE_CPU_AFFINITY", .group = kDevices, .help = "Bind each worker to the CPUs near its GPU."},
       {.name = "virtual_local_rank", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--virtual-local-rank")}, .pet = "PET_VIRTUAL_LOCAL_RANK",
        .group = kDevices, .help = "Each worker sees one GPU, and LOCAL_RANK 0."},
+      {.name = "isolate_gpus", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--isolate-gpus")},
+       .group = kDevices, .help = "Each worker sees one GPU; LOCAL_RANK stays."},
       {.name = "numa_binding", .allowed = {"node", "socket", "exclusive", "core-complex"}, .flags = {both("--numa-binding")},
-       .group = kDevices, .help = "Bind each worker to the CPUs of its GPU's NUMA node, of the socket, to a share of the node's cores, or to one of its caches."},
+       .group = kDevices, .help = "Bind each worker to CPUs near its GPU: its NUMA node, socket, own cores or core complex."},
 
       // --- Rendezvous
       {.name = "main_process_ip", .in_file = true, .flags = {accelerate("--main_process_ip"), both("--master-addr")}, .pet = "PET_MASTER_ADDR",
@@ -115,6 +118,18 @@ std::vector<SettingSpec> general_rows() {
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
 
+      {.name = "hang_timeout", .type = ValueType::number, .otherwise = "0", .flags = {own("--hang-timeout")},
+       .group = kFailure, .help = "Seconds without any sign of life of a rank after which the job counts as hung; 0 never."},
+      {.name = "on_hang", .otherwise = "\"report\"", .allowed = {"report", "restart", "kill"}, .flags = {own("--on-hang")},
+       .group = kFailure, .help = "What follows when a job hangs and where each rank stands was said: nothing more, a restart, or the end."},
+      {.name = "hang_watch", .otherwise = "\"activity\"", .allowed = {"activity", "output"}, .flags = {own("--hang-watch")},
+       .group = kFailure, .help = "Signs of life: output and use of the CPU, or output alone (ranks that wait for NCCL may use the CPU)."},
+
+      // --- Debugging
+      {.name = "attach", .type = ValueType::integer, .least = 0, .flags = {own("--attach")},
+       .group = kDebugging, .help = "This rank gets the terminal, as a program in a shell does (pdb, gdb, Ctrl-C); the others write to files."},
+      {.name = "wrap_rank", .type = ValueType::list, .flags = {own("--wrap-rank")},
+       .group = kDebugging, .help = "Words in front of a rank's program, as in '0:gdb --args' or 'all:valgrind'; may be repeated."},
       {.name = "signals_to_handle", .otherwise = "\"SIGTERM,SIGINT,SIGHUP,SIGQUIT\"", .flags = {both("--signals-to-handle")}, .pet = "PET_SIGNALS_TO_HANDLE",
        .group = kFailure, .help = "Signals that end the job, besides these four; others are handed on to the workers."},
 
@@ -151,10 +166,10 @@ std::vector<SettingSpec> general_rows() {
        .group = kConfiguration, .help = "The config file (otherwise the default one, if there is one)."},
       {.name = "dry_run", .allowed = {"text", "json"}, .flags = {{.spelling = "--dry-run", .torchrun = true, .new_to_torchrun = true, .means = "\"text\""}},
        .group = kConfiguration, .help = "Show what would be started and where each value comes from, and start nothing; `=json` for programs."},
-      {.name = "print_completion", .allowed = {"bash", "zsh"}, .flags = {later("--print-completion")},
-       .group = kConfiguration, .help = "Print a script that completes these flags, for that shell."},
       {.name = "strict", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--strict")},
        .group = kConfiguration, .help = "Refuse a config file with keys that are unknown or have no effect, instead of noting them."},
+      {.name = "print_completion", .allowed = {"bash", "zsh"}, .flags = {later("--print-completion")},
+       .group = kConfiguration, .help = "Print a script that completes these flags, for that shell."},
       {.name = "debug", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .otherwise = "false", .flags = {accelerate_switch("--debug")},
        .environment = "ACCELERATE_DEBUG_MODE", .group = kConfiguration, .help = "Let the training check each distributed operation."},
       {.name = "compute_environment", .in_file = true, .in_sagemaker = true, .otherwise = "\"LOCAL_MACHINE\"", .allowed = {"LOCAL_MACHINE", "AMAZON_SAGEMAKER"},

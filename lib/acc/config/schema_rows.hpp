@@ -19,8 +19,7 @@ std::vector<SettingSpec> mpi_rows();
 std::vector<SettingSpec> tpu_rows();
 std::vector<SettingSpec> sagemaker_rows();
 
-/// Flags: of accelerate's launch alone, of both peers, of torchrun after 2.11, of acc's own everywhere; a
-/// switch takes no value.
+/// Flags: of accelerate's launch alone, or of both peers; a switch takes no value.
 inline Flag accelerate(std::string_view spelling) {
   return {.spelling = spelling};
 }
@@ -33,10 +32,11 @@ inline Flag both(std::string_view spelling) {
 inline Flag both_switch(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .means = "true"};
 }
-
+/// Of torchrun after 2.11.
 inline Flag later(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
 }
+/// Of acc alone, in every dialect.
 inline Flag own(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
 }

@@ -69,8 +69,9 @@ std::string add(Json& line, const Killed& event) {
 }
 
 std::string add(Json& line, const Restarting& event) {
-  line.update(
-      {{"restart", event.restart}, {"max_restarts", event.max_restarts}, {"cause", to_json(event.cause)}});
+  line.update({{"restart", event.restart},
+               {"max_restarts", event.max_restarts},
+               {"cause", event.cause ? to_json(*event.cause) : Json()}});
   return "restarting";
 }
 
@@ -84,14 +85,22 @@ std::string add(Json& line, const GroupChanged& event) {
   return "group_changed";
 }
 
+std::string add(Json& line, const HangFound& event) {
+  const char* const names[] = {"report", "restart", "kill"};
+  line.update({{"idle_s", seconds(event.idle)},
+               {"then", names[static_cast<int>(event.then)]},
+               {"places", event.places}});
+  return "hang_found";
+}
+
 std::string add(Json& line, const Warning& event) {
   line["text"] = event.text;
   return "warning";
 }
 
-std::string add(Json& line, const LauncherFailed& event) {
+std::string add(Json& line, const Failed& event) {
   line.update({{"exit_code", event.exit_code}, {"text", event.text}});
-  return "launcher_failed";
+  return "failed";
 }
 
 std::string add(Json& line, const Finished& event) {

@@ -7,20 +7,30 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <csignal>
 #include <exception>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/control/control_server.hpp"
+#include "acc/control/runtime_folder.hpp"
+#include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
+#include "acc/launch/aside.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/event_log.hpp"
 #include "acc/launch/file_timer.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/hang_watch.hpp"
+#include "acc/launch/job_record.hpp"
 #include "acc/launch/json_reporter.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/own_error_file.hpp"
 #include "acc/launch/reporters.hpp"
+#include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
@@ -47,6 +57,27 @@ std::string host_name() {
 bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
   const auto wanted = [](const StreamMap& map) { return !(map == StreamMap{}); };
   return report.first_failure && (wanted(plan.output.redirects) || wanted(plan.output.tee));
+}
+
+std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
+  if (plan.rendezvous.most_nodes > 1) return std::make_unique<ClusterNode>(loop, plan);
+  return std::make_unique<SingleNode>(loop, plan);
+}
+
+// A debugger takes seconds, and the job must not wait for it.
+void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
+  run_aside(std::move(to), [&](int connection) {
+    write_stacks(job, {.environment = plan.inherited}, [&](std::string_view text) {
+      if (!write_all(connection, text)) ::_exit(1);
+    });
+  });
+}
+
+// Who debugs one rank wants to know where the others are.
+std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
+  if (plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
+  return "acc: rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
+         logs.run_folder().string() + "\n";
 }
 
 std::filesystem::path own_error_file(const LaunchPlan& plan) {
@@ -86,18 +117,20 @@ void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
       std::make_unique<JsonReporter>(plan.run_id, host, [log](std::string_view line) { log->write(line); }));
 }
 
-std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
-  if (plan.rendezvous.most_nodes > 1) return std::make_unique<ClusterNode>(loop, plan);
-  return std::make_unique<SingleNode>(loop, plan);
-}
+struct Front {
+  pid_t pid = 0;
+  /// Becomes readable when it is gone.
+  int gone = -1;
+};
 
-int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
+int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   Reporters reporter;
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
+  JobRecord record(view_of(plan, front.pid, ::getpid()), [&](int rank) { return output.places(rank); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
-    reporter.report(LauncherFailed{error.what(), exit_code(kind)});
+    reporter.report(Failed{error.what(), exit_code(kind)});
     const auto file = own_error_file(plan);
     if (!file.empty())
       or_warn(reporter,
@@ -108,18 +141,39 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
   };
   try {
     add_readers(plan, output, reporter);
-    LocalProcesses processes(loop, output, front, plan.stop_signals);
+    LocalProcesses processes(loop, output,
+                             {.front = front.gone, .also = plan.stop_signals, .terminal = terminal});
+    if (plan.attach) output.announce(attached_text(plan, logs));
     std::optional<FileTimer> timer;
     if (!plan.timer_file.empty()) {
       timer.emplace(loop, plan.timer_file,
                     [&](const TimerTable::Expired& expired) { end_late(expired, reporter); });
     }
+    ControlServer control(
+        loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
+        {.view = [&] { return record.view(); },
+         .stop =
+             [&](bool now) {
+               processes.post(SignalArrived{SIGTERM, now});
+             },
+         .output = [&](int rank) { return output.ring(rank); },
+         .write_stacks = [&](Descriptor to) { show_stacks(plan, record.view(), std::move(to)); }});
+    output.on_growth([&] { control.output_grew(); });
+    record.on_started([&](const RankView& rank) { control.worker_started(rank.rank, rank.local_rank); });
+    HangWatch hang(loop, plan.hang,
+                   {.job = [&]() -> const JobView& { return record.view(); },
+                    .written = [&](int rank) { return output.written(rank); },
+                    .tell = [&](Hung hung) { processes.post(std::move(hung)); },
+                    .environment = plan.inherited});
+    reporter.add(record);
+    reporter.add(hang);
     const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = *rendezvous,
                                            .reporter = reporter,
                                            .logs = logs,
                                            .host = host_name()});
+    control.end(report.exit_code);
     if (report.first_failure)
       or_warn(reporter, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
     if (!keeps_logs(plan, report)) logs.remove_temporary();
@@ -144,10 +198,19 @@ int report_lost_agent(const ExitStatus& agent) {
 
 int launch(const LaunchPlan& plan) {
   open_standard_streams();
+  std::optional<TerminalLoan> terminal;
+  if (plan.attach) terminal.emplace(STDIN_FILENO);
   const LogFolder logs = LogFolder::make(plan);
-  const GuardReport report = guard([&](int front) { return run_job(plan, logs, front); }, plan.stop_signals);
+  const pid_t front = ::getpid();
+  const TerminalLoan* lent = terminal ? &*terminal : nullptr;
+  const GuardReport report = guard(
+      [&](int gone) {
+        return run_job(plan, logs, {front, gone}, lent);
+      },
+      [&] { logs.remove_temporary(); }, {.in_session = plan.attach.has_value(), .also = plan.stop_signals});
+  // An agent that was killed could not.
+  if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
-  logs.remove_temporary();
   return report_lost_agent(report.agent);
 }
 

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <map>
 #include <memory>
@@ -16,16 +17,25 @@
 #include "acc/launch/output.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/spawn.hpp"
+#include "acc/launch/terminal_loan.hpp"
 
 namespace acc {
+
+struct ProcessOptions {
+  /// Becomes readable when the process that the user sees is gone; -1: there is none.
+  int front = -1;
+  /// Signals to take besides forwarded_signals().
+  std::set<int> also = {};
+  /// For the worker whose input it is.
+  const TerminalLoan* terminal = nullptr;
+};
 
 /// The real side of Processes: workers on this machine, on one event loop. Call from the main thread of a
 /// subreaper.
 class LocalProcesses : public Processes {
  public:
-  /// Takes over the forwarded signals, `also`, and SIGCHLD, and unblocks them. `front`: becomes readable when
-  /// the process that the user sees is gone; -1: there is none.
-  LocalProcesses(boost::asio::io_context& loop, Output& output, int front, const std::set<int>& also = {});
+  /// Takes over the forwarded signals and SIGCHLD, and unblocks them.
+  LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options);
   ~LocalProcesses() override;
 
   pid_t start(const WorkerStart& worker) override;
@@ -39,6 +49,10 @@ class LocalProcesses : public Processes {
   bool finish_output() override { return output_.finish(); }
 
  private:
+  WorkerStreams open_streams(const WorkerStart& worker);
+  void take_terminal_back();
+  void suspend_with_worker();
+  void wake_with_front();
   void wait_for_signal();
   void wait_for_front(int front);
   void take_end(int local_rank, ExitStatus status);
@@ -50,6 +64,11 @@ class LocalProcesses : public Processes {
   boost::asio::signal_set signals_;
   boost::asio::posix::stream_descriptor front_;
   rlimit open_files_ = {};
+  const TerminalLoan* terminal_;
+  /// The worker that has the terminal; 0: none. It was stopped there, and the front with it.
+  pid_t borrower_ = 0;
+  bool suspended_ = false;
+  boost::asio::steady_timer front_stops_;
   std::deque<Happening> happened_ = {};
   std::map<int, std::unique_ptr<SpawnedProcess>> workers_ = {};
   std::map<pid_t, int> running_ = {};

@@ -45,9 +45,18 @@ bool plain(const StreamPlan& stream) {
   return stream == StreamPlan{.console = true};
 }
 
+using Kind = StreamPlace::Kind;
+
+StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind otherwise) {
+  if (stream.file) return {Kind::file, log};
+  return {otherwise, {}};
+}
+
 }  // namespace
 
 struct Output::Impl {
+  using Record = std::function<void(std::string_view)>;
+
   Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds);
 
   Channel open_channel(int console) const;
@@ -57,10 +66,12 @@ struct Output::Impl {
     fs::path log = {};
     std::string prefix = {};
     Tail* tail = nullptr;
+    Record record = {};
     std::shared_ptr<FilteredLog> copy = {};
   };
 
-  Descriptor open_stream(const StreamRequest& stream);
+  Descriptor open_stream(StreamRequest stream);
+  Record record_of(int local_rank, StreamName stream);
   void open_filtered(const fs::path& attempt);
   void add_relay(Descriptor from, bool terminal, RelayTarget target);
   void take_room();
@@ -76,12 +87,15 @@ struct Output::Impl {
   std::array<char, std::size_t{64} << 10U> buffer = {};
   std::vector<std::shared_ptr<Relay>> relays = {};
   std::map<int, Tail> tails = {};
+  std::map<int, OutputRing> rings = {};
+  std::map<int, StreamPlaces> places = {};
   /// Of the attempt; absent when there are no words to look for.
   std::shared_ptr<FilteredLog> filtered_out = {};
   std::shared_ptr<FilteredLog> filtered_err = {};
   std::map<int, fs::path> error_logs = {};
   std::function<void(std::string)> warn = [](const std::string&) {};
   std::function<void()> written = [] {};
+  std::function<void()> grown = [] {};
   bool finishing = false;
   bool warned = false;
 
@@ -106,11 +120,13 @@ Channel Output::Impl::open_channel(int console) const {
   return make_pipe();
 }
 
-Descriptor Output::Impl::open_stream(const StreamRequest& stream) {
+Descriptor Output::Impl::open_stream(StreamRequest stream) {
   const StreamPlan& way = stream.plan;
   if (way.file && !way.console) return open_log(stream.log);
   if (!way.console && stream.tail == nullptr) return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  RelayTarget target = {.sink = way.console ? &sink_of(stream.console) : nullptr, .tail = stream.tail};
+  RelayTarget target = {.sink = way.console ? &sink_of(stream.console) : nullptr,
+                        .tail = stream.tail,
+                        .record = std::move(stream.record)};
   if (way.file) target.log = open_log(stream.log);
   if (way.prefixed || way.stamped) {
     LinePrefixer::Options options;
@@ -122,6 +138,13 @@ Descriptor Output::Impl::open_stream(const StreamRequest& stream) {
   const bool terminal = ::isatty(channel.workers.get()) == 1;
   add_relay(std::move(channel.ours), terminal, std::move(target));
   return std::move(channel.workers);
+}
+
+Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream) {
+  return [this, ring = &rings[local_rank], stream](std::string_view chunk) {
+    ring->append(stream, chunk);
+    grown();
+  };
 }
 
 // torchrun makes them also when no line will ever match.
@@ -165,6 +188,10 @@ void Output::on_written(std::function<void()> written) {
   impl_->written = std::move(written);
 }
 
+void Output::on_growth(std::function<void()> grown) {
+  impl_->grown = std::move(grown);
+}
+
 WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix,
                            std::optional<int> rank) {
   const bool has_folder = !folder.empty();
@@ -175,7 +202,11 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   const fs::path error_log = folder / "stderr.log";
   Tail& tail = impl_->tails[local_rank] = Tail{};
   impl_->error_logs.erase(local_rank);
-  if (err.file) impl_->error_logs[local_rank] = error_log;
+  // What passes through us is remembered, also where the disk is full.
+  if (err.file && !err.console) impl_->error_logs[local_rank] = error_log;
+
+  impl_->rings[local_rank] = OutputRing{};
+  const auto record = [&](StreamName stream) { return impl_->record_of(local_rank, stream); };
 
   WorkerStreams streams;
   streams.err = impl_->open_stream({.plan = err,
@@ -183,16 +214,21 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                     .log = error_log,
                                     .prefix = line_prefix,
                                     .tail = &tail,
+                                    .record = record(StreamName::err),
                                     .copy = impl_->filtered_err});
   if (impl_->one_console && plain(out) && plain(err)) {
     streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
-  } else if (impl_->workers > 1 || !plain(out)) {
+  } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
     streams.out = impl_->open_stream({.plan = out,
                                       .console = impl_->consoles.out,
                                       .log = folder / "stdout.log",
                                       .prefix = line_prefix,
+                                      .record = record(StreamName::out),
                                       .copy = impl_->filtered_out});
   }
+  const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
+  impl_->places[local_rank] = {place_of(out, folder / "stdout.log", kind_of_stdout),
+                               place_of(err, error_log, Kind::memory)};
   return streams;
 }
 
@@ -209,6 +245,35 @@ std::string Output::last_words(int local_rank) const {
   }
   const auto tail = impl_->tails.find(local_rank);
   return tail == impl_->tails.end() ? std::string() : tail->second.lines();
+}
+
+void Output::open_untouched(int local_rank) {
+  impl_->tails[local_rank] = Tail{};
+  impl_->rings[local_rank] = OutputRing{};
+  impl_->error_logs.erase(local_rank);
+  impl_->places[local_rank] = {};
+}
+
+StreamPlaces Output::places(int local_rank) const {
+  const auto places = impl_->places.find(local_rank);
+  return places == impl_->places.end() ? StreamPlaces() : places->second;
+}
+
+std::uint64_t Output::written(int local_rank) const {
+  const auto [out, err] = places(local_rank);
+  std::uint64_t bytes = 0;
+  for (const StreamPlace& place : {out, err}) {
+    std::error_code missing;
+    const std::uintmax_t size = place.kind == Kind::file ? fs::file_size(place.file, missing) : 0;
+    if (!missing) bytes += size;
+  }
+  const OutputRing* kept = ring(local_rank);
+  return bytes + (kept == nullptr ? 0 : kept->end());
+}
+
+const OutputRing* Output::ring(int local_rank) const {
+  const auto ring = impl_->rings.find(local_rank);
+  return ring == impl_->rings.end() ? nullptr : &ring->second;
 }
 
 void Output::announce(std::string_view lines) {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "acc/launch/launch_report.hpp"
+#include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
@@ -41,7 +44,8 @@ struct Killed {
   bool asked = false;
 };
 struct Restarting {
-  WorkerFailure cause = {};
+  /// Absent when no worker failed but all hung.
+  std::optional<WorkerFailure> cause = {};
   int restart = 1;
   int max_restarts = 0;
 };
@@ -54,12 +58,20 @@ struct GroupChanged {
   std::string text = {};
   bool again = false;
 };
+/// No rank has done anything for `idle`.
+struct HangFound {
+  std::chrono::milliseconds idle = {};
+  /// Where each rank stands, lines for a person.
+  std::string places = {};
+  OnHang then = OnHang::report;
+  bool cpu_counts = true;
+};
 /// Something that does not end the job: a full disk under the log folder.
 struct Warning {
   std::string text = {};
 };
 /// acc itself could not go on: a worker could not be started, the nodes did not meet.
-struct LauncherFailed {
+struct Failed {
   std::string text = {};
   int exit_code = 1;
 };
@@ -67,7 +79,7 @@ struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           WaitingForNodes, GroupChanged, Warning, LauncherFailed, Finished>;
+                           WaitingForNodes, GroupChanged, HangFound, Warning, Failed, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {

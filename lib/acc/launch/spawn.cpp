@@ -19,6 +19,7 @@
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
+#include "acc/launch/binding_masks.hpp"
 
 namespace acc {
 namespace {
@@ -32,9 +33,13 @@ struct ChildSetup {
   const char* program;
   char* const* arguments;
   char* const* environment;
+  int in;
   int out;
   int err;
+  /// Stays in this session and takes its terminal, which is standard input.
+  bool terminal;
   rlimit open_files;
+  const BindingMasks& binding;
   pid_t parent;
   /// Why it could not be executed.
   int error = 0;
@@ -45,13 +50,23 @@ bool prepare(const ChildSetup& setup) {
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Where Yama guards processes from each other: a debugger that the agent starts may look at the worker.
+  ::prctl(PR_SET_PTRACER, setup.parent);
   // The parent may have died before the line above: then nobody would ever send that signal.
   if (::getppid() != setup.parent) return false;
+  if (setup.in >= 0 && ::dup2(setup.in, STDIN_FILENO) < 0) return false;
   if (setup.out >= 0 && ::dup2(setup.out, STDOUT_FILENO) < 0) return false;
   if (setup.err >= 0 && ::dup2(setup.err, STDERR_FILENO) < 0) return false;
   ::setrlimit(RLIMIT_NOFILE, &setup.open_files);
+  if (!setup.binding.apply()) return false;
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-  ::setsid();
+  if (setup.terminal) {
+    // All signals are blocked here: a process in the background may take the terminal.
+    ::setpgid(0, 0);
+    ::tcsetpgrp(STDIN_FILENO, ::getpid());
+  } else {
+    ::setsid();
+  }
   sigset_t none = {};
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -107,12 +122,16 @@ Started execute(const WorkerStart& worker, const WorkerStreams& streams, const r
   std::vector<std::string> words = worker.arguments;
   const std::vector<char*> environment = pointers_to(variables);
   const std::vector<char*> arguments = pointers_to(words);
+  const BindingMasks binding(worker.binding);
   ChildSetup setup = {.program = worker.program.c_str(),
                       .arguments = arguments.data(),
                       .environment = environment.data(),
+                      .in = streams.in.get(),
                       .out = streams.out.get(),
                       .err = streams.err.get(),
+                      .terminal = worker.input == WorkerInput::terminal,
                       .open_files = open_files,
+                      .binding = binding,
                       .parent = ::getpid()};
   alignas(16) static std::array<char, std::size_t{64} << 10U> stack;
   int pidfd = -1;

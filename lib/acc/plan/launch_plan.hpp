@@ -14,6 +14,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/config/schema.hpp"
+#include "acc/plan/cpu_binding.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/plan/retry_on.hpp"
 #include "acc/plan/setting.hpp"
@@ -47,6 +48,8 @@ struct OutputPlan {
   std::filesystem::path log_dir = {};
   /// `--log-dir /dev/null`: no folders, no redirects, no error file.
   bool no_logs = false;
+  /// Every stream passes through acc, so that it sees whether a rank writes.
+  bool observed = false;
   /// Only these local ranks reach the console; empty: all.
   std::vector<int> local_ranks_filter = {};
   /// The same for ranks over all nodes.
@@ -62,9 +65,27 @@ struct OutputPlan {
   bool operator==(const OutputPlan&) const = default;
 };
 
-/// Which CPUs a worker is bound to, torchrun's words: those of its GPU's NUMA node, of that node's socket, an
-/// own share of the node's cores, or those that share one cache.
-enum class NumaBinding { none, node, socket, exclusive, core_complex };
+/// What happens when no rank does anything for long.
+enum class OnHang { report, restart, kill };
+
+struct HangPlan {
+  /// 0: nobody watches.
+  std::chrono::milliseconds timeout = {};
+  OnHang then = OnHang::report;
+  /// Using the CPU is doing something; else only output is.
+  bool cpu_counts = true;
+
+  bool operator==(const HangPlan&) const = default;
+};
+
+/// Words in front of a rank's program: a debugger.
+struct RankWrap {
+  /// Absent: of every rank.
+  std::optional<int> rank = {};
+  std::vector<std::string> words = {};
+  /// The file to execute, found and checked.
+  std::filesystem::path program = {};
+};
 
 /// Everything that is decided before the first process starts.
 struct LaunchPlan {
@@ -104,16 +125,22 @@ struct LaunchPlan {
   /// A failure sooner than this after the start is not worth a restart.
   std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
+  HangPlan hang = {};
+  /// The rank that gets the terminal, when it runs here; the others get no input then.
+  std::optional<int> attach = {};
+  std::vector<RankWrap> wraps = {};
   /// Signals that end the job; others that arrive are handed on to the workers.
   std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// What `--signals-to-handle` said, which workers see.
   std::string signals_to_handle = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
   /// Where workers say by when they must be through (torchrun's file timer); empty: nowhere.
   std::filesystem::path timer_file = {};
-  NumaBinding numa_binding = NumaBinding::none;
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
   bool virtual_local_rank = false;
+  /// The one device that each worker sees, by local rank; empty: they see all.
   std::vector<std::string> device_of_rank = {};
+  /// Where each worker runs, by local rank; empty: wherever the kernel puts it.
+  std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};
   /// File for what happens to the job, a line of JSON each; empty: none.
   std::filesystem::path event_log = {};

@@ -8,13 +8,16 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/accelerate_environment.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/mpi.hpp"
+#include "acc/plan/numa_binding.hpp"
 #include "acc/plan/rendezvous.hpp"
 #include "acc/plan/signals.hpp"
 #include "acc/plan/streams.hpp"
 #include "acc/plan/tpu.hpp"
+#include "acc/plan/visible_devices.hpp"
 
 namespace acc {
 namespace {
@@ -107,19 +110,14 @@ void choose_event_readers(const Settings& settings, LaunchPlan& plan) {
 
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   plan.virtual_local_rank = settings.truth("virtual_local_rank");
-  if (!plan.virtual_local_rank) return;
+  const bool isolate = settings.truth("isolate_gpus");
+  if (!plan.virtual_local_rank && !isolate) return;
   const auto mask = plan.environment.find("CUDA_VISIBLE_DEVICES");
-  const auto list = mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES");
-  for (int rank = 0; rank < plan.nproc_per_node; ++rank) plan.device_of_rank.push_back(fmt::to_string(rank));
-  if (!list) return;
-  const std::vector<std::string> devices = split(*list, ',');
-  if (static_cast<int>(devices.size()) < plan.nproc_per_node || trim(*list).empty()) {
-    fail(settings.origin("virtual_local_rank"),
-         fmt::format("{} workers, but CUDA_VISIBLE_DEVICES='{}' names fewer devices", plan.nproc_per_node,
-                     *list));
-  }
-  for (std::size_t rank = 0; rank < plan.device_of_rank.size(); ++rank)
-    plan.device_of_rank[rank] = trim(devices[rank]);
+  // torchrun's flag never asks the machine.
+  const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
+  plan.device_of_rank = device_of_each_worker(
+      mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES"), gpus, plan.nproc_per_node,
+      settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
 }
 
 void take_limits(const Settings& settings, LaunchPlan& plan) {
@@ -158,15 +156,6 @@ void refuse_plug_ins(const Settings& settings) {
        "--redirects, --tee and --log-dir say where output goes");
 }
 
-NumaBinding parse_numa_binding(const Settings& settings) {
-  const std::string text = settings.text("numa_binding");
-  if (text == "node") return NumaBinding::node;
-  if (text == "socket") return NumaBinding::socket;
-  if (text == "exclusive") return NumaBinding::exclusive;
-  if (text == "core-complex") return NumaBinding::core_complex;
-  return NumaBinding::none;
-}
-
 // One process of this machine, which is the other launcher.
 void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings, LaunchPlan& plan) {
   OtherLauncher other = shape.launcher == "deepspeed" ? deepspeed_command(inputs, shape, settings)
@@ -182,6 +171,21 @@ void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings&
   plan.machine_rank = 0;
   plan.nproc_per_node = 1;
   if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
+}
+
+HangPlan plan_hang(const Settings& settings) {
+  const double seconds = settings.number("hang_timeout");
+  if (seconds < 0 || seconds > 1e9)
+    fail(settings.origin("hang_timeout"), "must be a number of seconds, or 0 for never");
+  const std::string then = settings.text("on_hang");
+  if (seconds == 0 && settings.given("on_hang")) {
+    fail(settings.origin("on_hang"), "needs to know when a job counts as hung", "--hang-timeout SECONDS");
+  }
+  return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
+          .then = then == "kill"      ? OnHang::kill
+                  : then == "restart" ? OnHang::restart
+                                      : OnHang::report,
+          .cpu_counts = settings.text("hang_watch") == "activity"};
 }
 
 }  // namespace
@@ -214,10 +218,14 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   refuse_plug_ins(settings);
   take_limits(settings, plan);
   plan.timer_file = choose_timer_file(inputs);
-  plan.numa_binding = parse_numa_binding(settings);
+  plan.hang = plan_hang(settings);
   plan.output = plan_output(inputs, settings);
   choose_event_readers(settings, plan);
+  plan.output.observed = plan.hang.timeout.count() > 0;
+  plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
+  plan.cpus_of_rank =
+      decide_numa_binding(inputs, settings, plan.environment, plan.nproc_per_node, !shape.use_cpu);
   plan.settings = settings.all();
   return plan;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -31,6 +32,8 @@ struct StoreServerOptions {
   /// Memory that replies may take which a client does not read; past it the connection ends. Long values
   /// count little, since they are not copied for each reader.
   std::size_t most_unsent_bytes = std::size_t{1} << 28U;
+  /// How long a client may take to greet. PyTorch's do at once; who stays silent gives its descriptor back.
+  std::chrono::milliseconds greeting_patience = std::chrono::seconds(30);
 };
 
 /// PyTorch's TCPStore served to unmodified clients of torch 2.4 to 2.15, in C++ and Python, on the caller's
@@ -45,6 +48,10 @@ class StoreServer {
   StoreServer& operator=(const StoreServer&) = delete;
 
   std::uint16_t port() const;
+
+  /// From the first call on, connections from other addresses than the allowed ones and this machine's own
+  /// are closed before anything is read. v4 or v6 in numbers; throws Error{usage} for what is no address.
+  void allow(const std::string& address);
 
   /// Ends every connection and forgets every key, as if newly made; the port stays. For a restart: the next
   /// attempt must not meet the keys of the one before.

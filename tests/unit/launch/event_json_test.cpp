@@ -47,7 +47,7 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       Killed{{1, 2}, 30s, true},
       Restarting{failure(), 1, 3},
       Warning{"a full disk"},
-      LauncherFailed{"no such host", 75},
+      Failed{"no such host", 75},
       Finished{},
       Finished{{.exit_code = 139, .first_failure = failure(), .stop_signal = SIGINT}}};
   for (const Event& event : events) CHECK(schema.violation(line_of(event)).empty());
