@@ -35,6 +35,8 @@ class Reader {
                                                                   : "as in `distributed_type: MULTI_GPU`"});
     }
     if (kind_ == ConfigKind::sagemaker) require({"ec2_instance_type", "iam_role_name"});
+    cut(problems_);
+    cut(config_.notes);
     if (!problems_.empty()) throw Error(ErrorKind::config, problems_);
   }
 
@@ -43,6 +45,15 @@ class Reader {
       if (item.key == "compute_environment") return item.value == kSageMaker;
     }
     return false;
+  }
+
+  // Nobody reads more at once.
+  void cut(std::vector<Problem>& problems) const {
+    constexpr std::size_t kMost = 20;
+    if (problems.size() <= kMost) return;
+    const std::size_t more = problems.size() - kMost;
+    problems.resize(kMost);
+    problems.push_back({.what = fmt::format("and {} more like these", more), .where = config_.path.string()});
   }
 
   std::string place(Position at) const {
@@ -72,7 +83,8 @@ class Reader {
       if (node.kind != DocumentNode::Kind::mapping) continue;
       const auto [first, added] = lines.try_emplace(item.key, item.key_at.line);
       if (!added) {
-        report(item.key_at, fmt::format("the key '{}' is in line {} already", item.key, first->second));
+        report(item.key_at,
+               fmt::format("the key '{}' is in line {} already", shorten(item.key), first->second));
       }
     }
   }
@@ -94,7 +106,7 @@ class Reader {
     names_type_ = names_type_ || (!item.is_null() && nearest(item.key, keys) == "distributed_type");
     const SettingSpec* spec = find_file_key(item.key, kind_);
     if (spec == nullptr) {
-      report(item.key_at, fmt::format("unknown key '{}'", item.key), did_you_mean(item.key, keys));
+      report(item.key_at, fmt::format("unknown key '{}'", shorten(item.key)), did_you_mean(item.key, keys));
       return;
     }
     if (auto value = value_of(*spec, item)) keep(item, std::move(*value));
@@ -119,7 +131,7 @@ class Reader {
     for (const DocumentNode& item : section.items) {
       const SettingSpec* spec = find_section_key(section.key, item.key);
       if (spec == nullptr) {
-        config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", item.key, section.key),
+        config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", shorten(item.key), section.key),
                                  .where = place(item.key_at),
                                  .hint = did_you_mean(item.key, keys)});
         values[item.key] = to_value(item);

@@ -13,6 +13,7 @@ enum class Key {
   down,
   home,
   end,
+  back,
   enter,
   backspace,
   erase_word,
