@@ -188,14 +188,18 @@ void add_config_command(CLI::App& app, int& code) {
   const auto typed = std::make_shared<Typed>();
   CLI::App& config =
       *add_command(app, "config", "Answer questions and write the config file", typed, code, ask);
-  CLI::Option* yes = config.add_flag("--yes,-y", typed->yes, "Ask nothing: a file for this machine, and KEY=VALUE");
-  config.add_option("--answers", typed->answers, "A file of `question: answer` lines instead of asking")->excludes(yes);
-  config.add_option("assignments", typed->assignments, "KEY=VALUE or SECTION.KEY=VALUE, set over the answers");
+  CLI::Option* yes =
+      config.add_flag("--yes,-y", typed->yes, "Ask nothing: a file for this machine, and KEY=VALUE");
+  config.add_option("--answers", typed->answers, "A file of `question: answer` lines instead of asking")
+      ->excludes(yes);
+  config.add_option("assignments", typed->assignments,
+                    "KEY=VALUE or SECTION.KEY=VALUE, set over the answers");
   CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
                                typed, code, write_default);
   make->add_option("--mixed_precision,--mixed-precision", typed->mixed_precision, "Precision")
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
-  CLI::App* checker = add_command(config, "check", "Tell all that is wrong with a config file", typed, code, check);
+  CLI::App* checker =
+      add_command(config, "check", "Tell all that is wrong with a config file", typed, code, check);
   checker->add_option("file", typed->file, "The config file (otherwise the default one)");
   checker->add_flag("--strict", typed->strict, "Keys that have no effect are wrong too");
   add_command(config, "show", "Print the configuration with its defaults", typed, code, show);

@@ -64,9 +64,9 @@ void print_training(const Model& model, int processes) {
   for (const TrainingMemory& row :
        training_memory((model.size.total + model.size.head) / kFloatBytes, processes))
     rows.push_back({row.sharding, size_text(row.float32), size_text(row.mixed)});
-  fmt::print("{}", framed_table(fmt::format("Training with Adam, each of {} processes, without activations",
-                                            processes),
+  fmt::print("{}", framed_table(fmt::format("Memory of each of {} processes in training", processes),
                                 {"Sharding", "float32", "bf16/fp16 mixed"}, rows));
+  fmt::print("With Adam; activations come on top, as large as the batch makes them.\n");
 }
 
 int estimate(const Typed& typed) {

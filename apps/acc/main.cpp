@@ -14,6 +14,7 @@
 #include "env_command.hpp"
 #include "estimate_command.hpp"
 #include "launch_command.hpp"
+#include "man_command.hpp"
 #include "merge_command.hpp"
 #include "test_command.hpp"
 #include "to_fsdp2_command.hpp"
@@ -59,6 +60,7 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   acc::add_to_fsdp2_command(app, code);
   acc::add_tpu_config_command(app, code);
   acc::add_completion_command(app, code);
+  acc::add_man_command(app, code);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

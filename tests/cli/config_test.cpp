@@ -126,7 +126,8 @@ TEST_CASE("config: values are set and got one by one", "[cli]") {
 
 TEST_CASE("config: --yes asks nothing, and takes what is typed", "[cli]") {
   const Acc acc;
-  CHECK(acc({"config", "--yes", "--config_file", "c.yaml", "num_processes=4", "mixed_precision=bf16"}).code == 0);
+  CHECK(acc({"config", "--yes", "--config_file", "c.yaml", "num_processes=4", "mixed_precision=bf16"}).code ==
+        0);
   const std::string written = acc.folder.read("c.yaml");
   CHECK(contains(written, "distributed_type: MULTI_CPU\n"));
   CHECK(contains(written, "num_processes: 4\n"));
@@ -143,14 +144,16 @@ TEST_CASE("config: answers may come from a file", "[cli]") {
   CHECK(contains(acc.folder.read("c.yaml"), "debug: true\ndistributed_type: MULTI_CPU\n"));
   acc.folder.write("a.yaml", "distributed_typ: multi-CPU\n");
   const Run wrong = acc({"config", "--answers", "a.yaml", "--config_file", "d.yaml"});
-  CHECK(wrong.err == "acc: a.yaml:1: there is no question 'distributed_typ' (did you mean 'distributed_type'?)\n");
+  CHECK(wrong.err ==
+        "acc: a.yaml:1: there is no question 'distributed_typ' (did you mean 'distributed_type'?)\n");
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
 TEST_CASE("config: --strict turns keys without effect into errors", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml", "distributed_type: FSDP\nnum_processes: 1\nfsdp_config: {fsdp_versio: 2}\n");
-  const std::string note = "c.yaml:3:15: 'fsdp_versio' is no key of fsdp_config (did you mean 'fsdp_version'?)\n";
+  const std::string note =
+      "c.yaml:3:15: 'fsdp_versio' is no key of fsdp_config (did you mean 'fsdp_version'?)\n";
   CHECK(acc({"config", "check", "c.yaml"}).out == "note: " + note + "c.yaml: ok\n");
   const Run strict = acc({"config", "check", "--strict", "c.yaml"});
   CHECK(strict.code == 2);

@@ -19,7 +19,8 @@ namespace {
 }
 
 std::string typed(const DocumentNode& node, const std::string& place) {
-  if (node.kind == DocumentNode::Kind::mapping) fail(place, fmt::format("'{}' is no answer but a mapping", node.key));
+  if (node.kind == DocumentNode::Kind::mapping)
+    fail(place, fmt::format("'{}' is no answer but a mapping", node.key));
   if (node.kind == DocumentNode::Kind::scalar) return node.is_null() ? "" : node.text;
   std::vector<std::string> parts;
   for (const DocumentNode& item : node.items) parts.push_back(item.text);
@@ -59,7 +60,8 @@ void answer_all(Interview& interview, const AnswerSheet& sheet) {
     const std::string line = first_time ? found->second : "";
     const std::string where = first_time ? sheet.places.at(found->first) : "";
     if (const auto reason = interview.answer(line))
-      fail(where, fmt::format("{}: {}", question->prompt, *reason), fmt::format("answer it as `{}: ...`", question->name));
+      fail(where, fmt::format("{}: {}", question->prompt, *reason),
+           fmt::format("answer it as `{}: ...`", question->name));
   }
   for (const auto& [name, line] : sheet.answers) {
     if (used.contains(name)) continue;

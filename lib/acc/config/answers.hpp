@@ -20,8 +20,9 @@ struct AnswerSheet {
 /// Throws Error{config} with file:line for what is no such line, Error{system} when it cannot be read.
 AnswerSheet read_answers(const std::filesystem::path& file);
 
-/// Answers every question from the sheet, the others by what an empty line means. Throws Error{config} naming the
-/// question that has no answer, the answer that was refused with its reason, and answers that nobody asked for.
+/// Answers every question from the sheet, the others by what an empty line means. Throws Error{config} naming
+/// the question that has no answer, the answer that was refused with its reason, and answers that nobody
+/// asked for.
 void answer_all(Interview& interview, const AnswerSheet& sheet);
 
 }  // namespace acc

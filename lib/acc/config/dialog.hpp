@@ -26,8 +26,8 @@ class Dialog {
 
   /// Shows a line.
   virtual void say(std::string_view text) = 0;
-  /// A line of text, without its end, or kGoBack, or kAskHelp. `otherwise` is shown as what an empty line means.
-  /// Throws Error{usage} when the input ends; Interrupted.
+  /// A line of text, without its end, or kGoBack, or kAskHelp. `otherwise` is shown as what an empty line
+  /// means. Throws Error{usage} when the input ends; Interrupted.
   virtual std::string ask(std::string_view prompt, std::string_view otherwise) = 0;
   /// The answer of a menu: a choice's text or its index, or an empty line, or kGoBack, or kAskHelp. Throws as
   /// ask().

@@ -166,7 +166,10 @@ std::string TerminalDialog::Impl::read_text() const {
       case Key::erase_line:
         while (!text.empty()) erased += erase_character(text);
         break;
-      case Key::back:
+      case Key::left:
+        if (!text.empty()) break;
+        [[fallthrough]];
+      case Key::escape:
         write("\n");
         return std::string(kGoBack);
       case Key::text:
@@ -201,9 +204,10 @@ std::string TerminalDialog::ask_menu(std::string_view prompt, const std::vector<
   TerminalMenu menu(choices, otherwise);
   impl_->write(std::string(prompt) + "\n" + menu.draw());
   for (KeyPress press = impl_->next_key(); press.key != Key::enter; press = impl_->next_key()) {
-    if (press.key == Key::back || press.text == kAskHelp) {
+    const bool back = press.key == Key::escape || press.key == Key::left;
+    if (back || press.text == kAskHelp) {
       impl_->write(menu.dismiss());
-      return std::string(press.key == Key::back ? kGoBack : kAskHelp);
+      return std::string(back ? kGoBack : kAskHelp);
     }
     impl_->write(menu.press(press));
   }

@@ -28,7 +28,8 @@ std::string green(const std::string& text) {
 }  // namespace
 
 std::string TerminalMenu::draw() const {
-  std::string text = "(arrows, j and k, a number from 0 or first letters, then Enter; Esc goes back, ? helps)\n";
+  std::string text =
+      "(arrows, j and k, a number from 0 or first letters, then Enter; Esc goes back, ? helps)\n";
   text += kHideCursor;
   for (std::size_t i = 0; i < choices_.size(); ++i) text += line(i) + "\n";
   return text;

@@ -21,8 +21,8 @@ class TerminalMenu {
 
   /// A line about the keys and the list, with the cursor hidden below it.
   std::string draw() const;
-  /// Moves by a key: arrows, j and k, Home and End, an index in one or two digits, letters that a choice begins
-  /// with. Empty when nothing moves.
+  /// Moves by a key: arrows, j and k, Home and End, an index in one or two digits, letters that a choice
+  /// begins with. Empty when nothing moves.
   std::string press(const KeyPress& press);
   /// Replaces what draw() wrote by the choice alone, and shows the cursor.
   std::string close() const;

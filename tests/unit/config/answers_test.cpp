@@ -39,13 +39,15 @@ TEST_CASE("answers: questions are answered by name or by key, the others by thei
 TEST_CASE("answers: an answer that nobody asked for is an error with its line", "[config]") {
   CHECK(error_of([] { values_of("num_proceses: 8\n"); }) ==
         "answers.yaml:1: there is no question 'num_proceses' (did you mean 'num_processes'?)");
-  CHECK(error_of([] { values_of("debug: yes\nmachine_rank: 1\n"); })
-            .starts_with("answers.yaml:1: 'debug' was not asked: earlier answers rule it out"));
+  CHECK(error_of([] {
+          values_of("debug: yes\nmachine_rank: 1\n");
+        }).starts_with("answers.yaml:1: 'debug' was not asked: earlier answers rule it out"));
 }
 
 TEST_CASE("answers: a refused answer is an error with its reason", "[config]") {
-  CHECK(error_of([] { values_of("distributed_type: multi-GPU\nnum_processes: many\n"); })
-            .find("answers.yaml:2: ") != std::string::npos);
+  CHECK(error_of([] {
+          values_of("distributed_type: multi-GPU\nnum_processes: many\n");
+        }).find("answers.yaml:2: ") != std::string::npos);
 }
 
 TEST_CASE("answers: what is no sheet of answers is refused", "[config]") {

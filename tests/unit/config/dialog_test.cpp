@@ -72,9 +72,9 @@ TEST_CASE("dialog: a question mark tells what the question is about", "[config]"
   acc::Interview interview({});
   ScriptedDialog dialog({"", "", "?", "", "", "", "", "", ""});
   run_interview(interview, dialog);
-  CHECK(dialog.said ==
-        std::vector<std::string>{"Train on the CPU, also where there are GPUs. Key in the file: use_cpu. Flag of a "
-                                 "launch: --cpu. Workers see it in ACCELERATE_USE_CPU."});
+  CHECK(dialog.said == std::vector<std::string>{
+                           "Train on the CPU, also where there are GPUs. Key in the file: use_cpu. Flag of a "
+                           "launch: --cpu. Workers see it in ACCELERATE_USE_CPU."});
 }
 
 TEST_CASE("dialog: when the input ends, the question without an answer is named", "[config]") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/plan/completion.hpp"
+#include "acc/plan/shell_completion.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 namespace acc {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
@@ -28,11 +28,11 @@ std::string bash_script(const std::vector<CompletionCommand>& commands) {
   for (const CompletionCommand& command : commands) {
     names.push_back(command.name);
     flags += fmt::format("    {}) flags={} words={} ;;\n", command.name,
-                         quoted(join(spellings_of(command), " ")), quoted(join(command.words, " ")));
+                         in_quotes(join(spellings_of(command), " ")), in_quotes(join(command.words, " ")));
     for (const CompletionFlag& flag : command.flags) {
       if (!flag.takes_value) continue;
       const std::string reply =
-          flag.words.empty() ? "compgen -f" : "compgen -W " + quoted(join(flag.words, " "));
+          flag.words.empty() ? "compgen -f" : "compgen -W " + in_quotes(join(flag.words, " "));
       values += fmt::format("    {}:{}) mapfile -t COMPREPLY < <({} -- \"$current\"); return ;;\n",
                             command.name, flag.spelling, reply);
     }
@@ -58,14 +58,14 @@ _acc() {{
 }}
 complete -o filenames -F _acc acc
 )",
-                     quoted(join(names, " ")), values, flags);
+                     in_quotes(join(names, " ")), values, flags);
 }
 
 // In zsh's lists a colon ends the word.
 std::string described(const std::string& word, const std::string& help) {
   std::string escaped;
   for (const char c : word) escaped += c == ':' ? std::string("\\:") : std::string(1, c);
-  return quoted(escaped + ":" + help);
+  return in_quotes(escaped + ":" + help);
 }
 
 std::string zsh_script(const std::vector<CompletionCommand>& commands) {
@@ -115,14 +115,14 @@ std::string fish_script(const std::vector<CompletionCommand>& commands) {
   std::string text = "# fish completion of acc: save it as ~/.config/fish/completions/acc.fish\n";
   for (const CompletionCommand& command : commands) {
     text += fmt::format("complete -c acc -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
-                        quoted(command.help));
+                        in_quotes(command.help));
     const std::string here = fmt::format("complete -c acc -n '__fish_seen_subcommand_from {}'", command.name);
     for (const std::string& word : command.words) text += fmt::format("{} -f -a {}\n", here, word);
     for (const CompletionFlag& flag : command.flags) {
       const bool is_long = flag.spelling.starts_with("--");
       text += fmt::format("{} {} {}", here, is_long ? "-l" : "-s", flag.spelling.substr(is_long ? 2 : 1));
-      if (flag.takes_value) text += flag.words.empty() ? " -r" : " -x -a " + quoted(join(flag.words, " "));
-      text += " -d " + quoted(flag.help) + "\n";
+      if (flag.takes_value) text += flag.words.empty() ? " -r" : " -x -a " + in_quotes(join(flag.words, " "));
+      text += " -d " + in_quotes(flag.help) + "\n";
     }
   }
   return text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/plan/completion.hpp"
+#include "acc/plan/shell_completion.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ using acc::CompletionFlag;
 using acc::Dialect;
 using acc::Shell;
 
-TEST_CASE("completion: every flag of the table is offered, with its words", "[plan]") {
+TEST_CASE("shell_completion: every flag of the table is offered, with its words", "[plan]") {
   const auto flags = acc::completion_flags(Dialect::launch);
   for (const acc::SettingSpec& spec : acc::schema()) {
     for (const acc::Flag& flag : spec.flags) {
@@ -24,7 +24,7 @@ TEST_CASE("completion: every flag of the table is offered, with its words", "[pl
   CHECK_FALSE(std::ranges::find(flags, "--multi_gpu", &CompletionFlag::spelling)->takes_value);
 }
 
-TEST_CASE("completion: each shell's script names every command and flag", "[plan]") {
+TEST_CASE("shell_completion: each shell's script names every command and flag", "[plan]") {
   const std::vector<acc::CompletionCommand> commands = {
       {.name = "launch", .help = "Starts it's workers", .flags = acc::completion_flags(Dialect::launch)},
       {.name = "config", .help = "Writes", .words = {"check", "show"}}};
