@@ -28,8 +28,7 @@ std::string green(const std::string& text) {
 }  // namespace
 
 std::string TerminalMenu::draw() const {
-  std::string text =
-      "(arrows, j and k, a number from 0 or first letters, then Enter; Esc goes back, ? helps)\n";
+  std::string text = "(arrows, j/k, numbers from 0 or letters, then Enter; Esc: back, ?: help)\n";
   text += kHideCursor;
   for (std::size_t i = 0; i < choices_.size(); ++i) text += line(i) + "\n";
   return text;

@@ -78,6 +78,12 @@ TEST_CASE("terminal_menu: other keys change nothing", "[config]") {
   CHECK(menu.press({Key::backspace, ""}).empty());
 }
 
+TEST_CASE("terminal_menu: the line about the keys fits a narrow terminal", "[config]") {
+  const auto choices = letters(1);
+  const std::string drawn = TerminalMenu(choices, 0).draw();
+  CHECK(drawn.find('\n') < 80);
+}
+
 TEST_CASE("terminal_menu: only the two lines that change are drawn again", "[config]") {
   const auto choices = letters(3);
   TerminalMenu menu(choices, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the table, through everything that is made from it: the reader and the writer of files, the file's
-// schema, assignments, flags, help, completion and the settings of a launch.
+// Every row of the table, through everything that is made from it: the reader and the writer of files, the
+// file's schema, assignments, flags, help, completion and the settings of a launch.
 #include <algorithm>
 
 #include "acc/config/assign.hpp"
@@ -66,7 +66,8 @@ ConfigValues file_with(const SettingSpec& spec) {
 }
 
 bool is_in_files(const SettingSpec& spec) {
-  return (spec.in_file || spec.in_sagemaker) && spec.type != ValueType::section && spec.name != "compute_environment";
+  return (spec.in_file || spec.in_sagemaker) && spec.type != ValueType::section &&
+         spec.name != "compute_environment";
 }
 
 std::string typed(const Value& value) {
@@ -108,7 +109,8 @@ TEST_CASE("table: `acc config set` takes every key", "[plan]") {
     if (!is_in_files(spec) || !spec.in_file) continue;
     INFO(spec.name);
     ConfigValues values = {{"distributed_type", "NO"}};
-    const std::string path = (spec.section.empty() ? "" : std::string(spec.section) + ".") + std::string(file_key(spec));
+    const std::string path =
+        (spec.section.empty() ? "" : std::string(spec.section) + ".") + std::string(file_key(spec));
     acc::assign(values, {path + "=" + typed(sample(spec))});
     CHECK(values == file_with(spec));
     CHECK(acc::find_value(values, path) == sample(spec));
@@ -125,8 +127,8 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
     CHECK(acc::Settings(given).origin(spec.name).starts_with("c.yaml:"));
     for (const acc::Flag& flag : spec.flags) {
       if (flag.means || !exists_in(flag, Dialect::launch)) continue;
-      given.command_line =
-          acc::parse_command_line({std::string(flag.spelling), typed(sample(spec)), "train.py"}, Dialect::launch);
+      given.command_line = acc::parse_command_line(
+          {std::string(flag.spelling), typed(sample(spec)), "train.py"}, Dialect::launch);
       CHECK(acc::Settings(given).origin(spec.name) == flag.spelling);
       CHECK(acc::Settings(given)[spec.name].value == sample(spec));
     }
