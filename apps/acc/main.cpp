@@ -11,6 +11,7 @@
 #include "acc/base/text.hpp"
 #include "completion_command.hpp"
 #include "config_command.hpp"
+#include "control_commands.hpp"
 #include "env_command.hpp"
 #include "estimate_command.hpp"
 #include "launch_command.hpp"
@@ -59,6 +60,9 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   acc::add_merge_command(app, code);
   acc::add_to_fsdp2_command(app, code);
   acc::add_tpu_config_command(app, code);
+  acc::add_ps_command(app, code);
+  acc::add_stop_command(app, code);
+  acc::add_logs_command(app, code);
   acc::add_completion_command(app, code);
   acc::add_man_command(app, code);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);

@@ -2,21 +2,55 @@
 #include "acc/launch/guard.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace acc;
 
 TEST_CASE("guard: the agent's end is the report", "[process]") {
-  CHECK(guard([](int) { return 7; }).agent == ExitStatus(Exited{7}));
-  const GuardReport killed = guard([](int) {
+  int cleaned = 0;
+  const auto clean_up = [&] { ++cleaned; };
+  CHECK(guard([](int) { return 7; }, clean_up).agent == ExitStatus(Exited{7}));
+  const auto die = [](int) {
     ::raise(SIGKILL);
     return 0;
-  });
+  };
+  const GuardReport killed = guard(die, clean_up);
   CHECK(killed.agent == ExitStatus(Signaled{SIGKILL}));
   CHECK_FALSE(killed.left_something);
+  CHECK(cleaned == 0);  // not here: the keeper did it
+}
+
+TEST_CASE("guard: what the agent leaves is killed before its folder is cleaned", "[process]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.write("left", "");
+  const auto leave = [](int) {
+    if (::fork() == 0) {
+      ::setsid();
+      for (;;) ::pause();
+    }
+    ::raise(SIGKILL);
+    return 0;
+  };
+  CHECK(guard(leave, [&] { std::filesystem::remove(file); }).left_something);
+  CHECK_FALSE(std::filesystem::exists(file));
+}
+
+TEST_CASE("guard: without its keeper the agent is ended, and the front cleans up", "[process]") {
+  bool cleaned = false;
+  const auto agent = [](int) {
+    ::kill(::getppid(), SIGKILL);
+    for (;;) ::pause();
+    return 0;
+  };
+  const GuardReport report = guard(agent, [&] { cleaned = true; });
+  CHECK(report.agent == ExitStatus(Signaled{SIGKILL}));
+  CHECK(report.left_something);
+  CHECK(cleaned);
 }
 
 TEST_CASE("guard: SIGHUP is handed on, unless it was ignored before", "[process]") {

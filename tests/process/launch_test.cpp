@@ -8,6 +8,7 @@
 #include <array>
 #include <set>
 
+#include "acc/base/cpu_set.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/descendants.hpp"
 #include "support/catch.hpp"
@@ -196,6 +197,27 @@ TEST_CASE("launch: workers have a clean process", "[process]") {
   const Ran ran = launch_stub({"workers=2"}, {"process", "fds"});
   const std::string process = "leader 1 odd 0 death 9 files " + std::to_string(files.rlim_cur);
   CHECK(lines(ran.out) == std::multiset<std::string>{process, process, "fds 0 1 2", "fds 0 1 2"});
+}
+
+TEST_CASE("launch: bound workers run on their CPUs and prefer the memory beside them", "[process]") {
+  const CpuSet cpus = allowed_cpus();
+  const std::string first = std::to_string(cpus.front());
+  const std::string last = std::to_string(cpus.back());
+  const Ran ran = launch_stub({"workers=2", "cpus=" + first + "," + last}, {"placement"});
+  // 1 is MPOL_PREFERRED; a container may refuse it.
+  const auto shown = [](const std::string& cpu, const std::string& rest) { return "cpus " + cpu + rest; };
+  const std::string preferred = " policy 1 nodes 1";
+  const std::string refused = " policy 0 nodes 0";
+  const auto of = [&](const std::string& rest) {
+    return std::multiset<std::string>{shown(first, rest), shown(last, rest)};
+  };
+  CHECK((lines(ran.out) == of(preferred) || lines(ran.out) == of(refused)));
+}
+
+TEST_CASE("launch: a CPU that cannot be had is one line", "[process]") {
+  const Ran ran = launch_stub({"workers=1", "cpus=8000"}, {"exit", "0"});
+  CHECK(ran.code == 1);
+  CHECK(has(ran.err, "cannot be started: Invalid argument"));
 }
 
 TEST_CASE("launch: stdin reaches a worker", "[process]") {

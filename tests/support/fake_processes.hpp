@@ -38,6 +38,10 @@ class FakeProcesses : public Processes {
   void front_is_lost(std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, FrontLost{}});
   }
+  void hangs(int attempt, std::chrono::milliseconds after = {}) {
+    outside_.push_back({start_ + after, Hung{attempt, std::chrono::seconds(60), "rank 0: asleep\n"}});
+  }
+  void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
   /// Workers leave this many processes behind; deaf ones need SIGKILL.
   void will_leave_strays(int count, bool deaf = false) {
     leaves_ = count;

@@ -46,6 +46,13 @@ Channel make_stream(bool terminal) {
   return std::move(*made);
 }
 
+pid_t only_child(pid_t parent) {
+  for (const Descendant& process : descendants_of(parent)) {
+    if (process.parent == parent) return process.pid;
+  }
+  throw std::runtime_error("no child");
+}
+
 }  // namespace
 
 std::string program(const std::string& name) {
@@ -97,6 +104,9 @@ Launched::Launched(std::vector<std::string> arguments, const Streams3& streams) 
   Channel in = make_pipe();
   // Turned round: here it is the front that reads.
   arguments.insert(arguments.begin(), program("acc-test-front"));
+  if (!streams.script.empty()) {
+    arguments.insert(arguments.begin(), {"/bin/sh", "-c", streams.script, "sh"});
+  }
   std::vector<char*> argv;
   for (std::string& word : arguments) argv.push_back(word.data());
   argv.push_back(nullptr);
@@ -109,7 +119,8 @@ Launched::Launched(std::vector<std::string> arguments, const Streams3& streams) 
       ::ioctl(out.workers.get(), TIOCSCTTY, 0);
       termios mode = {};
       ::tcgetattr(out.workers.get(), &mode);
-      mode.c_lflag |= ISIG;  // Ctrl-C is a signal
+      mode.c_lflag |= ISIG | ICANON | ECHO;  // Ctrl-C is a signal, as at a shell
+      mode.c_iflag |= ICRNL;
       ::tcsetattr(out.workers.get(), TCSANOW, &mode);
     }
     ::fcntl(in.ours.get(), F_SETFL, 0);
@@ -134,11 +145,12 @@ Launched::~Launched() {
   ::waitpid(pid_, nullptr, 0);
 }
 
+pid_t Launched::keeper() const {
+  return only_child(pid_);
+}
+
 pid_t Launched::agent() const {
-  for (const Descendant& process : descendants_of(pid_)) {
-    if (process.parent == pid_) return process.pid;
-  }
-  throw std::runtime_error("no agent");
+  return only_child(keeper());
 }
 
 void Launched::signal(int signal) const {
@@ -152,6 +164,13 @@ void Launched::type(const std::string& keys) const {
 bool Launched::ends_within(int milliseconds) const {
   pollfd ready = {.fd = process_.get(), .events = POLLIN, .revents = 0};
   return ::poll(&ready, 1, milliseconds) == 1;
+}
+
+void Launched::wait_for(const std::string& text) {
+  while (out_.find(text) == std::string::npos) {
+    wait_readable(out_end_.get());
+    if (!read_some(out_end_, out_)) throw std::runtime_error("never said: " + text);
+  }
 }
 
 ExitStatus Launched::wait() {

@@ -50,6 +50,8 @@ struct Streams3 {
   bool terminal_err = false;
   /// The front leads a session whose terminal this is.
   bool own_session = false;
+  /// A shell leads the session instead, and runs this script; "$@" is the front.
+  std::string script = {};
 };
 
 /// acc::launch() in a process of its own.
@@ -59,8 +61,12 @@ class Launched {
   ~Launched();
 
   pid_t front() const { return pid_; }
+  /// The process between front and agent.
+  pid_t keeper() const;
   pid_t agent() const;
   void signal(int signal) const;
+  /// Reads until the standard output holds `text`.
+  void wait_for(const std::string& text);
   /// Types into the terminal.
   void type(const std::string& keys) const;
   bool ends_within(int milliseconds) const;

@@ -24,8 +24,10 @@ namespace acc::test {
 /// It gives up, with an exception, on what does not come in 30 s: a hang becomes a failed test.
 class StoreClient {
  public:
-  /// Connects, and says nothing. The address decides between v4 and v6.
-  explicit StoreClient(std::uint16_t port, const std::string& address = "127.0.0.1") {
+  /// Connects, and says nothing. The address decides between v4 and v6; `source`: the v4 address to come
+  /// from.
+  explicit StoreClient(std::uint16_t port, const std::string& address = "127.0.0.1",
+                       const std::string& source = "") {
     const bool v6 = address.find(':') != std::string::npos;
     fd_ = ::socket(v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const int on = 1;
@@ -33,6 +35,11 @@ class StoreClient {
     const timeval limit = {.tv_sec = 30, .tv_usec = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    sockaddr_in from = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+    if (::inet_pton(AF_INET, source.c_str(), &from.sin_addr) == 1 &&
+        ::bind(fd_, reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) {
+      fail("bind");
+    }
     sockaddr_in v4_name = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {}, .sin_zero = {}};
     sockaddr_in6 v6_name = {};
     v6_name.sin6_family = AF_INET6;

@@ -29,6 +29,9 @@ class StoreThread {
   void reset() {
     on_loop([this] { server_->reset(); });
   }
+  void allow(const std::string& address) {
+    on_loop([&] { server_->allow(address); });
+  }
   std::size_t connections() {
     return on_loop([this] { return server_->connections(); });
   }

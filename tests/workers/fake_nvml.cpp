@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A libnvidia-ml.so.1 for machines without a GPU: as many GPUs as FAKE_NVML_GPUS says, of the kind
 // FAKE_NVML_NAME (otherwise H100s), under the driver FAKE_NVML_DRIVER.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +25,14 @@ extern "C" {
 
 struct FakeMemory {
   unsigned long long total, free, used;
+};
+struct FakeProcess {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+struct FakeUtilization {
+  unsigned gpu, memory;
 };
 
 int nvmlInit_v2() {
@@ -49,6 +59,27 @@ int nvmlDeviceGetUUID(void* device, char* uuid, unsigned length) {
 }
 int nvmlDeviceGetMemoryInfo(void*, FakeMemory* memory) {
   *memory = {80ULL << 30U, 80ULL << 30U, 0};
+  return 0;
+}
+struct FakePciInfo {
+  char legacy_id[16];
+  unsigned domain, bus, device, device_id, subsystem_id;
+  char id[32];
+};
+
+int nvmlDeviceGetPciInfo_v3(void* device, FakePciInfo* pci) {
+  *pci = {};
+  pci->bus = 0x1a + static_cast<unsigned>(reinterpret_cast<unsigned long>(device));
+  return 0;
+}
+// The process that asks, on the first GPU.
+int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* processes) {
+  *count = device == reinterpret_cast<void*>(1) ? 1 : 0;
+  if (*count == 1) processes[0] = {static_cast<unsigned>(::getpid()), 3ULL << 30U, 0, 0};
+  return 0;
+}
+int nvmlDeviceGetUtilizationRates(void*, FakeUtilization* use) {
+  *use = {42, 7};
   return 0;
 }
 int nvmlSystemGetDriverVersion(char* version, unsigned length) {

@@ -20,6 +20,17 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
     plan.max_restarts = std::stoi(value);
   } else if (key == "grace_ms") {
     plan.shutdown_timeout = std::chrono::milliseconds(std::stoi(value));
+  } else if (key == "hang_ms") {
+    plan.hang.timeout = std::chrono::milliseconds(std::stoi(value));
+    plan.output.observed = true;
+  } else if (key == "on_hang") {
+    plan.hang.then = value == "kill" ? acc::OnHang::kill : acc::OnHang::restart;
+  } else if (key == "attach") {
+    plan.attach = std::stoi(value);
+    plan.output.redirects = {.otherwise = acc::Streams::both,
+                             .of_rank = {{*plan.attach, acc::Streams::none}}};
+  } else if (key == "path") {
+    plan.inherited.set("PATH", value);
   } else if (key == "plain") {
     plan.sets_ranks = false;
   } else if (key == "redirects") {
@@ -28,6 +39,9 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
     plan.output.tee.otherwise = streams(value);
   } else if (key == "log_dir") {
     plan.output.log_dir = value;
+  } else if (key == "cpus") {
+    for (const std::string& cpu : acc::split(value, ','))
+      plan.cpus_of_rank.push_back({.cpus = {std::stoi(cpu)}, .numa_nodes = {0}});
   } else if (key == "filter") {
     for (const std::string& rank : acc::split(value, ','))
       plan.output.local_ranks_filter.push_back(std::stoi(rank));

@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -137,6 +139,21 @@ void show_process() {
              std::to_string(files.rlim_cur) + "\n");
 }
 
+// `cpus 0-3`, and which memory it prefers.
+void show_placement() {
+  std::string cpus;
+  std::FILE* status = std::fopen("/proc/self/status", "r");
+  char line[4096];
+  while (status != nullptr && std::fgets(line, sizeof line, status) != nullptr) {
+    if (std::strncmp(line, "Cpus_allowed_list:\t", 19) == 0) cpus = line + 19;
+  }
+  int policy = -1;
+  unsigned long nodes[16] = {};
+  const long got = ::syscall(SYS_get_mempolicy, &policy, nodes, 1024UL, nullptr, 0UL);
+  put(1, "cpus " + cpus.substr(0, cpus.find('\n')) + " policy " + std::to_string(got < 0 ? -1 : policy) +
+             " nodes " + std::to_string(nodes[0]) + "\n");
+}
+
 std::string variable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "(none)" : value;
@@ -167,6 +184,7 @@ const std::map<std::string, Action> actions = {
       [](const Words&) {
         for (;;) ::pause();
       }}},
+    {"nap", {1, [](const Words& w) { ::usleep(static_cast<useconds_t>(std::stoi(w[0])) * 1000); }}},
     {"ignore", {1, [](const Words& w) { ::signal(std::stoi(w[0]), SIG_IGN); }}},
     {"rank", {1, [](const Words& w) { skip_next = rank() != std::stoi(w[0]); }}},
     {"attempt", {1, [](const Words& w) { skip_next = variable("TORCHELASTIC_RESTART_COUNT") != w[0]; }}},
@@ -180,9 +198,46 @@ const std::map<std::string, Action> actions = {
       [](const Words&) {
         put(1, "tty " + std::to_string(::isatty(1)) + std::to_string(::isatty(2)) + "\n");
       }}},
+    {"foreground",
+     {0,
+      [](const Words&) { put(1, ::tcgetpgrp(0) == ::getpgrp() ? "in foreground\n" : "in background\n"); }}},
+    // Until nobody else has the terminal.
+    {"await-foreground",
+     {0,
+      [](const Words&) {
+        while (::tcgetpgrp(0) != ::getpgrp()) ::sched_yield();
+      }}},
+    {"echo-off",
+     {0,
+      [](const Words&) {
+        termios mode = {};
+        ::tcgetattr(0, &mode);
+        mode.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+        ::tcsetattr(0, TCSANOW, &mode);
+      }}},
+    {"echo",
+     {0,
+      [](const Words&) {
+        termios mode = {};
+        ::tcgetattr(0, &mode);
+        put(1, (mode.c_lflag & ECHO) != 0 ? "echo on\n" : "echo off\n");
+      }}},
+    {"read-line",
+     {0,
+      [](const Words&) {
+        std::string line;
+        for (char byte = 0; byte != '\n' && ::read(0, &byte, 1) == 1;) line += byte;
+        put(1, "read " + line);
+      }}},
     {"env", {1, [](const Words& w) { put(1, w[0] + "=" + variable(w[0]) + "\n"); }}},
+    {"eat",
+     {1,
+      [](const Words& w) {
+        for (int mib = std::stoi(w[0]); mib > 0; --mib) std::memset(new char[1U << 20U], 1, 1U << 20U);
+      }}},
     {"fds", {0, [](const Words&) { show_descriptors(); }}},
     {"process", {0, [](const Words&) { show_process(); }}},
+    {"placement", {0, [](const Words&) { show_placement(); }}},
     {"store", {0, [](const Words&) { connect_to_store(); }}},
     {"cat",
      {0,

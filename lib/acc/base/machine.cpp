@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/machine.hpp"
 
-#include <sched.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
 #include <fstream>
 #include <set>
 
+#include "acc/base/cpu_set.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
@@ -23,22 +22,7 @@ std::string first_line(const std::string& file) {
   return line;
 }
 
-std::vector<int> allowed_cpu_ids() {
-  // 8192 CPUs: more than any Linux can have; a smaller set fails on machines with more than 1024.
-  constexpr int kMost = 8192;
-  cpu_set_t* set = CPU_ALLOC(kMost);
-  const std::size_t size = CPU_ALLOC_SIZE(kMost);
-  std::vector<int> ids;
-  if (set != nullptr && ::sched_getaffinity(0, size, set) == 0) {
-    for (int cpu = 0; cpu < kMost; ++cpu) {
-      if (CPU_ISSET_S(cpu, size, set)) ids.push_back(cpu);
-    }
-  }
-  CPU_FREE(set);
-  return ids;
-}
-
-int count_cores(const std::vector<int>& cpus) {
+int count_cores(const CpuSet& cpus) {
   std::set<std::string> cores;
   for (const int cpu : cpus) {
     const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
@@ -86,7 +70,7 @@ Machine probe_machine(bool with_gpus) {
   Machine machine;
   std::array<char, 256> name = {};
   if (::gethostname(name.data(), name.size() - 1) == 0) machine.hostname = name.data();
-  const std::vector<int> cpus = allowed_cpu_ids();
+  const CpuSet cpus = allowed_cpus();
   machine.online_cpus = std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
   machine.allowed_cpus = std::max(1, static_cast<int>(cpus.size()));
   machine.allowed_cores = std::max(1, count_cores(cpus));

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <cstdio>
 #include <memory>
 
 namespace acc {
@@ -16,51 +17,130 @@ struct Memory {
   unsigned long long free;
   unsigned long long used;
 };
+struct PciInfo {
+  char legacy_id[16];
+  unsigned domain;
+  unsigned bus;
+  unsigned device;
+  unsigned device_id;
+  unsigned subsystem_id;
+  char id[32];
+};
+struct Utilization {
+  unsigned gpu;
+  unsigned memory;
+};
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance;
+  unsigned compute_instance;
+};
 constexpr int kSuccess = 0;
+constexpr unsigned long long kNotTold = ~0ULL;
 
-template <typename Function>
-Function* symbol(void* library, const char* name) {
-  return reinterpret_cast<Function*>(::dlsym(library, name));
+/// The library, loaded and initialized for as long as this lives.
+class Nvml {
+ public:
+  Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    if (library_ == nullptr) return;
+    auto* init = find<int()>("nvmlInit_v2");
+    count_devices_ = find<int(unsigned*)>("nvmlDeviceGetCount_v2");
+    handle_of_ = find<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2");
+    shutdown_ = find<int()>("nvmlShutdown");
+    const bool complete = init != nullptr && count_devices_ != nullptr && handle_of_ != nullptr;
+    works_ = complete && shutdown_ != nullptr && init() == kSuccess;
+  }
+  ~Nvml() {
+    if (works_) shutdown_();
+    if (library_ != nullptr) ::dlclose(library_);
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  explicit operator bool() const { return works_; }
+
+  template <typename Function>
+  Function* find(const char* name) const {
+    return reinterpret_cast<Function*>(::dlsym(library_, name));
+  }
+  unsigned count() const {
+    unsigned count = 0;
+    return count_devices_(&count) == kSuccess ? count : 0;
+  }
+  /// Null when the device does not answer.
+  Device device(unsigned index) const {
+    Device device = nullptr;
+    return handle_of_(index, &device) == kSuccess ? device : nullptr;
+  }
+
+ private:
+  void* library_;
+  int (*count_devices_)(unsigned*) = nullptr;
+  int (*handle_of_)(unsigned, Device*) = nullptr;
+  int (*shutdown_)() = nullptr;
+  bool works_ = false;
+};
+
+std::string sysfs_address(const PciInfo& pci) {
+  std::array<char, 32> text = {};
+  std::snprintf(text.data(), text.size(), "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+  return text.data();
 }
 
 }  // namespace
 
 GpuInventory query_nvml() {
   GpuInventory inventory;
-  const std::unique_ptr<void, int (*)(void*)> library(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL),
-                                                      [](void* handle) { return ::dlclose(handle); });
-  if (!library) return inventory;
-  auto* init = symbol<int()>(library.get(), "nvmlInit_v2");
-  auto* shutdown = symbol<int()>(library.get(), "nvmlShutdown");
-  auto* count_devices = symbol<int(unsigned*)>(library.get(), "nvmlDeviceGetCount_v2");
-  auto* handle_of = symbol<int(unsigned, Device*)>(library.get(), "nvmlDeviceGetHandleByIndex_v2");
-  if (init == nullptr || shutdown == nullptr || count_devices == nullptr || handle_of == nullptr)
-    return inventory;
-  if (init() != kSuccess) return inventory;
-
-  auto* name_of = symbol<int(Device, char*, unsigned)>(library.get(), "nvmlDeviceGetName");
-  auto* uuid_of = symbol<int(Device, char*, unsigned)>(library.get(), "nvmlDeviceGetUUID");
-  auto* memory_of = symbol<int(Device, Memory*)>(library.get(), "nvmlDeviceGetMemoryInfo");
-  auto* driver_of = symbol<int(char*, unsigned)>(library.get(), "nvmlSystemGetDriverVersion");
+  const Nvml nvml;
+  if (!nvml) return inventory;
+  auto* name_of = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetName");
+  auto* uuid_of = nvml.find<int(Device, char*, unsigned)>("nvmlDeviceGetUUID");
+  auto* memory_of = nvml.find<int(Device, Memory*)>("nvmlDeviceGetMemoryInfo");
+  auto* pci_of = nvml.find<int(Device, PciInfo*)>("nvmlDeviceGetPciInfo_v3");
+  auto* driver_of = nvml.find<int(char*, unsigned)>("nvmlSystemGetDriverVersion");
   std::array<char, 128> text = {};
   if (driver_of != nullptr && driver_of(text.data(), text.size()) == kSuccess) {
     inventory.driver_version = text.data();
   }
-  unsigned count = 0;
-  if (count_devices(&count) != kSuccess) count = 0;
-  for (unsigned i = 0; i < count; ++i) {
+  for (unsigned i = 0; i < nvml.count(); ++i) {
     Gpu gpu{.index = static_cast<int>(i)};
-    Device device = nullptr;
-    if (handle_of(i, &device) == kSuccess) {
+    if (const Device device = nvml.device(i); device != nullptr) {
       if (name_of != nullptr && name_of(device, text.data(), text.size()) == kSuccess) gpu.name = text.data();
       if (uuid_of != nullptr && uuid_of(device, text.data(), text.size()) == kSuccess) gpu.uuid = text.data();
       Memory memory = {};
       if (memory_of != nullptr && memory_of(device, &memory) == kSuccess) gpu.memory_bytes = memory.total;
+      PciInfo pci = {};
+      if (pci_of != nullptr && pci_of(device, &pci) == kSuccess) gpu.pci_address = sysfs_address(pci);
     }
     inventory.gpus.push_back(std::move(gpu));
   }
-  shutdown();
   return inventory;
+}
+
+std::vector<GpuProcess> query_gpu_processes() {
+  std::vector<GpuProcess> processes;
+  const Nvml nvml;
+  if (!nvml) return processes;
+  auto* list_of = nvml.find<int(Device, unsigned*, ProcessInfo*)>("nvmlDeviceGetComputeRunningProcesses_v3");
+  auto* use_of = nvml.find<int(Device, Utilization*)>("nvmlDeviceGetUtilizationRates");
+  if (list_of == nullptr) return processes;
+  for (unsigned i = 0; i < nvml.count(); ++i) {
+    const Device device = nvml.device(i);
+    std::array<ProcessInfo, 256> found = {};
+    unsigned count = found.size();
+    if (device == nullptr || list_of(device, &count, found.data()) != kSuccess) continue;
+    Utilization use = {};
+    const bool has_use = use_of != nullptr && use_of(device, &use) == kSuccess;
+    for (unsigned n = 0; n < count; ++n) {
+      const std::uint64_t memory = found[n].used_memory == kNotTold ? 0 : found[n].used_memory;
+      processes.push_back({.gpu = static_cast<int>(i),
+                           .pid = static_cast<pid_t>(found[n].pid),
+                           .memory_bytes = memory,
+                           .gpu_use = has_use ? std::optional(static_cast<int>(use.gpu)) : std::nullopt});
+    }
+  }
+  return processes;
 }
 
 }  // namespace acc

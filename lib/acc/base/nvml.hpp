@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +16,8 @@ struct Gpu {
   std::string name = {};
   std::string uuid = {};
   std::uint64_t memory_bytes = 0;
+  /// As sysfs names it, `0000:1b:00.0`; empty where NVML does not tell.
+  std::string pci_address = {};
 
   bool operator==(const Gpu&) const = default;
 };
@@ -27,5 +32,21 @@ struct GpuInventory {
 /// Opens `libnvidia-ml.so.1` from the library path for the length of the call. No driver, no library, no
 /// permission: an empty answer, never an exception.
 GpuInventory query_nvml();
+
+/// A process that holds a context on a GPU.
+struct GpuProcess {
+  int gpu = 0;
+  pid_t pid = 0;
+  /// 0 where the driver does not tell.
+  std::uint64_t memory_bytes = 0;
+  /// Of the whole GPU, whoever uses it, in percent.
+  std::optional<int> gpu_use = {};
+
+  bool operator==(const GpuProcess&) const = default;
+};
+
+/// Every process on a GPU of this machine, as far as the driver shows them; in a container it may show none.
+/// Fails as query_nvml() does: with an empty answer.
+std::vector<GpuProcess> query_gpu_processes();
 
 }  // namespace acc

@@ -14,6 +14,7 @@ constexpr std::string_view kProgram = "Program";
 constexpr std::string_view kDevices = "Devices and precision";
 constexpr std::string_view kRendezvous = "Rendezvous";
 constexpr std::string_view kFailure = "Failure and end";
+constexpr std::string_view kDebugging = "Debugging";
 constexpr std::string_view kOutput = "Output";
 constexpr std::string_view kConfiguration = "Configuration";
 
@@ -68,6 +69,10 @@ std::vector<SettingSpec> general_rows() {
        .environment = "ACCELERATE_CPU_AFFINITY", .group = kDevices, .help = "Bind each worker to the CPUs near its GPU."},
       {.name = "virtual_local_rank", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--virtual-local-rank")}, .pet = "PET_VIRTUAL_LOCAL_RANK",
        .group = kDevices, .help = "Each worker sees one GPU, and LOCAL_RANK 0."},
+      {.name = "isolate_gpus", .type = ValueType::boolean, .otherwise = "false", .flags = {both_switch("--isolate-gpus")},
+       .group = kDevices, .help = "Each worker sees one GPU; LOCAL_RANK stays."},
+      {.name = "numa_binding", .allowed = {"node", "socket", "exclusive", "core-complex"}, .flags = {both("--numa-binding")},
+       .group = kDevices, .help = "Bind each worker to CPUs near its GPU: its NUMA node, socket, own cores or core complex."},
 
       // --- Rendezvous
       {.name = "main_process_ip", .in_file = true, .flags = {accelerate("--main_process_ip"), both("--master-addr")}, .pet = "PET_MASTER_ADDR",
@@ -100,6 +105,19 @@ std::vector<SettingSpec> general_rows() {
        .group = kFailure, .help = "Seconds between asking workers to end and killing them."},
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
+
+      {.name = "hang_timeout", .type = ValueType::number, .otherwise = "0", .flags = {both("--hang-timeout")},
+       .group = kFailure, .help = "Seconds without any sign of life of a rank after which the job counts as hung; 0 never."},
+      {.name = "on_hang", .otherwise = "\"report\"", .allowed = {"report", "restart", "kill"}, .flags = {both("--on-hang")},
+       .group = kFailure, .help = "What follows when a job hangs and where each rank stands was said: nothing more, a restart, or the end."},
+      {.name = "hang_watch", .otherwise = "\"activity\"", .allowed = {"activity", "output"}, .flags = {both("--hang-watch")},
+       .group = kFailure, .help = "Signs of life: output and use of the CPU, or output alone (ranks that wait for NCCL may use the CPU)."},
+
+      // --- Debugging
+      {.name = "attach", .type = ValueType::integer, .least = 0, .flags = {both("--attach")},
+       .group = kDebugging, .help = "This rank gets the terminal, as a program in a shell does (pdb, gdb, Ctrl-C); the others write to files."},
+      {.name = "wrap_rank", .type = ValueType::list, .flags = {both("--wrap-rank")},
+       .group = kDebugging, .help = "Words in front of a rank's program, as in '0:gdb --args' or 'all:valgrind'; may be repeated."},
 
       // --- Output
       {.name = "redirects", .otherwise = "\"0\"", .flags = {both("--redirects"), both("-r")}, .pet = "PET_REDIRECTS",

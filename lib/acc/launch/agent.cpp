@@ -8,6 +8,7 @@
 #include "acc/base/text.hpp"
 #include "acc/launch/failure_json.hpp"
 #include "acc/launch/root_cause.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc {
@@ -67,15 +68,16 @@ class Agent {
 
   Happening take(std::optional<TimePoint> deadline);
   void take_worker_end(const WorkerEnded& ended);
-  void take_signal(int signal);
   void take_news(NodeEvent news);
+  void take_signal(const SignalArrived& arrived);
+  void take_hang(const Hung& hung);
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
   bool asked_to_end() const { return stop_signal_ || front_lost_; }
-  bool must_end() const { return asked_to_end() || over_ || !failed_.empty(); }
+  bool must_end() const { return asked_to_end() || over_ || hung_ || !failed_.empty(); }
 
   const LaunchPlan& plan_;
   JobParts parts_;
@@ -93,6 +95,8 @@ class Agent {
   /// Local ranks that failed by themselves, in the order in which they ended.
   std::vector<int> failed_ = {};
   std::optional<OomWatch> oom_ = {};
+  /// Nobody did anything, and the plan says that this ends the attempt.
+  bool hung_ = false;
 
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
@@ -114,6 +118,7 @@ LaunchReport Agent::run() {
         shell_code(report_.first_failure->status) == 128 + *stop_signal_) {
       report_.first_failure.reset();
     }
+    report_.hung = hung_ && failed_.empty() && !stop_signal_;
   } while (goes_on());
   report_finish();
   leave();
@@ -129,6 +134,10 @@ bool Agent::goes_on() {
       parts_.rendezvous.fail({.again = attempt_ < plan_.max_restarts,
                               .failure = to_json_text(*report_.first_failure),
                               .exit_code = shell_code(report_.first_failure->status)});
+    } else if (report_.hung) {
+      parts_.rendezvous.fail({.again = plan_.hang.then == OnHang::restart && attempt_ < plan_.max_restarts,
+                              .text = "the workers of node " + parts_.host + " hang",
+                              .exit_code = kHungCode});
     } else {
       parts_.rendezvous.finish();
     }
@@ -137,9 +146,9 @@ bool Agent::goes_on() {
   if (!over_ || asked_to_end()) return false;
   if (!over_->failure.empty()) report_.first_failure = parse_failure(over_->failure);
   report_.exit_code = over_->exit_code;
-  if (!over_->text.empty()) parts_.reporter.report(GroupChanged{over_->text, over_->again});
-  if (over_->again && report_.first_failure) {
-    parts_.reporter.report(Restarting{*report_.first_failure, attempt_ + 1, plan_.max_restarts});
+  if (!over_->text.empty() && !report_.hung) parts_.reporter.report(GroupChanged{over_->text, over_->again});
+  if (over_->again && (report_.first_failure || report_.hung)) {
+    parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
   }
   return over_->again;
 }
@@ -160,6 +169,7 @@ void Agent::run_attempt() {
   over_.reset();
   job_done_ = false;
   grace_end_.reset();
+  hung_ = false;
   oom_.emplace(parts_.cgroups);
   try {
     take(parts_.processes.now());
@@ -203,12 +213,16 @@ void Agent::start_worker(int local_rank) {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   const Attempt attempt = {.number = attempt_, .round = round_, .folder = folder.string()};
   WorkerStart start = {.local_rank = local_rank,
-                       .program = plan_.program,
-                       .arguments = worker_command(plan_, local_rank),
+                       .program = worker_program(plan_, rank_of(local_rank)),
+                       .arguments = wrapped_command(plan_, rank_of(local_rank), local_rank),
                        .environment = plan_.inherited};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
   start.line_prefix = line_prefix(plan_, place_of_worker(plan_, local_rank, attempt), local_rank);
+  if (!plan_.cpus_of_rank.empty()) start.binding = plan_.cpus_of_rank[static_cast<std::size_t>(local_rank)];
+  if (plan_.attach) {
+    start.input = plan_.attach == rank_of(local_rank) ? WorkerInput::terminal : WorkerInput::none;
+  }
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
   worker.pid = parts_.processes.start(start);
   ++running_;
@@ -218,8 +232,9 @@ void Agent::start_worker(int local_rank) {
 Happening Agent::take(std::optional<TimePoint> deadline) {
   Happening happening = parts_.processes.next(deadline);
   if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
-  if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(arrived->signal);
   if (auto* news = std::get_if<NodeEvent>(&happening)) take_news(*news);
+  if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(*arrived);
+  if (const auto* hung = std::get_if<Hung>(&happening)) take_hang(*hung);
   if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
   return happening;
 }
@@ -242,12 +257,14 @@ void Agent::take_news(NodeEvent news) {
   if (std::holds_alternative<Left>(news)) left_ = true;
 }
 
-void Agent::take_signal(int signal) {
+void Agent::take_signal(const SignalArrived& arrived) {
+  const int signal = arrived.signal;
   if (!asks_to_end(signal)) {
     signal_workers(signal);
     return;
   }
   const TimePoint now = parts_.processes.now();
+  if (arrived.now) kill_now_ = true;
   if (stop_signal_) {
     if (now - stopped_at_ > kSameSignal) kill_now_ = true;
     return;
@@ -257,6 +274,13 @@ void Agent::take_signal(int signal) {
   parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Workers that are being stopped already hear this one too, but their grace does not begin anew.
   if (grace_end_) signal_workers(signal);
+}
+
+void Agent::take_hang(const Hung& hung) {
+  // It may have been found while the attempt ended.
+  if (hung.attempt != attempt_ || must_end() || running_ == 0) return;
+  parts_.reporter.report(HangFound{hung.idle, hung.places, plan_.hang.then, plan_.hang.cpu_counts});
+  hung_ = plan_.hang.then != OnHang::report;
 }
 
 void Agent::signal_workers(int signal) {
@@ -272,6 +296,8 @@ void Agent::stop_workers() {
   if (running_ == 0) return;
   grace_end_ = parts_.processes.now() + plan_.shutdown_timeout;
   if (!kill_now_) signal_workers(stop_signal_.value_or(SIGTERM));
+  // A stopped process hears the signal only when it goes on.
+  if (!kill_now_ && hung_) signal_workers(SIGCONT);
   while (running_ > 0 && !kill_now_) {
     if (std::holds_alternative<TimeUp>(take(grace_end_))) break;
   }
@@ -350,7 +376,8 @@ std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
 }
 
 void Agent::report_finish() {
-  if (report_.first_failure && !over_) report_.exit_code = shell_code(report_.first_failure->status);
+  if (report_.first_failure) report_.exit_code = shell_code(report_.first_failure->status);
+  if (report_.hung) report_.exit_code = kHungCode;
   if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
   if (front_lost_) report_.exit_code = 128 + SIGKILL;
   parts_.reporter.report(Finished{report_});

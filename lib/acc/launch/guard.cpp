@@ -9,6 +9,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
@@ -21,7 +24,12 @@ namespace {
   throw Error({.kind = ErrorKind::system, .what = std::string(what) + ": " + std::strerror(errno)});
 }
 
-// Blocks what the front waits for, and gives the caller its mask back.
+// Asks the kernel to tell the keeper that the front is dead.
+int front_died() {
+  return SIGRTMIN;
+}
+
+// Blocks what front and keeper wait for, and gives the caller its mask back.
 class WaitedSignals {
  public:
   WaitedSignals() {
@@ -33,6 +41,11 @@ class WaitedSignals {
   ~WaitedSignals() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
   WaitedSignals(const WaitedSignals&) = delete;
   WaitedSignals& operator=(const WaitedSignals&) = delete;
+
+  void add(int signal) {
+    ::sigaddset(&set_, signal);
+    ::sigprocmask(SIG_BLOCK, &set_, nullptr);
+  }
 
   int wait() const {
     int signal = 0;
@@ -59,24 +72,100 @@ class Subreaper {
   int before_ = 0;
 };
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front) {
-  // A terminal's Ctrl-C reaches the front alone, and comes to us once.
-  ::setsid();
+struct Pipe {
+  Descriptor out = {};
+  Descriptor in = {};
+};
+
+Pipe make_pipe() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe to the agent");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// A terminal's Ctrl-C reaches the front alone, and comes to us once. Who is to hand the terminal on must stay
+// in its session.
+void begin_group(bool in_session) {
+  if (in_session) {
+    ::setpgid(0, 0);
+    ::signal(SIGTTOU, SIG_IGN);
+  } else {
+    ::setsid();
+  }
+}
+
+[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front, bool in_session) {
+  begin_group(in_session);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Not exit(): what the caller registered to run at its end must run once, in the caller.
   ::_exit(agent(front));
 }
 
-ExitStatus stand_in_front(pid_t agent, const WaitedSignals& signals) {
+// Hands signals on to a child until it has ended. `on_front_died` is called as often as that is told.
+ExitStatus stand_before(pid_t child, const WaitedSignals& signals,
+                        const std::function<void()>& on_front_died) {
   for (;;) {
     const int signal = signals.wait();
-    if (signal != SIGCHLD) {
-      ::kill(agent, signal);
-      continue;
+    if (signal == front_died()) {
+      on_front_died();
+    } else if (signal != SIGCHLD) {
+      ::kill(child, signal);
+    } else {
+      int status = 0;
+      if (::waitpid(child, &status, WNOHANG) == child) return to_exit_status(status);
     }
-    int status = 0;
-    if (::waitpid(agent, &status, WNOHANG) == agent) return to_exit_status(status);
   }
+}
+
+// What the keeper tells the front.
+struct KeeperReport {
+  GuardReport guard = {};
+  /// Why there is no agent.
+  int error = 0;
+};
+static_assert(std::is_trivially_copyable_v<KeeperReport>);
+
+// What the front gives the keeper: whom it stands behind, the pipe whose end tells the agent that it is
+// alone, and where the report goes.
+struct KeeperParts {
+  pid_t front = 0;
+  Pipe lifeline = {};
+  Descriptor report = {};
+};
+
+[[noreturn]] void run_keeper(KeeperParts parts, WaitedSignals& signals, const std::function<int(int)>& agent,
+                             const std::function<void()>& clean_up, bool in_session) {
+  begin_group(in_session);
+  signals.add(front_died());
+  ::prctl(PR_SET_PDEATHSIG, front_died());
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const auto look_at_front = [&] {
+    if (::getppid() != parts.front) parts.lifeline.in.reset();
+  };
+  look_at_front();  // it may have died before the kernel was asked to tell
+  KeeperReport report;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    parts.lifeline.in.reset();
+    parts.report.reset();
+    run_agent(agent, parts.lifeline.out.get(), in_session);
+  }
+  if (pid > 0) {
+    report.guard.agent = stand_before(pid, signals, look_at_front);
+    report.guard.left_something = kill_descendants();
+  } else {
+    report.error = errno;
+  }
+  if (std::holds_alternative<Signaled>(report.guard.agent)) clean_up();
+  ::signal(SIGPIPE, SIG_IGN);
+  ::_exit(::write(parts.report.get(), &report, sizeof report) == sizeof report ? 0 : 1);
+}
+
+// Absent: the keeper was killed.
+std::optional<KeeperReport> read_report(const Descriptor& reports) {
+  KeeperReport report;
+  if (::read(reports.get(), &report, sizeof report) != sizeof report) return std::nullopt;
+  return report;
 }
 
 }  // namespace
@@ -89,23 +178,29 @@ std::vector<int> forwarded_signals() {
   return signals;
 }
 
-GuardReport guard(const std::function<int(int front)>& agent) {
-  const WaitedSignals signals;
+GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
+                  bool in_session) {
+  WaitedSignals signals;
   const Subreaper subreaper;
-  int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe to the agent");
-  Descriptor agents_end(ends[0]);
-  Descriptor fronts_end(ends[1]);
+  Pipe reports = make_pipe();
+  KeeperParts parts = {.front = ::getpid(), .lifeline = make_pipe(), .report = std::move(reports.in)};
   const pid_t pid = ::fork();
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
-    fronts_end.reset();
-    run_agent(agent, agents_end.get());
+    reports.out.reset();
+    run_keeper(std::move(parts), signals, agent, clean_up, in_session);
   }
-  GuardReport report;
-  report.agent = stand_in_front(pid, signals);
-  report.left_something = kill_descendants();
-  return report;
+  parts = {};
+  const ExitStatus keeper = stand_before(pid, signals, [] {});
+  const bool left_something = kill_descendants();
+  const auto report = read_report(reports.out);
+  if (!report) {
+    clean_up();
+    return {.agent = keeper, .left_something = left_something};
+  }
+  errno = report->error;
+  if (errno != 0) fail("the agent cannot be started");
+  return {.agent = report->guard.agent, .left_something = report->guard.left_something || left_something};
 }
 
 }  // namespace acc

@@ -18,11 +18,16 @@ struct GuardReport {
   bool left_something = false;
 };
 
-/// Runs `agent` in a child process that leads its own session, hands signals on to it, and waits: the calling
-/// process is the front, the one that the user sees. Whichever of the two is killed, the other one ends
-/// everything below: the front when the agent is gone, and the agent when its `front` descriptor becomes
-/// readable. The agent begins with the forwarded signals blocked; what it returns is its exit code.
-/// Call it before there are threads, and while the process is small. Throws Error{system}.
-GuardReport guard(const std::function<int(int front)>& agent);
+/// Runs `agent` below two processes that stand guard: the calling one, the front, which the user sees, and
+/// between the two the keeper, which does nothing but wait. Signals to the front are handed on to the agent.
+/// Whichever two of the three are killed, even at once, the third ends everything below: front and keeper
+/// adopt what the agent leaves, and the agent's `front` descriptor becomes readable when either is gone.
+/// `clean_up` is called once where the agent could not return, after everything is gone, in the front or the
+/// keeper. The agent begins with the forwarded signals blocked, in a session of its own; what it returns is
+/// its exit code. `in_session`: keeper and agent stay in our session, in process groups of their own in the
+/// background, so that the agent can hand the terminal on. Call it before there are threads, and while the
+/// process is small. Throws Error{system}.
+GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
+                  bool in_session = false);
 
 }  // namespace acc

@@ -6,13 +6,25 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <csignal>
 #include <exception>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/control/control_server.hpp"
+#include "acc/control/runtime_folder.hpp"
+#include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
+#include "acc/launch/aside.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/hang_watch.hpp"
+#include "acc/launch/job_record.hpp"
 #include "acc/launch/local_processes.hpp"
+#include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
 namespace acc {
@@ -39,11 +51,39 @@ bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
   return report.first_failure && (wanted(plan.output.redirects) || wanted(plan.output.tee));
 }
 
-int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
+std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
+  if (plan.rendezvous.most_nodes > 1) return std::make_unique<ClusterNode>(loop, plan);
+  return std::make_unique<SingleNode>(loop, plan);
+}
+
+// A debugger takes seconds, and the job must not wait for it.
+void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
+  run_aside(std::move(to), [&](int connection) {
+    write_stacks(job, {.environment = plan.inherited}, [&](std::string_view text) {
+      if (!write_all(connection, text)) ::_exit(1);
+    });
+  });
+}
+
+// Who debugs one rank wants to know where the others are.
+std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
+  if (plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
+  return "acc: rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
+         logs.run_folder().string() + "\n";
+}
+
+struct Front {
+  pid_t pid = 0;
+  /// Becomes readable when it is gone.
+  int gone = -1;
+};
+
+int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
-  TextReporter reporter([&](std::string_view lines) { output.announce(lines); });
-  output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
+  TextReporter text([&](std::string_view lines) { output.announce(lines); });
+  output.on_warning([&](const std::string& warning) { text.report(Warning{warning}); });
+  JobRecord record(view_of(plan, front.pid, ::getpid()), [&](int rank) { return output.places(rank); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
     output.announce(std::string("acc: ") + error.what() + "\n");
     output.finish();
@@ -51,13 +91,32 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, int front) {
     return exit_code(kind);
   };
   try {
-    LocalProcesses processes(loop, output, front);
-    SingleNode rendezvous(loop, plan);
+    LocalProcesses processes(loop, output, front.gone, terminal);
+    if (plan.attach) output.announce(attached_text(plan, logs));
+    ControlServer control(
+        loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
+        {.view = [&] { return record.view(); },
+         .stop =
+             [&](bool now) {
+               processes.post(SignalArrived{SIGTERM, now});
+             },
+         .output = [&](int rank) { return output.ring(rank); },
+         .write_stacks = [&](Descriptor to) { show_stacks(plan, record.view(), std::move(to)); }});
+    output.on_growth([&] { control.output_grew(); });
+    record.on_started([&](const RankView& rank) { control.worker_started(rank.rank, rank.local_rank); });
+    HangWatch hang(loop, plan.hang,
+                   {.job = [&]() -> const JobView& { return record.view(); },
+                    .written = [&](int rank) { return output.written(rank); },
+                    .tell = [&](Hung hung) { processes.post(std::move(hung)); },
+                    .environment = plan.inherited});
+    Reporters reporter({&text, &record, &hang});
+    const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
-                                           .rendezvous = rendezvous,
+                                           .rendezvous = *rendezvous,
                                            .reporter = reporter,
                                            .logs = logs,
                                            .host = host_name()});
+    control.end(report.exit_code);
     if (!keeps_logs(plan, report)) logs.remove_temporary();
     return report.exit_code;
   } catch (const Error& error) {
@@ -80,10 +139,19 @@ int report_lost_agent(const ExitStatus& agent) {
 
 int launch(const LaunchPlan& plan) {
   open_standard_streams();
+  std::optional<TerminalLoan> terminal;
+  if (plan.attach) terminal.emplace(STDIN_FILENO);
   const LogFolder logs = LogFolder::make(plan);
-  const GuardReport report = guard([&](int front) { return run_job(plan, logs, front); });
+  const pid_t front = ::getpid();
+  const TerminalLoan* lent = terminal ? &*terminal : nullptr;
+  const GuardReport report = guard(
+      [&](int gone) {
+        return run_job(plan, logs, {front, gone}, lent);
+      },
+      [&] { logs.remove_temporary(); }, plan.attach.has_value());
+  // An agent that was killed could not.
+  if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
-  logs.remove_temporary();
   return report_lost_agent(report.agent);
 }
 

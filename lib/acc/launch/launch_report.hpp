@@ -29,6 +29,9 @@ struct WorkerFailure {
   std::string last_words = {};
 };
 
+/// What `acc` exits with when it ended a job because it hung: timeout(1)'s code.
+constexpr int kHungCode = 124;
+
 /// How a job ended.
 struct LaunchReport {
   /// What `acc` exits with: 0, the first failing worker's own code, or 128 + n for a signal.
@@ -39,6 +42,8 @@ struct LaunchReport {
   std::vector<int> stopped_ranks = {};
   /// Ranks that had to be killed because they did not stop.
   std::vector<int> killed_ranks = {};
+  /// No worker failed, but all hung and were stopped for that (`--on-hang`).
+  bool hung = false;
   /// The signal that ended the job.
   std::optional<int> stop_signal = {};
   int restarts = 0;

@@ -3,10 +3,12 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <utility>
 
+#include "acc/control/process_table.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
 
@@ -14,14 +16,16 @@ namespace acc {
 namespace {
 
 constexpr int kMostLateLooks = 64;
+constexpr auto kFrontStops = std::chrono::milliseconds(200);
 
 }  // namespace
 
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, int front)
-    : loop_(loop), output_(output), signals_(loop), front_(loop) {
+LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, int front,
+                               const TerminalLoan* terminal)
+    : loop_(loop), output_(output), signals_(loop), front_(loop), terminal_(terminal), front_stops_(loop) {
   // A worker costs up to four descriptors; workers themselves keep the limit that acc was given.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
   const rlimit most = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
@@ -43,6 +47,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, in
 }
 
 LocalProcesses::~LocalProcesses() {
+  take_terminal_back();
   ::setrlimit(RLIMIT_NOFILE, &open_files_);
 }
 
@@ -50,9 +55,11 @@ void LocalProcesses::wait_for_signal() {
   signals_.async_wait([this](error_code error, int signal) {
     if (error) return;
     if (signal == SIGCHLD) {
+      suspend_with_worker();
       reap_orphans([this](pid_t pid) { return is_running(pid); });
     } else {
       if (signal == SIGWINCH) output_.resize();
+      if (signal == SIGCONT) wake_with_front();
       happened_.push_back(SignalArrived{signal});
     }
     wait_for_signal();
@@ -67,17 +74,59 @@ void LocalProcesses::wait_for_front(int front) {
 }
 
 pid_t LocalProcesses::start(const WorkerStart& worker) {
-  const WorkerStreams streams = output_.open(worker.local_rank, worker.folder, worker.line_prefix);
+  const WorkerStreams streams = open_streams(worker);
   const auto on_end = [this, local_rank = worker.local_rank](ExitStatus status) {
     take_end(local_rank, status);
   };
   auto& process = workers_[worker.local_rank] = spawn(loop_, worker, streams, open_files_, on_end);
   running_[process->pid()] = worker.local_rank;
+  if (worker.input == WorkerInput::terminal) borrower_ = process->pid();
   return process->pid();
 }
 
+WorkerStreams LocalProcesses::open_streams(const WorkerStart& worker) {
+  if (worker.input == WorkerInput::terminal) {
+    output_.open_untouched(worker.local_rank);
+    return {};
+  }
+  WorkerStreams streams = output_.open(worker.local_rank, worker.folder, worker.line_prefix);
+  if (worker.input == WorkerInput::none) streams.in = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return streams;
+}
+
+void LocalProcesses::take_terminal_back() {
+  if (terminal_ != nullptr && borrower_ != 0) terminal_->take_back(std::exchange(borrower_, 0));
+}
+
+// Ctrl-Z stopped the worker: the shell must see its job stop, which is the front's group.
+void LocalProcesses::suspend_with_worker() {
+  siginfo_t info = {};
+  if (borrower_ == 0 || ::waitid(P_PID, static_cast<id_t>(borrower_), &info, WSTOPPED | WNOHANG) != 0) return;
+  if (info.si_pid != borrower_) return;
+  suspended_ = true;
+  terminal_->take_back(borrower_);
+  ::kill(-terminal_->owner(), SIGTSTP);
+  // Without a shell that could continue it, the front does not stop (its group is orphaned): then nothing
+  // does.
+  front_stops_.expires_after(kFrontStops);
+  front_stops_.async_wait([this](error_code error) {
+    const auto front = read_process(::getppid());
+    if (!error && front && front->state != 'T') wake_with_front();
+  });
+}
+
+void LocalProcesses::wake_with_front() {
+  if (borrower_ == 0 || !std::exchange(suspended_, false)) return;
+  front_stops_.cancel();
+  // In the background (`bg`) the terminal is the shell's.
+  if (terminal_->is_back()) terminal_->lend(borrower_);
+  ::kill(-borrower_, SIGCONT);
+}
+
 void LocalProcesses::take_end(int local_rank, ExitStatus status) {
-  running_.erase(workers_.at(local_rank)->pid());
+  const pid_t ended = workers_.at(local_rank)->pid();
+  running_.erase(ended);
+  if (ended == borrower_) take_terminal_back();
   happened_.push_back(WorkerEnded{local_rank, status, std::chrono::system_clock::now()});
   // An orphan that ended while the worker stood before it in the kernel's list.
   reap_orphans([this](pid_t pid) { return is_running(pid); });

@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "acc/launch/output.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/spawn.hpp"
+#include "acc/launch/terminal_loan.hpp"
 
 namespace acc {
 
@@ -23,8 +25,9 @@ namespace acc {
 class LocalProcesses : public Processes {
  public:
   /// Takes over the forwarded signals and SIGCHLD, and unblocks them. `front`: becomes readable when the
-  /// process that the user sees is gone; -1: there is none.
-  LocalProcesses(boost::asio::io_context& loop, Output& output, int front);
+  /// process that the user sees is gone; -1: there is none. `terminal`: for the worker whose input it is.
+  LocalProcesses(boost::asio::io_context& loop, Output& output, int front,
+                 const TerminalLoan* terminal = nullptr);
   ~LocalProcesses() override;
 
   pid_t start(const WorkerStart& worker) override;
@@ -37,7 +40,13 @@ class LocalProcesses : public Processes {
   std::string last_words(int local_rank) override { return output_.last_words(local_rank); }
   bool finish_output() override { return output_.finish(); }
 
+  /// Something that happened elsewhere on the event loop: next() tells it in its turn.
+
  private:
+  WorkerStreams open_streams(const WorkerStart& worker);
+  void take_terminal_back();
+  void suspend_with_worker();
+  void wake_with_front();
   void wait_for_signal();
   void wait_for_front(int front);
   void take_end(int local_rank, ExitStatus status);
@@ -49,6 +58,11 @@ class LocalProcesses : public Processes {
   boost::asio::signal_set signals_;
   boost::asio::posix::stream_descriptor front_;
   rlimit open_files_ = {};
+  const TerminalLoan* terminal_;
+  /// The worker that has the terminal; 0: none. It was stopped there, and the front with it.
+  pid_t borrower_ = 0;
+  bool suspended_ = false;
+  boost::asio::steady_timer front_stops_;
   std::deque<Happening> happened_ = {};
   std::map<int, std::unique_ptr<SpawnedProcess>> workers_ = {};
   std::map<pid_t, int> running_ = {};

@@ -42,14 +42,24 @@ bool plain(const StreamPlan& stream) {
   return stream == StreamPlan{.console = true};
 }
 
+using Kind = StreamPlace::Kind;
+
+StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind otherwise) {
+  if (stream.file) return {Kind::file, log};
+  return {otherwise, {}};
+}
+
 }  // namespace
 
 struct Output::Impl {
+  using Record = std::function<void(std::string_view)>;
+
   Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds);
 
   Channel open_channel(int console) const;
   Descriptor open_stream(const StreamPlan& stream, int console, const fs::path& log,
-                         const std::string& prefix, Tail* tail);
+                         const std::string& prefix, Tail* tail, Record record);
+  Record record_of(int local_rank, StreamName stream);
   void add_relay(Descriptor from, bool terminal, RelayTarget target);
   void take_room();
   void lost_log(const std::string& reason);
@@ -64,9 +74,12 @@ struct Output::Impl {
   std::array<char, std::size_t{64} << 10U> buffer = {};
   std::vector<std::shared_ptr<Relay>> relays = {};
   std::map<int, Tail> tails = {};
+  std::map<int, OutputRing> rings = {};
+  std::map<int, StreamPlaces> places = {};
   std::map<int, fs::path> error_logs = {};
   std::function<void(std::string)> warn = [](const std::string&) {};
   std::function<void()> written = [] {};
+  std::function<void()> grown = [] {};
   bool finishing = false;
   bool warned = false;
 
@@ -92,16 +105,24 @@ Channel Output::Impl::open_channel(int console) const {
 }
 
 Descriptor Output::Impl::open_stream(const StreamPlan& stream, int console, const fs::path& log,
-                                     const std::string& prefix, Tail* tail) {
+                                     const std::string& prefix, Tail* tail, Record record) {
   if (stream.file && !stream.console) return open_log(log);
   if (!stream.console && tail == nullptr) return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  RelayTarget target = {.sink = stream.console ? &sink_of(console) : nullptr, .tail = tail};
+  RelayTarget target = {
+      .sink = stream.console ? &sink_of(console) : nullptr, .tail = tail, .record = std::move(record)};
   if (stream.file) target.log = open_log(log);
   if (stream.prefixed) target.prefixer.emplace(prefix);
   Channel channel = plain(stream) ? open_channel(console) : make_pipe();
   const bool terminal = ::isatty(channel.workers.get()) == 1;
   add_relay(std::move(channel.ours), terminal, std::move(target));
   return std::move(channel.workers);
+}
+
+Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream) {
+  return [this, ring = &rings[local_rank], stream](std::string_view chunk) {
+    ring->append(stream, chunk);
+    grown();
+  };
 }
 
 void Output::Impl::add_relay(Descriptor from, bool terminal, RelayTarget target) {
@@ -133,6 +154,10 @@ void Output::on_written(std::function<void()> written) {
   impl_->written = std::move(written);
 }
 
+void Output::on_growth(std::function<void()> grown) {
+  impl_->grown = std::move(grown);
+}
+
 WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix) {
   const bool has_folder = !folder.empty();
   const StreamPlan out = plan_stream(impl_->plan, local_rank, Streams::out, has_folder);
@@ -140,15 +165,24 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   const fs::path error_log = folder / "stderr.log";
   Tail& tail = impl_->tails[local_rank] = Tail{};
   impl_->error_logs.erase(local_rank);
-  if (err.file) impl_->error_logs[local_rank] = error_log;
+  // What passes through us is remembered, also where the disk is full.
+  if (err.file && !err.console) impl_->error_logs[local_rank] = error_log;
+
+  impl_->rings[local_rank] = OutputRing{};
+  const auto record = [&](StreamName stream) { return impl_->record_of(local_rank, stream); };
 
   WorkerStreams streams;
-  streams.err = impl_->open_stream(err, impl_->consoles.err, error_log, line_prefix, &tail);
+  streams.err =
+      impl_->open_stream(err, impl_->consoles.err, error_log, line_prefix, &tail, record(StreamName::err));
   if (impl_->one_console && plain(out) && plain(err)) {
     streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
-  } else if (impl_->workers > 1 || !plain(out)) {
-    streams.out = impl_->open_stream(out, impl_->consoles.out, folder / "stdout.log", line_prefix, nullptr);
+  } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
+    streams.out = impl_->open_stream(out, impl_->consoles.out, folder / "stdout.log", line_prefix, nullptr,
+                                     record(StreamName::out));
   }
+  const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
+  impl_->places[local_rank] = {place_of(out, folder / "stdout.log", kind_of_stdout),
+                               place_of(err, error_log, Kind::memory)};
   return streams;
 }
 
@@ -163,6 +197,35 @@ std::string Output::last_words(int local_rank) const {
   }
   const auto tail = impl_->tails.find(local_rank);
   return tail == impl_->tails.end() ? std::string() : tail->second.lines();
+}
+
+void Output::open_untouched(int local_rank) {
+  impl_->tails[local_rank] = Tail{};
+  impl_->rings[local_rank] = OutputRing{};
+  impl_->error_logs.erase(local_rank);
+  impl_->places[local_rank] = {};
+}
+
+StreamPlaces Output::places(int local_rank) const {
+  const auto places = impl_->places.find(local_rank);
+  return places == impl_->places.end() ? StreamPlaces() : places->second;
+}
+
+std::uint64_t Output::written(int local_rank) const {
+  const auto [out, err] = places(local_rank);
+  std::uint64_t bytes = 0;
+  for (const StreamPlace& place : {out, err}) {
+    std::error_code missing;
+    const std::uintmax_t size = place.kind == Kind::file ? fs::file_size(place.file, missing) : 0;
+    if (!missing) bytes += size;
+  }
+  const OutputRing* kept = ring(local_rank);
+  return bytes + (kept == nullptr ? 0 : kept->end());
+}
+
+const OutputRing* Output::ring(int local_rank) const {
+  const auto ring = impl_->rings.find(local_rank);
+  return ring == impl_->rings.end() ? nullptr : &ring->second;
 }
 
 void Output::announce(std::string_view lines) {

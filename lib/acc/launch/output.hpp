@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio/io_context.hpp>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -9,12 +10,15 @@
 #include <string_view>
 
 #include "acc/base/descriptor.hpp"
+#include "acc/control/output_ring.hpp"
+#include "acc/launch/job_record.hpp"
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc {
 
-/// What a worker gets as its standard output and error; an empty one: acc's own.
+/// What a worker gets as its standard streams; an empty one: acc's own.
 struct WorkerStreams {
+  Descriptor in = {};
   Descriptor out = {};
   Descriptor err = {};
 };
@@ -44,11 +48,26 @@ class Output {
   /// Throws Error{system}.
   WorkerStreams open(int local_rank, const std::filesystem::path& folder, const std::string& line_prefix);
 
+  /// A worker about to start that gets acc's own streams, whatever the plan says of the others.
+  void open_untouched(int local_rank);
+
   /// Workers have ended: takes what their pipes still hold and closes them, whoever keeps them open.
   void end_attempt();
 
   /// The last lines that the worker wrote to its standard error in the attempt that ended last.
   std::string last_words(int local_rank) const;
+
+  /// Where the streams of a worker of this attempt go.
+  StreamPlaces places(int local_rank) const;
+
+  /// The end of what the worker wrote in this attempt, as far as it came through here. Null before open().
+  const OutputRing* ring(int local_rank) const;
+
+  /// Grows with everything that the worker writes in this attempt, except to a stream that it inherited.
+  std::uint64_t written(int local_rank) const;
+
+  /// Called when a ring has grown.
+  void on_growth(std::function<void()> grown);
 
   /// Lines of acc itself, for its standard error.
   void announce(std::string_view lines);

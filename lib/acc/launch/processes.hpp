@@ -12,9 +12,17 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/launch/exit_status.hpp"
+#include "acc/plan/cpu_binding.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
+
+/// What a worker has as its standard input.
+enum class WorkerInput {
+  shared,    ///< acc's own
+  none,      ///< /dev/null
+  terminal,  ///< acc's own, which is a terminal: the worker becomes its foreground
+};
 
 /// One worker to start.
 struct WorkerStart {
@@ -27,6 +35,9 @@ struct WorkerStart {
   std::filesystem::path folder = {};
   /// In front of each of its lines that is tee'd.
   std::string line_prefix = {};
+  /// Where it runs; absent: as acc.
+  std::optional<CpuBinding> binding = {};
+  WorkerInput input = WorkerInput::shared;
 };
 
 /// What can happen while a job runs.
@@ -37,6 +48,8 @@ struct WorkerEnded {
 };
 struct SignalArrived {
   int signal = 0;
+  /// Counts as two: patience ends at once.
+  bool now = false;
 };
 /// Every stray of the last signal_strays() has ended.
 struct StraysGone {};
@@ -44,10 +57,17 @@ struct StraysGone {};
 struct OutputWritten {};
 /// The process that the user sees is dead; nobody is left to report to.
 struct FrontLost {};
+/// No rank of that attempt has done anything for so long.
+struct Hung {
+  int attempt = 0;
+  std::chrono::milliseconds idle = {};
+  /// Where each rank stands, lines for a person.
+  std::string places = {};
+};
 /// The deadline passed and nothing happened.
 struct TimeUp {};
 using Happening =
-    std::variant<WorkerEnded, SignalArrived, NodeEvent, StraysGone, OutputWritten, FrontLost, TimeUp>;
+    std::variant<WorkerEnded, SignalArrived, NodeEvent, StraysGone, OutputWritten, FrontLost, Hung, TimeUp>;
 
 /// The seam between the agent, which decides, and the system, which acts. One thread; what happens is told by
 /// next() alone, so that the agent reads as a sequence and a test needs no process.
@@ -61,8 +81,9 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  /// Starts a worker as the leader of its own session; its end arrives once. Throws Error{system} naming
-  /// program and reason when it cannot be started; then nothing of it is left.
+  /// Starts a worker as the leader of its own session, or of its own group when it gets the terminal; its end
+  /// arrives once. Throws Error{system} naming program and reason when it cannot be started; then nothing of
+  /// it is left.
   virtual pid_t start(const WorkerStart& worker) = 0;
 
   /// To the worker's whole process group; nothing when the worker has ended.

@@ -57,6 +57,7 @@ Relay::State Relay::read_once() {
 
 void Relay::pass_on(std::string_view chunk, bool drained) {
   if (target_.tail != nullptr) target_.tail->append(chunk);
+  if (target_.record) target_.record(chunk);
   if (target_.log) write_log(chunk);
   if (target_.sink == nullptr) return;
   if (target_.prefixer) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/channel.hpp"
@@ -23,6 +24,8 @@ struct RelayTarget {
   std::optional<LinePrefixer> prefixer = {};
   Descriptor log = {};
   Tail* tail = nullptr;
+  /// Gets every chunk besides.
+  std::function<void(std::string_view)> record = {};
   /// The log cannot be written any more, and is given up.
   std::function<void(const std::string&)> on_lost_log = {};
 };

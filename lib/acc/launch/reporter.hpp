@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "acc/launch/launch_report.hpp"
+#include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc {
@@ -41,7 +44,8 @@ struct Killed {
   bool asked = false;
 };
 struct Restarting {
-  WorkerFailure cause = {};
+  /// Absent when no worker failed but all hung.
+  std::optional<WorkerFailure> cause = {};
   int restart = 1;
   int max_restarts = 0;
 };
@@ -54,6 +58,14 @@ struct GroupChanged {
   std::string text = {};
   bool again = false;
 };
+/// No rank has done anything for `idle`.
+struct HangFound {
+  std::chrono::milliseconds idle = {};
+  /// Where each rank stands, lines for a person.
+  std::string places = {};
+  OnHang then = OnHang::report;
+  bool cpu_counts = true;
+};
 /// Something that does not end the job: a full disk under the log folder.
 struct Warning {
   std::string text = {};
@@ -62,7 +74,7 @@ struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           WaitingForNodes, GroupChanged, Warning, Finished>;
+                           WaitingForNodes, GroupChanged, HangFound, Warning, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {
@@ -73,6 +85,19 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   virtual void report(const Event& event) = 0;
+};
+
+/// Tells several, in order.
+class Reporters : public Reporter {
+ public:
+  explicit Reporters(std::vector<Reporter*> all) : all_(std::move(all)) {}
+
+  void report(const Event& event) override {
+    for (Reporter* one : all_) one->report(event);
+  }
+
+ private:
+  std::vector<Reporter*> all_;
 };
 
 }  // namespace acc

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/mempolicy.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -25,6 +26,44 @@ namespace {
 
 namespace asio = boost::asio;
 
+// Bit n of a word list: CPU or node n.
+using Mask = std::vector<unsigned long>;
+constexpr std::size_t kWordBits = sizeof(unsigned long) * 8;
+
+Mask to_mask(const std::vector<int>& numbers) {
+  Mask mask;
+  for (const int number : numbers) {
+    const auto bit = static_cast<std::size_t>(number);
+    if (mask.size() <= bit / kWordBits) mask.resize(bit / kWordBits + 1);
+    mask[bit / kWordBits] |= 1UL << (bit % kWordBits);
+  }
+  return mask;
+}
+
+// What the system calls take; empty masks change nothing.
+struct BindingMasks {
+  Mask cpus = {};
+  Mask nodes = {};
+  int memory_policy = MPOL_PREFERRED;
+
+  static BindingMasks of(const std::optional<CpuBinding>& binding) {
+    if (!binding) return {};
+    return {.cpus = to_mask(binding->cpus),
+            .nodes = to_mask(binding->numa_nodes),
+            .memory_policy = binding->numa_nodes.size() > 1 ? MPOL_PREFERRED_MANY : MPOL_PREFERRED};
+  }
+
+  // Called in the child.
+  bool apply() const {
+    if (cpus.empty()) return true;
+    if (::syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof cpus[0], cpus.data()) < 0) return false;
+    // Containers often refuse it, and memory comes from the CPUs' own node first without it, too. Preferred,
+    // not bound: a node that is full must not end a training. The kernel reads one bit less than it is told.
+    ::syscall(SYS_set_mempolicy, memory_policy, nodes.data(), nodes.size() * kWordBits + 1);
+    return true;
+  }
+};
+
 // What the child needs between vfork and exec. It runs in our memory while we wait, so nothing there may
 // allocate; in exchange a start costs the same however large we are, and its failure needs no pipe to be
 // told.
@@ -32,9 +71,13 @@ struct ChildSetup {
   const char* program;
   char* const* arguments;
   char* const* environment;
+  int in;
   int out;
   int err;
+  /// Stays in this session and takes its terminal, which is standard input.
+  bool terminal;
   rlimit open_files;
+  const BindingMasks& binding;
   pid_t parent;
   /// Why it could not be executed.
   int error = 0;
@@ -45,13 +88,23 @@ bool prepare(const ChildSetup& setup) {
   standard.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &standard, nullptr);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // Where Yama guards processes from each other: a debugger that the agent starts may look at the worker.
+  ::prctl(PR_SET_PTRACER, setup.parent);
   // The parent may have died before the line above: then nobody would ever send that signal.
   if (::getppid() != setup.parent) return false;
+  if (setup.in >= 0 && ::dup2(setup.in, STDIN_FILENO) < 0) return false;
   if (setup.out >= 0 && ::dup2(setup.out, STDOUT_FILENO) < 0) return false;
   if (setup.err >= 0 && ::dup2(setup.err, STDERR_FILENO) < 0) return false;
   ::setrlimit(RLIMIT_NOFILE, &setup.open_files);
+  if (!setup.binding.apply()) return false;
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-  ::setsid();
+  if (setup.terminal) {
+    // All signals are blocked here: a process in the background may take the terminal.
+    ::setpgid(0, 0);
+    ::tcsetpgrp(STDIN_FILENO, ::getpid());
+  } else {
+    ::setsid();
+  }
   sigset_t none = {};
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -107,12 +160,16 @@ Started execute(const WorkerStart& worker, const WorkerStreams& streams, const r
   std::vector<std::string> words = worker.arguments;
   const std::vector<char*> environment = pointers_to(variables);
   const std::vector<char*> arguments = pointers_to(words);
+  const BindingMasks binding = BindingMasks::of(worker.binding);
   ChildSetup setup = {.program = worker.program.c_str(),
                       .arguments = arguments.data(),
                       .environment = environment.data(),
+                      .in = streams.in.get(),
                       .out = streams.out.get(),
                       .err = streams.err.get(),
+                      .terminal = worker.input == WorkerInput::terminal,
                       .open_files = open_files,
+                      .binding = binding,
                       .parent = ::getpid()};
   alignas(16) static std::array<char, std::size_t{64} << 10U> stack;
   int pidfd = -1;

@@ -24,10 +24,11 @@ class SpawnedProcess {
   virtual pid_t pid() const = 0;
 };
 
-/// Executes a worker: it leads its own session, dies with the calling thread, has the default signal
-/// dispositions, an empty signal mask, the limit `open_files`, and no descriptor but 0, 1 and 2. `on_end` is
-/// called once on the loop, when it has been reaped. Throws Error{system} naming the program when it cannot
-/// be executed; nothing of it is left then.
+/// Executes a worker: it leads its own session (with WorkerInput::terminal its own group, in the foreground),
+/// dies with the calling thread, has the default signal dispositions, an empty signal mask, the limit
+/// `open_files`, and no descriptor but 0, 1 and 2; bound to its CPUs, and where the kernel allows to the
+/// memory of their nodes. `on_end` is called once on the loop, when it has been reaped. Throws Error{system}
+/// naming the program when it cannot be executed; nothing of it is left then.
 std::unique_ptr<SpawnedProcess> spawn(boost::asio::io_context& loop, const WorkerStart& worker,
                                       const WorkerStreams& streams, const rlimit& open_files,
                                       std::function<void(ExitStatus)> on_end);

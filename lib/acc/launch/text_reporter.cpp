@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "acc/launch/failure_text.hpp"
 
 namespace acc {
@@ -30,11 +32,22 @@ std::string text_of(const Killed& event) {
 }
 
 std::string text_of(const Restarting& event) {
-  return fmt::format("acc: {}; restart {} of {}\n", summarize(event.cause), event.restart,
-                     event.max_restarts);
+  const std::string cause = event.cause ? summarize(*event.cause) : "the job hung";
+  return fmt::format("acc: {}; restart {} of {}\n", cause, event.restart, event.max_restarts);
+}
+
+std::string text_of(const HangFound& event) {
+  constexpr std::array<std::string_view, 3> kThen = {
+      "the job goes on", "the workers are stopped, and started again while restarts are left",
+      "the job is stopped"};
+  return fmt::format(
+      "acc: no rank has written anything{} for {:.3g} s; where they stand:\n{}acc: {} (--on-hang)\n",
+      event.cpu_counts ? " or used the CPU" : "", static_cast<double>(event.idle.count()) / 1000,
+      event.places, kThen.at(static_cast<std::size_t>(event.then)));
 }
 
 std::string text_of(const Finished& event) {
+  if (event.report.hung) return fmt::format("acc: the job hung and was stopped (exit code {})\n", kHungCode);
   if (!event.report.first_failure) return {};
   std::string text = failure_text(*event.report.first_failure);
   const std::vector<int>& stopped = event.report.stopped_ranks;

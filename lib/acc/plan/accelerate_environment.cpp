@@ -17,6 +17,7 @@
 #include "acc/plan/peer_to_peer.hpp"
 #include "acc/plan/section_variables.hpp"
 #include "acc/plan/tpu.hpp"
+#include "acc/plan/visible_devices.hpp"
 
 namespace acc {
 namespace {
@@ -58,7 +59,9 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
   if (settings.truth("debug")) environment.set("ACCELERATE_DEBUG_MODE", "true");
   const std::string gpu_ids = settings.text("gpu_ids");
   if (!gpu_ids.empty() && gpu_ids != "all") {
-    environment.set(std::string(device_mask_name(shape.distributed_type)), gpu_ids);
+    const std::string mask(device_mask_name(shape.distributed_type));
+    environment.set(mask,
+                    select_devices(gpu_ids, mask, inputs.environment.find(mask), settings.origin("gpu_ids")));
   }
   environment.set("ACCELERATE_MIXED_PRECISION", settings.text("mixed_precision"));
   if (settings.text("mixed_precision") == "fp8") environment.overlay(fp8_environment(settings));

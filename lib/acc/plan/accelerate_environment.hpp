@@ -8,7 +8,7 @@
 namespace acc {
 
 /// What `accelerate launch` 1.15 adds to every worker's environment, so that an unmodified Python
-/// `Accelerator()` behaves as under it.
+/// `Accelerator()` behaves as under it. gpu_ids count within the mask of devices that is inherited.
 Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& shape,
                                    const Settings& settings);
 

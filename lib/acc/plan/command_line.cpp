@@ -48,9 +48,10 @@ bool is_negative_number(std::string_view word) {
   return word.starts_with('-') && parse_number(word).has_value();
 }
 
+// So is a word with a blank in it, unless a flag's name stands before the blank: `--flag=two words`.
 bool is_option(std::string_view word) {
   return word.size() > 1 && word.front() == '-' && !is_negative_number(word) &&
-         word.find(' ') == std::string_view::npos;
+         word.substr(0, word.find('=')).find(' ') == std::string_view::npos;
 }
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc {
@@ -54,6 +55,17 @@ std::string value_text(const Value& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::string wrapped_text(const LaunchPlan& plan) {
+  std::string text;
+  for (int local_rank = 0; local_rank < plan.nproc_per_node; ++local_rank) {
+    const int rank = expected_round(plan).first_rank + local_rank;
+    if (wrap_of(plan, rank) == nullptr) continue;
+    text += fmt::format("\n\nrank {} runs:\n ", rank);
+    for (const std::string& word : wrapped_command(plan, rank, local_rank)) text += " " + shell_word(word);
+  }
+  return text;
+}
+
 }  // namespace
 
 Value explain_json(const LaunchPlan& plan) {
@@ -68,9 +80,16 @@ Value explain_json(const LaunchPlan& plan) {
     for (const auto& [name, value] : shown_environment(plan, local_rank).variables()) {
       if (common.find(name) != value) own[name] = value;
     }
-    workers.push_back({{"rank", plan.machine_rank * plan.nproc_per_node + local_rank},
-                       {"local_rank", local_rank},
-                       {"env", own}});
+    const int rank = expected_round(plan).first_rank + local_rank;
+    Value worker = {{"rank", rank}, {"local_rank", local_rank}, {"env", own}};
+    if (wrap_of(plan, rank) != nullptr) worker["command"] = wrapped_command(plan, rank, local_rank);
+    if (plan.attach == rank) worker["terminal"] = true;
+    if (!plan.cpus_of_rank.empty()) {
+      const CpuBinding& binding = plan.cpus_of_rank.at(static_cast<std::size_t>(local_rank));
+      worker["cpus"] = format_cpu_list(binding.cpus);
+      worker["numa"] = binding.numa_nodes;
+    }
+    workers.push_back(std::move(worker));
   }
   return {{"schema", 1},
           {"launcher", plan.launcher},
@@ -101,8 +120,15 @@ std::string explain_text(const LaunchPlan& plan) {
   }
   text += "\nEach worker runs:\n ";
   for (const std::string& word : plan.worker_command) text += " " + shell_word(word);
+  text += wrapped_text(plan);
   text += "\n\nwith these variables added (worker 0):\n";
   for (const std::string& variable : shown_environment(plan, 0).to_strings()) text += "  " + variable + "\n";
+  if (!plan.cpus_of_rank.empty()) text += "\nCPUs of the workers:\n";
+  for (std::size_t i = 0; i < plan.cpus_of_rank.size(); ++i) {
+    const CpuBinding& binding = plan.cpus_of_rank[i];
+    text += fmt::format("  worker {}: {} (NUMA {})\n", i, format_cpu_list(binding.cpus),
+                        fmt::join(binding.numa_nodes, ", "));
+  }
   for (const std::string& note : all_notes(plan)) text += "\nnote: " + note + "\n";
   return text;
 }

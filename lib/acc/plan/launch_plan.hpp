@@ -12,6 +12,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/config/schema.hpp"
+#include "acc/plan/cpu_binding.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/plan/setting.hpp"
 
@@ -44,12 +45,36 @@ struct OutputPlan {
   std::filesystem::path log_dir = {};
   /// `--log-dir /dev/null`: no folders, no redirects, no error file.
   bool no_logs = false;
+  /// Every stream passes through acc, so that it sees whether a rank writes.
+  bool observed = false;
   /// Only these local ranks reach the console; empty: all.
   std::vector<int> local_ranks_filter = {};
   /// Prefix of each tee'd line; `${role_name}`, `${rank}`, `${local_rank}` are expanded.
   std::string line_prefix_template = "[${role_name}${local_rank}]:";
 
   bool operator==(const OutputPlan&) const = default;
+};
+
+/// What happens when no rank does anything for long.
+enum class OnHang { report, restart, kill };
+
+struct HangPlan {
+  /// 0: nobody watches.
+  std::chrono::milliseconds timeout = {};
+  OnHang then = OnHang::report;
+  /// Using the CPU is doing something; else only output is.
+  bool cpu_counts = true;
+
+  bool operator==(const HangPlan&) const = default;
+};
+
+/// Words in front of a rank's program: a debugger.
+struct RankWrap {
+  /// Absent: of every rank.
+  std::optional<int> rank = {};
+  std::vector<std::string> words = {};
+  /// The file to execute, found and checked.
+  std::filesystem::path program = {};
 };
 
 /// Everything that is decided before the first process starts.
@@ -85,9 +110,16 @@ struct LaunchPlan {
   RendezvousPlan rendezvous = {};
   int max_restarts = 0;
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
+  HangPlan hang = {};
+  /// The rank that gets the terminal, when it runs here; the others get no input then.
+  std::optional<int> attach = {};
+  std::vector<RankWrap> wraps = {};
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
   bool virtual_local_rank = false;
+  /// The one device that each worker sees, by local rank; empty: they see all.
   std::vector<std::string> device_of_rank = {};
+  /// Where each worker runs, by local rank; empty: wherever the kernel puts it.
+  std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};
 
   /// Every setting with its origin, for `--dry_run`.

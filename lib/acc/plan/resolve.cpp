@@ -8,12 +8,15 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/accelerate_environment.hpp"
+#include "acc/plan/debugging.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/mpi.hpp"
+#include "acc/plan/numa_binding.hpp"
 #include "acc/plan/rendezvous.hpp"
 #include "acc/plan/streams.hpp"
 #include "acc/plan/tpu.hpp"
+#include "acc/plan/visible_devices.hpp"
 
 namespace acc {
 namespace {
@@ -57,19 +60,14 @@ OutputPlan plan_output(const Settings& settings) {
 
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   plan.virtual_local_rank = settings.truth("virtual_local_rank");
-  if (!plan.virtual_local_rank) return;
+  const bool isolate = settings.truth("isolate_gpus");
+  if (!plan.virtual_local_rank && !isolate) return;
   const auto mask = plan.environment.find("CUDA_VISIBLE_DEVICES");
-  const auto list = mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES");
-  for (int rank = 0; rank < plan.nproc_per_node; ++rank) plan.device_of_rank.push_back(fmt::to_string(rank));
-  if (!list) return;
-  const std::vector<std::string> devices = split(*list, ',');
-  if (static_cast<int>(devices.size()) < plan.nproc_per_node || trim(*list).empty()) {
-    fail(settings.origin("virtual_local_rank"),
-         fmt::format("{} workers, but CUDA_VISIBLE_DEVICES='{}' names fewer devices", plan.nproc_per_node,
-                     *list));
-  }
-  for (std::size_t rank = 0; rank < plan.device_of_rank.size(); ++rank)
-    plan.device_of_rank[rank] = trim(devices[rank]);
+  // torchrun's flag never asks the machine.
+  const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
+  plan.device_of_rank = device_of_each_worker(
+      mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES"), gpus, plan.nproc_per_node,
+      settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
 }
 
 void take_limits(const Settings& settings, LaunchPlan& plan) {
@@ -100,6 +98,21 @@ void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings&
   if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
 }
 
+HangPlan plan_hang(const Settings& settings) {
+  const double seconds = settings.number("hang_timeout");
+  if (seconds < 0 || seconds > 1e9)
+    fail(settings.origin("hang_timeout"), "must be a number of seconds, or 0 for never");
+  const std::string then = settings.text("on_hang");
+  if (seconds == 0 && settings.given("on_hang")) {
+    fail(settings.origin("on_hang"), "needs to know when a job counts as hung", "--hang-timeout SECONDS");
+  }
+  return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
+          .then = then == "kill"      ? OnHang::kill
+                  : then == "restart" ? OnHang::restart
+                                      : OnHang::report,
+          .cpu_counts = settings.text("hang_watch") == "activity"};
+}
+
 }  // namespace
 
 LaunchPlan resolve(const LaunchInputs& inputs) {
@@ -128,8 +141,13 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
     plan_rendezvous(settings, shape, inputs.random_id, plan);
   }
   take_limits(settings, plan);
+  plan.hang = plan_hang(settings);
   plan.output = plan_output(settings);
+  plan.output.observed = plan.hang.timeout.count() > 0;
+  plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
+  plan.cpus_of_rank =
+      decide_numa_binding(inputs, settings, plan.environment, plan.nproc_per_node, !shape.use_cpu);
   plan.settings = settings.all();
   return plan;
 }

@@ -70,14 +70,14 @@ WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt&
 
 Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
   Environment environment = plan.environment;
+  if (!plan.device_of_rank.empty()) {
+    environment.set("CUDA_VISIBLE_DEVICES", plan.device_of_rank.at(static_cast<std::size_t>(local_rank)));
+  }
   if (!plan.sets_ranks) return environment;
   environment.overlay(to_environment(place_of_worker(plan, local_rank, attempt)));
   environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
   environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING",
                   plan.inherited.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"));
-  if (plan.virtual_local_rank) {
-    environment.set("CUDA_VISIBLE_DEVICES", plan.device_of_rank.at(static_cast<std::size_t>(local_rank)));
-  }
   return environment;
 }
 

@@ -40,6 +40,9 @@ Hub::Hub(Board& board, Send send, Options options)
 
 Board::Events Hub::board_events() {
   return {.on_round = [this](const Places& places) { round_formed(places); },
+          .prepare =
+              // Each node has opened a new store for this round.
+          [](const OwnNode&, const std::function<void()>& ready) { ready(); },
           .on_change = [this] { group_changed("a node joins or has left"); },
           .on_closed =
               [this] {
@@ -76,14 +79,24 @@ void Hub::joined(NodeId id, const Join& request) {
     return;
   }
   Node& node = nodes_.at(id);
-  const bool was_in_round = std::exchange(node.in_round, false);
+  node.in_round = false;
   node.info.store_port = request.store_port;
   node.ready = true;
-  if (phase_ == Phase::ending && was_in_round) return meet_when_all_stopped();
-  board_.add(on_board(node.info, id));
-  if (phase_ == Phase::running) {
-    send_(id, Waiting{"the job runs; this node waits for a place, or for the next round"});
+  if (phase_ != Phase::running) return meet_when_all_ready();
+  if (!may_stay_spare()) {
+    nodes_.erase(id);
+    send_(id, RoundEnds{over_for_all("all places of the job are taken, and those of its spares")});
+    return;
   }
+  node.on_board = true;
+  board_.add(on_board(node.info, id));
+  send_(id, Waiting{"the job runs; this node waits for a place, or for the next round"});
+}
+
+// One node waits already: the one that asks.
+bool Hub::may_stay_spare() const {
+  if (!options_.plan.spares || count(&Node::member) < options_.plan.most_nodes) return true;
+  return count(&Node::ready) <= *options_.plan.spares;
 }
 
 void Hub::failed(const Failed& message) {
@@ -100,10 +113,7 @@ void Hub::done(NodeId id, const Done& message) {
 }
 
 void Hub::left(NodeId id, const Leave& message) {
-  if (message.deposed) {
-    return end_job(over_for_all("this node was silent for too long, and the others go on without it"));
-  }
-  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), true);
+  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.deposed);
 }
 
 void Hub::lost(NodeId id, const std::string& why, bool gone) {
@@ -116,8 +126,9 @@ void Hub::lost(NodeId id, const std::string& why, bool gone) {
 void Hub::lose(NodeId id, const std::string& text, bool gone) {
   const Node node = nodes_.at(id);
   nodes_.erase(id);
-  board_.remove(on_board(node.info, id));
-  if (phase_ == Phase::over || !node.member) return;
+  if (node.on_board) board_.remove(on_board(node.info, id));
+  if (phase_ == Phase::over) return;
+  if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
   if (!gone && !node.done) ++silent_;
   // Whoever is only silent may be one of many that go on without us: the larger part does, and of two equal
   // parts the hub's.
@@ -127,8 +138,7 @@ void Hub::lose(NodeId id, const std::string& text, bool gone) {
         fmt::format("{}; {} of {} nodes are silent, and the smaller part of a cut network does not go on",
                     text, silent_, silent_ + here)));
   }
-  if (phase_ == Phase::ending) return meet_when_all_stopped();
-  if (phase_ != Phase::running) return;
+  if (phase_ != Phase::running) return meet_when_all_ready();
   if (node.done) return finish_when_all_done();
   group_changed(text);
 }
@@ -143,24 +153,34 @@ void Hub::group_changed(const std::string& text) {
   end_round({.again = true, .text = text});
 }
 
-void Hub::round_formed(const Places& places) {
+void Hub::round_formed(Places places) {
   if (phase_ != Phase::gathering) return;
+  // The board knows its store as this node reaches it; workers are to reach it as it was named.
+  if (options_.plan.backend == RendezvousBackend::static_) {
+    for (auto& [node, round] : places) {
+      round.master_addr = options_.plan.endpoint_host;
+      round.master_port = options_.plan.endpoint_port;
+    }
+  }
   phase_ = Phase::running;
   finishing_ = false;
   silent_ = 0;
   ++rounds_;
   for (auto& [id, node] : nodes_) node.member = false;
   const std::vector<NodeInfo> next_hubs = heirs(places);
+  find_places(places);
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
     if (node == nodes_.end()) continue;
     node->second.member = node->second.in_round = true;
     node->second.ready = false;
     node->second.done = false;
-    send_(own.local_id, RoundBegins{.number = rounds_,
-                                    .ready = {round, restarts_},
-                                    .heirs = next_hubs,
-                                    .nodes = static_cast<int>(places.size())});
+    send_(own.local_id,
+          RoundBegins{.number = rounds_,
+                      .ready = {round, restarts_},
+                      .heirs = next_hubs,
+                      .nodes = static_cast<int>(places.size()),
+                      .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
   }
   for (const auto& [id, node] : nodes_) {
     if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare"});
@@ -177,7 +197,7 @@ void Hub::end_round(const RoundOver& over) {
 void Hub::end_job(const RoundOver& over) {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
-  board_.close();
+  board_.close([] {});
   tell_all(RoundEnds{over});
 }
 
@@ -185,13 +205,16 @@ void Hub::give_up(const std::string& why) {
   end_job(over_for_all(why));
 }
 
-void Hub::meet_when_all_stopped() {
-  if (count(&Node::in_round) > 0) return;
-  phase_ = Phase::gathering;
-  for (const auto& [id, node] : nodes_) {
-    if (node.ready) board_.add(on_board(node.info, id));
+// Not with some of the nodes that are linked: each of the others would end the round as soon as it began.
+void Hub::meet_when_all_ready() {
+  if (!std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second.ready; })) return;
+  const bool stopped = std::exchange(phase_, Phase::gathering) == Phase::ending;
+  if (stopped) options_.before_round();
+  for (auto& [id, node] : nodes_) {
+    board_.add(on_board(node.info, id));
+    node.on_board = true;
   }
-  board_.next_round();
+  if (!nodes_.empty() && (stopped || !std::exchange(asked_, true))) board_.next_round();
 }
 
 void Hub::finish_when_all_done() {
@@ -199,9 +222,10 @@ void Hub::finish_when_all_done() {
       nodes_, [](const auto& entry) { return !entry.second.in_round || entry.second.done; });
   if (!all || finishing_) return;
   finishing_ = true;
-  board_.finish([this] {
+  board_.finish([this](bool) {
     if (phase_ == Phase::over) return;
     phase_ = Phase::over;
+    board_.close([] {});
     tell_all(JobEnds{});
   });
 }
@@ -209,6 +233,16 @@ void Hub::finish_when_all_done() {
 int Hub::count(bool Node::*mark) const {
   return static_cast<int>(
       std::ranges::count_if(nodes_, [mark](const auto& entry) { return entry.second.*mark; }));
+}
+
+void Hub::find_places(const Places& places) {
+  places_.clear();
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    const bool known = node != nodes_.end() && !node->second.info.seen_at.empty();
+    if (!known || round.num_machines != static_cast<int>(places.size())) return places_.clear();
+    places_.push_back(node->second.info.seen_at);
+  }
 }
 
 std::vector<NodeInfo> Hub::heirs(const Places& places) const {

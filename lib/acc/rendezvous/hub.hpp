@@ -26,6 +26,8 @@ class Hub {
     /// Where the job stands, when this hub has inherited it from one that was lost.
     int rounds = 0;
     int restarts = 0;
+    /// Called when no node has a worker of the last round any more, before the next one is formed.
+    std::function<void()> before_round = [] {};
   };
 
   /// `board` and what `send` needs outlive it.
@@ -48,32 +50,37 @@ class Hub {
   /// Who is there and who is missing, for people.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
+  /// Where the nodes of the round come from; empty when some of them are not ours, or unknown.
+  std::vector<std::string> places_of_round() const { return places_; }
 
  private:
   enum class Phase { gathering, running, ending, over };
   struct Node {
     NodeInfo info = {};
-    bool ready = false;     // it has asked for the next round
+    bool ready = false;  // it has no worker, and has asked for the next round
+    bool on_board = false;
     bool member = false;    // of the last round
     bool in_round = false;  // it may have workers of it still
     bool done = false;      // and they have succeeded
   };
 
-  using Places = std::vector<std::pair<OwnNode, Round>>;
+  using Places = Board::Rounds;
 
   void joined(NodeId id, const Join& request);
   void failed(const Failed& message);
   void done(NodeId id, const Done& message);
   void left(NodeId id, const Leave& message);
-  void round_formed(const Places& places);
+  void round_formed(Places places);
   void group_changed(const std::string& text);
   void end_round(const RoundOver& over);
   void end_job(const RoundOver& over);
-  void meet_when_all_stopped();
+  void meet_when_all_ready();
   void finish_when_all_done();
   void lose(NodeId id, const std::string& text, bool gone);
   int count(bool Node::*mark) const;
+  bool may_stay_spare() const;
   std::vector<NodeInfo> heirs(const Places& places) const;
+  void find_places(const Places& places);
   void tell_all(const NodeMessage& message);
 
   Board& board_;
@@ -84,6 +91,8 @@ class Hub {
   int rounds_ = 0;
   int restarts_ = 0;
   bool finishing_ = false;
+  bool asked_ = false;  // the board, for a round
+  std::vector<std::string> places_ = {};
   /// Nodes of the round that fell silent and may still be alive somewhere.
   int silent_ = 0;
   std::string board_missing_ = {};

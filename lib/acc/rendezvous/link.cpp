@@ -39,9 +39,12 @@ Link::Link(asio::ip::tcp::socket socket, std::chrono::milliseconds patience)
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
 }
 
-void Link::start(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost) {
+void Link::hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost) {
   message_ = std::move(message);
   lost_ = std::move(lost);
+}
+
+void Link::start() {
   heard_ = Clock::now();
   read();
   wait();
@@ -64,7 +67,9 @@ void Link::received(std::size_t bytes) {
   for (std::size_t end = line_.find('\n'); end != std::string::npos; end = line_.find('\n', begin)) {
     try {
       NodeMessage message = decode(std::string_view(line_).substr(begin, end - begin));
-      if (!std::holds_alternative<Beat>(message)) message_(std::move(message));
+      // A copy, since hearing one message may change who hears the next.
+      const auto hear = message_;
+      if (!std::holds_alternative<Beat>(message)) hear(std::move(message));
     } catch (const Error& error) {
       return fail({error.what(), true});
     }
@@ -122,14 +127,19 @@ void Link::check_silence() {
 void Link::fail(const LinkLoss& loss) {
   if (!open_) return;
   const auto lost = std::exchange(lost_, nullptr);
-  end();
+  if (loss.gone) end();
   if (lost) lost(loss);
+  close();
 }
 
-void Link::close() {
-  if (!open_ || closing_) return;
+void Link::close(std::function<void()> ended) {
+  if (!open_) {
+    if (ended) ended();
+    return;
+  }
   closing_ = true;
   lost_ = nullptr;
+  if (ended) ended_ = std::move(ended);
   if (!writing_ && next_.empty()) end();
 }
 
@@ -139,6 +149,7 @@ void Link::end() {
   socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   timer_.cancel();
+  if (const auto ended = std::exchange(ended_, nullptr)) ended();
 }
 
 std::string Link::local_address() const {

@@ -27,15 +27,17 @@ class Link : public std::enable_shared_from_this<Link> {
  public:
   Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds patience);
 
-  /// From now on each message goes to `message`, and the end to `lost`, once and last. Neither is called
-  /// after close().
-  void start(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
+  /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
+  /// silent can still be sent a last message from there. Neither is called after close(). To be called before
+  /// start(), and again when somebody else takes over.
+  void hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
+  void start();
 
   /// Sent in order. Nothing once the link has ended.
   void send(const NodeMessage& message);
 
-  /// Sends what is left as far as the other side takes it, and ends.
-  void close();
+  /// Sends what is left as far as the other side takes it, and ends; then calls `ended`, if given.
+  void close(std::function<void()> ended = {});
 
   bool is_open() const { return open_; }
   /// In numbers.
@@ -58,6 +60,7 @@ class Link : public std::enable_shared_from_this<Link> {
   std::chrono::milliseconds patience_;
   std::function<void(NodeMessage)> message_ = {};
   std::function<void(LinkLoss)> lost_ = {};
+  std::function<void()> ended_ = {};
   std::array<char, 4096> room_ = {};
   std::string line_ = {};
   std::string sending_ = {};

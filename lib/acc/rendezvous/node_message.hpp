@@ -25,6 +25,8 @@ struct NodeInfo {
   /// Where it would serve the store of the next round's workers, and where nodes would link to it.
   std::uint16_t store_port = 0;
   std::uint16_t link_port = 0;
+  /// Where the hub sees its connection come from; the hub fills it in.
+  std::string seen_at = {};
 
   bool operator==(const NodeInfo&) const = default;
 };
@@ -34,6 +36,8 @@ struct Hello {
   int version = 1;
   std::string run_id = {};
   NodeInfo node = {};
+  /// The job runs already, with this node as its hub: whoever hosts another under its name is to yield.
+  bool is_hub = false;
   bool operator==(const Hello&) const = default;
 };
 /// It has no worker and wants a round.
@@ -65,11 +69,24 @@ struct RoundBegins {
   std::vector<NodeInfo> heirs = {};
   /// Nodes of `acc` in this round.
   int nodes = 1;
+  /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
+  std::vector<std::string> clients = {};
   bool operator==(const RoundBegins&) const = default;
 };
 struct RoundEnds {
   RoundOver over = {};
   bool operator==(const RoundEnds&) const = default;
+};
+/// This node was silent for so long that the others went on; it may join again.
+struct Dropped {
+  std::string why = {};
+  bool operator==(const Dropped&) const = default;
+};
+/// The hub of the job is another node.
+struct Moved {
+  std::string addr = {};
+  std::uint16_t link_port = 0;
+  bool operator==(const Moved&) const = default;
 };
 struct JobEnds {
   bool operator==(const JobEnds&) const = default;
@@ -84,8 +101,8 @@ struct Beat {
   bool operator==(const Beat&) const = default;
 };
 
-using NodeMessage =
-    std::variant<Hello, Join, Failed, Done, Leave, RoundBegins, RoundEnds, JobEnds, Waiting, Beat>;
+using NodeMessage = std::variant<Hello, Join, Failed, Done, Leave, RoundBegins, RoundEnds, Dropped, Moved,
+                                 JobEnds, Waiting, Beat>;
 
 /// One line of JSON, ended.
 std::string encode(const NodeMessage& message);

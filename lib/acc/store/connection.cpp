@@ -42,6 +42,14 @@ void Connection::wake() {
   flush();
 }
 
+bool Connection::end_if_silent() {
+  if (!open_ || parser_.validated()) return false;
+  error_code error;
+  if (socket_.available(error) > 0 && !error) return true;
+  fail();
+  return false;
+}
+
 void Connection::close() {
   open_ = false;
   error_code ignored;

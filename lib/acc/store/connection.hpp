@@ -43,6 +43,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   /// Tells the client that its wait is over.
   void wake();
+  /// Ends it when the client has not greeted and nothing of it waits to be read. True: it has not greeted
+  /// yet, and was left alone.
+  bool end_if_silent();
   /// Ends it without a word to the owner.
   void close();
 

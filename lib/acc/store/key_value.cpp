@@ -88,6 +88,11 @@ std::vector<std::string_view> KeyValue::keys() const {
   return names;
 }
 
+void KeyValue::forget_except(const std::function<bool(std::string_view)>& kept) {
+  std::erase_if(values_, [&](const auto& entry) { return !kept(entry.first); });
+  std::erase_if(queues_, [&](const auto& entry) { return !kept(entry.first); });
+}
+
 void KeyValue::push(std::string_view queue, std::string value) {
   auto found = queues_.find(queue);
   if (found == queues_.end()) found = queues_.try_emplace(std::string(queue)).first;

@@ -45,6 +45,9 @@ class KeyValue {
   /// In order. Valid until the next change.
   std::vector<std::string_view> keys() const;
 
+  /// Erases the keys and queues for which `kept` is false.
+  void forget_except(const std::function<bool(std::string_view)>& kept);
+
   void push(std::string_view queue, std::string value);
   /// Null when the queue is empty.
   Value pop(std::string_view queue);

@@ -79,6 +79,9 @@ class RequestParser {
   /// operation, or is over a limit. Nothing more is read from it.
   bool broken() const { return broken_; }
 
+  /// The stream has opened with `validate` and the right magic.
+  bool validated() const { return validated_; }
+
  private:
   enum class Step { op, count, key_length, key, value_length, value, number, done };
 

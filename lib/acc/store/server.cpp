@@ -5,7 +5,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "acc/store/address_filter.hpp"
 #include "acc/store/connection.hpp"
+#include "acc/store/greetings.hpp"
 #include "acc/store/listener.hpp"
 #include "acc/store/service.hpp"
 
@@ -26,7 +28,9 @@ Connection::Limits limits_of(const StoreServerOptions& options) {
 
 struct StoreServer::Impl final : Connection::Owner {
   Impl(boost::asio::io_context& loop, const StoreServerOptions& options)
-      : limits(limits_of(options)), listeners(listen_on(loop, options.addresses, options.port)) {
+      : limits(limits_of(options)),
+        greetings(std::make_shared<Greetings>(loop, options.greeting_patience)),
+        listeners(listen_on(loop, options.addresses, options.port)) {
     for (const auto& listener : listeners) {
       listener->start([this](boost::asio::ip::tcp::socket socket) { accepted(std::move(socket)); });
     }
@@ -35,14 +39,25 @@ struct StoreServer::Impl final : Connection::Owner {
   // Handlers that are still queued keep connections and listeners, which know that they are closed.
   ~Impl() {
     for (const auto& listener : listeners) listener->close();
+    greetings->close();
     close_connections();
   }
 
   void accepted(boost::asio::ip::tcp::socket socket) {
+    if (!admits(socket)) return;
     const ClientId id = next_id++;
     const auto connection = std::make_shared<Connection>(std::move(socket), id, *this, limits);
     connections.emplace(id, connection);
     connection->start();
+    greetings->expect(connection);
+  }
+
+  bool admits(const boost::asio::ip::tcp::socket& socket) const {
+    boost::system::error_code error;
+    const auto peer = socket.remote_endpoint(error);
+    if (error) return false;  // it is gone already
+    const auto own = socket.local_endpoint(error);
+    return !error && filter.admits(peer.address(), own.address());
   }
 
   bool handle(ClientId client, Request request, Replies& replies) override {
@@ -69,9 +84,11 @@ struct StoreServer::Impl final : Connection::Owner {
   }
 
   Connection::Limits limits;
+  AddressFilter filter;
   Service service;
   std::unordered_map<ClientId, std::shared_ptr<Connection>> connections;
   std::vector<char> scratch_room = std::vector<char>(kScratchBytes);
+  std::shared_ptr<Greetings> greetings;
   std::vector<std::shared_ptr<Listener>> listeners;
   ClientId next_id = 0;
 };
@@ -85,11 +102,25 @@ std::uint16_t StoreServer::port() const {
   return impl_->listeners.front()->port();
 }
 
+void StoreServer::allow(const std::string& address) {
+  impl_->filter.allow(address);
+}
+
 void StoreServer::reset() {
   // A client of the attempt before may have connected and not been taken yet.
   for (const auto& listener : impl_->listeners) listener->discard_waiting();
   impl_->close_connections();
   impl_->service = {};
+}
+
+void StoreServer::set(std::string key, std::string value) {
+  Replies none;
+  impl_->handle(impl_->next_id++, {.op = Op::set, .keys = {std::move(key)}, .values = {std::move(value)}},
+                none);
+}
+
+void StoreServer::forget_except(const std::function<bool(std::string_view)>& kept) {
+  impl_->service.forget_except(kept);
 }
 
 std::size_t StoreServer::connections() const {

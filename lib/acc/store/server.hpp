@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace boost::asio {
@@ -29,6 +32,8 @@ struct StoreServerOptions {
   /// Memory that replies may take which a client does not read; past it the connection ends. Long values
   /// count little, since they are not copied for each reader.
   std::size_t most_unsent_bytes = std::size_t{1} << 28U;
+  /// How long a client may take to greet. PyTorch's do at once; who stays silent gives its descriptor back.
+  std::chrono::milliseconds greeting_patience = std::chrono::seconds(30);
 };
 
 /// PyTorch's TCPStore served to unmodified clients of torch 2.4 to 2.15, in C++ and Python, on the caller's
@@ -44,9 +49,19 @@ class StoreServer {
 
   std::uint16_t port() const;
 
+  /// From the first call on, connections from other addresses than the allowed ones and this machine's own
+  /// are closed before anything is read. v4 or v6 in numbers; throws Error{usage} for what is no address.
+  void allow(const std::string& address);
+
   /// Ends every connection and forgets every key, as if newly made; the port stays. For a restart: the next
   /// attempt must not meet the keys of the one before.
   void reset();
+
+  /// As a client's `set`, without a client.
+  void set(std::string key, std::string value);
+
+  /// Forgets every key and queue for which `kept` is false; connections and those who wait stay.
+  void forget_except(const std::function<bool(std::string_view key)>& kept);
 
   std::size_t connections() const;
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/store/key_value.hpp"
@@ -25,6 +27,8 @@ class Service {
   /// Those whose `wait` or `barrier` has ended since the last call, in order: each must be sent kStopWaiting
   /// before anything else.
   std::vector<ClientId> take_woken() { return waits_.take_woken(); }
+
+  void forget_except(const std::function<bool(std::string_view)>& kept) { data_.forget_except(kept); }
 
   std::size_t keys() const { return data_.size(); }
   std::size_t waiting() const { return waits_.size(); }

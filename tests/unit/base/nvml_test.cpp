@@ -2,12 +2,13 @@
 #include "acc/base/nvml.hpp"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "support/catch.hpp"
 
 // The build puts a fake libnvidia-ml.so.1 on this test's library path.
 
-TEST_CASE("nvml: every GPU is told with name, UUID and memory", "[base]") {
+TEST_CASE("nvml: every GPU is told with name, UUID, memory and PCI address", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
   const acc::GpuInventory inventory = acc::query_nvml();
   CHECK(inventory.driver_version == "999.1");
@@ -15,7 +16,8 @@ TEST_CASE("nvml: every GPU is told with name, UUID and memory", "[base]") {
   CHECK(inventory.gpus[1] == acc::Gpu{.index = 1,
                                       .name = "NVIDIA H100 80GB HBM3",
                                       .uuid = "GPU-00000001-0000",
-                                      .memory_bytes = std::uint64_t{80} << 30U});
+                                      .memory_bytes = std::uint64_t{80} << 30U,
+                                      .pci_address = "0000:1c:00.0"});
 }
 
 TEST_CASE("nvml: a driver that does not start is no GPU, not an error", "[base]") {
@@ -23,4 +25,13 @@ TEST_CASE("nvml: a driver that does not start is no GPU, not an error", "[base]"
   ::setenv("FAKE_NVML_FAILS", "1", 1);
   CHECK(acc::query_nvml().gpus.empty());
   ::unsetenv("FAKE_NVML_FAILS");
+}
+
+TEST_CASE("nvml: a process on a GPU is told with its memory and the GPU's use", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "2", 1);
+  CHECK(acc::query_gpu_processes() ==
+        std::vector<acc::GpuProcess>{
+            {.gpu = 0, .pid = ::getpid(), .memory_bytes = std::uint64_t{3} << 30U, .gpu_use = 42}});
+  ::setenv("FAKE_NVML_GPUS", "0", 1);
+  CHECK(acc::query_gpu_processes().empty());
 }

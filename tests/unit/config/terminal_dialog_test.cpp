@@ -109,7 +109,8 @@ TEST_CASE("terminal_dialog: a line can be corrected", "[config]") {
       "more\r");
   CHECK(dialog.ask("?", "") == "two more");
   terminal.type(
-      "\x7f\x7f\x01a\x1b[D\x04"
+      "\x7f\x7f"
+      "a\x1b[D\x04"
       "b\r");
   CHECK(dialog.ask("?", "") == "ab");
 }

@@ -154,7 +154,7 @@ TEST_CASE("agent: restarts the whole group while restarts are left", "[launch]")
   CHECK(job.processes.started()[3].environment.get("TORCHELASTIC_RESTART_COUNT") == "1");
   const auto restarts = job.reporter.all<Restarting>();
   REQUIRE(restarts.size() == 1);
-  CHECK(restarts[0].cause.rank == 1);
+  CHECK(restarts[0].cause->rank == 1);
   CHECK(restarts[0].restart == 1);
   CHECK(restarts[0].max_restarts == 3);
 }
@@ -430,4 +430,83 @@ TEST_CASE("agent: several nodes: too few came", "[launch]") {
   };
   CHECK(job.run(plan_of(2)).exit_code == 75);
   CHECK(job.processes.started().empty());
+}
+
+TEST_CASE("agent: a hang is told, and the job goes on", "[launch]") {
+  Job job;
+  job.processes.hangs(0, 1s);
+  job.processes.will_end(0, Exited{0}, 5s);
+  const LaunchReport report = job.run(plan_of(1));
+  CHECK(report.exit_code == 0);
+  CHECK_FALSE(report.hung);
+  REQUIRE(job.reporter.all<HangFound>().size() == 1);
+  CHECK(job.reporter.all<HangFound>()[0].places == "rank 0: asleep\n");
+  CHECK(job.processes.signals().empty());
+}
+
+TEST_CASE("agent: a hung job is stopped where that is wanted", "[launch]") {
+  Job job;
+  job.processes.hangs(0, 1s);
+  LaunchPlan plan = plan_of(2, 3);
+  plan.hang.then = OnHang::kill;
+  const LaunchReport report = job.run(plan);
+  CHECK(report.exit_code == kHungCode);
+  CHECK(report.hung);
+  CHECK(report.restarts == 0);
+  CHECK_FALSE(report.first_failure);
+  CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {1, SIGTERM}, {0, SIGCONT}, {1, SIGCONT}});
+}
+
+TEST_CASE("agent: a hang is worth a restart, as a failure is", "[launch]") {
+  Job job;
+  job.processes.hangs(0, 1s);
+  job.processes.hangs(0, 2s);  // too late: of an attempt that is over
+  job.processes.hangs(1, 3s);
+  LaunchPlan plan = plan_of(1, 1);
+  plan.hang.then = OnHang::restart;
+  const LaunchReport report = job.run(plan);
+  CHECK(report.exit_code == kHungCode);
+  CHECK(report.restarts == 1);
+  REQUIRE(job.reporter.all<Restarting>().size() == 1);
+  CHECK_FALSE(job.reporter.all<Restarting>()[0].cause);
+}
+
+TEST_CASE("agent: a worker that fails is the cause, not the hang that follows", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{3});
+  job.processes.ignores_signals(1);
+  job.processes.hangs(0, 2s);
+  LaunchPlan plan = plan_of(2);
+  plan.hang.then = OnHang::kill;
+  const LaunchReport report = job.run(plan);
+  CHECK(report.exit_code == 3);
+  CHECK_FALSE(report.hung);
+}
+
+TEST_CASE("agent: stop at once spares nobody the kill", "[launch]") {
+  Job job;
+  job.processes.stop_is_asked(true);
+  const LaunchReport report = job.run(plan_of(2));
+  CHECK(report.exit_code == 128 + SIGTERM);
+  CHECK(job.processes.started().empty());
+
+  Job later;
+  later.processes.stop_is_asked(false);
+  CHECK(later.run(plan_of(2)).exit_code == 128 + SIGTERM);
+}
+
+TEST_CASE("agent: a wrapped rank runs its wrapper, an attached one has the terminal", "[launch]") {
+  Job job;
+  for (const int rank : {0, 1, 2}) job.processes.will_end(rank, Exited{0});
+  LaunchPlan plan = plan_of(3);
+  plan.wraps = {{.rank = 2, .words = {"gdb", "--args"}, .program = "/usr/bin/gdb"}};
+  plan.attach = 2;
+  job.run(plan);
+  REQUIRE(job.processes.started().size() == 3);
+  CHECK(job.processes.started()[0].program == "/bin/train");
+  CHECK(job.processes.started()[0].input == WorkerInput::none);
+  CHECK(job.processes.started()[2].program == "/usr/bin/gdb");
+  CHECK(job.processes.started()[2].arguments ==
+        std::vector<std::string>{"gdb", "--args", "/bin/train", "--rank=2"});
+  CHECK(job.processes.started()[2].input == WorkerInput::terminal);
 }

@@ -57,3 +57,16 @@ TEST_CASE("text_reporter: a failed job is one block and one line for the others"
 TEST_CASE("text_reporter: warnings", "[launch]") {
   CHECK(told(Warning{"the disk is full"}) == "acc: warning: the disk is full\n");
 }
+
+TEST_CASE("text_reporter: a hang says where the ranks stand and what follows", "[launch]") {
+  CHECK(told(HangFound{.idle = 61234ms, .places = "rank 0: asleep\n"}) ==
+        "acc: no rank has written anything or used the CPU for 61.2 s; where they stand:\n"
+        "rank 0: asleep\n"
+        "acc: the job goes on (--on-hang)\n");
+  CHECK(
+      told(HangFound{.idle = 5s, .then = OnHang::kill, .cpu_counts = false}) ==
+      "acc: no rank has written anything for 5 s; where they stand:\nacc: the job is stopped (--on-hang)\n");
+  CHECK(told(Restarting{{}, 1, 3}) == "acc: the job hung; restart 1 of 3\n");
+  CHECK(told(Finished{{.exit_code = kHungCode, .hung = true}}) ==
+        "acc: the job hung and was stopped (exit code 124)\n");
+}

@@ -108,3 +108,9 @@ TEST_CASE("command_line: help needs nothing else", "[plan]") {
   CHECK(torchrun({"-h"}).help);
   CHECK_FALSE(launch({"t.py", "--help"}).help);
 }
+
+TEST_CASE("command_line: a value may hold blanks, also behind an equals sign", "[plan]") {
+  const acc::CommandLine line = launch({"--wrap-rank=0:gdb --args", "--wrap_rank", "1:gdb -q", "t.py"});
+  CHECK(line.flags.at("wrap_rank").value == acc::Value{"0:gdb --args", "1:gdb -q"});
+  CHECK(line.program == std::vector<std::string>{"t.py"});
+}

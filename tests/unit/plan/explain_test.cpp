@@ -37,3 +37,13 @@ TEST_CASE("explain: text tells a person what would run, and what would keep it f
   CHECK(text.find("RANK=0\n") != std::string::npos);
   CHECK(text.find("note: cannot be started here: it's missing.py: no such program") != std::string::npos);
 }
+
+TEST_CASE("explain: the CPUs of bound workers are shown", "[plan]") {
+  LaunchPlan plan = resolve(inputs({"--num_processes", "2", "train.py"}));
+  CHECK_FALSE(explain_json(plan)["workers"][0].contains("cpus"));
+  plan.cpus_of_rank = {{.cpus = {0, 1}, .numa_nodes = {0}}, {.cpus = {2, 4}, .numa_nodes = {1, 2}}};
+  const Value worker = explain_json(plan)["workers"][1];
+  CHECK(worker["cpus"] == "2,4");
+  CHECK(worker["numa"] == Value{1, 2});
+  CHECK(explain_text(plan).find("  worker 1: 2,4 (NUMA 1, 2)\n") != std::string::npos);
+}

@@ -53,6 +53,21 @@ TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
   CHECK(resolve(inputs({"--log-dir", "/dev/null", "train.py"})).output.no_logs);
 }
 
+TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
+  CHECK(resolve(inputs({"train.py"})).hang == acc::HangPlan{});
+  const LaunchPlan plan =
+      resolve(inputs({"--hang-timeout", "2.5", "--on-hang=restart", "--hang_watch", "output", "train.py"},
+                     Dialect::torchrun));
+  CHECK(plan.hang == acc::HangPlan{std::chrono::milliseconds(2500), acc::OnHang::restart, false});
+  CHECK(plan.output.observed);
+  CHECK(error_of([] {
+          resolve(inputs({"--on-hang", "kill", "train.py"}));
+        }) == "--on-hang: needs to know when a job counts as hung (--hang-timeout SECONDS)");
+  CHECK(error_of([] {
+          resolve(inputs({"--hang-timeout", "-1", "train.py"}));
+        }) == "--hang-timeout: must be a number of seconds, or 0 for never");
+}
+
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
@@ -63,6 +78,21 @@ TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]"
   CHECK(error_of([&] {
           resolve(given);
         }).starts_with("--virtual-local-rank: 2 workers, but CUDA_VISIBLE_DEVICES='4'"));
+}
+
+TEST_CASE("resolve: isolated workers see one GPU each, of those that gpu_ids select", "[plan]") {
+  using Devices = std::vector<std::string>;
+  const std::vector<std::string> words = {"--isolate-gpus", "--num_processes", "2", "train.py"};
+  CHECK(resolve(inputs(words, Dialect::launch, 4)).device_of_rank == Devices{"0", "1"});
+  CHECK_FALSE(resolve(inputs(words, Dialect::launch, 4)).virtual_local_rank);
+  LaunchInputs given =
+      inputs({"--isolate-gpus", "--gpu_ids", "2,0", "--num_processes", "2", "train.py"}, Dialect::launch, 4);
+  CHECK(resolve(given).device_of_rank == Devices{"2", "0"});
+  given.environment.set("CUDA_VISIBLE_DEVICES", "3,2,1");
+  CHECK(resolve(given).device_of_rank == Devices{"1", "3"});
+  CHECK(resolve(given).environment.get("CUDA_VISIBLE_DEVICES") == "1,3");
+  CHECK(error_of([&] { resolve(inputs(words, Dialect::launch, 1)); }) ==
+        "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
 }
 
 TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {

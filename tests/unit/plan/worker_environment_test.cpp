@@ -79,6 +79,21 @@ TEST_CASE("worker_environment: a virtual local rank is 0 with a device of its ow
   CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "7");
 }
 
+TEST_CASE("worker_environment: an isolated worker keeps its local rank", "[plan]") {
+  LaunchPlan plan = two_workers();
+  plan.device_of_rank = {"4", "7"};
+  const Environment environment = worker_environment(plan, 1, {.round = acc::expected_round(plan)});
+  CHECK(environment.get("LOCAL_RANK") == "1");
+  CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "7");
+}
+
+TEST_CASE("worker_environment: a single worker that learns no rank is isolated as well", "[plan]") {
+  LaunchPlan plan;
+  plan.sets_ranks = false;
+  plan.device_of_rank = {"4"};
+  CHECK(worker_environment(plan, 0, {}) == Environment{{"CUDA_VISIBLE_DEVICES", "4"}});
+}
+
 TEST_CASE("worker_environment: the local rank is expanded, every other $ stays", "[plan]") {
   CHECK(expanded("a") == std::vector<std::string>{"$local_rank", "a"});
   CHECK(expanded("--f=$local_rank.txt")[1] == "--f=3.txt");

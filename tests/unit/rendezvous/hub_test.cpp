@@ -12,7 +12,7 @@ namespace {
 
 // A board on which nodes of ours alone meet: complete with `most` of them, or when the test says so.
 struct FakeBoard : Board {
-  void add(const OwnNode& node) override {
+  void add(OwnNode node) override {
     remove(node);
     nodes.push_back(node);
     if (open && static_cast<int>(nodes.size()) == most) complete();
@@ -24,12 +24,15 @@ struct FakeBoard : Board {
     open = true;
     if (static_cast<int>(nodes.size()) >= most) complete();
   }
-  void close() override { closed = true; }
-  void finish(std::function<void()> done) override { finished = std::move(done); }
+  void close(std::function<void()> done) override {
+    closed = true;
+    done();
+  }
+  void finish(std::function<void(bool)> done) override { finished = std::move(done); }
 
   void complete() {
     open = false;
-    std::vector<std::pair<OwnNode, Round>> places;
+    Rounds places;
     for (const OwnNode& node : nodes) {
       const int rank = static_cast<int>(places.size());
       if (rank == most) break;
@@ -40,10 +43,10 @@ struct FakeBoard : Board {
   }
 
   int most = 2;
-  bool open = true;
+  bool open = false;
   bool closed = false;
   std::vector<OwnNode> nodes = {};
-  std::function<void()> finished = {};
+  std::function<void(bool)> finished = {};
   Events events = {};
 };
 
@@ -142,7 +145,7 @@ TEST_CASE("hub: all have succeeded", "[rendezvous]") {
   job.hub->take(1, Done{1});
   REQUIRE(job.board.finished);
   CHECK(job.told<JobEnds>(0).empty());
-  job.board.finished();
+  job.board.finished(true);
   CHECK(job.told<JobEnds>(0).size() == 1);
   CHECK(job.told<JobEnds>(1).size() == 1);
 }
@@ -243,6 +246,8 @@ TEST_CASE("hub: a hub that the others gave up ends", "[rendezvous]") {
   Job job(3, 1);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.hub->take(1, Leave{.why = "the hub was silent", .deposed = true});
+  CHECK(job.last_end(0).again);  // one is not the larger part
+  job.hub->take(2, Leave{.why = "the hub was silent", .deposed = true});
   CHECK_FALSE(job.last_end(0).again);
   CHECK(job.hub->is_over());
 }

@@ -20,8 +20,9 @@ struct Side {
 
   void start(tcp::socket socket, std::chrono::milliseconds patience) {
     link = std::make_shared<Link>(std::move(socket), patience);
-    link->start([this](NodeMessage message) { messages.push_back(std::move(message)); },
-                [this](const LinkLoss& loss) { losses.push_back(loss); });
+    link->hear([this](NodeMessage message) { messages.push_back(std::move(message)); },
+               [this](const LinkLoss& loss) { losses.push_back(loss); });
+    link->start();
   }
 };
 

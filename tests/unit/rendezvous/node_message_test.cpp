@@ -31,13 +31,15 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                        .use_agent_store = false};
   const RoundOver over = {.again = true, .text = "t", .failure = "{\"rank\":1}", .exit_code = 3};
   const std::vector<NodeMessage> messages = {
-      Hello{.run_id = "a b\n\"", .node = kNode},
+      Hello{.run_id = "a b\n\"", .node = kNode, .is_hub = true},
       Join{4002},
       Failed{3, over},
       Done{4},
       Leave{"bye", true},
       RoundBegins{.number = 2, .ready = {round, 5}, .heirs = {kNode, kNode}, .nodes = 2},
       RoundEnds{over},
+      Dropped{"silent"},
+      Moved{"10.0.0.2", 4003},
       JobEnds{},
       Waiting{"for node 1"},
       Beat{}};

@@ -171,3 +171,14 @@ TEST_CASE("key_value: a queue exists while it is not empty", "[store]") {
   data.pop("q");
   CHECK_FALSE(data.exists("q"));
 }
+
+TEST_CASE("key_value: what is kept when the rest is forgotten", "[store]") {
+  KeyValue data;
+  data.set("/none/torchelastic/a", "1");
+  data.set("/default_pg/a", "2");
+  data.push("/queue", "3");
+  data.forget_except([](std::string_view key) { return key.starts_with("/none/"); });
+  CHECK(data.get("/none/torchelastic/a"));
+  CHECK_FALSE(data.get("/default_pg/a"));
+  CHECK(data.queue_length("/queue") == 0);
+}

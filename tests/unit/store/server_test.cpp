@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/server.hpp"
 
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+
 #include <boost/asio/io_context.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "acc/base/descriptor.hpp"
 #include "support/catch.hpp"
+#include "support/in_child.hpp"
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
 
@@ -14,8 +21,31 @@ namespace {
 
 using acc::encode;
 using acc::Op;
+using acc::test::in_child;
+using acc::test::kSkipped;
 using acc::test::StoreClient;
 using acc::test::StoreThread;
+
+// A network that nobody else sees, in which `addresses` are ours.
+bool enter_network_of(const std::vector<std::string>& addresses) {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
+  const acc::Descriptor socket(::socket(AF_INET, SOCK_DGRAM, 0));
+  bool made = true;
+  for (std::size_t i = 0; i <= addresses.size(); ++i) {
+    ifreq request = {};
+    const std::string name = i == 0 ? "lo" : "lo:" + std::to_string(i);
+    name.copy(request.ifr_name, sizeof request.ifr_name - 1);
+    if (i > 0) {
+      auto* address = reinterpret_cast<sockaddr_in*>(&request.ifr_addr);
+      address->sin_family = AF_INET;
+      ::inet_pton(AF_INET, addresses[i - 1].c_str(), &address->sin_addr);
+      made = made && ::ioctl(socket.get(), SIOCSIFADDR, &request) == 0;
+    }
+    request.ifr_flags = IFF_UP;
+    made = made && ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
+  }
+  return made;
+}
 
 }  // namespace
 
@@ -165,4 +195,24 @@ TEST_CASE("server: can be destroyed while clients are being served", "[store]") 
   }
   CHECK(waiting.closed_by_server());
   CHECK(reading.closed_by_server());
+}
+
+TEST_CASE("server: once somebody is allowed, strangers are closed before they are read", "[store]") {
+  const int verdict = in_child([] {
+    if (!enter_network_of({"10.1.0.1", "10.1.0.2", "10.1.0.3"})) return kSkipped;
+    StoreThread store({.addresses = {"10.1.0.1"}});
+    store.allow("10.1.0.2");
+    StoreClient joined(store.port(), "10.1.0.1", "10.1.0.2");
+    joined.send({.op = Op::validate, .number = acc::kStoreMagic});
+    StoreClient own(store.port(), "10.1.0.1");
+    own.send({.op = Op::validate, .number = acc::kStoreMagic});
+    StoreClient stranger(store.port(), "10.1.0.1", "10.1.0.3");
+    const bool closed = stranger.closed_by_server();
+    return joined.alive() && own.alive() && closed ? 0 : 1;
+  });
+  if (verdict == kSkipped) {
+    WARN("no network namespace can be made here: not tested");
+    return;
+  }
+  CHECK(verdict == 0);
 }

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "acc/control/log_reader.hpp"
+#include "acc/launch/line_prefixer.hpp"
+#include "control_commands.hpp"
+#include "running_jobs.hpp"
+
+namespace acc {
+namespace {
+
+struct LogsOptions {
+  std::string job = {};
+  std::vector<int> ranks = {};
+  bool follow = false;
+};
+
+void write(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+int show_logs(const LogsOptions& options) {
+  RunningJob job = running_job(options.job);
+  const bool one_rank = options.ranks.size() == 1 || (options.ranks.empty() && job.view.ranks.size() == 1);
+  std::map<std::pair<int, StreamName>, LinePrefixer> lines;
+  const auto take = [&](int rank, StreamName stream, std::string_view bytes) {
+    const auto [line, added] = lines.try_emplace({rank, stream}, fmt::format("[{}] ", rank));
+    write(one_rank ? std::string(bytes) : line->second.feed(bytes));
+    if (options.follow) std::fflush(stdout);
+  };
+  const auto note = [](const std::string& text) { fmt::print(stderr, "acc: {}\n", text); };
+  LogReader reader(job, options.ranks, take, note);
+  if (options.follow) {
+    reader.follow();
+  } else {
+    reader.read();
+  }
+  for (auto& [source, line] : lines) write(line.finish());
+  return 0;
+}
+
+}  // namespace
+
+void add_logs_command(CLI::App& app, int& code) {
+  CLI::App* logs = app.add_subcommand("logs", "Show what the ranks of a running job write");
+  const auto options = std::make_shared<LogsOptions>();
+  logs->add_option("JOB", options->job,
+                   "Its id or the beginning of it, or a process of it (otherwise the only job)");
+  logs->add_option("-r,--rank", options->ranks, "Only these ranks")->delimiter(',')->expected(1);
+  logs->add_flag("-f,--follow", options->follow, "Go on until the job ends");
+  logs->callback([options, &code] { code = show_logs(*options); });
+}
+
+}  // namespace acc

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <thread>
+
+#include "acc/control/job_table.hpp"
+#include "control_commands.hpp"
+#include "running_jobs.hpp"
+
+namespace acc {
+namespace {
+
+// Long enough for the kernel's clock of 10 ms, short enough for a person.
+constexpr auto kLook = std::chrono::milliseconds(200);
+
+struct PsOptions {
+  std::string job = {};
+  bool json = false;
+  bool stacks = false;
+};
+
+int table_width() {
+  winsize size = {};
+  const bool terminal = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return terminal ? size.ws_col : std::numeric_limits<int>::max();
+}
+
+std::vector<JobUsage> look_at(const std::vector<RunningJob>& jobs) {
+  const ProcessTable before = ProcessTable::read();
+  const auto began = std::chrono::steady_clock::now();
+  std::this_thread::sleep_for(kLook);
+  const ProcessTable now = ProcessTable::read();
+  const auto interval =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
+  const std::vector<GpuProcess> gpus = query_gpu_processes();
+  std::vector<JobUsage> looks;
+  for (const RunningJob& job : jobs) {
+    JobUsage& look = looks.emplace_back(JobUsage{.job = job.view});
+    for (const RankView& rank : job.view.ranks)
+      look.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
+  }
+  return looks;
+}
+
+int show_stacks(const std::string& name) {
+  RunningJob job = running_job(name);
+  job.client.send({{"request", "stacks"}});
+  job.client.read_rest([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+  return 0;
+}
+
+int show_jobs(const PsOptions& options) {
+  if (options.stacks) return show_stacks(options.job);
+  std::vector<RunningJob> jobs;
+  if (options.job.empty()) {
+    jobs = running_jobs();
+  } else {
+    jobs.push_back(running_job(options.job));
+  }
+  const std::vector<JobUsage> looks = jobs.empty() ? std::vector<JobUsage>() : look_at(jobs);
+  if (options.json) {
+    fmt::print("{}\n", job_list(looks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else if (looks.empty()) {
+    fmt::print(stderr, "acc: no job of yours is running on this machine\n");
+  } else {
+    fmt::print("{}", job_table(looks, std::chrono::system_clock::now(), table_width()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_ps_command(CLI::App& app, int& code) {
+  CLI::App* ps = app.add_subcommand("ps", "Show the running jobs, and what each rank does and uses");
+  const auto options = std::make_shared<PsOptions>();
+  ps->add_option("JOB", options->job,
+                 "Its id or the beginning of it, or a process of it (otherwise all jobs)");
+  CLI::Option* stacks =
+      ps->add_flag("--stacks", options->stacks, "Where each rank stands: states, waits, stacks");
+  ps->add_flag("--json", options->json, "For programs")->excludes(stacks);
+  ps->callback([options, &code] { code = show_jobs(*options); });
+}
+
+}  // namespace acc

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "acc/control/control_client.hpp"
+
+namespace acc {
+
+/// This user's running jobs. Says on standard error which sockets could not be used.
+std::vector<RunningJob> running_jobs();
+
+/// The one that `name` means. Throws Error{usage}.
+RunningJob running_job(const std::string& name);
+
+}  // namespace acc

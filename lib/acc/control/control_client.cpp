@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/control_client.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/control/runtime_folder.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr std::string_view kSuffix = ".sock";
+// A stopped agent (SIGSTOP) accepts nothing and must not stop whoever looks at the others.
+constexpr timeval kPatience = {.tv_sec = 3, .tv_usec = 0};
+
+std::vector<std::string> socket_names(int folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::fcntl(folder, F_DUPFD_CLOEXEC, 3)),
+                                                 ::closedir);
+  if (!list) return names;
+  for (const dirent* entry = ::readdir(list.get()); entry != nullptr; entry = ::readdir(list.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with('.') && name.ends_with(kSuffix)) names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+// Empty when nobody listens; then the name is removed if it is a leftover.
+Descriptor connect_to(int folder, const std::string& name) {
+  Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    if (errno == ECONNREFUSED) ::unlinkat(folder, name.c_str(), 0);
+    return {};
+  }
+  return connection;
+}
+
+void set_patience(int connection, timeval patience) {
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
+std::string list_of(const std::vector<JobView>& jobs) {
+  std::vector<std::string> ids;
+  ids.reserve(jobs.size());
+  for (const JobView& job : jobs) ids.push_back(job.id);
+  return join(ids, ", ");
+}
+
+bool has_process(const JobView& job, std::int64_t pid) {
+  return job.pid == pid || job.agent == pid ||
+         std::ranges::any_of(job.ranks, [&](const RankView& rank) { return rank.pid == pid; });
+}
+
+}  // namespace
+
+bool ControlClient::send(const json& request) {
+  const std::string line = request.dump() + "\n";
+  return ::send(connection_.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(line.size());
+}
+
+bool ControlClient::receive() {
+  std::array<char, 1U << 14U> buffer;
+  ssize_t n = ::recv(connection_.get(), buffer.data(), buffer.size(), 0);
+  while (n < 0 && errno == EINTR) n = ::recv(connection_.get(), buffer.data(), buffer.size(), 0);
+  if (n > 0) received_.append(buffer.data(), static_cast<std::size_t>(n));
+  return n > 0;
+}
+
+std::optional<json> ControlClient::read_message() {
+  std::size_t end = received_.find('\n');
+  for (; end == std::string::npos; end = received_.find('\n')) {
+    if (!receive()) return std::nullopt;
+  }
+  const json message = json::parse(received_.substr(0, end), nullptr, false);
+  received_.erase(0, end + 1);
+  if (!message.is_object()) throw Error({.kind = ErrorKind::system, .what = "a job's answer cannot be read"});
+  if (message.contains("error")) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = message["error"].get<std::string>(),
+                 .hint = "it may have been started by another version of acc"});
+  }
+  return message;
+}
+
+std::string ControlClient::read_bytes(std::size_t size) {
+  while (received_.size() < size && receive()) {
+  }
+  std::string bytes = received_.substr(0, size);
+  received_.erase(0, bytes.size());
+  return bytes;
+}
+
+void ControlClient::read_rest(const std::function<void(std::string_view)>& take) {
+  do {
+    take(received_);
+    received_.clear();
+  } while (receive());
+}
+
+std::vector<RunningJob> find_jobs(const std::vector<fs::path>& folders, std::vector<std::string>& warnings) {
+  std::vector<RunningJob> jobs;
+  for (const fs::path& path : folders) {
+    try {
+      const Descriptor folder = open_runtime_folder(path, false);
+      if (!folder) continue;
+      for (const std::string& name : socket_names(folder.get())) {
+        Descriptor connection = connect_to(folder.get(), name);
+        if (!connection) continue;
+        set_patience(connection.get(), kPatience);
+        ControlClient client(std::move(connection));
+        const std::string id = name.substr(0, name.size() - kSuffix.size());
+        const auto answer = client.send({{"request", "view"}}) ? client.read_message() : std::nullopt;
+        if (!answer) {
+          warnings.push_back("job " + id + " does not answer");
+          continue;
+        }
+        set_patience(client.descriptor(), {});
+        jobs.push_back({job_view_from_json(*answer), std::move(client)});
+      }
+    } catch (const Error& error) {
+      warnings.emplace_back(error.what());
+    }
+  }
+  return jobs;
+}
+
+std::size_t choose_job(const std::vector<JobView>& jobs, std::string_view name) {
+  const auto fail = [&](const std::string& what) {
+    throw Error({.what = what,
+                 .where = std::string(name),
+                 .hint = jobs.empty() ? "acc ps shows the running jobs" : "running: " + list_of(jobs)});
+  };
+  if (name.empty()) {
+    if (jobs.empty()) fail("no job is running");
+    if (jobs.size() > 1) fail("several jobs are running, name one");
+    return 0;
+  }
+  const auto pid = parse_integer(name);
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].id == name) return i;
+    if (jobs[i].id.starts_with(name) || (pid && has_process(jobs[i], *pid))) found.push_back(i);
+  }
+  if (found.empty()) fail("no such job is running");
+  if (found.size() > 1) fail("means several jobs");
+  return found.front();
+}
+
+}  // namespace acc

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/control/job_view.hpp"
+
+namespace acc {
+
+/// A connection to a running job. Waits for each answer.
+class ControlClient {
+ public:
+  explicit ControlClient(Descriptor connection) : connection_(std::move(connection)) {}
+
+  /// False when the job is gone.
+  bool send(const nlohmann::json& request);
+
+  /// The next line of the job; absent when it has closed the connection. Throws Error{system} for `error`
+  /// answers and for what is not JSON.
+  std::optional<nlohmann::json> read_message();
+
+  /// Exactly so many bytes, or fewer at the end of the connection.
+  std::string read_bytes(std::size_t size);
+
+  /// The bytes until the connection ends, as they come.
+  void read_rest(const std::function<void(std::string_view)>& take);
+
+  /// The next message is here already: the connection need not become readable.
+  bool has_received() const { return received_.find('\n') != std::string::npos; }
+
+  int descriptor() const { return connection_.get(); }
+
+ private:
+  bool receive();
+
+  Descriptor connection_;
+  std::string received_ = {};
+};
+
+/// A job that answers.
+struct RunningJob {
+  JobView view = {};
+  ControlClient client;
+};
+
+/// Everybody who answers below `folders`. Sockets of jobs that were killed are removed on the way, and a
+/// folder that cannot be trusted is named in `warnings`.
+std::vector<RunningJob> find_jobs(const std::vector<std::filesystem::path>& folders,
+                                  std::vector<std::string>& warnings);
+
+/// The one that `name` means: an id, the beginning of one id only, a process of the job; empty: the only job.
+/// Throws Error{usage} that lists the candidates.
+std::size_t choose_job(const std::vector<JobView>& jobs, std::string_view name);
+
+}  // namespace acc

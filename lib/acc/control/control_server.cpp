@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/control_server.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/streambuf.hpp>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/control/runtime_folder.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using asio::local::stream_protocol;
+using boost::system::error_code;
+using nlohmann::json;
+
+constexpr std::size_t kMostRequest = std::size_t{64} << 10U;
+constexpr int kMostSessions = 64;
+
+bool may_ask(int connection) {
+  ucred peer = {};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
+  return peer.uid == ::geteuid() || peer.uid == 0;
+}
+
+std::string line_of(const json& message) {
+  // What a worker's command line holds need not be UTF-8.
+  return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+/// A name in a folder, removed with it.
+struct Socket {
+  Descriptor folder = {};
+  Descriptor listening = {};
+  std::string name = {};
+};
+
+// Through the open folder: it is the one that was checked, and the name fits whatever the path's length.
+Socket make_socket(const fs::path& folder, const std::string& id) {
+  Socket made{.folder = open_runtime_folder(folder, true), .name = id + ".sock"};
+  const auto fail = [&](const char* what) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = std::string(what) + ": " + std::strerror(errno),
+                 .where = folder.string()});
+  };
+  if (!made.folder) fail("there is no such folder");
+  made.listening = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!made.listening) fail("no socket");
+  // Hidden until it listens, so that nobody takes it for that of a dead job.
+  const std::string hidden = "." + made.name;
+  const std::string path = "/proc/self/fd/" + std::to_string(made.folder.get()) + "/" + hidden;
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ::unlinkat(made.folder.get(), hidden.c_str(), 0);
+  if (::bind(made.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+      ::fchmodat(made.folder.get(), hidden.c_str(), 0600, 0) != 0 ||
+      ::listen(made.listening.get(), 16) != 0 ||
+      ::renameat(made.folder.get(), hidden.c_str(), made.folder.get(), made.name.c_str()) != 0) {
+    fail("no job socket");
+  }
+  return made;
+}
+
+}  // namespace
+
+struct ControlServer::Impl {
+  class Session;
+
+  Impl(asio::io_context& on_loop, JobHandlers to)
+      : loop(on_loop), handlers(std::move(to)), acceptor(on_loop) {}
+
+  void accept();
+  void remove(Session* session) {
+    sessions.remove_if([&](const auto& one) { return one.get() == session; });
+  }
+
+  asio::io_context& loop;
+  JobHandlers handlers;
+  Socket socket = {};
+  stream_protocol::acceptor acceptor;
+  std::list<std::shared_ptr<Session>> sessions = {};
+  std::string problem = {};
+};
+
+/// One connection.
+class ControlServer::Impl::Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Impl& server, stream_protocol::socket socket) : server_(server), socket_(std::move(socket)) {}
+
+  void read() {
+    asio::async_read_until(
+        socket_, received_, '\n', [self = shared_from_this()](error_code error, std::size_t size) {
+          if (error) return self->close();
+          const std::string line(
+              asio::buffers_begin(self->received_.data()),
+              asio::buffers_begin(self->received_.data()) + static_cast<std::ptrdiff_t>(size));
+          self->received_.consume(size);
+          self->take(line);
+          if (self->open_) self->read();
+        });
+  }
+
+  // Sends what there is for it; a reader that does not read costs one message.
+  void pump() {
+    while (open_) {
+      if (unsent_.empty()) take_output();
+      if (unsent_.empty()) return;
+      const ssize_t sent =
+          ::send(socket_.native_handle(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent >= 0) {
+        unsent_.erase(0, static_cast<std::size_t>(sent));
+      } else if (errno == EAGAIN) {
+        return wait_writable();
+      } else if (errno != EINTR) {
+        close();
+      }
+    }
+  }
+
+  void worker_started(int rank, int local_rank) {
+    if (!follows_ || !wants(rank)) return;
+    logs_[rank] = {local_rank, 0};
+    send({{"started", rank}});
+  }
+
+  // The loop does not run any more after this: what the socket takes at once must be enough.
+  void end(int exit_code) {
+    pump();
+    logs_.clear();
+    if (waits_for_end_ && !waiting_) unsent_ += line_of({{"ended", exit_code}});
+    pump();
+    close();
+  }
+
+ private:
+  void take(const std::string& line) {
+    try {
+      answer(json::parse(line));
+    } catch (const json::exception&) {
+      send({{"error", "this is no request"}});
+    }
+  }
+
+  void answer(const json& request) {
+    const std::string name = request.value("request", "");
+    if (name == "view") {
+      send(to_json(server_.handlers.view()));
+    } else if (name == "stop") {
+      waits_for_end_ = true;
+      send(json::object());
+      server_.handlers.stop(request.value("now", false));
+    } else if (name == "logs") {
+      start_logs(request);
+    } else if (name == "stacks") {
+      hand_over();
+    } else {
+      send({{"error", "this job knows no such request"}});
+    }
+  }
+
+  void start_logs(const json& request) {
+    waits_for_end_ = true;
+    follows_ = request.value("follow", false);
+    wanted_ = request.value("ranks", std::vector<int>());
+    for (const RankView& rank : server_.handlers.view().ranks) {
+      if (wants(rank.rank)) logs_[rank.rank] = {rank.local_rank, 0};
+    }
+    if (!follows_ && logs_.empty()) unsent_ += line_of({{"end", true}});
+    pump();
+  }
+
+  bool wants(int rank) const { return wanted_.empty() || std::ranges::find(wanted_, rank) != wanted_.end(); }
+
+  // The next piece of a followed rank.
+  void take_output() {
+    for (auto& [rank, log] : logs_) {
+      const OutputRing* ring = server_.handlers.output(log.local_rank);
+      if (ring == nullptr) continue;
+      const OutputRing::Piece piece = ring->read(log.position);
+      if (piece.bytes.empty()) continue;
+      unsent_ = line_of({{"rank", rank},
+                         {"stream", piece.stream == StreamName::out ? "stdout" : "stderr"},
+                         {"skipped", piece.begin - log.position},
+                         {"bytes", piece.bytes.size()}});
+      unsent_ += piece.bytes;
+      log.position = piece.begin + piece.bytes.size();
+      return;
+    }
+    if (follows_ || logs_.empty()) return;
+    unsent_ = line_of({{"end", true}});
+    logs_.clear();
+  }
+
+  void wait_writable() {
+    if (std::exchange(waiting_, true)) return;
+    socket_.async_wait(stream_protocol::socket::wait_write, [self = shared_from_this()](error_code error) {
+      self->waiting_ = false;
+      if (!error) self->pump();
+    });
+  }
+
+  void hand_over() {
+    const int fd = ::fcntl(socket_.native_handle(), F_DUPFD_CLOEXEC, 3);
+    if (fd < 0) return close();
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    server_.handlers.write_stacks(Descriptor(fd));
+    close();
+  }
+
+  void send(const json& message) {
+    unsent_ += line_of(message);
+    pump();
+  }
+
+  void close() {
+    if (!std::exchange(open_, false)) return;
+    error_code ignored;
+    socket_.close(ignored);
+    server_.remove(this);
+  }
+
+  struct Log {
+    int local_rank = 0;
+    std::uint64_t position = 0;
+  };
+
+  Impl& server_;
+  stream_protocol::socket socket_;
+  asio::streambuf received_{kMostRequest};
+  std::string unsent_ = {};
+  bool waiting_ = false;
+  bool open_ = true;
+  bool waits_for_end_ = false;
+  bool follows_ = false;
+  std::vector<int> wanted_ = {};
+  std::map<int, Log> logs_ = {};
+};
+
+void ControlServer::Impl::accept() {
+  acceptor.async_accept([this](error_code error, stream_protocol::socket connection) {
+    if (error == asio::error::operation_aborted) return;
+    if (!error && may_ask(connection.native_handle()) && sessions.size() < kMostSessions) {
+      sessions.push_back(std::make_shared<Session>(*this, std::move(connection)));
+      sessions.back()->read();
+    }
+    accept();
+  });
+}
+
+ControlServer::ControlServer(asio::io_context& loop, const std::vector<fs::path>& folders,
+                             const std::string& id, JobHandlers handlers)
+    : impl_(std::make_unique<Impl>(loop, std::move(handlers))) {
+  for (const fs::path& folder : folders) {
+    try {
+      impl_->socket = make_socket(folder, id);
+      impl_->acceptor.assign(stream_protocol(), impl_->socket.listening.release());
+      impl_->problem.clear();
+      impl_->accept();
+      return;
+    } catch (const std::exception& error) {
+      if (impl_->problem.empty()) impl_->problem = error.what();
+      impl_->socket = {};
+    }
+  }
+}
+
+ControlServer::~ControlServer() {
+  if (impl_->socket.folder) ::unlinkat(impl_->socket.folder.get(), impl_->socket.name.c_str(), 0);
+}
+
+const std::string& ControlServer::problem() const {
+  return impl_->problem;
+}
+
+void ControlServer::output_grew() {
+  // A copy: a connection that breaks leaves the list.
+  const auto sessions = impl_->sessions;
+  for (const auto& session : sessions) session->pump();
+}
+
+void ControlServer::worker_started(int rank, int local_rank) {
+  const auto sessions = impl_->sessions;
+  for (const auto& session : sessions) session->worker_started(rank, local_rank);
+}
+
+void ControlServer::end(int exit_code) {
+  if (impl_->socket.folder) ::unlinkat(impl_->socket.folder.get(), impl_->socket.name.c_str(), 0);
+  impl_->socket.folder.reset();
+  const auto sessions = impl_->sessions;
+  for (const auto& session : sessions) session->end(exit_code);
+}
+
+}  // namespace acc

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "acc/control/job_view.hpp"
+#include "acc/control/rank_usage.hpp"
+
+namespace acc {
+
+/// A job with what its ranks use, in the order of JobView::ranks.
+struct JobUsage {
+  JobView job = {};
+  std::vector<RankUsage> ranks = {};
+};
+
+/// What `acc ps` prints: a block per job, cut to `width` columns.
+std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clock::time_point now,
+                      int width);
+
+/// The same as `acc ps --json` prints it: to_json(JobView) with what each rank uses.
+nlohmann::json job_list(const std::vector<JobUsage>& jobs);
+
+/// `12s`, `3m05s`, `2h07m`, `4d03h`.
+std::string short_duration(std::chrono::milliseconds duration);
+
+/// `512 MiB`, `1.5 GiB`.
+std::string short_size(std::uint64_t bytes);
+
+}  // namespace acc

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/log_reader.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+const char* name_of(StreamName stream) {
+  return stream == StreamName::out ? "standard output" : "standard error";
+}
+
+StreamName stream_of(const nlohmann::json& message) {
+  return message.at("stream") == "stdout" ? StreamName::out : StreamName::err;
+}
+
+}  // namespace
+
+LogReader::LogReader(RunningJob& job, std::vector<int> ranks, Take take, Note note)
+    : job_(job),
+      ranks_(std::move(ranks)),
+      take_(std::move(take)),
+      note_(std::move(note)),
+      changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  const std::vector<RankView>& here = job_.view.ranks;
+  for (const int rank : ranks_) {
+    if (std::ranges::find(here, rank, &RankView::rank) != here.end()) continue;
+    throw Error({.what = "job " + job_.view.id + " has no such rank on this machine",
+                 .where = "rank " + std::to_string(rank),
+                 .hint = "acc ps " + job_.view.id});
+  }
+  for (const RankView& rank : here) {
+    if (wants(rank.rank)) open_rank(rank);
+  }
+}
+
+bool LogReader::wants(int rank) const {
+  return ranks_.empty() || std::ranges::find(ranks_, rank) != ranks_.end();
+}
+
+void LogReader::open_rank(const RankView& rank) {
+  open_stream(rank.rank, StreamName::out, rank.out);
+  open_stream(rank.rank, StreamName::err, rank.err);
+}
+
+void LogReader::open_stream(int rank, StreamName stream, const StreamPlace& place) {
+  const auto note = [&](const std::string& text) {
+    if (noted_.insert(text).second) note_(text);
+  };
+  const std::string what = std::string(name_of(stream)) + " of rank " + std::to_string(rank);
+  if (place.kind == StreamPlace::Kind::passed) {
+    note(what + " passes by untouched and is not kept; --tee or --redirects keeps it in a file");
+  } else if (place.kind == StreamPlace::Kind::discarded) {
+    note(what + " is filtered out and not kept; --tee or --redirects keeps it in a file");
+  } else if (place.kind == StreamPlace::Kind::file && !logs_.contains(place.file)) {
+    Log log{rank, stream, Descriptor(::open(place.file.c_str(), O_RDONLY | O_CLOEXEC))};
+    if (!log.file) return note(what + " cannot be read from " + place.file.string());
+    ::inotify_add_watch(changes_.get(), place.file.c_str(), IN_MODIFY);
+    logs_.emplace(place.file, std::move(log));
+  }
+}
+
+void LogReader::read_files() {
+  std::array<char, 1U << 16U> buffer;
+  for (auto& [path, log] : logs_) {
+    for (ssize_t n = 1; n > 0;) {
+      n = ::read(log.file.get(), buffer.data(), buffer.size());
+      if (n > 0) take_(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
+    }
+  }
+}
+
+// Log files have it all: what is tee'd comes through the agent as well.
+void LogReader::take_piece(const nlohmann::json& message) {
+  const int rank = message.at("rank");
+  const StreamName stream = stream_of(message);
+  const std::string bytes = job_.client.read_bytes(message.at("bytes"));
+  const auto is_logged = [&](const auto& entry) {
+    return entry.second.rank == rank && entry.second.stream == stream;
+  };
+  if (std::ranges::any_of(logs_, is_logged)) return;
+  const auto skipped = message.at("skipped").get<std::uint64_t>();
+  if (skipped > 0)
+    note_("rank " + std::to_string(rank) + ": " + std::to_string(skipped) + " bytes are not kept");
+  take_(rank, stream, bytes);
+}
+
+void LogReader::read() {
+  read_files();
+  job_.client.send({{"request", "logs"}, {"ranks", ranks_}});
+  while (const auto message = job_.client.read_message()) {
+    if (message->contains("end")) return;
+    if (message->contains("bytes")) take_piece(*message);
+  }
+}
+
+std::optional<int> LogReader::follow() {
+  job_.client.send({{"request", "logs"}, {"ranks", ranks_}, {"follow", true}});
+  for (;;) {
+    read_files();
+    std::array<pollfd, 2> ready = {{{changes_.get(), POLLIN, 0}, {job_.client.descriptor(), POLLIN, 0}}};
+    if (!job_.client.has_received() && ::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR)
+      return {};
+    std::array<char, 4096> events;
+    while (::read(changes_.get(), events.data(), events.size()) > 0) {
+    }
+    if (!job_.client.has_received() && ready[1].revents == 0) continue;
+    const auto message = job_.client.read_message();
+    if (!message || message->contains("ended")) {
+      read_files();
+      return message ? std::optional(message->at("ended").get<int>()) : std::nullopt;
+    }
+    if (message->contains("bytes")) take_piece(*message);
+    if (message->contains("started")) job_.client.send({{"request", "view"}});
+    if (message->contains("job")) {
+      job_.view = job_view_from_json(*message);
+      // After a restart a rank writes to other files.
+      for (const RankView& rank : job_.view.ranks) {
+        if (wants(rank.rank)) open_rank(rank);
+      }
+    }
+  }
+}
+
+}  // namespace acc

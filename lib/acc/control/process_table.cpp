@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/process_table.hpp"
+
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Positions in the words behind the name, which begin with the state (proc(5) counts it as the third).
+enum Word : std::size_t {
+  kState = 0,
+  kParent = 1,
+  kFirstTime = 11,
+  kLastTime = 14,
+  kThreads = 17,
+  kStart = 19,
+  kResident = 21
+};
+
+std::chrono::milliseconds from_ticks(std::int64_t ticks) {
+  static const std::int64_t per_second = ::sysconf(_SC_CLK_TCK);
+  return std::chrono::milliseconds(ticks * 1000 / per_second);
+}
+
+// Small files of /proc come whole in one read.
+std::string read_small(const fs::path& file, std::size_t most) {
+  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(most, '\0');
+  const ssize_t size = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return text;
+}
+
+std::optional<pid_t> to_pid(std::string_view name) {
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
+  return pid;
+}
+
+}  // namespace
+
+std::optional<ProcessStat> parse_process_stat(std::string_view text) {
+  // The name stands in brackets and may hold blanks and brackets itself.
+  const std::size_t name_begin = text.find('(');
+  const std::size_t name_end = text.rfind(')');
+  if (name_begin == std::string_view::npos || name_end == std::string_view::npos || name_end < name_begin)
+    return std::nullopt;
+  const auto pid = to_pid(trim(text.substr(0, name_begin)));
+  const std::vector<std::string> words = split(trim(text.substr(name_end + 1)), ' ');
+  if (!pid || words.size() <= kResident || words[kState].size() != 1) return std::nullopt;
+  const auto number = [&](std::size_t word) { return parse_integer(words[word]).value_or(0); };
+  ProcessStat process{.pid = *pid,
+                      .parent = static_cast<pid_t>(number(kParent)),
+                      .state = words[kState].front(),
+                      .name = std::string(text.substr(name_begin + 1, name_end - name_begin - 1)),
+                      .threads = static_cast<int>(number(kThreads)),
+                      .started = from_ticks(number(kStart))};
+  std::int64_t ticks = 0;
+  for (std::size_t word = kFirstTime; word <= kLastTime; ++word) ticks += number(word);
+  process.cpu_time = from_ticks(ticks);
+  process.resident_bytes =
+      static_cast<std::uint64_t>(number(kResident)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return process;
+}
+
+std::optional<ProcessStat> read_process(pid_t pid, const fs::path& proc) {
+  return parse_process_stat(read_small(proc / std::to_string(pid) / "stat", 1024));
+}
+
+ProcessTable ProcessTable::read(const fs::path& proc) {
+  ProcessTable table;
+  std::error_code error;
+  for (fs::directory_iterator entry(proc, error), end; !error && entry != end; entry.increment(error)) {
+    const auto pid = to_pid(entry->path().filename().native());
+    if (!pid) continue;
+    if (auto process = read_process(*pid, proc)) table.add(std::move(*process));
+  }
+  return table;
+}
+
+void ProcessTable::add(ProcessStat process) {
+  children_.emplace(process.parent, process.pid);
+  processes_[process.pid] = std::move(process);
+}
+
+const ProcessStat* ProcessTable::find(pid_t pid) const {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
+std::vector<const ProcessStat*> ProcessTable::tree(pid_t root) const {
+  std::vector<const ProcessStat*> found;
+  if (const ProcessStat* first = find(root)) found.push_back(first);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [first, last] = children_.equal_range(found[i]->pid);
+    for (auto child = first; child != last; ++child) {
+      if (const ProcessStat* process = find(child->second)) found.push_back(process);
+    }
+  }
+  return found;
+}
+
+std::uint64_t memory_of(const ProcessStat& process, const fs::path& proc) {
+  const std::string text = read_small(proc / std::to_string(process.pid) / "smaps_rollup", 4096);
+  const std::size_t line = text.find("\nPss:");
+  if (line == std::string::npos) return process.resident_bytes;
+  const std::size_t end = text.find(" kB", line);
+  const auto kib = parse_integer(std::string_view(text).substr(line + 5, end - line - 5));
+  return kib ? static_cast<std::uint64_t>(*kib) << 10U : process.resident_bytes;
+}
+
+std::chrono::milliseconds time_since_boot() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return std::chrono::milliseconds(std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
+}
+
+}  // namespace acc

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace acc {
+
+/// One line of /proc/PID/stat, as far as it is used.
+struct ProcessStat {
+  pid_t pid = 0;
+  pid_t parent = 0;
+  /// The kernel's letter: R running, S sleeping, D waiting for a device, T stopped, t traced, Z ended.
+  char state = '?';
+  std::string name = {};
+  int threads = 0;
+  /// Of the process and of its children that have ended and were waited for.
+  std::chrono::milliseconds cpu_time = {};
+  /// Since the machine started.
+  std::chrono::milliseconds started = {};
+  std::uint64_t resident_bytes = 0;
+};
+
+/// Absent when the text is no such line.
+std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+/// Absent when the process has ended.
+std::optional<ProcessStat> read_process(pid_t pid, const std::filesystem::path& proc = "/proc");
+
+/// All processes of this machine at one moment.
+class ProcessTable {
+ public:
+  static ProcessTable read(const std::filesystem::path& proc = "/proc");
+
+  void add(ProcessStat process);
+  /// Null when it is not there.
+  const ProcessStat* find(pid_t pid) const;
+  /// `root` and everything below it, parents before their children; empty when `root` is not there.
+  std::vector<const ProcessStat*> tree(pid_t root) const;
+
+ private:
+  std::map<pid_t, ProcessStat> processes_ = {};
+  std::multimap<pid_t, pid_t> children_ = {};
+};
+
+/// Proportional share of memory, or what is resident where the kernel does not tell the share.
+std::uint64_t memory_of(const ProcessStat& process, const std::filesystem::path& proc = "/proc");
+
+/// Time since the machine started, as ProcessStat::started counts it.
+std::chrono::milliseconds time_since_boot();
+
+}  // namespace acc

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <vector>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/base/environment.hpp"
+
+namespace acc {
+
+/// Where the sockets of a user's running jobs may lie, best first: `$XDG_RUNTIME_DIR/acc`,
+/// `/run/user/UID/acc`,
+/// `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
+std::vector<std::filesystem::path> runtime_folders(const Environment& environment, uid_t user);
+
+/// Opens a runtime folder, and makes it when it is missing and its parent is there. Empty: there is none.
+/// Throws Error{system} naming the folder when it belongs to somebody else or others may enter it.
+Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make);
+
+}  // namespace acc

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "acc/base/environment.hpp"
+#include "acc/control/job_view.hpp"
+#include "acc/control/tool.hpp"
+
+namespace acc {
+
+struct StackOptions {
+  /// Of the workers: where they write their flight recorder's files, and the PATH with the tools.
+  Environment environment = {};
+  ToolLimits limits = {};
+};
+
+/// Where each rank of the job stands: its state and what its first thread waits for, who differs from the
+/// others, then for each rank its threads, its Python stacks (py-spy), its native stacks (gdb) and NCCL's
+/// flight recorder. Names the tool that is missing. Takes seconds: debuggers stop the process that they look
+/// at. `write` gets the text as it comes, whole lines.
+void write_stacks(const JobView& job, const StackOptions& options,
+                  const std::function<void(std::string_view)>& write);
+
+/// Asks NCCL's flight recorder of the rank to write its file now, where the workers have opened a pipe for
+/// that (TORCH_NCCL_DEBUG_INFO_PIPE_FILE).
+void ask_for_flight_record(int rank, const Environment& environment);
+
+/// The file that NCCL's flight recorder wrote for the rank, newest first; empty when there is none.
+std::filesystem::path find_flight_record(int rank, const Environment& environment);
+
+}  // namespace acc

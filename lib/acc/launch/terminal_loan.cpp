@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/terminal_loan.hpp"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+// A process in the background may change the terminal while this signal is blocked.
+class BlockTerminalOutput {
+ public:
+  BlockTerminalOutput() {
+    sigset_t set = {};
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGTTOU);
+    ::sigprocmask(SIG_BLOCK, &set, &before_);
+  }
+  ~BlockTerminalOutput() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  BlockTerminalOutput(const BlockTerminalOutput&) = delete;
+  BlockTerminalOutput& operator=(const BlockTerminalOutput&) = delete;
+
+ private:
+  sigset_t before_ = {};
+};
+
+bool lives(pid_t group) {
+  return group > 0 && (::kill(-group, 0) == 0 || errno == EPERM);
+}
+
+}  // namespace
+
+TerminalLoan::TerminalLoan(int fd) : fd_(fd), owner_(::tcgetpgrp(fd)) {
+  if (owner_ < 0 || ::tcgetattr(fd, &settings_) != 0) {
+    throw Error({.what = "needs a terminal as standard input", .where = "--attach"});
+  }
+  if (owner_ != ::getpgrp()) {
+    throw Error(
+        {.what = "needs the terminal, and acc runs in its background", .where = "--attach", .hint = "fg"});
+  }
+}
+
+void TerminalLoan::lend(pid_t group) const {
+  const BlockTerminalOutput blocked;
+  ::tcsetpgrp(fd_, group);
+}
+
+void TerminalLoan::take_back(pid_t borrower) const {
+  const BlockTerminalOutput blocked;
+  const pid_t now = ::tcgetpgrp(fd_);
+  if (now != owner_ && (now == borrower || !lives(now))) ::tcsetpgrp(fd_, owner_);
+  if (is_back()) ::tcsetattr(fd_, TCSANOW, &settings_);
+}
+
+bool TerminalLoan::is_back() const {
+  return ::tcgetpgrp(fd_) == owner_;
+}
+
+}  // namespace acc

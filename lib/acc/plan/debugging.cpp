@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/debugging.hpp"
+
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/plan/program.hpp"
+#include "acc/plan/worker_environment.hpp"
+
+namespace acc {
+namespace {
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+// `0:gdb --args` or `all:valgrind`.
+RankWrap parse_wrap(const std::string& text, const std::string& where) {
+  const std::size_t colon = text.find(':');
+  const std::string rank = text.substr(0, colon);
+  const auto number = parse_integer(rank);
+  if (colon == std::string::npos || (rank != "all" && (!number || *number < 0 || *number > 1'000'000)))
+    fail(where, "'" + text + "' is not RANK:WORDS", "as in '0:gdb --args' or 'all:valgrind'");
+  RankWrap wrap{.words = split_words(text.substr(colon + 1), where)};
+  if (wrap.words.empty()) fail(where, "'" + text + "' names no program", "as in '0:gdb --args'");
+  if (rank != "all") wrap.rank = static_cast<int>(*number);
+  return wrap;
+}
+
+void take_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
+  const Value& given = settings["wrap_rank"].value;
+  if (!given.is_array()) return;
+  for (const Value& text : given) {
+    RankWrap wrap = parse_wrap(text.get<std::string>(), settings.origin("wrap_rank"));
+    const WorkerProgram found =
+        find_program({.words = wrap.words, .no_python = true}, inputs.environment, inputs.file_kind);
+    if (found.problem) plan.problems.push_back(*found.problem);
+    wrap.program = found.file;
+    plan.wraps.push_back(std::move(wrap));
+  }
+}
+
+void take_attach(const Settings& settings, LaunchPlan& plan) {
+  if (!settings.given("attach")) return;
+  const std::int64_t rank = settings.integer("attach");
+  const Round round = expected_round(plan);
+  if (rank >= round.world_size) {
+    fail(settings.origin("attach"),
+         fmt::format("there is no rank {}: the job has {} workers", rank, round.world_size));
+  }
+  const int local_rank = static_cast<int>(rank) - round.first_rank;
+  if (local_rank < 0 || local_rank >= plan.nproc_per_node) return;
+  plan.attach = static_cast<int>(rank);
+  // Two programs on one terminal are none that can be used.
+  StreamMap& redirects = plan.output.redirects;
+  redirects.otherwise = Streams::both;
+  for (auto& [other, streams] : redirects.of_rank) streams = Streams::both;
+  redirects.of_rank[local_rank] = Streams::none;
+  if (plan.hang.timeout.count() == 0) return;
+  plan.hang.timeout = {};
+  plan.notes.push_back("with " + settings.origin("attach") +
+                       " nobody watches for a hang: a person takes time");
+}
+
+}  // namespace
+
+void plan_debugging(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
+  take_wraps(inputs, settings, plan);
+  take_attach(settings, plan);
+}
+
+const RankWrap* wrap_of(const LaunchPlan& plan, int rank) {
+  const RankWrap* found = nullptr;
+  for (const RankWrap& wrap : plan.wraps) {
+    if (wrap.rank == rank || (!wrap.rank && (found == nullptr || !found->rank))) found = &wrap;
+  }
+  return found;
+}
+
+std::vector<std::string> wrapped_command(const LaunchPlan& plan, int rank, int local_rank) {
+  std::vector<std::string> command = worker_command(plan, local_rank);
+  const RankWrap* wrap = wrap_of(plan, rank);
+  if (wrap == nullptr) return command;
+  // The wrapper may not look where we did.
+  command.front() = plan.program.string();
+  command.insert(command.begin(), wrap->words.begin(), wrap->words.end());
+  return command;
+}
+
+const std::filesystem::path& worker_program(const LaunchPlan& plan, int rank) {
+  const RankWrap* wrap = wrap_of(plan, rank);
+  return wrap == nullptr ? plan.program : wrap->program;
+}
+
+std::vector<std::string> split_words(std::string_view text, const std::string& where) {
+  std::vector<std::string> words;
+  bool in_word = false;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char letter = text[i];
+    if (quote == 0 && (letter == ' ' || letter == '\t')) {
+      in_word = false;
+      continue;
+    }
+    if (!in_word) words.emplace_back();
+    in_word = true;
+    if (letter == '\\' && quote != '\'' && i + 1 < text.size()) {
+      words.back() += text[++i];
+    } else if (quote == 0 && (letter == '\'' || letter == '"')) {
+      quote = letter;
+    } else if (letter == quote) {
+      quote = 0;
+    } else {
+      words.back() += letter;
+    }
+  }
+  if (quote != 0) fail(where, fmt::format("'{}' has a {} without its end", text, quote));
+  return words;
+}
+
+}  // namespace acc

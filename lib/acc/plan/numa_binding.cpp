@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/numa_binding.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+NumaBinding parse(const std::string& text) {
+  if (text == "socket") return NumaBinding::socket;
+  if (text == "exclusive") return NumaBinding::exclusive;
+  return text == "core-complex" ? NumaBinding::core_complex : NumaBinding::node;
+}
+
+/// Whose turn it is among those who live on one node.
+struct Seat {
+  int node = 0;
+  std::size_t number = 0;
+  std::size_t of = 1;
+};
+
+class Binder {
+ public:
+  Binder(const Topology& topology, const std::string& origin) : topology_(topology), origin_(origin) {}
+
+  CpuBinding bind(NumaBinding binding, const Seat& seat) const {
+    const std::vector<Cpu> local = cpus_where(&Cpu::numa_node, seat.node);
+    if (local.empty()) {
+      fail(origin_, fmt::format("NUMA node {} has none of the CPUs that acc may use", seat.node),
+           "widen the affinity mask or the cpuset of acc");
+    }
+    switch (binding) {
+      case NumaBinding::node:
+        return to_binding(local);
+      case NumaBinding::socket:
+        return to_binding(socket_of(local.front()));
+      case NumaBinding::exclusive:
+        return to_binding(own_cores(local, seat));
+      case NumaBinding::core_complex:
+        return to_binding(core_complex(local, seat));
+    }
+    return {};
+  }
+
+ private:
+  std::vector<Cpu> cpus_where(int Cpu::*member, int value) const {
+    std::vector<Cpu> found;
+    std::ranges::copy_if(topology_.cpus, std::back_inserter(found),
+                         [&](const Cpu& cpu) { return cpu.*member == value; });
+    return found;
+  }
+
+  // torchrun's rule: a node belongs to the socket of its lowest CPU, and comes as a whole.
+  std::vector<Cpu> socket_of(const Cpu& lowest) const {
+    std::map<int, int> socket_of_node;
+    for (const Cpu& cpu : topology_.cpus) socket_of_node.emplace(cpu.numa_node, cpu.socket);
+    std::vector<Cpu> found;
+    std::ranges::copy_if(topology_.cpus, std::back_inserter(found),
+                         [&](const Cpu& cpu) { return socket_of_node.at(cpu.numa_node) == lowest.socket; });
+    return found;
+  }
+
+  // The first ones get what is left over, a core each.
+  std::vector<Cpu> own_cores(const std::vector<Cpu>& local, const Seat& seat) const {
+    std::map<int, std::vector<Cpu>> cores;
+    for (const Cpu& cpu : local) cores[cpu.core].push_back(cpu);
+    if (cores.size() < seat.of) {
+      fail(origin_, fmt::format("exclusive needs a core for each, and NUMA node {} has {} for {}", seat.node,
+                                cores.size(), seat.of));
+    }
+    const std::size_t each = cores.size() / seat.of;
+    const std::size_t rest = cores.size() % seat.of;
+    const std::size_t first = seat.number * each + std::min(seat.number, rest);
+    const std::size_t count = each + (seat.number < rest ? 1 : 0);
+    std::vector<Cpu> found;
+    auto core = std::next(cores.begin(), static_cast<std::ptrdiff_t>(first));
+    for (std::size_t i = 0; i < count; ++i, ++core) {
+      found.insert(found.end(), core->second.begin(), core->second.end());
+    }
+    return found;
+  }
+
+  // The largest first.
+  std::vector<Cpu> core_complex(const std::vector<Cpu>& local, const Seat& seat) const {
+    std::map<int, std::vector<Cpu>> by_cache;
+    for (const Cpu& cpu : local) by_cache[cpu.cache].push_back(cpu);
+    if (by_cache.contains(-1)) {
+      fail(origin_, "core-complex needs the caches of the CPUs, and the kernel does not tell them",
+           "`node` or `exclusive`");
+    }
+    std::vector<std::vector<Cpu>> groups;
+    for (auto& [cache, cpus] : by_cache) groups.push_back(std::move(cpus));
+    std::ranges::stable_sort(groups, std::greater(), [](const auto& group) { return group.size(); });
+    return groups[seat.number % groups.size()];
+  }
+
+  static CpuBinding to_binding(const std::vector<Cpu>& cpus) {
+    std::set<int> ids;
+    std::set<int> nodes;
+    for (const Cpu& cpu : cpus) {
+      ids.insert(cpu.id);
+      nodes.insert(cpu.numa_node);
+    }
+    return {.cpus = {ids.begin(), ids.end()}, .numa_nodes = {nodes.begin(), nodes.end()}};
+  }
+
+  const Topology& topology_;
+  const std::string& origin_;
+};
+
+std::set<int> nodes_of(const Topology& topology) {
+  std::set<int> nodes;
+  for (const Cpu& cpu : topology.cpus) nodes.insert(cpu.numa_node);
+  return nodes;
+}
+
+int home_of(const Gpu& gpu, const Topology& topology, const std::string& origin) {
+  const auto found = topology.device_nodes.find(gpu.pci_address);
+  if (found == topology.device_nodes.end()) {
+    fail(origin, fmt::format("GPU {} ({}) is not among the kernel's PCI devices", gpu.index,
+                             gpu.pci_address.empty() ? "NVML tells no address" : gpu.pci_address));
+  }
+  if (found->second >= 0) return found->second;
+  // The kernel leaves it open where there is nothing to choose from.
+  const std::set<int> nodes = nodes_of(topology);
+  if (nodes.size() == 1) return *nodes.begin();
+  fail(origin,
+       fmt::format("the kernel does not know the NUMA node of GPU {} ({})", gpu.index, gpu.pci_address));
+}
+
+}  // namespace
+
+Topology topology_of(const Machine& machine) {
+  std::vector<std::string> addresses;
+  for (const Gpu& gpu : machine.gpus) addresses.push_back(gpu.pci_address);
+  return read_topology(allowed_cpus(), addresses);
+}
+
+std::vector<CpuBinding> bind_workers(NumaBinding binding, const Topology& topology,
+                                     const std::vector<int>& homes, int workers, const std::string& origin) {
+  const std::size_t count = std::max(homes.size(), static_cast<std::size_t>(workers));
+  std::vector<Seat> seats;
+  std::map<int, std::size_t> taken;
+  for (std::size_t i = 0; i < count; ++i) {
+    const int node = homes[i % homes.size()];
+    seats.push_back({.node = node, .number = taken[node]++});
+  }
+  seats.resize(static_cast<std::size_t>(workers));
+  const Binder binder(topology, origin);
+  std::vector<CpuBinding> bindings;
+  for (Seat& seat : seats) {
+    seat.of = taken.at(seat.node);
+    bindings.push_back(binder.bind(binding, seat));
+  }
+  return bindings;
+}
+
+std::vector<int> spread_over_nodes(const Topology& topology, int workers) {
+  const std::set<int> distinct = nodes_of(topology);
+  const std::vector<int> nodes(distinct.begin(), distinct.end());
+  std::vector<int> homes;
+  const auto count = static_cast<std::size_t>(workers);
+  for (std::size_t i = 0; i < count; ++i) homes.push_back(nodes[i * nodes.size() / count]);
+  return homes;
+}
+
+std::vector<CpuBinding> decide_numa_binding(const LaunchInputs& inputs, const Settings& settings,
+                                            const Environment& worker_environment, int workers,
+                                            bool uses_gpus) {
+  if (!settings.given("numa_binding")) return {};
+  const std::string& origin = settings.origin("numa_binding");
+  const Topology topology = inputs.topology(inputs.machine);
+  if (topology.cpus.empty()) fail(origin, "the kernel does not tell which CPUs acc may use");
+  Environment environment = inputs.environment;
+  environment.overlay(worker_environment);
+  const std::vector<Gpu> gpus = uses_gpus ? visible_gpus(inputs.machine, environment) : std::vector<Gpu>{};
+  const std::string mask = environment.get("CUDA_VISIBLE_DEVICES");
+  if (uses_gpus && mask.find("MIG-") != std::string::npos) {
+    fail(origin, fmt::format("the NUMA nodes of CUDA_VISIBLE_DEVICES='{}' are not known", mask),
+         "name whole GPUs, or leave --numa-binding out");
+  }
+  std::vector<int> homes;
+  for (const Gpu& gpu : gpus) homes.push_back(home_of(gpu, topology, origin));
+  if (homes.empty()) homes = spread_over_nodes(topology, workers);
+  return bind_workers(parse(settings.text("numa_binding")), topology, homes, workers, origin);
+}
+
+}  // namespace acc

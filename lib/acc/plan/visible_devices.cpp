@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/visible_devices.hpp"
+
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+std::vector<std::string> names_in(const std::string& mask) {
+  std::vector<std::string> names;
+  if (trim(mask).empty()) return names;
+  for (const std::string& name : split(mask, ',')) names.emplace_back(trim(name));
+  return names;
+}
+
+}  // namespace
+
+std::string select_devices(const std::string& ids, const std::string& mask_name,
+                           const std::optional<std::string>& inherited, const std::string& origin) {
+  if (!inherited) return ids;
+  const std::vector<std::string> offered = names_in(*inherited);
+  std::vector<std::string> chosen;
+  for (const std::string& id : names_in(ids)) {
+    const auto number = parse_integer(id);
+    if (number && (*number < 0 || static_cast<std::size_t>(*number) >= offered.size())) {
+      fail(origin,
+           fmt::format("there is no device {} in {}='{}', which acc inherited", id, mask_name, *inherited),
+           "numbers count within that list, from 0");
+    }
+    chosen.push_back(number ? offered[static_cast<std::size_t>(*number)] : id);
+  }
+  return join(chosen, ",");
+}
+
+std::vector<std::string> device_of_each_worker(const std::optional<std::string>& mask,
+                                               std::optional<std::size_t> gpus, int workers,
+                                               const std::string& origin) {
+  const auto wanted = static_cast<std::size_t>(workers);
+  std::vector<std::string> devices;
+  if (mask) {
+    devices = names_in(*mask);
+    if (devices.size() < wanted) {
+      fail(origin,
+           fmt::format("{} workers, but CUDA_VISIBLE_DEVICES='{}' names fewer devices", workers, *mask));
+    }
+  } else {
+    if (gpus && *gpus < wanted) {
+      fail(origin, fmt::format("{} workers, but this machine has {} GPUs", workers, *gpus));
+    }
+    for (std::size_t i = 0; i < wanted; ++i) devices.push_back(fmt::to_string(i));
+  }
+  devices.resize(wanted);
+  return devices;
+}
+
+}  // namespace acc

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/c10d_board.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <utility>
+
+#include "acc/base/text.hpp"
+#include "acc/rendezvous/base64.hpp"
+#include "acc/rendezvous/exit_barrier.hpp"
+#include "acc/rendezvous/rank_exchange.hpp"
+#include "acc/store/client.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::steady_clock;
+using Outlook = C10dMachine::Outlook;
+
+// "There is no state yet."
+constexpr const char* kSentinel = "Y2FuaW1hZGFt";
+
+struct Master {
+  std::string addr = {};
+  std::uint16_t port = 0;
+  bool agent_serves = true;
+};
+
+RendezvousNode key_of(const OwnNode& node) {
+  return {.addr = node.addr, .pid = node.pid, .local_id = node.local_id};
+}
+
+RendezvousState decode(const std::string& text) {
+  if (text == kSentinel || text.empty()) return {};
+  const auto pickle = from_base64(text);
+  if (!pickle) {
+    throw Error({.kind = ErrorKind::rendezvous,
+                 .what = "the rendezvous state of this job cannot be read: it is not base64",
+                 .where = {},
+                 .hint = "something else may use this store"});
+  }
+  return read_rendezvous_state(*pickle);
+}
+
+C10dMachine::Now both_clocks() {
+  return {.steady = steady_clock::now(),
+          .wall = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())};
+}
+
+std::string nodes(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " node" : " nodes");
+}
+
+C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents agents) {
+  settings.times_have_zone = agents == TorchAgents::v2_6;
+  return settings;
+}
+
+}  // namespace
+
+struct C10dBoard::Impl {
+  Impl(asio::io_context& the_loop, C10dBoardOptions the_options, Events the_events)
+      : loop(the_loop),
+        options(std::move(the_options)),
+        events(std::move(the_events)),
+        machine(for_agents(options.machine, options.agents)),
+        client(loop, options.read_timeout),
+        timer(loop),
+        close_timer(loop) {}
+
+  void connect();
+  void wake();
+  void poll();
+  void took(StoreOutcome outcome, const std::string& text);
+  void advance(const RendezvousState& read);
+  void write(const RendezvousState& state);
+  void rest(steady_clock::time_point next);
+  void act(const RendezvousState& state, Outlook outlook);
+
+  void exchange_ranks(const RendezvousState& state);
+  void ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& ranks);
+  void find_master(std::int64_t at_round);
+  void master_found(const Master& master);
+  void missing(const std::string& text);
+  void missing_nodes(const RendezvousState& state);
+  void fail(const Error& error);
+  void lose();
+  void finished(bool all);
+  std::string prefix(std::int64_t of_round) const;
+
+  asio::io_context& loop;
+  C10dBoardOptions options;
+  Events events;
+  C10dMachine machine;
+  StoreClient client;
+  asio::steady_timer timer;
+  asio::steady_timer close_timer;
+  std::map<RendezvousNode, OwnNode> own = {};
+
+  bool ready = false;  // connected, and the key exists
+  bool busy = false;   // a request is on its way
+  bool again = false;  // something was asked for meanwhile
+  bool failed = false;
+  bool lost = false;
+  std::string token = {};  // the text read last
+  std::string said = {};
+
+  std::optional<std::int64_t> round = {};  // that own nodes are in
+  bool round_over = false;
+  bool closed_told = false;
+  int group_size = 0;
+  bool times_have_zone = true;
+  std::map<int, OwnNode> members = {};  // own nodes of the round by group rank
+  std::map<int, AssignedRanks> ranks = {};
+  std::optional<Master> master = {};  // as last told
+  std::optional<RankExchange> exchange = {};
+  std::optional<ExitBarrier> barrier = {};
+  std::function<void(bool)> finishing = {};
+  std::function<void()> closing = {};
+  // Expires with the board: timers and posted calls ask it.
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+};
+
+void C10dBoard::Impl::connect() {
+  const std::string store = to_string(options.store);
+  client.on_closed([this] { lose(); });
+  client.connect(
+      options.store, steady_clock::now() + options.machine.join_timeout,
+      [this, store](const std::string& why) { missing("waiting for the store at " + store + ": " + why); },
+      [this](const std::optional<Error>& error) {
+        if (error) return fail(*error);
+        ready = true;
+        busy = true;
+        client.compare_set("/torch.rendezvous." + options.run_id, "", kSentinel,
+                           [this](StoreOutcome outcome, const std::string& text) { took(outcome, text); });
+      });
+}
+
+// At the end its host may leave before us.
+void C10dBoard::Impl::lose() {
+  lost = true;
+  if (finishing) return finished(false);
+  if (closing) return std::exchange(closing, {})();
+  if (closed_told) return;
+  fail(Error({.kind = ErrorKind::rendezvous,
+              .what = "the connection to the store of the rendezvous is lost",
+              .where = to_string(options.store),
+              .hint = "look at the node that hosts it"}));
+}
+
+void C10dBoard::Impl::finished(bool all) {
+  barrier.reset();
+  const auto done = std::exchange(finishing, {});
+  if (done) done(all);
+}
+
+void C10dBoard::Impl::wake() {
+  if (again) return;
+  again = true;
+  asio::post(loop, [this, watch = std::weak_ptr(alive)] {
+    if (!watch.expired() && again && !busy) poll();
+  });
+}
+
+void C10dBoard::Impl::poll() {
+  if (!ready || busy || failed || !client.connected()) return;
+  busy = true;
+  again = false;
+  client.get("/torch.rendezvous." + options.run_id,
+             [this](StoreOutcome outcome, const std::optional<std::string>& text) {
+               if (outcome != StoreOutcome::done || text) return took(outcome, text.value_or(""));
+               client.compare_set("/torch.rendezvous." + options.run_id, "", kSentinel,
+                                  [this](StoreOutcome set, const std::string& now) { took(set, now); });
+             });
+}
+
+void C10dBoard::Impl::took(StoreOutcome outcome, const std::string& text) try {
+  if (outcome != StoreOutcome::done) return;  // on_closed says it
+  token = text;
+  advance(decode(text));
+} catch (const Error& error) {
+  fail(error);
+}
+
+void C10dBoard::Impl::advance(const RendezvousState& read) {
+  again = false;
+  C10dMachine::Step step = machine.step(read, both_clocks());
+  if (step.write) return write(step.state);
+  busy = false;
+  rest(step.next);
+  act(step.state, step.outlook);
+}
+
+void C10dBoard::Impl::write(const RendezvousState& state) {
+  const std::string text = to_base64(to_pickle(state));
+  client.compare_set("/torch.rendezvous." + options.run_id, token, text,
+                     [this, text, state](StoreOutcome outcome, const std::string& now) {
+                       if (outcome != StoreOutcome::done || now != text) return took(outcome, now);
+                       token = text;
+                       advance(state);
+                     });
+}
+
+void C10dBoard::Impl::rest(steady_clock::time_point next) {
+  timer.expires_at(std::min(next, steady_clock::now() + options.poll));
+  timer.async_wait([this, watch = std::weak_ptr(alive)](const auto& error) {
+    if (!error && !watch.expired()) poll();
+  });
+}
+
+void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
+  switch (outlook) {
+    case Outlook::idle:
+      return;
+    case Outlook::joining:
+      return missing_nodes(state);
+    case Outlook::spare:
+      return missing("the job has its " + nodes(state.participants.size()) + "; waiting as a spare");
+    case Outlook::timed_out:
+      return fail(Error(
+          {.kind = ErrorKind::rendezvous,
+           .what =
+               nodes(machine.own().size()) + " waited " +
+               std::to_string(
+                   std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
+               " s in vain for a round of at least " + nodes(options.machine.least_nodes),
+           .where = to_string(options.store),
+           .hint = "start the other nodes with the same endpoint and id, or wait longer (join_timeout)"}));
+    case Outlook::in_round:
+      if (round != state.round && !round_over) exchange_ranks(state);
+      return;
+    case Outlook::changed:
+      if (std::exchange(round_over, true)) return;
+      exchange.reset();
+      if (events.on_change) events.on_change();
+      return;
+    case Outlook::closed:
+      exchange.reset();
+      if (closing) return std::exchange(closing, {})();
+      if (!std::exchange(closed_told, true) && events.on_closed) events.on_closed();
+      return;
+  }
+}
+
+void C10dBoard::Impl::missing_nodes(const RendezvousState& state) {
+  const std::size_t here = state.participants.size();
+  if (state.complete) {
+    missing("waiting for " + nodes(here) + " to end the round before");
+  } else if (here < options.machine.least_nodes) {
+    missing(std::to_string(here) + " of at least " + nodes(options.machine.least_nodes) + " here");
+  } else {
+    missing(nodes(here) + " here, and time for more until the last call ends");
+  }
+}
+
+void C10dBoard::Impl::missing(const std::string& text) {
+  if (text == said) return;
+  said = text;
+  if (events.on_missing) events.on_missing(text);
+}
+
+std::string C10dBoard::Impl::prefix(std::int64_t of_round) const {
+  return "/torch.rendezvous." + options.run_id + "." + std::to_string(of_round) + "/";
+}
+
+void C10dBoard::Impl::exchange_ranks(const RendezvousState& state) {
+  round = state.round;
+  group_size = static_cast<int>(state.participants.size());
+  times_have_zone = state.times_have_zone.value_or(true);
+  said.clear();
+  members.clear();
+  RankExchange::Options ask = {.store = options.store,
+                               .prefix = prefix(*round),
+                               .group_size = group_size,
+                               .timeout = options.read_timeout};
+  for (const auto& [node, rank] : state.participants) {
+    const auto found = own.find(node);
+    if (found == own.end()) continue;
+    const OwnNode& member = found->second;
+    members.emplace(static_cast<int>(rank), member);
+    ask.own.emplace(static_cast<int>(rank), RoleInfo{member.role, member.local_world_size});
+  }
+  const auto first = members.find(0);
+  if (first != members.end()) {
+    if (!times_have_zone && options.agents == TorchAgents::v2_6) {
+      return fail(Error({.kind = ErrorKind::rendezvous,
+                         .what = "the other nodes run torchrun of torch 2.4 or 2.5, which must not meet a "
+                                 "launcher of later rules as rank 0",
+                         .where = to_string(options.store),
+                         .hint = "use the same torch on all nodes, or the static rendezvous"}));
+    }
+    master = Master{.addr = first->second.addr,
+                    .port = first->second.store_port,
+                    .agent_serves = options.agents != TorchAgents::v2_4};
+    if (options.agents == TorchAgents::v2_5) master = Master{options.store.host, options.store.port};
+    ask.first = {{ask.prefix + "MASTER_ADDR", master->addr},
+                 {ask.prefix + "MASTER_PORT", std::to_string(master->port)}};
+    ask.prepare = [this, node = first->second](std::function<void()> go_on) {
+      if (!events.prepare) return go_on();
+      events.prepare(node, std::move(go_on));
+    };
+  }
+  exchange.emplace(loop, std::move(ask), [this](const auto& error, const auto& got) { ranked(error, got); });
+}
+
+void C10dBoard::Impl::ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& got) {
+  if (error) return fail(*error);
+  ranks = got;
+  if (members.contains(0)) return master_found(*master);
+  find_master(*round);
+}
+
+// Agents of torch 2.6 and later tell the address once, in their first round.
+void C10dBoard::Impl::find_master(std::int64_t at_round) {
+  client.multi_get(
+      {prefix(at_round) + "MASTER_ADDR", prefix(at_round) + "MASTER_PORT"},
+      [this, at_round, of = *round](StoreOutcome outcome, const StoreClient::Values& values) {
+        if (outcome != StoreOutcome::done || round != of || round_over) return;
+        if (values) {
+          const auto port = parse_integer(values->at(1));
+          if (!port || *port < 1 || *port > 65535) {
+            return fail(Error({.kind = ErrorKind::rendezvous,
+                               .what = "the node with rank 0 tells the port '" + values->at(1) + "'"}));
+          }
+          return master_found({values->at(0), static_cast<std::uint16_t>(*port), times_have_zone});
+        }
+        if (!times_have_zone) return master_found({options.store.host, options.store.port});
+        if (master) return master_found(*master);
+        if (at_round > 0) return find_master(at_round - 1);
+        fail(Error({.kind = ErrorKind::rendezvous,
+                    .what = "the node with rank 0 has not told the address of the workers' store",
+                    .where = to_string(options.store),
+                    .hint = "use torch 2.6 or later on that node, or the static rendezvous"}));
+      });
+}
+
+void C10dBoard::Impl::master_found(const Master& found) {
+  master = found;
+  exchange.reset();
+  Rounds rounds;
+  for (const auto& [group_rank, node] : members) {
+    const AssignedRanks& its = ranks.at(group_rank);
+    rounds.emplace_back(node, Round{.machine_rank = group_rank,
+                                    .num_machines = group_size,
+                                    .first_rank = its.first_rank,
+                                    .world_size = its.world_size,
+                                    .first_role_rank = its.first_role_rank,
+                                    .role_world_size = its.role_world_size,
+                                    .master_addr = found.addr,
+                                    .master_port = found.port,
+                                    .use_agent_store = found.agent_serves});
+  }
+  if (events.on_round) events.on_round(std::move(rounds));
+}
+
+void C10dBoard::Impl::fail(const Error& error) {
+  if (std::exchange(failed, true)) return;
+  timer.cancel();
+  exchange.reset();
+  if (closing) return std::exchange(closing, {})();
+  if (events.on_error) events.on_error(error);
+}
+
+C10dBoard::C10dBoard(asio::io_context& loop, C10dBoardOptions options, Events events)
+    : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(events))) {
+  impl_->connect();
+}
+
+C10dBoard::~C10dBoard() = default;
+
+void C10dBoard::add(OwnNode node) {
+  impl_->machine.add(key_of(node));
+  impl_->own.insert_or_assign(key_of(node), std::move(node));
+  impl_->wake();
+}
+
+void C10dBoard::remove(const OwnNode& node) {
+  impl_->machine.remove(key_of(node));
+  impl_->own.erase(key_of(node));
+  impl_->wake();
+}
+
+void C10dBoard::next_round() {
+  impl_->exchange.reset();
+  impl_->round.reset();
+  impl_->round_over = false;
+  impl_->machine.next_round(both_clocks());
+  impl_->wake();
+}
+
+void C10dBoard::finish(std::function<void(bool)> done) {
+  const int own = static_cast<int>(impl_->members.size());
+  impl_->finishing = std::move(done);
+  if (!impl_->round || own == 0 || impl_->lost || impl_->failed) {
+    asio::post(impl_->loop, [impl = impl_.get(), watch = std::weak_ptr(impl_->alive)] {
+      if (!watch.expired()) impl->finished(false);
+    });
+    return;
+  }
+  impl_->barrier.emplace(impl_->loop,
+                         ExitBarrier::Options{.store = impl_->options.store,
+                                              .prefix = impl_->prefix(*impl_->round),
+                                              .group_size = impl_->group_size,
+                                              .own = own},
+                         [impl = impl_.get()](bool all) { impl->finished(all); });
+}
+
+void C10dBoard::close(std::function<void()> done) {
+  impl_->machine.close();
+  impl_->closing = std::move(done);
+  const bool in_vain = impl_->lost || impl_->failed;
+  impl_->close_timer.expires_after(in_vain ? std::chrono::milliseconds(0) : impl_->options.close_timeout);
+  impl_->close_timer.async_wait([impl = impl_.get(), watch = std::weak_ptr(impl_->alive)](const auto& error) {
+    if (!error && !watch.expired() && impl->closing) std::exchange(impl->closing, {})();
+  });
+  impl_->wake();
+}
+
+}  // namespace acc

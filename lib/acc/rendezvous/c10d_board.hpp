@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "acc/rendezvous/board.hpp"
+#include "acc/rendezvous/c10d_machine.hpp"
+#include "acc/store/dialer.hpp"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace acc {
+
+/// Which torch the other agents have. It decides where workers of a c10d job find their store.
+enum class TorchAgents {
+  v2_4,  ///< worker 0 serves it, at an address that each round has anew
+  v2_5,  ///< it is the rendezvous store itself
+  v2_6,  ///< and later: node 0 serves it
+};
+
+struct C10dBoardOptions {
+  StoreAddress store = {};
+  std::string run_id = "none";
+  C10dMachine::Settings machine = {};
+  /// Of one answer of the store or of the node with rank 0.
+  std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
+  std::chrono::milliseconds close_timeout = std::chrono::seconds(30);
+  TorchAgents agents = TorchAgents::v2_6;
+  /// How often to look at the state; torchrun's agents look as often.
+  std::chrono::milliseconds poll = std::chrono::seconds(1);
+};
+
+/// torchrun's c10d rendezvous: nodes of torch 2.4 to 2.15 and of acc meet in a TCPStore, whoever hosts it.
+///
+/// When an own node is rank 0, its address is told in every round: an agent that came later reads it there.
+/// When a node of torchrun is, which tells it once only, the rounds before are searched for it.
+class C10dBoard : public Board {
+ public:
+  C10dBoard(boost::asio::io_context& loop, C10dBoardOptions options, Events events);
+  ~C10dBoard() override;
+
+  void add(OwnNode node) override;
+  void remove(const OwnNode& node) override;
+  void next_round() override;
+  void finish(std::function<void(bool all)> done) override;
+  void close(std::function<void()> done) override;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace acc

@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/cluster_node.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/ip/udp.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/rendezvous/inheritance.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr auto kReminder = std::chrono::seconds(10);
+// How often a hub that is not where the job's endpoint is looks whether somebody hosts there.
+constexpr auto kWatch = std::chrono::seconds(1);
+// A node hears of a lost hub one patience later than another, and may try a dead heir before a living one.
+constexpr int kPatiences = 3;
+
+// The address that this machine has for the way to `host`; nothing is sent.
+std::string address_towards(asio::io_context& loop, const std::vector<std::string>& addresses) {
+  for (const std::string& text : addresses) {
+    error_code error;
+    const auto address = asio::ip::make_address(text, error);
+    asio::ip::udp::socket socket(loop);
+    if (!error) socket.connect({address, 9}, error);
+    if (error) continue;
+    const auto local = socket.local_endpoint(error);
+    if (!error) return local.address().to_string();
+  }
+  return "127.0.0.1";
+}
+
+// `port`, or `host:port` of a hub elsewhere.
+std::optional<StoreAddress> parse_hub(const std::string& text, const std::string& host) {
+  const std::size_t colon = text.rfind(':');
+  const auto port = parse_integer(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  StoreAddress place = {.host = host, .port = static_cast<std::uint16_t>(*port)};
+  if (colon == std::string::npos) return place;
+  place.host = text.substr(0, colon);
+  if (place.host.starts_with('[') && place.host.ends_with(']'))
+    place.host = place.host.substr(1, place.host.size() - 2);
+  return place;
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
+}  // namespace
+
+ClusterNode::ClusterNode(asio::io_context& loop, const LaunchPlan& plan)
+    : loop_(loop),
+      plan_(plan),
+      wanted_(plan.rendezvous),
+      own_(own_names()),
+      resolver_(loop),
+      reminder_(loop),
+      patience_(loop),
+      watch_(loop) {}
+
+ClusterNode::~ClusterNode() {
+  if (connecting_) connecting_->cancel();
+  if (link_) link_->close();
+}
+
+void ClusterNode::join() {
+  wants_round_ = true;
+  join_deadline_ = Clock::now() + wanted_.join_timeout;
+  wait_for_round();
+  if (host_ || (link_ && link_->is_open())) return say(Join{open_workers_store()});
+  if (search_ == Search::none) search();
+}
+
+void ClusterNode::fail(const RoundOver& failure) {
+  say(Failed{round_, failure});
+}
+
+void ClusterNode::finish() {
+  say(Done{round_});
+}
+
+void ClusterNode::leave(const std::string& why) {
+  wants_round_ = false;
+  reminder_.cancel();
+  watch_.cancel();
+  const bool early = !std::exchange(over_, true);
+  if (connecting_) connecting_->cancel();
+  client_.reset();
+  if (host_) {
+    // Whoever links to this node either goes because the job is over, or sees that it is gone.
+    if (early) host_->drop();
+    return host_->wait_until_alone(plan_.shutdown_timeout + wanted_.close_timeout, [this] { tell(Left{}); });
+  }
+  if (!link_) return tell(Left{});
+  if (early) link_->send(Leave{.why = why.empty() ? "it has ended" : why});
+  link_->close([this] { tell(Left{}); });
+}
+
+// --- Finding the job
+
+void ClusterNode::search() {
+  search_ = Search::host;
+  if (wanted_.backend == RendezvousBackend::static_ && wanted_.node_rank != 0) return dial();
+  resolver_.async_resolve(wanted_.endpoint_host, "", [this](const error_code& error, const auto& results) {
+    if (error == asio::error::operation_aborted || over_) return;
+    std::vector<std::string> addresses;
+    if (!error) {
+      for (const auto& entry : results) addresses.push_back(entry.endpoint().address().to_string());
+    }
+    resolved(addresses);
+  });
+}
+
+void ClusterNode::resolved(const std::vector<std::string>& addresses) {
+  const bool hosts = wanted_.backend == RendezvousBackend::static_ ||
+                     wanted_.is_host.value_or(names_this_machine(wanted_.endpoint_host, addresses, own_));
+  if (!hosts || !try_to_host(addresses)) dial();
+}
+
+// False: another node of this machine does it already.
+bool ClusterNode::try_to_host(const std::vector<std::string>& addresses) {
+  const bool must = wanted_.backend == RendezvousBackend::static_ || wanted_.is_host.value_or(false);
+  try {
+    addr_ = wanted_.local_addr.empty() ? wanted_.endpoint_host : wanted_.local_addr;
+    if (addr_.empty()) addr_ = "127.0.0.1";
+    std::vector<std::string> places = addresses_to_listen_on(wanted_.endpoint_host, addresses, own_);
+    if (contains(own_.addresses, wanted_.local_addr) && !contains(places, wanted_.local_addr) &&
+        places.front() != "::") {
+      places.push_back(wanted_.local_addr);
+    }
+    open_ports(places);
+    host_ = std::make_unique<Host>(
+        loop_, plan_, [this](const NodeMessage& message) { take(message); }, places, wanted_.endpoint_port,
+        links_->port(), Host::Inheritance{});
+  } catch (const Error& error) {
+    links_.reset();
+    if (!must) return false;
+    give_up(error.what(), exit_code(error.kind()));
+    return true;
+  }
+  search_ = Search::none;
+  host_->hello(introduce());
+  if (wants_round_) say(Join{open_workers_store()});
+  return true;
+}
+
+void ClusterNode::dial() {
+  client_ = std::make_unique<StoreClient>(loop_, wanted_.read_timeout);
+  const auto failed = [this](const std::string& why) { last_try_ = why; };
+  client_->connect({wanted_.endpoint_host, wanted_.endpoint_port}, join_deadline_, failed,
+                   [this](const std::optional<Error>& error) {
+                     if (error) return give_up(error->what(), exit_code(ErrorKind::rendezvous));
+                     client_->get(hub_key(plan_.run_id),
+                                  [this](StoreOutcome outcome, const std::optional<std::string>& hub) {
+                                    if (outcome != StoreOutcome::done) return dial();
+                                    store_answered(hub);
+                                  });
+                   });
+}
+
+// Where nodes of acc link is told by a host that is one; another launcher's says nothing.
+void ClusterNode::store_answered(const std::optional<std::string>& hub) {
+  if (!hub) return meet_alone();
+  const std::optional<StoreAddress> place = parse_hub(*hub, wanted_.endpoint_host);
+  if (!place) {
+    return give_up(fmt::format("{} says '{}' where its nodes should link", endpoint(), *hub),
+                   exit_code(ErrorKind::rendezvous));
+  }
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(place->host, place->port, wanted_.node_timeout,
+                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
+                       if (socket) return linked(std::move(*socket));
+                       last_try_ = "the host's port for nodes: " + why;
+                       dial();
+                     });
+}
+
+void ClusterNode::meet_alone() {
+  resolver_.async_resolve(wanted_.endpoint_host, "", [this](const error_code& error, const auto& results) {
+    if (error == asio::error::operation_aborted || over_) return;
+    std::vector<std::string> addresses;
+    if (!error) {
+      for (const auto& entry : results) addresses.push_back(entry.endpoint().address().to_string());
+    }
+    const std::string towards = address_towards(loop_, addresses);
+    addr_ = wanted_.local_addr.empty() ? towards : wanted_.local_addr;
+    listen_addresses_ = {contains(own_.addresses, addr_) ? addr_ : "::"};
+    host_ = std::make_unique<Host>(
+        loop_, plan_, [this](const NodeMessage& message) { take(message); },
+        StoreAddress{wanted_.endpoint_host, wanted_.endpoint_port});
+    client_.reset();
+    search_ = Search::none;
+    host_->hello(introduce());
+    if (wants_round_) say(Join{open_workers_store()});
+  });
+}
+
+void ClusterNode::linked(asio::ip::tcp::socket socket) {
+  link_ = std::make_shared<Link>(std::move(socket), wanted_.node_timeout);
+  link_->hear([this](const NodeMessage& message) { take(message); },
+              [this](const LinkLoss& loss) { hub_lost(loss); });
+  link_->start();
+  client_.reset();
+  search_ = Search::none;
+  if (!links_) {
+    const std::string here = link_->local_address();
+    addr_ = wanted_.local_addr.empty() ? here : wanted_.local_addr;
+    try {
+      open_ports({contains(own_.addresses, addr_) ? addr_ : "::"});
+    } catch (const Error& error) {
+      return give_up(error.what(), exit_code(error.kind()));
+    }
+  }
+  say(Hello{.run_id = plan_.run_id, .node = introduce()});
+  if (wants_round_) say(Join{open_workers_store()});
+}
+
+void ClusterNode::open_ports(const std::vector<std::string>& addresses) {
+  listen_addresses_ = addresses;
+  links_ = std::make_unique<LinkListener>(
+      loop_, addresses, plan_.run_id, wanted_.node_timeout,
+      [this](const std::shared_ptr<Follower>& follower) { greeted(follower); });
+}
+
+// A new port for each round: nobody of the round before knows it.
+std::uint16_t ClusterNode::open_workers_store() {
+  if (wanted_.backend == RendezvousBackend::static_) return 0;
+  workers_store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.addresses = listen_addresses_});
+  return workers_store_->port();
+}
+
+// --- What the hub says
+
+void ClusterNode::say(const NodeMessage& message) {
+  if (host_) return host_->take(message);
+  if (link_) link_->send(message);
+}
+
+void ClusterNode::take(const NodeMessage& message) {
+  if (const auto* begins = std::get_if<RoundBegins>(&message)) begin(*begins);
+  if (const auto* ends = std::get_if<RoundEnds>(&message)) ended(ends->over);
+  if (const auto* waiting = std::get_if<Waiting>(&message)) tell(Notice{waiting->text});
+  if (const auto* drop = std::get_if<Dropped>(&message)) dropped(drop->why);
+  if (const auto* moved = std::get_if<Moved>(&message)) {
+    move_to({.addr = moved->addr, .link_port = moved->link_port});
+  }
+  if (std::holds_alternative<JobEnds>(message)) {
+    over_ = true;
+    tell(JobDone{});
+  }
+}
+
+void ClusterNode::begin(const RoundBegins& message) {
+  round_ = message.number;
+  restarts_ = message.ready.restarts;
+  nodes_ = message.nodes;
+  heirs_ = message.heirs;
+  wants_round_ = false;
+  in_round_ = true;
+  reminder_.cancel();
+  tell(message.ready);
+}
+
+void ClusterNode::ended(const RoundOver& over) {
+  in_round_ = false;
+  if (!over.again) {
+    over_ = true;
+    reminder_.cancel();
+  }
+  tell(over);
+}
+
+// --- When the hub is lost
+
+void ClusterNode::hub_lost(const LinkLoss& loss) {
+  if (!loss.gone) link_->send(Leave{.why = "the hub was silent", .deposed = true});
+  link_.reset();
+  if (over_) return;
+  const std::string text =
+      fmt::format("the node that hosts the job was lost: {}", loss.gone ? "its connection closed" : loss.why);
+  if (round_ == 0) {
+    last_try_ = text;
+    if (wants_round_) search();
+    return;
+  }
+  if (!may_outlive_hub()) return give_up(text, exit_code(ErrorKind::rendezvous));
+  hub_is_dead_ = loss.gone;
+  if (std::exchange(in_round_, false)) tell(RoundOver{.again = true, .text = text});
+  search_ = Search::heir;
+  try_heir(0);
+}
+
+// The others have gone on: this node is a new one to them.
+void ClusterNode::dropped(const std::string& why) {
+  round_ = 0;
+  if (std::exchange(in_round_, false)) {
+    tell(RoundOver{.again = true, .text = why + ", and the others went on without it"});
+  }
+}
+
+void ClusterNode::move_to(const NodeInfo& hub) {
+  if (over_) return;
+  if (link_) std::exchange(link_, nullptr)->close();
+  if (host_) {
+    signpost_ = host_->move_to(hub);
+    // Not at once: what called this may be the host's own.
+    boost::asio::post(loop_, [host = std::shared_ptr<Host>(std::move(host_))] {});
+  }
+  round_ = 0;
+  if (std::exchange(in_round_, false)) {
+    tell(RoundOver{.again = true, .text = "the job runs already, on other nodes"});
+  }
+  search_ = Search::host;
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(hub.addr, hub.link_port, wanted_.node_timeout,
+                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
+                       if (socket) return linked(std::move(*socket));
+                       give_up("the node that hosts the job cannot be reached: " + why,
+                               exit_code(ErrorKind::rendezvous));
+                     });
+}
+
+void ClusterNode::sign(const NodeInfo& hub) {
+  if (signpost_) signpost_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
+}
+
+// A node that died as the host and came back hosts again, and whoever asks the endpoint finds it there. So
+// that there is one job and not two, the hub tells it where the job is.
+void ClusterNode::watch_endpoint() {
+  watch_.expires_after(kWatch);
+  watch_.async_wait([this](const error_code& error) {
+    if (error || over_) return;
+    client_ = std::make_unique<StoreClient>(loop_, wanted_.node_timeout);
+    client_->connect(
+        {wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, [](const std::string&) {},
+        [this](const std::optional<Error>& failed) {
+          if (failed || over_) return watch_endpoint();
+          client_->get(hub_key(plan_.run_id), [this](StoreOutcome, const std::optional<std::string>& hub) {
+            const auto place = hub ? parse_hub(*hub, "") : std::nullopt;
+            if (place && place->host.empty()) return claim_endpoint(place->port);
+            watch_endpoint();
+          });
+        });
+  });
+}
+
+void ClusterNode::claim_endpoint(std::uint16_t link_port) {
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(wanted_.endpoint_host, link_port, wanted_.node_timeout,
+                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
+                       if (socket && !over_) {
+                         const auto link = std::make_shared<Link>(std::move(*socket), wanted_.node_timeout);
+                         link->hear([](const NodeMessage&) {}, [](const LinkLoss&) {});
+                         link->start();
+                         link->send(Hello{.run_id = plan_.run_id, .node = introduce(), .is_hub = true});
+                         link->close();
+                       }
+                       watch_endpoint();
+                     });
+}
+
+bool ClusterNode::may_outlive_hub() const {
+  const bool elastic = wanted_.least_nodes < wanted_.most_nodes || restarts_ < plan_.max_restarts;
+  return wanted_.backend != RendezvousBackend::static_ && elastic && wanted_.least_nodes < nodes_ && links_;
+}
+
+void ClusterNode::try_heir(std::size_t place) {
+  if (over_) return;
+  if (place_among(heirs_, introduce()) == place) return gather_followers();
+  if (place >= heirs_.size()) {
+    return give_up("the node that hosts the job was lost, and no other could be reached",
+                   exit_code(ErrorKind::rendezvous));
+  }
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(heirs_[place].addr, heirs_[place].link_port, wanted_.node_timeout,
+                     [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
+                       if (!socket) return try_heir(place + 1);
+                       sign(heirs_[place]);
+                       linked(std::move(*socket));
+                     });
+}
+
+void ClusterNode::gather_followers() {
+  search_ = Search::followers;
+  patience_.expires_after(kPatiences * wanted_.node_timeout);
+  patience_.async_wait([this](const error_code& error) {
+    if (!error && search_ == Search::followers) become_hub();
+  });
+  if (static_cast<int>(followers_.size()) + 2 >= nodes_) become_hub();
+}
+
+void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
+  if (follower->hello.is_hub) {
+    follower->link->close();
+    return move_to(follower->hello.node);
+  }
+  if (host_) return host_->adopt(*follower);
+  std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
+  followers_.push_back(follower);
+  if (search_ == Search::followers && static_cast<int>(followers_.size()) + 2 >= nodes_) return become_hub();
+  if (search_ != Search::none) return;
+  // It has lost the hub, and this node has not, or not yet.
+  patience_.expires_after(2 * wanted_.node_timeout);
+  patience_.async_wait([this](const error_code& error) {
+    if (!error && search_ == Search::none && !host_) turn_away_followers();
+  });
+}
+
+void ClusterNode::turn_away_followers() {
+  for (const auto& follower : std::exchange(followers_, {})) {
+    follower->link->send(
+        RoundEnds{{.text = "this node is cut off from the one that hosts the job, and others are not",
+                   .exit_code = exit_code(ErrorKind::rendezvous)}});
+    follower->link->close();
+  }
+}
+
+void ClusterNode::become_hub() {
+  patience_.cancel();
+  std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
+  const int reached = static_cast<int>(followers_.size()) + 1;
+  if (!may_inherit(reached, nodes_, hub_is_dead_ ? 1 : 0)) {
+    const std::string text = fmt::format(
+        "the node that hosts the job is silent, and {} of {} nodes have found each other: the smaller part "
+        "of a cut "
+        "network does not go on",
+        reached, nodes_);
+    for (const auto& follower : std::exchange(followers_, {})) {
+      follower->link->send(RoundEnds{{.text = text, .exit_code = exit_code(ErrorKind::rendezvous)}});
+      follower->link->close();
+    }
+    return give_up(text, exit_code(ErrorKind::rendezvous));
+  }
+  search_ = Search::none;
+  const bool counts = wanted_.least_nodes == wanted_.most_nodes;
+  try {
+    host_ = std::make_unique<Host>(
+        loop_, plan_, [this](const NodeMessage& message) { take(message); }, listen_addresses_, 0,
+        links_->port(), Host::Inheritance{round_, restarts_ + (counts ? 1 : 0)});
+  } catch (const Error& error) {
+    return give_up(error.what(), exit_code(error.kind()));
+  }
+  sign(introduce());
+  host_->hello(introduce());
+  for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
+  if (wants_round_) say(Join{open_workers_store()});
+  watch_endpoint();
+}
+
+// --- Waiting
+
+void ClusterNode::give_up(const std::string& why, int code) {
+  if (std::exchange(over_, true)) return;
+  reminder_.cancel();
+  tell(RoundOver{.text = why, .exit_code = code});
+}
+
+void ClusterNode::wait_for_round() {
+  reminder_.expires_at(std::min(Clock::now() + kReminder, join_deadline_));
+  reminder_.async_wait([this](const error_code& error) {
+    if (!error && wants_round_ && !over_) remind();
+  });
+}
+
+void ClusterNode::remind() {
+  const auto left = std::chrono::duration_cast<std::chrono::seconds>(join_deadline_ - Clock::now());
+  const bool late = Clock::now() >= join_deadline_;
+  const std::string text = host_ ? host_->hub().missing()
+                                 : fmt::format("{} is to host the job; last try: {}", endpoint(),
+                                               link_ ? "it answered" : last_try_);
+  if (late) {
+    const auto waited = std::chrono::duration_cast<std::chrono::seconds>(wanted_.join_timeout);
+    const std::string why =
+        fmt::format("the nodes of the job did not meet within {} s: {}", waited.count(), text);
+    if (host_) return host_->hub().give_up(why);
+    return give_up(why, exit_code(ErrorKind::rendezvous));
+  }
+  const std::string waiting =
+      fmt::format("waiting for the nodes of the job, {} s left: {}", left.count(), text);
+  if (host_) host_->tell_waiting(waiting);
+  if (host_ || !link_) tell(Notice{waiting});
+  wait_for_round();
+}
+
+NodeInfo ClusterNode::introduce() const {
+  return {.host = own_.host_name,
+          .addr = addr_,
+          .pid = static_cast<int>(::getpid()),
+          .node_rank = wanted_.node_rank,
+          .role = plan_.role,
+          .workers = plan_.nproc_per_node,
+          .link_port = links_ ? links_->port() : std::uint16_t{0}};
+}
+
+std::string ClusterNode::endpoint() const {
+  return to_string(StoreAddress{wanted_.endpoint_host, wanted_.endpoint_port});
+}
+
+}  // namespace acc

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/host.hpp"
+#include "acc/rendezvous/link.hpp"
+#include "acc/rendezvous/link_listener.hpp"
+#include "acc/rendezvous/own_addresses.hpp"
+#include "acc/rendezvous/rendezvous.hpp"
+#include "acc/store/client.hpp"
+#include "acc/store/server.hpp"
+
+namespace acc {
+
+/// A node of a job of several machines. It hosts the job where the endpoint is this machine, links to the
+/// node that does otherwise, and meets the others by itself where the host is another launcher's. When the
+/// hub is lost, the nodes that are left find a new one among themselves.
+class ClusterNode : public Rendezvous {
+ public:
+  ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan);
+  ~ClusterNode() override;
+
+  void join() override;
+  void fail(const RoundOver& failure) override;
+  void finish() override;
+  void leave(const std::string& why) override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void search();
+  void resolved(const std::vector<std::string>& addresses);
+  bool try_to_host(const std::vector<std::string>& addresses);
+  void dial();
+  void store_answered(const std::optional<std::string>& hub);
+  void meet_alone();
+  void linked(boost::asio::ip::tcp::socket socket);
+  void open_ports(const std::vector<std::string>& addresses);
+  std::uint16_t open_workers_store();
+
+  void take(const NodeMessage& message);
+  void say(const NodeMessage& message);
+  void begin(const RoundBegins& message);
+  void ended(const RoundOver& over);
+
+  void hub_lost(const LinkLoss& loss);
+  bool may_outlive_hub() const;
+  void try_heir(std::size_t place);
+  void gather_followers();
+  void become_hub();
+  void greeted(const std::shared_ptr<Follower>& follower);
+  void turn_away_followers();
+  void dropped(const std::string& why);
+  void move_to(const NodeInfo& hub);
+  void sign(const NodeInfo& hub);
+
+  void watch_endpoint();
+  void claim_endpoint(std::uint16_t link_port);
+
+  void give_up(const std::string& why, int code);
+  void wait_for_round();
+  void remind();
+  NodeInfo introduce() const;
+  std::string endpoint() const;
+
+  boost::asio::io_context& loop_;
+  const LaunchPlan& plan_;
+  const RendezvousPlan& wanted_;
+  const OwnNames own_;
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::steady_timer reminder_;
+  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer watch_;
+
+  // This node's own ports, once it is known where to listen.
+  std::string addr_ = {};
+  std::vector<std::string> listen_addresses_ = {};
+  std::unique_ptr<LinkListener> links_ = {};
+  std::unique_ptr<StoreServer> workers_store_ = {};
+
+  // One of them leads to the hub: a host here, or a link; a client while a host is looked for.
+  std::unique_ptr<StoreClient> client_ = {};
+  std::shared_ptr<Connecting> connecting_ = {};
+  std::shared_ptr<Link> link_ = {};
+  std::unique_ptr<Host> host_ = {};
+  /// The store of a host that has yielded: it says where the hub is.
+  std::unique_ptr<StoreServer> signpost_ = {};
+
+  enum class Search { none, host, heir, followers } search_ = Search::none;
+  bool wants_round_ = false;
+  bool in_round_ = false;
+  bool over_ = false;
+  Clock::time_point join_deadline_ = {};
+  std::string last_try_ = "none yet";
+
+  // Of the last round.
+  int round_ = 0;
+  int restarts_ = 0;
+  int nodes_ = 1;
+  std::vector<NodeInfo> heirs_ = {};
+
+  /// The hub that was lost is known to have ended.
+  bool hub_is_dead_ = false;
+  /// Nodes that take this one for the new hub.
+  std::vector<std::shared_ptr<Follower>> followers_ = {};
+};
+
+}  // namespace acc

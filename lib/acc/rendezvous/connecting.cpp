@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/connecting.hpp"
+
+#include <boost/asio/connect.hpp>
+#include <utility>
+
+namespace acc {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Connecting::Connecting(asio::io_context& loop) : resolver_(loop), socket_(loop), timer_(loop) {}
+
+void Connecting::start(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience,
+                       Done done) {
+  done_ = std::move(done);
+  timer_.expires_after(patience);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->finish(false, "no answer");
+  });
+  resolver_.async_resolve(host, std::to_string(port),
+                          [self = shared_from_this()](const error_code& error, const auto& endpoints) {
+                            if (!self->done_) return;
+                            if (error) return self->finish(false, error.message());
+                            self->connect(endpoints);
+                          });
+}
+
+void Connecting::connect(const asio::ip::tcp::resolver::results_type& endpoints) {
+  asio::async_connect(socket_, endpoints, [self = shared_from_this()](const error_code& error, const auto&) {
+    if (self->done_) self->finish(!error, error.message());
+  });
+}
+
+void Connecting::finish(bool connected, const std::string& why) {
+  if (!done_) return;
+  timer_.cancel();
+  resolver_.cancel();
+  const Done done = std::exchange(done_, nullptr);
+  if (connected) return done(std::move(socket_), "");
+  error_code ignored;
+  socket_.close(ignored);
+  done(std::nullopt, why);
+}
+
+void Connecting::cancel() {
+  done_ = nullptr;
+  timer_.cancel();
+  resolver_.cancel();
+  error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace acc

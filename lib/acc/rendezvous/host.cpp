@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/host.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "acc/rendezvous/make_board.hpp"
+
+namespace acc {
+
+std::string hub_key(const std::string& run_id) {
+  return "/acc/hub/" + run_id;
+}
+
+Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
+           const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
+           const Inheritance& inherited)
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop) {
+  server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
+  server_->set(hub_key(plan.run_id), std::to_string(link_port));
+  RendezvousPlan wanted = plan.rendezvous;
+  // Who has outlived the hub before is here, or is not coming.
+  if (inherited.rounds > 0) wanted.last_call_timeout = {};
+  make_hub(wanted, {addresses.front() == "::" ? "127.0.0.1" : addresses.front(), server_->port()}, inherited);
+}
+
+Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
+           const StoreAddress& elsewhere)
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop) {
+  make_hub(plan.rendezvous, elsewhere, {});
+}
+
+Host::~Host() {
+  drop();
+}
+
+void Host::make_hub(const RendezvousPlan& wanted, const StoreAddress& store, const Inheritance& inherited) {
+  auto events = std::make_shared<Board::Events>();
+  board_ =
+      make_board(loop_, wanted, plan_.run_id, store,
+                 {.on_round = [events](const Board::Rounds& rounds) { events->on_round(rounds); },
+                  .prepare = [events](const OwnNode& node,
+                                      const std::function<void()>& ready) { events->prepare(node, ready); },
+                  .on_change = [events] { events->on_change(); },
+                  .on_closed = [events] { events->on_closed(); },
+                  .on_error = [events](const Error& error) { events->on_error(error); },
+                  .on_missing = [events](const std::string& text) { events->on_missing(text); }});
+  hub_.emplace(
+      *board_, [this](Hub::NodeId node, const NodeMessage& message) { send(node, message); },
+      Hub::Options{.plan = wanted,
+                   .max_restarts = plan_.max_restarts,
+                   .rounds = inherited.rounds,
+                   .restarts = inherited.restarts,
+                   .before_round = [this] { forget_workers(); }});
+  *events = hub_->board_events();
+}
+
+void Host::adopt(const Follower& follower) {
+  const Hub::NodeId id = next_id_++;
+  links_[id] = follower.link;
+  NodeInfo node = follower.hello.node;
+  node.seen_at = follower.link->peer_address();
+  follower.link->hear([this, id](const NodeMessage& message) { hub_->take(id, message); },
+                      [this, id, link = std::weak_ptr<Link>(follower.link)](const LinkLoss& loss) {
+                        const auto lost = link.lock();
+                        if (lost && !loss.gone) lost->send(Dropped{"this node was " + loss.why});
+                        link_lost(id, loss);
+                      });
+  hub_->hello(id, node);
+  for (const NodeMessage& message : follower.said) hub_->take(id, message);
+}
+
+// Not at once: the hub may be in the middle of telling all nodes.
+void Host::link_lost(Hub::NodeId node, const LinkLoss& loss) {
+  boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
+    if (alive.expired()) return;
+    links_.erase(node);
+    hub_->lost(node, loss.why, loss.gone);
+    check_alone();
+  });
+}
+
+void Host::hello(const NodeInfo& info) {
+  hub_->hello(0, info);
+}
+
+void Host::take(const NodeMessage& message) {
+  hub_->take(0, message);
+}
+
+void Host::send(Hub::NodeId node, const NodeMessage& message) {
+  if (node == 0) return deliver_(message);
+  const auto link = links_.find(node);
+  if (link != links_.end()) link->second->send(message);
+}
+
+std::unique_ptr<StoreServer> Host::move_to(const NodeInfo& hub) {
+  for (const auto& [id, link] : links_) link->send(Moved{hub.addr, hub.link_port});
+  drop();
+  if (server_) server_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
+  return std::move(server_);
+}
+
+void Host::tell_waiting(const std::string& text) {
+  for (const auto& [id, link] : links_) link->send(Waiting{text});
+}
+
+// With a static rendezvous agents and workers share one store, and its port is the job's: the workers' keys
+// go.
+void Host::forget_workers() {
+  if (!server_ || plan_.rendezvous.backend != RendezvousBackend::static_) return;
+  const std::string agents = "/" + plan_.run_id + "/torchelastic/";
+  server_->forget_except([&](std::string_view key) {
+    return key.starts_with(agents) || key.starts_with("/acc/") || key == "init/";
+  });
+}
+
+void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone) {
+  alone_ = std::move(gone);
+  patience_.expires_after(patience);
+  patience_.async_wait([this](const boost::system::error_code& error) {
+    if (error) return;
+    drop();
+    check_alone();
+  });
+  check_alone();
+}
+
+void Host::check_alone() {
+  if (!alone_ || !links_.empty()) return;
+  patience_.cancel();
+  std::exchange(alone_, nullptr)();
+}
+
+void Host::drop() {
+  for (const auto& [id, link] : std::exchange(links_, {})) link->close();
+}
+
+}  // namespace acc

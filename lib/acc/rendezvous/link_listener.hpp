@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/rendezvous/link.hpp"
+#include "acc/store/listener.hpp"
+
+namespace acc {
+
+/// A node that has linked to this one and introduced itself.
+struct Follower {
+  std::shared_ptr<Link> link = {};
+  Hello hello = {};
+  /// What it said since then, until somebody else hears it.
+  std::vector<NodeMessage> said = {};
+};
+
+/// Where other nodes link to this one. Who says nothing, or not what a node of this run says first, is
+/// refused.
+class LinkListener {
+ public:
+  using Greeted = std::function<void(std::shared_ptr<Follower>)>;
+
+  /// A free port on `addresses`. Throws Error{system}.
+  LinkListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses, std::string run_id,
+               std::chrono::milliseconds patience, Greeted greeted);
+  ~LinkListener();
+  LinkListener(const LinkListener&) = delete;
+  LinkListener& operator=(const LinkListener&) = delete;
+
+  std::uint16_t port() const { return listeners_.front()->port(); }
+
+ private:
+  void accepted(boost::asio::ip::tcp::socket socket);
+  void first_message(const std::shared_ptr<Link>& link, const NodeMessage& message);
+
+  std::string run_id_;
+  std::chrono::milliseconds patience_;
+  Greeted greeted_;
+  std::vector<std::shared_ptr<Listener>> listeners_ = {};
+};
+
+}  // namespace acc

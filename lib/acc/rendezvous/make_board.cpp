@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/make_board.hpp"
+
+#include <utility>
+
+#include "acc/rendezvous/c10d_board.hpp"
+#include "acc/rendezvous/static_board.hpp"
+
+namespace acc {
+
+std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const RendezvousPlan& wanted,
+                                  const std::string& run_id, const StoreAddress& store,
+                                  Board::Events events) {
+  if (wanted.backend == RendezvousBackend::static_) {
+    return std::make_unique<StaticBoard>(loop,
+                                         StaticBoardOptions{.store = store,
+                                                            .run_id = run_id,
+                                                            .num_nodes = wanted.most_nodes,
+                                                            .join_timeout = wanted.join_timeout},
+                                         std::move(events));
+  }
+  return std::make_unique<C10dBoard>(
+      loop,
+      C10dBoardOptions{.store = store,
+                       .run_id = run_id,
+                       .machine = {.least_nodes = static_cast<std::size_t>(wanted.least_nodes),
+                                   .most_nodes = static_cast<std::size_t>(wanted.most_nodes),
+                                   .join_timeout = wanted.join_timeout,
+                                   .last_call = wanted.last_call_timeout,
+                                   .keep_alive_interval = wanted.keep_alive_interval,
+                                   .keep_alive_max_attempt = wanted.keep_alive_max_attempt},
+                       .read_timeout = wanted.read_timeout,
+                       .close_timeout = wanted.close_timeout},
+      std::move(events));
+}
+
+}  // namespace acc

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace acc {
+
+/// How this machine is known.
+struct OwnNames {
+  std::string host_name = {};
+  /// Of its network interfaces, in numbers, loopback included.
+  std::vector<std::string> addresses = {};
+};
+
+/// Asks the kernel. No name is looked up.
+OwnNames own_names();
+
+/// Whether `host`, a name or an address that resolves to `resolved`, is this machine. A forward look-up
+/// decides, never a reverse one: what a machine is called back is somebody else's habit.
+bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
+                        const OwnNames& own);
+
+/// Where a store listens that others reach as `host`: on the addresses of this machine that the name stands
+/// for; on all when it stands for none of them (an address that is translated on the way) or only for
+/// loopback although it is a name (as Debian's /etc/hosts has it).
+std::vector<std::string> addresses_to_listen_on(const std::string& host,
+                                                const std::vector<std::string>& resolved,
+                                                const OwnNames& own);
+
+}  // namespace acc

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/rendezvous/role_ranks.hpp"
+#include "acc/store/client.hpp"
+
+namespace acc {
+
+/// What torchrun's agents tell each other once a round is complete: each how many workers it runs, the first
+/// which ranks follow from that. On a connection of its own, since it waits; ends with this object.
+class RankExchange {
+ public:
+  struct Options {
+    StoreAddress store = {};
+    /// Of all keys, as on the wire.
+    std::string prefix = "/";
+    int group_size = 1;
+    /// Own nodes by group rank.
+    std::map<int, RoleInfo> own = {};
+    /// Set before anything else.
+    StoreClient::Pairs first = {};
+    std::chrono::milliseconds timeout = std::chrono::seconds(60);
+    /// If node 0 is an own one: called when every node is there and none has ranks yet. Calls what it is
+    /// given when the workers may come.
+    std::function<void(std::function<void()>)> prepare = {};
+  };
+  /// The ranks of the own nodes by group rank, or why there are none.
+  using Done = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
+
+  /// Calls `done` once, from the loop.
+  RankExchange(boost::asio::io_context& loop, Options options, Done done);
+
+ private:
+  void connected(const std::optional<Error>& error);
+  void assign(StoreOutcome outcome, const std::vector<std::string>& infos);
+  void publish(const std::vector<AssignedRanks>& ranks);
+  void assigned(StoreOutcome outcome, const std::vector<std::string>& ranks);
+  void fail(StoreOutcome outcome, const std::string& missing);
+  void finish(std::optional<Error> error, std::map<int, AssignedRanks> ranks);
+
+  Options options_;
+  Done done_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  StoreClient client_;
+};
+
+}  // namespace acc

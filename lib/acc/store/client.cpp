@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/store/client.hpp"
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/system/error_code.hpp>
+#include <deque>
+#include <string_view>
+
+#include "acc/store/reply_parser.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+using Answered = std::function<void(StoreOutcome, Reply)>;
+
+struct Operation {
+  Request request = {};
+  Answered handler = {};
+  std::optional<milliseconds> timeout = {};  // of a wait
+};
+
+}  // namespace
+
+struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
+  Impl(asio::io_context& the_loop, milliseconds most)
+      : loop(the_loop), patience(most), socket(loop), timer(loop) {}
+
+  enum class State { connecting, open, lost, ended };
+
+  void adopt(tcp::socket connection);
+  void disconnect(State now);
+  void lose();
+
+  void ask(Request request, Answered handler, std::optional<milliseconds> timeout = {});
+  /// Asks before everything that waits: the second half of an operation.
+  void go_on(Request request, Answered handler);
+  void next();
+  void finish(StoreOutcome outcome, Reply reply);
+  void send(const Request& request);
+  void flush();
+  void read();
+  void received(std::string_view bytes);
+  void take(Reply reply);
+  void limit(milliseconds time);
+  void give_up();
+
+  asio::io_context& loop;
+  milliseconds patience;
+  std::shared_ptr<Dialer> dialer = {};
+  State state = State::connecting;
+  tcp::socket socket;
+  asio::steady_timer timer;
+  std::uint64_t limits = 0;  // a timer that was set anew must not end what came later
+  ReplyParser parser = {};
+  std::deque<Operation> waiting = {};
+  std::optional<Operation> current = {};  // sent, not answered
+  bool canceling = false;                 // a cancel_wait for it is on its way
+  bool released = false;                  // ... and has crossed the end of the wait
+  bool writing = false;
+  std::string unsent = {};
+  std::string being_sent = {};
+  std::array<char, 16384> room = {};
+  std::function<void()> closed = {};
+};
+
+void StoreClient::Impl::adopt(tcp::socket connection) {
+  socket = std::move(connection);
+  state = State::open;
+  read();
+  next();
+}
+
+void StoreClient::Impl::disconnect(State now) {
+  state = now;
+  if (dialer) dialer->cancel();
+  timer.cancel();
+  error_code ignored;
+  socket.close(ignored);
+}
+
+// Tells all who wait. Any of them may end the client.
+void StoreClient::Impl::lose() {
+  if (state != State::open && state != State::connecting) return;
+  const auto self = shared_from_this();
+  disconnect(State::lost);
+  std::deque<Operation> lost = std::exchange(waiting, {});
+  if (current) lost.push_front(*std::exchange(current, {}));
+  for (const Operation& operation : lost) {
+    if (operation.handler && state == State::lost) operation.handler(StoreOutcome::closed, {});
+  }
+  const auto tell = std::exchange(closed, {});
+  if (tell && state == State::lost) tell();
+}
+
+void StoreClient::Impl::ask(Request request, Answered handler, std::optional<milliseconds> timeout) {
+  waiting.push_back({std::move(request), std::move(handler), timeout});
+  asio::post(loop, [self = shared_from_this()] { self->next(); });
+}
+
+void StoreClient::Impl::go_on(Request request, Answered handler) {
+  waiting.push_front({std::move(request), std::move(handler), {}});
+}
+
+void StoreClient::Impl::next() {
+  const auto self = shared_from_this();
+  while (state == State::open && !current && !waiting.empty()) {
+    current = std::move(waiting.front());
+    waiting.pop_front();
+    send(current->request);
+    if (has_reply(current->request.op)) {
+      parser.expect(current->request);
+      limit(current->timeout.value_or(patience));
+    } else {
+      finish(StoreOutcome::done, {});
+    }
+  }
+  while (state == State::lost && !waiting.empty()) {
+    const Operation operation = std::move(waiting.front());
+    waiting.pop_front();
+    if (operation.handler) operation.handler(StoreOutcome::closed, {});
+  }
+}
+
+void StoreClient::Impl::finish(StoreOutcome outcome, Reply reply) {
+  const Operation operation = *std::exchange(current, {});
+  ++limits;
+  timer.cancel();
+  canceling = false;
+  released = false;
+  if (operation.handler) operation.handler(outcome, std::move(reply));
+}
+
+void StoreClient::Impl::send(const Request& request) {
+  unsent += encode(request);
+  if (!writing) flush();
+}
+
+void StoreClient::Impl::flush() {
+  writing = true;
+  being_sent = std::exchange(unsent, {});
+  asio::async_write(socket, asio::buffer(being_sent),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      self->writing = false;
+                      if (self->state != State::open) return;
+                      if (error) return self->lose();
+                      if (!self->unsent.empty()) self->flush();
+                    });
+}
+
+void StoreClient::Impl::read() {
+  socket.async_read_some(asio::buffer(room),
+                         [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                           if (self->state != State::open) return;
+                           if (error) return self->lose();
+                           self->received({self->room.data(), bytes});
+                           if (self->state == State::open) self->read();
+                         });
+}
+
+void StoreClient::Impl::received(std::string_view bytes) {
+  while (!bytes.empty() && state == State::open) {
+    if (!current) return lose();  // nothing was asked
+    auto reply = parser.next(bytes);
+    if (parser.broken()) return lose();
+    if (!reply) return;
+    take(std::move(*reply));
+  }
+}
+
+// A store answers a cancel_wait with one byte; the end of the wait may have gone out just before it.
+void StoreClient::Impl::take(Reply reply) {
+  if (canceling && !released && reply.number == kStopWaiting) {
+    released = true;
+    parser.expect(current->request);
+    return;
+  }
+  finish(canceling && !released ? StoreOutcome::timed_out : StoreOutcome::done, std::move(reply));
+  next();
+}
+
+void StoreClient::Impl::limit(milliseconds time) {
+  timer.expires_after(time);
+  timer.async_wait([self = shared_from_this(), number = ++limits](const error_code& error) {
+    if (!error && number == self->limits && self->state == State::open) self->give_up();
+  });
+}
+
+void StoreClient::Impl::give_up() {
+  if (canceling || !current->timeout) return lose();
+  canceling = true;
+  send({.op = Op::cancel_wait});
+  limit(patience);
+}
+
+StoreClient::StoreClient(asio::io_context& loop, milliseconds patience)
+    : impl_(std::make_shared<Impl>(loop, patience)) {}
+
+StoreClient::~StoreClient() {
+  close();
+}
+
+void StoreClient::connect(const StoreAddress& address, steady_clock::time_point deadline,
+                          std::function<void(const std::string&)> failed,
+                          std::function<void(std::optional<Error>)> connected) {
+  impl_->dialer = std::make_shared<Dialer>(impl_->loop);
+  impl_->dialer->start(
+      address, deadline, std::move(failed),
+      [impl = impl_, address, connected = std::move(connected)](auto connection, const auto& why) {
+        if (connection) {
+          impl->adopt(std::move(*connection));
+          return connected(std::nullopt);
+        }
+        impl->closed = {};
+        impl->lose();
+        if (impl->state != Impl::State::lost) return;
+        connected(
+            Error({.kind = ErrorKind::rendezvous,
+                   .what = "no store answers: " + why,
+                   .where = to_string(address),
+                   .hint = "check that the node that hosts it runs, and that its port can be reached"}));
+      });
+}
+
+void StoreClient::on_closed(std::function<void()> closed) {
+  impl_->closed = std::move(closed);
+}
+
+void StoreClient::close() {
+  impl_->disconnect(Impl::State::ended);
+  impl_->waiting.clear();
+  impl_->current.reset();
+  impl_->closed = {};
+}
+
+bool StoreClient::connected() const {
+  return impl_->state == Impl::State::open;
+}
+
+namespace {
+
+Answered in_silence(StoreClient::Done handler) {
+  if (!handler) return {};
+  return [handler = std::move(handler)](StoreOutcome outcome, const Reply&) { handler(outcome); };
+}
+
+Answered number_for(StoreClient::Handler<std::int64_t> handler) {
+  return [handler = std::move(handler)](StoreOutcome outcome, const Reply& reply) {
+    handler(outcome, reply.number);
+  };
+}
+
+}  // namespace
+
+void StoreClient::set(std::string key, std::string value, Done handler) {
+  impl_->ask({.op = Op::set, .keys = {std::move(key)}, .values = {std::move(value)}},
+             in_silence(std::move(handler)));
+}
+
+void StoreClient::multi_set(Pairs pairs, Done handler) {
+  Request request = {.op = Op::multi_set};
+  for (auto& [key, value] : pairs) {
+    request.keys.push_back(std::move(key));
+    request.values.push_back(std::move(value));
+  }
+  impl_->ask(std::move(request), in_silence(std::move(handler)));
+}
+
+void StoreClient::append(std::string key, std::string bytes, Done handler) {
+  impl_->ask({.op = Op::append, .keys = {std::move(key)}, .values = {std::move(bytes)}},
+             in_silence(std::move(handler)));
+}
+
+void StoreClient::get(std::string key, Handler<std::optional<std::string>> handler) {
+  multi_get({std::move(key)}, [handler = std::move(handler)](StoreOutcome outcome, Values values) {
+    if (values) return handler(outcome, std::move(values->front()));
+    handler(outcome, std::nullopt);
+  });
+}
+
+// What is missing must not be asked for: a legacy server hangs up on it, a libuv server says "".
+void StoreClient::multi_get(std::vector<std::string> keys, Handler<Values> handler) {
+  Request check = {.op = Op::check, .keys = keys};
+  impl_->ask(std::move(check), [impl = impl_.get(), keys = std::move(keys), handler = std::move(handler)](
+                                   StoreOutcome outcome, const Reply& reply) mutable {
+    if (outcome != StoreOutcome::done || reply.number != kReady) return handler(outcome, std::nullopt);
+    impl->go_on({.op = Op::multi_get, .keys = std::move(keys)},
+                [handler = std::move(handler)](StoreOutcome got, Reply values) {
+                  if (got != StoreOutcome::done) return handler(got, std::nullopt);
+                  handler(got, std::move(values.texts));
+                });
+  });
+}
+
+void StoreClient::check(std::vector<std::string> keys, Handler<bool> handler) {
+  impl_->ask({.op = Op::check, .keys = std::move(keys)},
+             [handler = std::move(handler)](StoreOutcome outcome, const Reply& reply) {
+               handler(outcome, outcome == StoreOutcome::done && reply.number == kReady);
+             });
+}
+
+void StoreClient::add(std::string key, std::int64_t delta, Handler<std::int64_t> handler) {
+  impl_->ask({.op = Op::add, .keys = {std::move(key)}, .number = delta}, number_for(std::move(handler)));
+}
+
+void StoreClient::compare_set(std::string key, std::string expected, std::string desired,
+                              Handler<std::string> handler) {
+  impl_->ask(
+      {.op = Op::compare_set, .keys = {std::move(key)}, .values = {std::move(expected), std::move(desired)}},
+      [handler = std::move(handler)](StoreOutcome outcome, Reply reply) {
+        handler(outcome, reply.texts.empty() ? std::string() : std::move(reply.texts.front()));
+      });
+}
+
+void StoreClient::delete_key(std::string key, Handler<bool> handler) {
+  impl_->ask({.op = Op::delete_key, .keys = {std::move(key)}},
+             [handler = std::move(handler)](StoreOutcome outcome, const Reply& reply) {
+               handler(outcome, reply.number > 0);
+             });
+}
+
+void StoreClient::num_keys(Handler<std::int64_t> handler) {
+  impl_->ask({.op = Op::get_num_keys}, number_for(std::move(handler)));
+}
+
+void StoreClient::list_keys(Handler<std::vector<std::string>> handler) {
+  impl_->ask({.op = Op::list_keys}, [handler = std::move(handler)](StoreOutcome outcome, Reply reply) {
+    handler(outcome, std::move(reply.texts));
+  });
+}
+
+// torch's server never ends a wait that began while one of its keys was a queue (2.11, 2.15): ask before
+// giving up.
+void StoreClient::wait(std::vector<std::string> keys, milliseconds timeout, Done handler) {
+  Request wait = {.op = Op::wait, .keys = keys};
+  impl_->ask(
+      std::move(wait),
+      [impl = impl_.get(), keys = std::move(keys), handler = std::move(handler)](StoreOutcome outcome,
+                                                                                 const Reply&) mutable {
+        if (outcome != StoreOutcome::timed_out) return handler(outcome);
+        impl->go_on({.op = Op::check, .keys = std::move(keys)},
+                    [handler = std::move(handler)](StoreOutcome checked, const Reply& reply) {
+                      const bool late = checked == StoreOutcome::done && reply.number == kNotReady;
+                      handler(late ? StoreOutcome::timed_out : checked);
+                    });
+      },
+      timeout);
+}
+
+void StoreClient::get_when_present(std::vector<std::string> keys, milliseconds timeout,
+                                   Handler<std::vector<std::string>> handler) {
+  const auto deadline = steady_clock::now() + timeout;
+  auto again = [this, keys, deadline, handler = std::move(handler)](StoreOutcome outcome) {
+    if (outcome != StoreOutcome::done) return handler(outcome, {});
+    multi_get(keys, [this, keys, deadline, handler](StoreOutcome got, Values values) {
+      if (got != StoreOutcome::done || values)
+        return handler(got, values.value_or(std::vector<std::string>()));
+      const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+      if (left <= milliseconds(0)) return handler(StoreOutcome::timed_out, {});
+      get_when_present(keys, left, handler);
+    });
+  };
+  wait(std::move(keys), timeout, std::move(again));
+}
+
+void StoreClient::queue_push(std::string queue, std::string value, Done handler) {
+  impl_->ask({.op = Op::queue_push, .keys = {std::move(queue)}, .values = {std::move(value)}},
+             in_silence(std::move(handler)));
+}
+
+void StoreClient::queue_pop(std::string queue, Handler<std::optional<std::string>> handler) {
+  impl_->ask({.op = Op::queue_pop, .keys = {std::move(queue)}},
+             [handler = std::move(handler)](StoreOutcome outcome, Reply reply) {
+               if (reply.texts.empty()) return handler(outcome, std::nullopt);
+               handler(outcome, std::move(reply.texts.front()));
+             });
+}
+
+void StoreClient::queue_len(std::string queue, Handler<std::int64_t> handler) {
+  impl_->ask({.op = Op::queue_len, .keys = {std::move(queue)}}, number_for(std::move(handler)));
+}
+
+}  // namespace acc

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes of a job in network namespaces of one machine, and what can be seen of them from outside.
+
+The scripts beside (tests/support/netns_*.sh) make the nodes; a node dies, freezes or loses its cable as a real one
+does. Everything that runs is found by an environment variable of the test's own, so an orphan cannot hide.
+"""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SUPPORT = pathlib.Path(__file__).resolve().parent.parent / "support"
+SKIPPED = 77
+
+
+class Cluster:
+    """`count` nodes. Use as a context: nothing of them is left behind."""
+
+    def __init__(self, acc, count=3):
+        self.acc, self.count = acc, count
+        self.tag = f"t{os.getpid() % 100000}"
+        self.mark = f"ACC_TEST_CLUSTER={self.tag}"
+        self.folder = tempfile.TemporaryDirectory(prefix="acc-cluster-")
+        self.agents = {}
+        self.port = 29400
+
+    def __enter__(self):
+        made = self.script("netns_up.sh", str(self.count), self.tag, check=False)
+        if made.returncode == SKIPPED:
+            print("skipped:", made.stderr.strip())
+            sys.exit(SKIPPED)
+        if made.returncode != 0:
+            raise RuntimeError(made.stderr)
+        return self
+
+    def __exit__(self, *_):
+        for agent in self.agents.values():
+            if agent.poll() is None:
+                agent.kill()
+        self.script("netns_down.sh", self.tag)
+        for agent in self.agents.values():
+            agent.wait()
+        for process in self.processes():
+            os.kill(process, signal.SIGKILL)
+        self.folder.cleanup()
+
+    def script(self, name, *words, check=True):
+        return subprocess.run(["bash", SUPPORT / name, *words], check=check, text=True, capture_output=True)
+
+    def node(self, verb, index, *words):
+        """Does `verb` of netns_node.sh to a node: kill, crash, start, freeze, thaw, cut, heal."""
+        self.script("netns_node.sh", self.tag, verb, str(index), *words, check=False)
+
+    def launch(self, index, *flags, script="sleep 1000", env=None):
+        """Starts `acc run` on a node; its output goes to a file that output() reads."""
+        name = pathlib.Path(self.folder.name) / f"node{index}.{time.monotonic_ns()}.log"
+        words = ["bash", SUPPORT / "netns_node.sh", self.tag, "run", str(index), "env", self.mark, self.acc, "run"]
+        with open(name, "wb") as log:
+            self.agents[index] = subprocess.Popen(
+                [*words, *flags, "--no-python", "/bin/sh", "-c", script],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **(env or {})}, start_new_session=True)
+        self.agents[index].log = name
+        return self.agents[index]
+
+    def output(self, index):
+        return pathlib.Path(self.agents[index].log).read_text(errors="replace")
+
+    def processes(self):
+        """pids of everything that this cluster started, by the mark in its environment."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if not entry.isdigit():
+                continue
+            try:
+                with open(f"/proc/{entry}/environ", "rb") as file:
+                    if self.mark.encode() in file.read().split(b"\0"):
+                        found.append(int(entry))
+            except OSError:
+                continue
+        return found
+
+    def workers(self):
+        """The environments of the workers that live, by pid: those that know a rank and whose parent does not."""
+        found = {}
+        for pid in self.processes():
+            env = environment_of(pid)
+            if "RANK" in env and "RANK" not in environment_of(parent_of(pid)):
+                found[pid] = env
+        return found
+
+    def agent_pids(self, index):
+        """`acc`'s own processes on a node, the front first."""
+        pids = []
+        for pid in self.processes():
+            env = environment_of(pid)
+            if "RANK" not in env and same_network(pid, self.init_of(index)) and "acc" in command_of(pid)[:1][0]:
+                pids.append(pid)
+        return sorted(pids)
+
+    def init_of(self, index):
+        text = self.script("netns_node.sh", self.tag, "pid", str(index), check=False).stdout.strip()
+        return int(text) if text else 0
+
+    def workers_on(self, index):
+        init = self.init_of(index)
+        return [pid for pid in self.workers() if same_network(pid, init)]
+
+    def until(self, what, condition, limit=30.0):
+        """Waits until `condition()` holds and gives the seconds that took; an AssertionError after `limit`."""
+        began = time.monotonic()
+        while not condition():
+            if time.monotonic() - began > limit:
+                logs = "\n".join(f"--- node {i}\n{self.output(i)}" for i in self.agents)
+                raise AssertionError(f"not within {limit} s: {what}\n{logs}")
+            time.sleep(0.01)
+        return time.monotonic() - began
+
+    def is_whole(self, world):
+        """`world` workers live, all of one and the same group."""
+        envs = list(self.workers().values())
+        groups = {(e["MASTER_ADDR"], e["MASTER_PORT"], e["WORLD_SIZE"]) for e in envs}
+        ranks = {e["RANK"] for e in envs}
+        return len(envs) == world == len(ranks) and len(groups) == 1 and groups.pop()[2] == str(world)
+
+
+def environment_of(pid):
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = (entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
+            return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
+    except OSError:
+        return {}
+
+
+def parent_of(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rsplit(b")", 1)[1].split()[1])
+    except OSError:
+        return 0
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().decode(errors="replace").split("\0")
+            return [os.path.basename(words[0])] + words[1:]
+    except OSError:
+        return [""]
+
+
+def same_network(one, other):
+    try:
+        return os.readlink(f"/proc/{one}/ns/net") == os.readlink(f"/proc/{other}/ns/net")
+    except OSError:
+        return False

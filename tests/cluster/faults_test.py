@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job of several nodes does when something breaks. Usage: faults_test.py ACC [CASE ...]; `--list` names them.
+
+Times are printed, not asserted, save against the time-outs that acc promises (with room for a loaded machine).
+"""
+
+import os
+import random
+import signal
+import sys
+import time
+
+from cluster import Cluster
+
+NODE_TIMEOUT = 3.0
+ROOM = 12.0  # for a machine on which other things run
+CASES = {}
+
+
+def case(function):
+    CASES[function.__name__] = function
+    return function
+
+
+def flags(nnodes, *more, workers=1):
+    return ["--nnodes", nnodes, "--nproc-per-node", str(workers), "--rdzv-backend", "c10d", "--rdzv-endpoint",
+            "node0:29400", "--rdzv-id", "job7", "--rdzv-conf", "last_call_timeout=2,join_timeout=60",
+            "--shutdown-timeout", "2", *more]
+
+
+def start(cluster, nnodes, *more, workers=1, script="exec sleep 1000"):
+    for index in range(cluster.count):
+        cluster.launch(index, *flags(nnodes, *more, workers=workers), script=script)
+    return cluster.until("all nodes have met", lambda: cluster.is_whole(cluster.count * workers))
+
+
+def ends_with(cluster, codes, indices=None, limit=ROOM):
+    indices = range(cluster.count) if indices is None else indices
+    took = cluster.until("all agents have ended", lambda: all(cluster.agents[i].poll() is not None for i in indices), limit)
+    for index in indices:
+        code = cluster.agents[index].returncode
+        assert code in codes, f"node {index} ended with {code}, not {codes}:\n{cluster.output(index)}"
+    return took
+
+
+def nothing_left(cluster):
+    cluster.until("nothing is left", lambda: not cluster.processes(), 2.0)
+
+
+def report(what, **times):
+    print(f"{what:<44}" + "  ".join(f"{name} {value:6.2f} s" for name, value in times.items()))
+
+
+@case
+def worker_killed(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "3", workers=2)
+        os.kill(cluster.workers_on(1)[0], signal.SIGKILL)
+        report("worker killed, no restarts", ended=ends_with(cluster, {137}))
+        nothing_left(cluster)
+        assert "on host node1 was ended by signal 9" in cluster.output(0), cluster.output(0)
+
+
+@case
+def worker_killed_and_restarted(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "3", "--max-restarts", "3", workers=2)
+        before = set(cluster.workers())
+        began = time.monotonic()
+        os.kill(cluster.workers_on(2)[0], signal.SIGKILL)
+        cluster.until("all started again", lambda: cluster.is_whole(6) and not before & set(cluster.workers()))
+        report("worker killed, restart of all nodes", recovered=time.monotonic() - began)
+        counts = {env["TORCHELASTIC_RESTART_COUNT"] for env in cluster.workers().values()}
+        assert counts == {"1"}, counts
+
+
+@case
+def agent_killed(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        began = time.monotonic()
+        for pid in cluster.agent_pids(2):
+            os.kill(pid, signal.SIGKILL)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+        report("agent killed (node 2 of 2:3)", recovered=time.monotonic() - began)
+
+
+@case
+def node_crashed(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        began = time.monotonic()
+        cluster.node("crash", 1)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+        report("node crashed, its kernel lives", recovered=time.monotonic() - began)
+
+
+@case
+def node_without_power(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        began = time.monotonic()
+        cluster.node("kill", 2)
+        noticed = cluster.until("it is noticed", lambda: "was lost" in cluster.output(0), NODE_TIMEOUT + ROOM)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+        report("power loss", noticed=noticed, recovered=time.monotonic() - began)
+
+
+@case
+def node_comes_back(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        cluster.node("kill", 2)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+        cluster.node("start", 2)
+        cluster.agents[2].wait()
+        began = time.monotonic()
+        cluster.launch(2, *flags("2:3"), script="exec sleep 1000")
+        cluster.until("three again", lambda: cluster.is_whole(3))
+        report("the node comes back", recovered=time.monotonic() - began)
+
+
+@case
+def cable_cut(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3")
+        began = time.monotonic()
+        cluster.node("cut", 2)
+        cluster.until("the node alone has ended its part", lambda: cluster.agents[2].poll() == 75, 4 * NODE_TIMEOUT + ROOM)
+        report("cable cut: the smaller part ends", ended=time.monotonic() - began)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+        report("cable cut: the larger part goes on", recovered=time.monotonic() - began)
+        cluster.node("heal", 2)
+        assert cluster.is_whole(2)
+
+
+@case
+def cable_of_the_host_cut(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3")
+        began = time.monotonic()
+        cluster.node("cut", 0)
+        cluster.until("the host has ended its part", lambda: cluster.agents[0].poll() == 75, 4 * NODE_TIMEOUT + ROOM)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2), 4 * NODE_TIMEOUT + ROOM)
+        report("cable of node 0 cut", recovered=time.monotonic() - began)
+
+
+@case
+def cable_blinks(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "3")
+        before = set(cluster.workers())
+        cluster.node("cut", 1)
+        time.sleep(NODE_TIMEOUT / 3)  # the fault itself lasts so long
+        cluster.node("heal", 1)
+        time.sleep(2 * NODE_TIMEOUT)
+        assert set(cluster.workers()) == before, "a short cut must disturb nobody"
+        report("cable cut for a second: nobody notices")
+
+
+@case
+def node_frozen(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        began = time.monotonic()
+        cluster.node("freeze", 2)
+        cluster.until("two nodes say so", lambda: "was lost" in cluster.output(0), NODE_TIMEOUT + ROOM)
+        report("node frozen", noticed=time.monotonic() - began)
+        cluster.node("thaw", 2)
+        cluster.until("one group, with or without it", lambda: cluster.is_whole(2) or cluster.is_whole(3), 30)
+        report("node thawed", recovered=time.monotonic() - began)
+
+
+@case
+def host_frozen(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3")
+        began = time.monotonic()
+        cluster.node("freeze", 0)
+        cluster.until("the others notice", lambda: all("was lost" in cluster.output(i) for i in (1, 2)), NODE_TIMEOUT + ROOM)
+        cluster.node("thaw", 0)
+        cluster.until("the old host has ended", lambda: cluster.agents[0].poll() == 75, ROOM)
+        cluster.until("one group", lambda: cluster.is_whole(2))
+        report("node 0 frozen and thawed", recovered=time.monotonic() - began)
+
+
+@case
+def host_killed(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        began = time.monotonic()
+        for pid in cluster.agent_pids(0):
+            os.kill(pid, signal.SIGKILL)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+        report("agent of node 0 killed", recovered=time.monotonic() - began)
+
+
+@case
+def host_without_power(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "2:3")
+        began = time.monotonic()
+        cluster.node("kill", 0)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2), 4 * NODE_TIMEOUT + ROOM)
+        report("power loss of node 0", recovered=time.monotonic() - began)
+
+
+@case
+def fixed_group_loses_a_node(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "3")
+        began = time.monotonic()
+        cluster.node("kill", 1)
+        ends_with(cluster, {75}, [0, 2], NODE_TIMEOUT + ROOM)
+        report("power loss, fixed number of nodes: all end", ended=time.monotonic() - began)
+        nothing_left(cluster)
+
+
+@case
+def spare_is_promoted(acc):
+    with Cluster(acc, 4) as cluster:
+        for index in range(4):
+            cluster.launch(index, *flags("3", "--max-restarts", "3"), script="exec sleep 1000")
+        cluster.until("three of four run", lambda: cluster.is_whole(3))
+        victim = next(i for i in (1, 2, 3) if cluster.workers_on(i))
+        began = time.monotonic()
+        cluster.node("kill", victim)
+        cluster.until("the spare is in", lambda: cluster.is_whole(3) and not cluster.workers_on(victim))
+        report("a spare takes the place", recovered=time.monotonic() - began)
+
+
+@case
+def asked_to_end(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "3")
+        began = time.monotonic()
+        os.kill(cluster.agent_pids(1)[0], signal.SIGTERM)
+        ends_with(cluster, {143}, [1])
+        ends_with(cluster, {75, 143}, [0, 2])
+        report("SIGTERM to one node of a fixed group", ended=time.monotonic() - began)
+        nothing_left(cluster)
+
+
+def random_faults(acc, count, seed=7):
+    """One fault after the other; after each the nodes that can form one group do, and no other worker lives."""
+    choices = random.Random(seed)
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3", "--max-restarts", "1000000")
+        for number in range(count):
+            fault = choices.choice(["worker", "agent", "crash", "kill", "cut", "freeze"])
+            index = choices.randrange(3)
+            if fault == "worker":
+                workers = cluster.workers_on(index)
+                if workers:
+                    os.kill(workers[0], signal.SIGKILL)
+            elif fault == "agent":
+                for pid in cluster.agent_pids(index)[: choices.randrange(1, 3)]:
+                    os.kill(pid, signal.SIGKILL)
+            else:
+                cluster.node(fault, index)
+            began = time.monotonic()
+            time.sleep(choices.uniform(0, 6))
+            if fault in ("cut", "freeze"):
+                cluster.node({"cut": "heal", "freeze": "thaw"}[fault], index)
+            if fault in ("crash", "kill"):
+                cluster.node("start", index)
+            # Whoever lost its job starts again, as a scheduler would have it; the job never splits meanwhile.
+            def settled():
+                for i in range(3):
+                    if cluster.agents[i].poll() is not None:
+                        restart(cluster, i)
+                return cluster.is_whole(3)
+            cluster.until(f"one group after fault {number} ({fault} of node {index})", settled, 90)
+            report(f"fault {number}: {fault} of node {index}", recovered=time.monotonic() - began)
+        for i in range(3):
+            for pid in cluster.agent_pids(i)[:1]:
+                os.kill(pid, signal.SIGTERM)
+        cluster.until("all agents have ended", lambda: all(a.poll() is not None for a in cluster.agents.values()), 30)
+        nothing_left(cluster)
+
+
+def restart(cluster, index):
+    cluster.launch(index, *flags("1:3", "--max-restarts", "1000000"), script="exec sleep 1000")
+
+
+@case
+def five_random_faults(acc):
+    random_faults(acc, 5)
+
+
+def main():
+    acc, names = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    if names == ["--list"]:
+        print("\n".join(CASES))
+        return
+    if names[:1] == ["--random"]:
+        random_faults(acc, int(names[1]), int(names[2]) if len(names) > 2 else 7)
+        return
+    for name in names or CASES:
+        CASES[name](acc)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agents under test, as processes: torchrun's and ours. Nothing of them outlives its `with`."""
+
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+PATIENCE = 100  # s; only a test that fails waits so long
+WORKER = pathlib.Path(__file__).parent.parent / "workers" / "tell_and_wait.sh"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Lines:
+    """Lines of a file descriptor, awaited with a limit."""
+
+    def __init__(self, descriptor):
+        self.descriptor = descriptor
+        self.text = b""
+
+    def next(self):
+        end = time.monotonic() + PATIENCE
+        while b"\n" not in self.text:
+            ready, _, _ = select.select([self.descriptor], [], [], max(0, end - time.monotonic()))
+            assert ready, "nothing was said in time"
+            piece = os.read(self.descriptor, 65536)
+            assert piece, "it ended without a word"
+            self.text += piece
+        line, self.text = self.text.split(b"\n", 1)
+        return line.decode()
+
+
+class Worker:
+    """What a worker was told, and how it ends."""
+
+    def __init__(self, folder, line):
+        pid, *numbers, addr, port, agent_store, restarts = line.split()
+        self.pid = int(pid)
+        self.group_rank, self.rank, self.world_size, self.local_rank = map(int, numbers)
+        self.master = (addr, int(port))
+        self.agent_store = agent_store
+        self.restarts = int(restarts)
+        self.folder = folder
+
+    def end(self, code):
+        with open(f"{self.folder}/answer.{self.pid}", "w") as answer:
+            answer.write(f"{code}\n")
+
+
+class Torchrun:
+    """A real agent with `workers` workers that tell and wait."""
+
+    def __init__(self, workers, *arguments):
+        self.folder = tempfile.TemporaryDirectory()
+        os.mkfifo(f"{self.folder.name}/telephone")
+        self.telephone = os.open(f"{self.folder.name}/telephone", os.O_RDWR | os.O_NONBLOCK)
+        self.lines = Lines(self.telephone)
+        self.number = workers
+        self.pids = []
+        self.errors = tempfile.TemporaryFile()
+        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(workers), *arguments]
+        command += ["--no-python", str(WORKER), self.folder.name]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PET_")}
+        self.process = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL, env=environment)
+
+    def workers(self):
+        """Those of the coming round, by local rank."""
+        told = [Worker(self.folder.name, self.lines.next()) for _ in range(self.number)]
+        self.pids += [worker.pid for worker in told]
+        return sorted(told, key=lambda worker: worker.local_rank)
+
+    def wait(self):
+        return self.process.wait(PATIENCE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error, *_):
+        self.process.kill()
+        self.process.wait()
+        for pid in self.pids:
+            try:
+                if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().find(WORKER.name.encode()) >= 0:
+                    os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        if error:
+            self.errors.seek(0)
+            sys.stderr.write("--- torchrun said:\n" + self.errors.read().decode()[-4000:])
+        os.close(self.telephone)
+        self.errors.close()
+        self.folder.cleanup()
+
+
+class BoardNode:
+    """Our board without workers: acc-board-node with `words`."""
+
+    def __init__(self, program, **words):
+        self.process = subprocess.Popen(
+            [program, *(f"{key}={value}" for key, value in words.items())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.lines = Lines(self.process.stdout.fileno())
+        self.heard = []
+        store = self.event("store")
+        self.port, self.workers_port = store["port"], store["workers_port"]
+
+    def event(self, *names):
+        """The next event that is one of `names`; those before it are passed over, an error is one."""
+        while True:
+            event = json.loads(self.lines.next())
+            self.heard.append(event)
+            if event["event"] in names:
+                return event
+            assert event["event"] != "error", event
+
+    def round(self):
+        """Its nodes of the next round, by rank."""
+        return self.event("round")["nodes"]
+
+    def order(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error, *_):
+        if error:
+            sys.stderr.write("--- acc-board-node said:\n" + "\n".join(map(str, self.heard)) + "\n")
+        self.process.stdin.close()
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// What others see of a running job, and do to it: real agents and workers, through their sockets.
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <thread>
+
+#include "acc/control/control_client.hpp"
+#include "acc/control/log_reader.hpp"
+#include "acc/control/process_table.hpp"
+#include "support/catch.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::test;
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// A runtime folder for the jobs of one test.
+class Jobs {
+ public:
+  Jobs() { ::setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1); }
+
+  RunningJob only() const {
+    std::vector<std::string> warnings;
+    std::vector<RunningJob> jobs = find_jobs({sockets()}, warnings);
+    REQUIRE(warnings.empty());
+    REQUIRE(jobs.size() == 1);
+    return std::move(jobs[0]);
+  }
+  fs::path sockets() const { return folder_.path() / "acc"; }
+  bool none() const { return fs::is_empty(sockets()); }
+  fs::path path() const { return folder_.path(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+std::string logs_of(RunningJob job, bool follow) {
+  std::string text;
+  LogReader reader(
+      job, {},
+      [&](int rank, StreamName, std::string_view bytes) {
+        text += std::to_string(rank) + ":" + std::string(bytes);
+      },
+      [&](const std::string& note) { text += "(" + note + ")"; });
+  if (follow) {
+    const auto code = reader.follow();
+    return text + " ended " + (code ? std::to_string(*code) : "unknown");
+  }
+  reader.read();
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("control: a running job tells its ranks, and nothing is left of it at its end", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(stub({"workers=2"}, {"tell", phone.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = phone.next_processes(2);
+  const JobView job = jobs.only().view;
+  CHECK(job.id == "acc-test-stub-" + std::to_string(launched.front()));
+  CHECK(job.pid == launched.front());
+  CHECK(job.agent == launched.agent());
+  REQUIRE(job.ranks.size() == 2);
+  CHECK(job.ranks[1].rank == 1);
+  CHECK(job.ranks[1].ended.empty());
+  launched.signal(SIGTERM);
+  launched.wait();
+  CHECK(all_gone(workers));
+  CHECK(jobs.none());
+}
+
+TEST_CASE("control: stop ends a job as SIGTERM does, and says how it ended", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(stub({"workers=2"}, {"on", "15", "0", "tell", phone.path(), "up", "pause"}));
+  phone.next_processes(2);
+  RunningJob job = jobs.only();
+  job.client.send({{"request", "stop"}});
+  CHECK(job.client.read_message() == json::object());
+  CHECK(job.client.read_message() == json{{"ended", 143}});
+  CHECK(shell_code(launched.wait()) == 143);
+  CHECK(has(launched.err(), "acc: SIGTERM received, stopping 2 workers"));
+}
+
+TEST_CASE("control: stop at once kills a worker that would not end", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(stub({"workers=2"}, {"ignore", "15", "tell", phone.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = phone.next_processes(2);
+  RunningJob job = jobs.only();
+  job.client.send({{"request", "stop"}, {"now", true}});
+  CHECK(shell_code(launched.wait()) == 143);
+  CHECK(all_gone(workers));
+}
+
+TEST_CASE("control: what ranks wrote can be read again", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(
+      stub({"workers=2"}, {"line", "to out", "errline", "to err", "tell", phone.path(), "up", "pause"}));
+  phone.next_processes(2);
+  // What the agent has not read yet comes to a follower.
+  RunningJob job = jobs.only();
+  launched.signal(SIGTERM);
+  const std::string text = logs_of(std::move(job), true);
+  CHECK(has(text, "0:to out\n"));
+  CHECK(has(text, "1:to err\n"));
+  CHECK(has(text, " ended 143"));
+  launched.wait();
+}
+
+TEST_CASE("control: log files are read, and followed over a restart", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  const std::string go = (jobs.path() / "go").string();
+  REQUIRE(::mkfifo(go.c_str(), 0600) == 0);
+  Launched launched(
+      stub({"redirects=3", "restarts=1", "log_dir=" + (jobs.path() / "logs").string()},
+           {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", go, "exit", "5"}));
+  phone.next_processes(1);
+  CHECK(logs_of(jobs.only(), false) == "0:TORCHELASTIC_RESTART_COUNT=0\n");
+  RunningJob job = jobs.only();
+  std::thread ends([&] {
+    std::ofstream(go) << "x";
+    phone.next_processes(1);
+    std::ofstream(go) << "x";
+  });
+  const std::string text = logs_of(std::move(job), true);
+  ends.join();
+  CHECK(has(text, "0:TORCHELASTIC_RESTART_COUNT=0\n0:TORCHELASTIC_RESTART_COUNT=1\n"));
+  CHECK(has(text, " ended 5"));
+  CHECK(shell_code(launched.wait()) == 5);
+}
+
+TEST_CASE("control: a stream that passes by untouched is named", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(stub({}, {"line", "gone", "tell", phone.path(), "up", "pause"}));
+  phone.next_processes(1);
+  CHECK(logs_of(jobs.only(), false).starts_with("(standard output of rank 0 passes by untouched"));
+}
+
+TEST_CASE("control: the stacks of a stopped rank are told while the job goes on", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(
+      stub({"workers=3", "path="}, {"tell", phone.path(), "up", "rank", "1", "raise", "19", "pause"}));
+  phone.next_processes(3);
+  RunningJob job = jobs.only();
+  for (const RankView& rank : job.view.ranks) {
+    while (read_process(rank.pid)->state != (rank.rank == 1 ? 'T' : 'S')) ::sched_yield();
+  }
+  std::string text;
+  job.client.send({{"request", "stacks"}});
+  job.client.read_rest([&](std::string_view more) { text += more; });
+  CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
+  CHECK(has(text, "rank 1 differs: stopped, while the other 2 are sleeping in "));
+  CHECK(has(text, "native stacks: not shown, gdb is not on PATH"));
+  CHECK(jobs.only().view.ranks.size() == 3);
+}
+
+TEST_CASE("control: a killed agent's socket is removed by whoever looks", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  Launched launched(stub({}, {"tell", phone.path(), "up", "pause"}));
+  phone.next_processes(1);
+  ::kill(launched.agent(), SIGKILL);
+  launched.wait();
+  CHECK_FALSE(jobs.none());
+  std::vector<std::string> warnings;
+  CHECK(find_jobs({jobs.sockets()}, warnings).empty());
+  CHECK(jobs.none());
+}
+
+TEST_CASE("control: a folder that is not ours does not keep a job from running", "[process]") {
+  const Jobs jobs;
+  fs::create_directory(jobs.sockets());
+  fs::permissions(jobs.sockets(), fs::perms::all);
+  const Ran ran = launch_stub({}, {"exit", "3"});
+  CHECK(ran.code == 3);
+  CHECK_FALSE(has(ran.err, "socket"));
+  CHECK(jobs.none());
+}
+
+TEST_CASE("control: a job that hangs is told, stopped and ends with 124", "[process]") {
+  const Ran ran = launch_stub({"workers=3", "hang_ms=200", "on_hang=kill", "path="},
+                              {"line", "begun", "rank", "1", "raise", "19", "pause"});
+  CHECK(ran.code == 124);
+  CHECK(has(ran.err, "acc: no rank has written anything or used the CPU for "));
+  CHECK(has(ran.err, "rank 1: stopped, 0% CPU\n"));
+  CHECK(has(ran.err, "rank 1 differs: stopped, while the other 2 are "));
+  CHECK(has(ran.err, "acc: the job hung and was stopped (exit code 124)\n"));
+}
+
+TEST_CASE("control: a hung job is started again where restarts are left", "[process]") {
+  const Ran ran = launch_stub({"workers=2", "hang_ms=200", "on_hang=restart", "restarts=1", "path="},
+                              {"attempt", "1", "exit", "0", "pause"});
+  CHECK(ran.code == 0);
+  CHECK(has(ran.err, "acc: the job hung; restart 1 of 1\n"));
+}

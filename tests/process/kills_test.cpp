@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of acc are killed at random moments, and nothing of the job may live on. ACC_TEST_KILLS says how
+// often (otherwise 100), and then each time must also stay below a second.
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <random>
+
+#include "acc/base/text.hpp"
+#include "acc/launch/descendants.hpp"
+#include "support/catch.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::test;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Words = std::vector<std::string>;
+
+constexpr const char* kMark = "ACC_TEST_KILLS_MARK";
+
+struct Shape {
+  std::string name = {};
+  Words options = {};
+  Words actions = {};
+  std::chrono::microseconds undisturbed = {};
+};
+
+std::vector<Shape> shapes(const std::string& fifo) {
+  return {
+      {"plain", {"workers=2"}, {"nap", "20"}},
+      {"alone", {"plain=1"}, {"nap", "20"}},
+      {"tee", {"workers=2", "tee=3"}, {"line", "a", "nap", "10", "errline", "b", "nap", "10"}},
+      {"restarts", {"workers=2", "restarts=2", "grace_ms=300"}, {"nap", "10", "attempt", "0", "exit", "3"}},
+      {"daemons", {"workers=2", "grace_ms=100"}, {"deaf-daemon", fifo, "child", fifo, "nap", "20"}},
+      {"deaf",
+       {"workers=2", "grace_ms=100"},
+       {"ignore", "15", "daemon", fifo, "rank", "0", "exit", "4", "nap", "10000"}},
+      {"sixteen", {"workers=16"}, {"daemon", fifo, "nap", "10"}},
+  };
+}
+
+// Everything alive that was started with this mark in its environment. Zombies have no environment.
+std::vector<pid_t> marked(const std::string& mark) {
+  const std::string wanted = std::string(kMark) + "=" + mark;
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto pid = parse_integer(entry.path().filename().string());
+    if (!pid || *pid == ::getpid()) continue;
+    std::ifstream in(entry.path() / "environ", std::ios::binary);
+    for (std::string variable; std::getline(in, variable, '\0');) {
+      if (variable == wanted) found.push_back(static_cast<pid_t>(*pid));
+    }
+  }
+  return found;
+}
+
+// Waits until nothing with the mark lives, twice in a row: something may have forked behind the first look.
+bool nobody_left(const std::string& mark) {
+  for (int empty = 0; empty < 2;) {
+    std::vector<Descriptor> living;
+    for (const pid_t pid : marked(mark)) living.push_back(watch(pid));
+    if (!all_gone(living)) return false;
+    empty = living.empty() ? empty + 1 : 0;
+  }
+  return true;
+}
+
+void sleep_for(std::chrono::microseconds time) {
+  const timespec wait = {.tv_sec = time.count() / 1'000'000, .tv_nsec = time.count() % 1'000'000 * 1000};
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
+}
+
+// What there is of a job at one moment.
+struct Parts {
+  std::optional<Descendant> keeper = {};
+  std::optional<Descendant> agent = {};
+  std::vector<Descendant> workers = {};
+};
+
+Parts parts_of(pid_t front) {
+  Parts parts;
+  for (const Descendant& process : descendants_of(front)) {
+    if (process.parent == front && !parts.keeper) {
+      parts.keeper = process;
+    } else if (parts.keeper && process.parent == parts.keeper->pid && !parts.agent) {
+      parts.agent = process;
+    } else if (parts.agent && process.parent == parts.agent->pid) {
+      parts.workers.push_back(process);
+    }
+  }
+  return parts;
+}
+
+// By pidfd, and only while its parent is who it was: nobody else's process is ever hit.
+void kill_part(const std::optional<Descendant>& part) {
+  if (!part) return;
+  const Descriptor process = watch(part->pid);
+  for (const Descendant& now : descendants_of(part->parent)) {
+    if (process && now.pid == part->pid && now.parent == part->parent) {
+      ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0);
+    }
+  }
+}
+
+const Words& victims() {
+  static const Words all = {"front",        "keeper",      "agent",       "worker",
+                            "front+keeper", "front+agent", "keeper+agent"};
+  return all;
+}
+
+void kill(const Launched& job, const Parts& parts, const std::string& victim, std::mt19937& random) {
+  if (victim == "worker") {
+    if (parts.workers.empty()) return;
+    return kill_part(parts.workers[random() % parts.workers.size()]);
+  }
+  const bool front = victim.find("front") != std::string::npos;
+  if (front) job.signal(SIGKILL);
+  if (victim.find("agent") != std::string::npos) kill_part(parts.agent);
+  if (victim.find("keeper") != std::string::npos) kill_part(parts.keeper);
+}
+
+// One of acc's processes was there and is not killed. Nobody can tidy up after those who were alone.
+bool leaves_somebody(const Parts& parts, const std::string& victim) {
+  const auto spared = [&](const char* name) { return victim.find(name) == std::string::npos; };
+  return spared("front") || (parts.keeper && spared("keeper")) || (parts.agent && spared("agent"));
+}
+
+class TestEnvironment {
+ public:
+  TestEnvironment(const std::string& mark, const TemporaryFolder& folder) {
+    ::setenv(kMark, mark.c_str(), 1);
+    ::setenv("TMPDIR", folder.path().c_str(), 1);
+  }
+  ~TestEnvironment() {
+    ::unsetenv(kMark);
+    ::unsetenv("TMPDIR");
+  }
+  TestEnvironment(const TestEnvironment&) = delete;
+  TestEnvironment& operator=(const TestEnvironment&) = delete;
+};
+
+std::chrono::microseconds since(Clock::time_point began) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - began);
+}
+
+}  // namespace
+
+TEST_CASE("kills: nothing lives on, whatever is killed, whenever", "[process]") {
+  const char* asked = ::getenv("ACC_TEST_KILLS");
+  const int kills = asked == nullptr ? 100 : std::stoi(asked);
+  const Telephone phone;  // never read: a FIFO holds all that is said
+  std::vector<Shape> jobs = shapes(phone.path());
+  for (Shape& job : jobs) {
+    const auto began = Clock::now();
+    launch_stub(job.options, job.actions);
+    job.undisturbed = since(began);
+  }
+  std::mt19937 random(20'26);
+  std::map<std::string, int> hit;
+  std::chrono::microseconds slowest = {};
+  for (int i = 0; i < kills; ++i) {
+    const Telephone own_phone;
+    const Shape shape = shapes(own_phone.path())[static_cast<std::size_t>(i) % jobs.size()];
+    const auto whole = jobs[static_cast<std::size_t>(i) % jobs.size()].undisturbed;
+    const std::string& victim = victims()[random() % victims().size()];
+    const auto moment =
+        std::chrono::microseconds(std::uniform_int_distribution<std::int64_t>(0, whole.count())(random));
+    CAPTURE(i, shape.name, victim, moment.count());
+
+    const TemporaryFolder folder;
+    const std::string mark = std::to_string(::getpid()) + "." + std::to_string(i);
+    Parts parts;
+    Clock::time_point killed;
+    {
+      const TestEnvironment environment(mark, folder);
+      Launched job(stub(shape.options, shape.actions));
+      sleep_for(moment);
+      parts = parts_of(job.front());
+      kill(job, parts, victim, random);
+      killed = Clock::now();
+      job.wait();
+    }
+    const bool gone = nobody_left(mark);
+    const auto took = since(killed);
+    REQUIRE(gone);
+    // A failed job's logs are kept.
+    const bool keeps_logs = shape.name == "tee" && victim == "worker";
+    if (leaves_somebody(parts, victim) && !keeps_logs) REQUIRE(std::filesystem::is_empty(folder.path()));
+    // A worker's death has its siblings' grace to wait for, and a job that is left alone its own end.
+    if (victim != "worker" && parts.agent) {
+      slowest = std::max(slowest, took);
+      if (asked != nullptr) CHECK(took < std::chrono::seconds(1));
+    }
+    ++hit[victim + (parts.workers.empty() ? parts.agent ? ", no workers" : ", no agent" : ", workers")];
+  }
+  if (asked == nullptr) return;
+  for (const auto& [what, count] : hit) std::cout << count << "\t" << what << "\n";
+  std::cout << "slowest: nobody left after " << slowest.count() / 1000 << " ms\n";
+}

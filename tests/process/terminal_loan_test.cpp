@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// --attach: one rank has the terminal, as a program that a shell started has it.
+#include "acc/launch/terminal_loan.hpp"
+
+#include <signal.h>
+
+#include "acc/launch/descendants.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::test;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// On a terminal of its own, whose foreground this is.
+Streams3 on_terminal(const std::string& script = "") {
+  return {.terminal_out = true, .terminal_err = true, .own_session = true, .script = script};
+}
+
+// After the job the script, which shares the front's group, must have the terminal as it was.
+std::string then_look() {
+  return "\"$@\"; code=$?; " + program("acc-test-stub") + " foreground echo; echo code $code";
+}
+
+}  // namespace
+
+TEST_CASE("terminal_loan: the attached rank reads what is typed, the others do not", "[process]") {
+  Launched launched(
+      stub({"workers=2", "attach=1"}, {"rank", "1", "foreground", "isatty", "rank", "1", "read-line"}),
+      on_terminal());
+  launched.wait_for("in foreground");
+  launched.type("hello\n");
+  CHECK(shell_code(launched.wait()) == 0);
+  CHECK(has(launched.out(), "read hello"));
+  CHECK(has(launched.out(), "tty 11"));
+  CHECK_FALSE(has(launched.out(), "tty 00"));  // the other wrote to its file
+  CHECK(has(launched.out(), "acc: rank 1 has the terminal, the others write to "));
+}
+
+TEST_CASE("terminal_loan: Ctrl-C reaches the attached rank alone", "[process]") {
+  Telephone phone;
+  Launched launched(stub({"workers=2", "attach=0"},
+                         {"on-tell", "2", phone.path(), "rank", "0", "foreground", "tell", phone.path(), "up",
+                          "rank", "0", "read-line", "rank", "0", "exit", "7", "pause"}),
+                    on_terminal());
+  phone.next_processes(2);
+  launched.wait_for("in foreground");
+  launched.type("\x03");
+  CHECK(phone.next() == "signal 2");
+  launched.type("go on\n");
+  CHECK(shell_code(launched.wait()) == 7);
+  CHECK_FALSE(has(launched.out(), "SIGINT received"));
+}
+
+TEST_CASE("terminal_loan: the terminal comes back as it was when the job has ended", "[process]") {
+  Launched launched(
+      stub({"workers=2", "attach=0"}, {"rank", "0", "echo-off", "rank", "0", "exit", "3", "pause"}),
+      on_terminal(then_look()));
+  launched.wait();
+  CHECK(has(launched.out(), "in foreground\necho on\ncode 3"));
+}
+
+TEST_CASE("terminal_loan: the terminal comes back when the agent is killed", "[process]") {
+  Telephone phone;
+  Launched launched(stub({"workers=1", "attach=0"}, {"echo-off", "tell", phone.path(), "up", "pause"}),
+                    on_terminal(then_look()));
+  phone.next_processes(1);
+  const std::vector<Descendant> below = descendants_of(launched.front());  // front, agent, worker
+  REQUIRE(below.size() == 3);
+  ::kill(below[1].pid, SIGKILL);
+  launched.wait();
+  CHECK(has(launched.out(), "in foreground\necho on\ncode 137"));
+}
+
+TEST_CASE("terminal_loan: the terminal comes back when the front is killed", "[process]") {
+  Telephone phone;
+  const std::string stub_program = program("acc-test-stub");
+  Launched launched(
+      stub({"workers=1", "attach=0"}, {"echo-off", "tell", phone.path(), "up", "pause"}),
+      on_terminal("\"$@\"; " + stub_program + " await-foreground; " + stub_program + " foreground"));
+  const std::vector<Descriptor> worker = phone.next_processes(1);
+  ::kill(descendants_of(launched.front())[0].pid, SIGKILL);
+  launched.wait();
+  CHECK(all_gone(worker));
+  CHECK(has(launched.out(), "in foreground\n"));
+}
+
+TEST_CASE("terminal_loan: Ctrl-Z stops the job in its shell, and fg goes on with it", "[process]") {
+  Telephone phone;
+  Launched launched(stub({"workers=2", "attach=0"},
+                         {"tell", phone.path(), "up", "rank", "0", "read-line", "rank", "0", "foreground"}),
+                    on_terminal("set -m; \"$@\"; echo stopped with $?; fg; echo ended with $?"));
+  phone.next_processes(2);
+  launched.type("\x1a");
+  launched.wait_for("stopped with ");
+  launched.type("more\n");
+  launched.wait();
+  CHECK(has(launched.out(), "read more"));
+  CHECK(has(launched.out(), "in foreground"));
+  CHECK(has(launched.out(), "ended with 0"));
+}
+
+TEST_CASE("terminal_loan: Ctrl-Z without a shell to continue the job changes nothing", "[process]") {
+  Telephone phone;
+  Launched launched(stub({"attach=0"}, {"tell", phone.path(), "up", "read-line"}), on_terminal());
+  phone.next_processes(1);
+  launched.type("\x1a");
+  launched.type("more\n");
+  CHECK(shell_code(launched.wait()) == 0);
+  CHECK(has(launched.out(), "read more"));
+}
+
+TEST_CASE("terminal_loan: without a terminal there is nothing to attach", "[process]") {
+  const Ran ran = launch_stub({"attach=0"}, {"exit", "0"});
+  CHECK(ran.code == 2);
+  CHECK(ran.err == "acc: --attach: needs a terminal as standard input\n");
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+#include <functional>
+
+namespace acc::test {
+
+/// What work in another world answers when that world cannot be made here.
+constexpr int kSkipped = 77;
+
+/// Does `work` in a process of its own, whose namespaces and groups may change, and gives its exit code; 3:
+/// it threw.
+inline int in_child(const std::function<int()>& work) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    try {
+      ::_exit(work());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      ::_exit(3);
+    }
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace acc::test

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/control_client.hpp"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using namespace acc::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<JobView> jobs() {
+  return {{.id = "train-12", .pid = 12, .agent = 13, .ranks = {{.pid = 14}}},
+          {.id = "train-120", .pid = 120}};
+}
+
+std::string refusal(std::vector<JobView> among, std::string_view name) {
+  return error_of([&] { choose_job(among, name); });
+}
+
+// A socket whose owner was killed.
+void leave_socket(const fs::path& path) {
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+}
+
+}  // namespace
+
+TEST_CASE("control_client: a job is named by id, by its beginning or by a process of it", "[control]") {
+  CHECK(choose_job(jobs(), "train-12") == 0);
+  CHECK(choose_job(jobs(), "train-120") == 1);
+  CHECK(choose_job(jobs(), "12") == 0);
+  CHECK(choose_job(jobs(), "13") == 0);
+  CHECK(choose_job(jobs(), "14") == 0);
+  CHECK(choose_job({jobs()[0]}, "tr") == 0);
+  CHECK(choose_job({jobs()[0]}, "") == 0);
+}
+
+TEST_CASE("control_client: what names no job or several is refused with the candidates", "[control]") {
+  CHECK(refusal(jobs(), "") == "several jobs are running, name one (running: train-12, train-120)");
+  CHECK(refusal(jobs(), "tr") == "tr: means several jobs (running: train-12, train-120)");
+  CHECK(refusal(jobs(), "x") == "x: no such job is running (running: train-12, train-120)");
+  CHECK(refusal({}, "") == "no job is running (acc ps shows the running jobs)");
+}
+
+TEST_CASE("control_client: a dead job's socket is removed by whoever sees it", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  ::mkdir(folder.c_str(), 0700);
+  leave_socket(folder / "dead-1.sock");
+  std::ofstream(folder / "note.txt") << "kept";
+  std::vector<std::string> warnings;
+  CHECK(find_jobs({folder, base.path() / "missing"}, warnings).empty());
+  CHECK(warnings.empty());
+  CHECK_FALSE(fs::exists(folder / "dead-1.sock"));
+  CHECK(fs::exists(folder / "note.txt"));
+}
+
+TEST_CASE("control_client: a folder that cannot be trusted is named", "[control]") {
+  const TemporaryFolder base;
+  const fs::path folder = base.path() / "acc";
+  ::mkdir(folder.c_str(), 0700);
+  ::chmod(folder.c_str(), 0777);
+  std::vector<std::string> warnings;
+  CHECK(find_jobs({folder}, warnings).empty());
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].find("is open to other users") != std::string::npos);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/control_server.hpp"
+
+#include <sys/stat.h>
+
+#include <boost/asio/post.hpp>
+#include <thread>
+
+#include "acc/control/control_client.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using namespace acc::test;
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+namespace {
+
+/// A job without a process, whose loop runs beside the test.
+struct Job {
+  explicit Job(fs::path in) : folder(std::move(in)) {
+    view.ranks = {{.rank = 4, .local_rank = 0}, {.rank = 5, .local_rank = 1}};
+  }
+  ~Job() { finish(0); }
+
+  void finish(int code) {
+    if (!thread.joinable()) return;
+    boost::asio::post(loop, [this, code] {
+      server.end(code);
+      loop.stop();
+    });
+    thread.join();
+  }
+  void write(int local_rank, const std::string& text) {
+    boost::asio::post(loop, [this, local_rank, text] {
+      rings[local_rank].append(StreamName::out, text);
+      server.output_grew();
+    });
+  }
+  ControlClient ask(const json& request) {
+    std::vector<std::string> warnings;
+    std::vector<RunningJob> jobs = find_jobs({folder}, warnings);
+    REQUIRE(jobs.size() == 1);
+    ControlClient client = std::move(jobs[0].client);
+    client.send(request);
+    return client;
+  }
+
+  fs::path folder;
+  JobView view = {.id = "job-1"};
+  std::map<int, OutputRing> rings = {};
+  int stops = 0;
+  bool now = false;
+  boost::asio::io_context loop = {};
+  ControlServer server{loop,
+                       {folder},
+                       "job-1",
+                       {.view = [this] { return view; },
+                        .stop =
+                            [this](bool at_once) {
+                              ++stops;
+                              now = at_once;
+                            },
+                        .output = [this](int rank) { return rings.contains(rank) ? &rings[rank] : nullptr; },
+                        .write_stacks =
+                            [](Descriptor connection) {
+                              if (::write(connection.get(), "stacks\n", 7) != 7)
+                                throw std::runtime_error("write");
+                            }}};
+  std::thread thread{[this] { loop.run(); }};
+};
+
+}  // namespace
+
+TEST_CASE("control_server: the socket is its user's alone, and goes with the job", "[control]") {
+  const TemporaryFolder base;
+  const fs::path socket = base.path() / "acc" / "job-1.sock";
+  {
+    const Job job(base.path() / "acc");
+    CHECK(job.server.problem().empty());
+    CHECK(fs::status(socket).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+    CHECK(std::distance(fs::directory_iterator(socket.parent_path()), {}) == 1);
+  }
+  CHECK_FALSE(fs::exists(socket));
+}
+
+TEST_CASE("control_server: a folder that cannot be used is a note, and the next one serves", "[control]") {
+  const TemporaryFolder base;
+  boost::asio::io_context loop;
+  base.write("file", "");
+  const ControlServer lost(loop, {base.path() / "file"}, "job-1", {});
+  CHECK(lost.problem().find("file: cannot be used for job sockets") != std::string::npos);
+  const ControlServer found(loop, {base.path() / "file", base.path() / "acc"}, "job-1", {});
+  CHECK(found.problem().empty());
+  CHECK(fs::exists(base.path() / "acc" / "job-1.sock"));
+}
+
+TEST_CASE("control_server: a long path is no obstacle", "[control]") {
+  const TemporaryFolder base;
+  const fs::path deep = base.path() / std::string(120, 'd');
+  fs::create_directory(deep);
+  Job job(deep / "acc");
+  CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
+}
+
+TEST_CASE("control_server: stop is passed on, and its sender hears the end", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  ControlClient client = job.ask({{"request", "stop"}, {"now", true}});
+  CHECK(client.read_message() == json::object());
+  job.finish(143);
+  CHECK(job.stops == 1);
+  CHECK(job.now);
+  CHECK(client.read_message() == json{{"ended", 143}});
+  CHECK_FALSE(client.read_message());
+}
+
+TEST_CASE("control_server: logs give what is kept, and then end", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  job.write(0, "zero");
+  job.write(1, "one\nmore");
+  ControlClient client = job.ask({{"request", "logs"}, {"ranks", {5}}});
+  const auto piece = client.read_message();
+  REQUIRE(piece);
+  CHECK(*piece == json{{"rank", 5}, {"stream", "stdout"}, {"skipped", 0}, {"bytes", 8}});
+  CHECK(client.read_bytes(8) == "one\nmore");
+  CHECK(client.read_message() == json{{"end", true}});
+}
+
+TEST_CASE("control_server: who follows gets what comes, a restart and the end", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  ControlClient client = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
+  job.write(0, "first");
+  CHECK(client.read_message()->at("bytes") == 5);
+  CHECK(client.read_bytes(5) == "first");
+  boost::asio::post(job.loop, [&] {
+    job.rings[0] = OutputRing{};
+    job.server.worker_started(4, 0);
+    job.server.worker_started(5, 1);
+  });
+  job.write(1, "not asked for");
+  job.write(0, "second attempt");
+  CHECK(client.read_message() == json{{"started", 4}});
+  CHECK(client.read_message()->at("skipped") == 0);
+  CHECK(client.read_bytes(14) == "second attempt");
+  job.write(0, "last");
+  job.finish(7);
+  CHECK(client.read_message()->at("bytes") == 4);
+  CHECK(client.read_bytes(4) == "last");
+  CHECK(client.read_message() == json{{"ended", 7}});
+}
+
+TEST_CASE("control_server: stacks are written by whoever gets the connection", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  std::string text;
+  job.ask({{"request", "stacks"}}).read_rest([&](std::string_view bytes) { text += bytes; });
+  CHECK(text == "stacks\n");
+}
+
+TEST_CASE("control_server: bad requests cost their own connection alone", "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  CHECK_THROWS(job.ask(json::array()).read_message());
+  CHECK_THROWS(job.ask({{"request", "fly"}}).read_message());
+  CHECK_THROWS(job.ask({{"request", 5}}).read_message());
+  CHECK_THROWS(job.ask({{"request", "logs"}, {"ranks", "all"}}).read_message());
+  CHECK_FALSE(job.ask({{"request", std::string(200'000, 'x')}}).read_message());
+  CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
+}

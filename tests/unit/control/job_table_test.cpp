@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/job_table.hpp"
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+
+namespace {
+
+JobUsage training() {
+  JobUsage usage;
+  usage.job = {.id = "train-10",
+               .pid = 10,
+               .run_id = "none",
+               .attempt = 1,
+               .max_restarts = 3,
+               .started = std::chrono::system_clock::time_point(1000s),
+               .command = {"python", "train.py"},
+               .ranks = {{.rank = 0, .local_rank = 0, .pid = 12},
+                         {.rank = 1, .local_rank = 1, .pid = 13, .ended = "exit code 0"}}};
+  usage.ranks = {{.state = "running",
+                  .uptime = 65s,
+                  .cpu_percent = 99.6,
+                  .memory_bytes = std::uint64_t{3} << 29U,
+                  .processes = 1,
+                  .threads = 12,
+                  .gpus = {{.index = 3, .memory_bytes = std::uint64_t{512} << 20U, .use = 87}}},
+                 {.state = "exit code 0"}};
+  return usage;
+}
+
+}  // namespace
+
+TEST_CASE("job_table: a block per job, a line per rank", "[control]") {
+  const auto now = std::chrono::system_clock::time_point(1000s + 2h + 7min);
+  CHECK(job_table({training()}, now, 200) ==
+        "train-10  run id none  up 2h07m  restarts 1 of 3  python train.py\n"
+        "  RANK  LOCAL  PID  STATE        UP     CPU%  MEMORY   THREADS  GPU\n"
+        "  0     0      12   running      1m05s  100   1.5 GiB  12       3: 87% 512 MiB\n"
+        "  1     1      13   exit code 0  -      -     -        -        -\n");
+  CHECK(job_table({training(), training()}, now, 31).find("\n\ntrain-10  run id none  up 2h07m\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("job_table: programs get the same numbers", "[control]") {
+  const nlohmann::json list = job_list({training()});
+  REQUIRE(list.size() == 1);
+  CHECK(list[0]["job"] == "train-10");
+  CHECK(list[0]["ranks"][0]["gpus"][0]["use_percent"] == 87);
+  CHECK(list[0]["ranks"][0]["threads"] == 12);
+  CHECK(list[0]["ranks"][1]["cpu_percent"].is_null());
+  CHECK(job_list({}) == nlohmann::json::array());
+}
+
+TEST_CASE("job_table: durations and sizes are short", "[control]") {
+  CHECK(short_duration(12s) == "12s");
+  CHECK(short_duration(3min + 5s) == "3m05s");
+  CHECK(short_duration(std::chrono::hours(99)) == "4d03h");
+  CHECK(short_duration(-1s) == "0s");
+  CHECK(short_size(0) == "0.0 MiB");
+  CHECK(short_size(std::uint64_t{512} << 20U) == "512 MiB");
+  CHECK(short_size(std::uint64_t{3} << 29U) == "1.5 GiB");
+}

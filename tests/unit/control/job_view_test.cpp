@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/job_view.hpp"
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+
+using namespace acc;
+
+TEST_CASE("job_view: what is sent arrives", "[control]") {
+  const JobView job{
+      .id = "train-10",
+      .pid = 10,
+      .agent = 11,
+      .run_id = "run",
+      .attempt = 2,
+      .max_restarts = 3,
+      .world_size = 8,
+      .started = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'123)),
+      .command = {"python", "train.py"},
+      .folder = "/data",
+      .ranks = {{.rank = 4, .local_rank = 0, .pid = 12, .err = {StreamPlace::Kind::file, "/log/stderr.log"}},
+                {.rank = 5,
+                 .local_rank = 1,
+                 .pid = 13,
+                 .ended = "exit code 1",
+                 .out = {StreamPlace::Kind::memory, {}},
+                 .err = {StreamPlace::Kind::discarded, {}}}}};
+  CHECK(job_view_from_json(to_json(job)) == job);
+  CHECK(to_json(job).at("schema") == 1);
+}
+
+TEST_CASE("job_view: another program's answer is an error, not a crash", "[control]") {
+  CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse("{}")), Error);
+  CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse(R"([1])")), Error);
+}
+
+TEST_CASE("job_view: a job is named after its script and the process that was started", "[control]") {
+  CHECK(job_id({"/usr/bin/python3", "-u", "/home/me/train.py", "--lr", "0.1"}, 42) == "train-42");
+  CHECK(job_id({"python", "-u", "-m", "package.train"}, 42) == "package-42");
+  CHECK(job_id({"./build/mnist"}, 42) == "mnist-42");
+  CHECK(job_id({"python3"}, 42) == "python3-42");
+  CHECK(job_id({"my prog/../x y*"}, 42) == "x-y--42");
+  CHECK(job_id({std::string(300, 'a')}, 42).size() < 40);
+}

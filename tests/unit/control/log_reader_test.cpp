@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/log_reader.hpp"
+
+#include <sys/socket.h>
+
+#include <fstream>
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using namespace acc::test;
+
+namespace {
+
+using Kind = StreamPlace::Kind;
+
+/// The agent's side is written before the reader looks.
+struct Peer {
+  Peer() {
+    int ends[2] = {-1, -1};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    agent = Descriptor(ends[0]);
+    job = std::make_unique<RunningJob>(RunningJob{{.id = "job-1"}, ControlClient(Descriptor(ends[1]))});
+  }
+  void says(const std::string& text) const {
+    REQUIRE(::send(agent.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
+  }
+  LogReader reader(std::vector<int> ranks = {}) {
+    return {*job, std::move(ranks),
+            [this](int rank, StreamName stream, std::string_view bytes) {
+              seen +=
+                  std::to_string(rank) + (stream == StreamName::out ? "o:" : "e:") + std::string(bytes) + "|";
+            },
+            [this](const std::string& text) { notes.push_back(text); }};
+  }
+
+  Descriptor agent = {};
+  std::unique_ptr<RunningJob> job = {};
+  std::string seen = {};
+  std::vector<std::string> notes = {};
+};
+
+}  // namespace
+
+TEST_CASE("log_reader: files are read, and the agent is asked for the rest", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  peer.job->view.ranks = {
+      {.rank = 0, .out = {Kind::file, logs.write("out", "from a file")}, .err = {Kind::memory, {}}}};
+  peer.says(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":4})"
+            "\nkept");
+  // What is tee'd comes through the agent too.
+  peer.says(R"({"rank":0,"stream":"stdout","skipped":0,"bytes":11})"
+            "\nfrom a file");
+  peer.says("{\"end\":true}\n");
+  peer.reader().read();
+  CHECK(peer.seen == "0o:from a file|0e:kept|");
+  CHECK(peer.notes.empty());
+}
+
+TEST_CASE("log_reader: says what nobody keeps", "[control]") {
+  Peer peer;
+  peer.job->view.ranks = {{.rank = 3, .out = {Kind::passed, {}}, .err = {Kind::discarded, {}}}};
+  peer.says(R"({"rank":3,"stream":"stderr","skipped":7,"bytes":1})"
+            "\nx{\"end\":true}\n");
+  peer.reader().read();
+  REQUIRE(peer.notes.size() == 3);
+  CHECK(peer.notes[0].starts_with("standard output of rank 3 passes by untouched and is not kept"));
+  CHECK(peer.notes[1].starts_with("standard error of rank 3 is filtered out"));
+  CHECK(peer.notes[2] == "rank 3: 7 bytes are not kept");
+}
+
+TEST_CASE("log_reader: follows files and the agent over a restart to the end", "[control]") {
+  const TemporaryFolder logs;
+  Peer peer;
+  peer.job->view.ranks = {
+      {.rank = 0, .out = {Kind::file, logs.write("a", "first ")}, .err = {Kind::memory, {}}}};
+  JobView later = peer.job->view;
+  later.ranks[0].out.file = logs.write("b", "second");
+  peer.says("{\"started\":0}\n" + to_json(later).dump() + "\n");
+  peer.says(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":3})"
+            "\nend{\"ended\":9}\n");
+  CHECK(peer.reader().follow() == 9);
+  CHECK(peer.seen.find("0o:first |") == 0);
+  CHECK(peer.seen.find("0o:second|") != std::string::npos);
+  CHECK(peer.seen.find("0e:end|") != std::string::npos);
+}
+
+TEST_CASE("log_reader: a job that is killed ends without a code", "[control]") {
+  Peer peer;
+  peer.agent.reset();
+  CHECK_FALSE(peer.reader().follow());
+}
+
+TEST_CASE("log_reader: a rank that is not here is refused", "[control]") {
+  Peer peer;
+  CHECK(error_of([&] { peer.reader({4}); }) ==
+        "rank 4: job job-1 has no such rank on this machine (acc ps job-1)");
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/rank_stand.hpp"
+
+#include <unistd.h>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+
+namespace {
+
+std::vector<RankStand> ranks(const std::vector<std::string>& places, const std::vector<double>& cpu = {}) {
+  std::vector<RankStand> all;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    all.push_back({.rank = static_cast<int>(i), .place = places[i], .processes = 1});
+    if (!cpu.empty()) all.back().cpu_percent = cpu[i];
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("rank_stand: a rank in another place than most is named", "[control]") {
+  CHECK(name_stragglers(ranks({"sleeping", "sleeping", "stopped", "sleeping"})) ==
+        "rank 2 differs: stopped, while the other 3 are sleeping");
+  CHECK(name_stragglers(ranks({"a", "b", "b", "b", "b", "a"})) ==
+        "ranks 0, 5 differ: a, while the other 4 are b");
+  CHECK(name_stragglers(ranks({"a", "a", "a", "b", "c"})) ==
+        "rank 3 differs: b, while the other 3 are a\nrank 4 differs: c, while the other 3 are a");
+}
+
+TEST_CASE("rank_stand: without a majority nobody differs", "[control]") {
+  CHECK(name_stragglers({}).empty());
+  CHECK(name_stragglers(ranks({"a", "a", "a"})).empty());
+  CHECK(name_stragglers(ranks({"a", "b"})).empty());
+  CHECK(name_stragglers(ranks({"a", "b", "a", "b"})).empty());
+}
+
+TEST_CASE("rank_stand: the one that waits while the others spin is named", "[control]") {
+  CHECK(name_stragglers(ranks({"running", "running", "sleeping", "running"}, {99, 100, 3, 98})) ==
+        "rank 2 differs: at most 20% CPU, while the other 3 are near 99%");
+  CHECK(name_stragglers(ranks({"a", "a", "a"}, {1, 0, 2})).empty());
+  CHECK(name_stragglers(ranks({"a", "a", "b"}, {1, 0, 2})) == "rank 2 differs: b, while the other 2 are a");
+}
+
+TEST_CASE("rank_stand: ranks that all work do not differ by where they are just now", "[control]") {
+  CHECK(name_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).empty());
+}
+
+TEST_CASE("rank_stand: a rank that has ended is not compared", "[control]") {
+  std::vector<RankStand> all = ranks({"sleeping", "sleeping", "exit code 0"});
+  all[2].processes = 0;
+  CHECK(name_stragglers(all).empty());
+}
+
+TEST_CASE("rank_stand: a process stands where its first thread does", "[control]") {
+  const ProcessTable table = ProcessTable::read();
+  const RankStand stand =
+      stand_of({.rank = 3, .pid = ::getpid()}, table, table, std::chrono::milliseconds(100));
+  CHECK(stand.rank == 3);
+  CHECK(stand.processes >= 1);
+  CHECK(to_string(stand) == "running, 0% CPU");
+  CHECK(to_string(stand_of({.pid = 4'000'001}, {}, {}, {})) == "ended");
+  CHECK(stand_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).place == "exit code 2");
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/aside.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+#include "acc/launch/channel.hpp"
+#include "support/catch.hpp"
+
+using namespace acc;
+
+namespace {
+
+// The same as a reader that waits.
+Channel waiting_pipe() {
+  Channel pipe = make_pipe();
+  ::fcntl(pipe.ours.get(), F_SETFL, 0);
+  return pipe;
+}
+
+std::string read_to_end(const Descriptor& from) {
+  std::string text;
+  char buffer[256];
+  for (ssize_t n = 1; n > 0;) {
+    n = ::read(from.get(), buffer, sizeof buffer);
+    if (n > 0) text.append(buffer, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("aside: what the child writes arrives, and its end is seen", "[launch]") {
+  Channel pipe = waiting_pipe();
+  REQUIRE(run_aside(std::move(pipe.workers),
+                    [](int to) { write_all(to, "from " + std::to_string(::getppid())); }));
+  CHECK(read_to_end(pipe.ours) == "from " + std::to_string(::getpid()));
+  CHECK(::waitpid(-1, nullptr, 0) > 0);
+}
+
+TEST_CASE("aside: the child has the default signals, and nothing of ours but its way out", "[launch]") {
+  Channel pipe = waiting_pipe();
+  const Channel other = make_pipe();
+  ::signal(SIGUSR1, SIG_IGN);
+  run_aside(std::move(pipe.workers), [fd = other.ours.get()](int to) {
+    struct sigaction action = {};
+    ::sigaction(SIGUSR1, nullptr, &action);
+    const bool open = ::fcntl(fd, F_GETFD) >= 0;
+    write_all(to,
+              std::string(action.sa_handler == SIG_DFL ? "default" : "ours") + (open ? " open" : " closed"));
+  });
+  ::signal(SIGUSR1, SIG_DFL);
+  CHECK(read_to_end(pipe.ours) == "default closed");
+  ::waitpid(-1, nullptr, 0);
+}
+
+TEST_CASE("aside: a child that fails ends all the same", "[launch]") {
+  Channel pipe = waiting_pipe();
+  run_aside(std::move(pipe.workers), [](int) { throw std::runtime_error("no"); });
+  CHECK(read_to_end(pipe.ours).empty());
+  int status = 0;
+  ::waitpid(-1, &status, 0);
+  CHECK(WEXITSTATUS(status) == 1);
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/hang_watch.hpp"
+
+#include <unistd.h>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// One rank that is this test, with a short patience; CPU does not count, since the test uses it.
+struct Watched {
+  explicit Watched(std::chrono::milliseconds timeout) : plan{.timeout = timeout, .cpu_counts = false} {}
+
+  boost::asio::io_context loop = {};
+  HangPlan plan;
+  JobView job = {.attempt = 4, .ranks = {{.rank = 2, .pid = ::getpid()}}};
+  std::uint64_t written = 0;
+  bool writes = false;
+  std::vector<Hung> told = {};
+  HangWatch watch{loop,
+                  plan,
+                  {.job = [this]() -> const JobView& { return job; },
+                   .written = [this](int) { return writes ? ++written : written; },
+                   .tell =
+                       [this](Hung hung) {
+                         told.push_back(std::move(hung));
+                         watch.report(Finished{});
+                       },
+                   .environment = {{"PATH", ""}}}};
+};
+
+}  // namespace
+
+TEST_CASE("hang_watch: tells where each rank stands when none writes", "[launch]") {
+  Watched watched(80ms);
+  watched.watch.report(AttemptStarted{});
+  watched.loop.run();
+  REQUIRE(watched.told.size() == 1);
+  CHECK(watched.told[0].attempt == 4);
+  CHECK(watched.told[0].idle >= 80ms);
+  CHECK(watched.told[0].places.starts_with("rank 2: "));
+  CHECK(watched.told[0].places.find("native stacks: not shown") != std::string::npos);
+}
+
+TEST_CASE("hang_watch: a rank that writes does not hang", "[launch]") {
+  Watched watched(80ms);
+  watched.writes = true;
+  watched.watch.report(AttemptStarted{});
+  while (watched.written < 40) watched.loop.run_one();
+  CHECK(watched.told.empty());
+}
+
+TEST_CASE("hang_watch: ends with the job, and never begins without a timeout", "[launch]") {
+  Watched watched(1h);
+  watched.watch.report(AttemptStarted{});
+  watched.watch.report(Stopping{});
+  watched.loop.run();
+  CHECK(watched.told.empty());
+
+  Watched off(0ms);
+  off.watch.report(AttemptStarted{});
+  CHECK(off.loop.run() == 0);
+}

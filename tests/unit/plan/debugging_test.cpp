@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/debugging.hpp"
+
+#include "acc/plan/explain.hpp"
+#include "acc/plan/resolve.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/inputs.hpp"
+
+using namespace acc;
+using namespace acc::test;
+using Words = std::vector<std::string>;
+
+namespace {
+
+LaunchPlan plan_of(Words words) {
+  words.insert(words.begin(), {"--nproc-per-node", "3"});
+  words.emplace_back("./a.out");
+  LaunchInputs given = inputs(words, Dialect::torchrun);
+  given.file_kind = files({{"./a.out", FileKind::executable}, {"/usr/bin/gdb", FileKind::executable}});
+  return resolve(given);
+}
+
+std::string refusal(const Words& words) {
+  return error_of([&] { plan_of(words); });
+}
+
+}  // namespace
+
+TEST_CASE("debugging: words stand in front of one rank's program", "[plan]") {
+  const LaunchPlan plan = plan_of({"--wrap-rank", "1:gdb -ex 'break main' --args"});
+  CHECK(wrapped_command(plan, 1, 1) == Words{"gdb", "-ex", "break main", "--args", "./a.out"});
+  CHECK(worker_program(plan, 1) == "/usr/bin/gdb");
+  CHECK(wrapped_command(plan, 0, 0) == Words{"./a.out"});
+  CHECK(worker_program(plan, 0) == "./a.out");
+  const Value json = explain_json(plan);
+  CHECK(json["workers"][1]["command"] == Value{"gdb", "-ex", "break main", "--args", "./a.out"});
+  CHECK_FALSE(json["workers"][0].contains("command"));
+  CHECK(explain_text(plan).find("rank 1 runs:\n  gdb -ex 'break main' --args ./a.out\n") !=
+        std::string::npos);
+}
+
+TEST_CASE("debugging: a rank's own words come before everybody's, and the flag may be repeated", "[plan]") {
+  const LaunchPlan plan = plan_of({"--wrap-rank", "2:gdb own", "--wrap_rank=all:gdb every"});
+  CHECK(wrapped_command(plan, 2, 2) == Words{"gdb", "own", "./a.out"});
+  CHECK(wrapped_command(plan, 0, 0) == Words{"gdb", "every", "./a.out"});
+}
+
+TEST_CASE("debugging: a wrap that cannot be is refused", "[plan]") {
+  CHECK(refusal({"--wrap-rank", "gdb --args"}) ==
+        "--wrap-rank: 'gdb --args' is not RANK:WORDS (as in '0:gdb --args' or 'all:valgrind')");
+  CHECK(refusal({"--wrap-rank", "0: "}) == "--wrap-rank: '0: ' names no program (as in '0:gdb --args')");
+  CHECK(refusal({"--wrap-rank", "0:gdb 'x"}) == "--wrap-rank: 'gdb 'x' has a ' without its end");
+  REQUIRE(plan_of({"--wrap-rank", "0:valgrind"}).problems.size() == 1);
+  CHECK(plan_of({"--wrap-rank", "0:valgrind"}).problems[0].where == "valgrind");
+}
+
+TEST_CASE("debugging: the attached rank keeps the terminal for itself", "[plan]") {
+  const LaunchPlan plan = plan_of({"--attach", "1", "--redirects", "0:1", "--hang-timeout", "5"});
+  CHECK(plan.attach == 1);
+  CHECK(plan.output.redirects.of(0) == Streams::both);
+  CHECK(plan.output.redirects.of(1) == Streams::none);
+  CHECK(plan.output.redirects.of(2) == Streams::both);
+  CHECK(plan.hang.timeout.count() == 0);
+  REQUIRE_FALSE(plan.notes.empty());
+  CHECK(plan.notes.back() == "with --attach nobody watches for a hang: a person takes time");
+  CHECK(explain_json(plan)["workers"][1]["terminal"] == true);
+  CHECK(refusal({"--attach", "3"}) == "--attach: there is no rank 3: the job has 3 workers");
+}
+
+TEST_CASE("debugging: another machine's rank changes nothing here", "[plan]") {
+  const LaunchPlan plan = plan_of(
+      {"--nnodes", "2", "--node-rank", "1", "--master-addr", "a", "--master-port", "1", "--attach", "0"});
+  CHECK_FALSE(plan.attach);
+  CHECK(plan.output.redirects == StreamMap{});
+}
+
+TEST_CASE("debugging: words are split as a shell does", "[plan]") {
+  CHECK(split_words(" a  'b c' \"d 'e'\" f\\ g '' ", "") == Words{"a", "b c", "d 'e'", "f g", ""});
+  CHECK(split_words("a\"b c\"d", "") == Words{"ab cd"});
+  CHECK(split_words("", "").empty());
+}

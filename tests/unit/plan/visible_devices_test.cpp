@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/visible_devices.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::device_of_each_worker;
+using acc::select_devices;
+using acc::test::error_of;
+
+namespace {
+
+constexpr const char* kMask = "CUDA_VISIBLE_DEVICES";
+
+}  // namespace
+
+TEST_CASE("visible devices: gpu_ids are the mask where none was inherited", "[plan]") {
+  CHECK(select_devices("1,3", kMask, {}, "--gpu_ids") == "1,3");
+}
+
+TEST_CASE("visible devices: gpu_ids count within the inherited mask", "[plan]") {
+  CHECK(select_devices("1,3", kMask, "4,5,6,7", "--gpu_ids") == "5,7");
+  CHECK(select_devices("1, 0", kMask, "GPU-aa, MIG-bb", "--gpu_ids") == "MIG-bb,GPU-aa");
+}
+
+TEST_CASE("visible devices: names among gpu_ids stay as they are", "[plan]") {
+  CHECK(select_devices("GPU-cc,0", kMask, "4,5", "--gpu_ids") == "GPU-cc,4");
+}
+
+TEST_CASE("visible devices: a number that the inherited mask does not have names both", "[plan]") {
+  CHECK(error_of([] { select_devices("0,2", kMask, "4,5", "job.yaml:3"); }) ==
+        "job.yaml:3: there is no device 2 in CUDA_VISIBLE_DEVICES='4,5', which acc inherited (numbers count "
+        "within that list, from 0)");
+  CHECK(error_of([] { select_devices("0", kMask, "", "--gpu_ids"); }) != "no error");
+}
+
+TEST_CASE("visible devices: each worker gets one, in the mask's order", "[plan]") {
+  using Devices = std::vector<std::string>;
+  CHECK(device_of_each_worker("3, GPU-aa,5", {}, 2, "x") == Devices{"3", "GPU-aa"});
+  CHECK(device_of_each_worker({}, {}, 2, "x") == Devices{"0", "1"});
+  CHECK(device_of_each_worker({}, 2, 2, "x") == Devices{"0", "1"});
+}
+
+TEST_CASE("visible devices: more workers than devices is refused", "[plan]") {
+  CHECK(error_of([] { device_of_each_worker("0", {}, 2, "--isolate-gpus"); }) ==
+        "--isolate-gpus: 2 workers, but CUDA_VISIBLE_DEVICES='0' names fewer devices");
+  CHECK(error_of([] { device_of_each_worker({}, 1, 2, "--isolate-gpus"); }) ==
+        "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
+}

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/c10d_board.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/rendezvous/base64.hpp"
+#include "support/board_store.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using acc::Board;
+using acc::C10dBoard;
+using acc::C10dBoardOptions;
+using acc::OwnNode;
+using acc::RendezvousNode;
+using acc::RendezvousState;
+using acc::Round;
+using acc::TorchAgents;
+using acc::test::BoardStore;
+using std::chrono::milliseconds;
+
+constexpr const char* kKey = "/torch.rendezvous.job";
+
+// One agent: its board and what it heard.
+struct Agent {
+  std::vector<std::string> heard = {};
+  Board::Rounds rounds = {};
+  int rounds_heard = 0;
+  std::string error = {};
+  std::unique_ptr<C10dBoard> board = {};
+
+  Agent(BoardStore& store, const C10dBoardOptions& options, const std::vector<OwnNode>& nodes) {
+    board = std::make_unique<C10dBoard>(
+        store.loop, options,
+        Board::Events{.on_round =
+                          [this](Board::Rounds got) {
+                            rounds = std::move(got);
+                            ++rounds_heard;
+                          },
+                      .prepare =
+                          [this](const OwnNode& node, const auto& ready) {
+                            heard.push_back("prepare " + node.addr);
+                            ready();
+                          },
+                      .on_change = [this] { heard.emplace_back("change"); },
+                      .on_closed = [this] { heard.emplace_back("closed"); },
+                      .on_error = [this](const acc::Error& what) { error = what.what(); },
+                      .on_missing = [this](const std::string& text) { heard.push_back(text); }});
+    for (const OwnNode& node : nodes) board->add(node);
+    board->next_round();
+  }
+  bool has_heard(const std::string& text) const { return std::ranges::find(heard, text) != heard.end(); }
+};
+
+OwnNode node(const std::string& addr, int workers = 1) {
+  return {.addr = addr, .pid = 1, .local_world_size = workers, .store_port = 4000};
+}
+
+C10dBoardOptions options(const BoardStore& store, std::size_t least, std::size_t most) {
+  return {.store = store.address,
+          .run_id = "job",
+          .machine = {.least_nodes = least, .most_nodes = most, .last_call = milliseconds(50)},
+          .poll = milliseconds(2)};
+}
+
+// The other agents' hand: writes a state as torchrun does.
+void write(BoardStore& store, const RendezvousState& state) {
+  store.hand.set(kKey, acc::to_base64(to_pickle(state)));
+}
+
+// A complete round of `foreign` and one own node "b".
+RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
+  RendezvousState state;
+  state.complete = true;
+  state.times_have_zone = zone;
+  state.participants[foreign] = 0;
+  state.participants[{"b", 1, 0}] = 0;
+  std::int64_t rank = 0;
+  for (auto& [each, its_rank] : state.participants) {
+    its_rank = rank++;
+    state.last_heartbeats[each] = acc::WallTime(std::chrono::seconds(1'700'000'000));
+  }
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("c10d board: own nodes alone make a round, and rank 0 of them tells its address", "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, options(store, 2, 2), {node("b", 3), node("a", 2)});
+  store.until([&] { return agent.rounds_heard == 1; });
+  REQUIRE(agent.rounds.size() == 2);
+  CHECK(agent.rounds[0].first.addr == "a");
+  CHECK(agent.rounds[0].second == Round{.machine_rank = 0,
+                                        .num_machines = 2,
+                                        .first_rank = 0,
+                                        .world_size = 5,
+                                        .first_role_rank = 0,
+                                        .role_world_size = 5,
+                                        .master_addr = "a",
+                                        .master_port = 4000});
+  CHECK(agent.rounds[1].second.first_rank == 2);
+  CHECK(agent.has_heard("prepare a"));
+  CHECK(store.get("/torch.rendezvous.job.0/MASTER_ADDR") == "a");
+  CHECK(store.get("/torch.rendezvous.job.0/MASTER_PORT") == "4000");
+}
+
+TEST_CASE("c10d board: two boards meet, restart and end together", "[rendezvous]") {
+  BoardStore store;
+  Agent one(store, options(store, 2, 2), {node("a", 1)});
+  store.until([&] { return one.has_heard("1 of at least 2 nodes here"); });
+  Agent two(store, options(store, 2, 2), {node("b", 2)});
+  store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
+  CHECK(two.rounds[0].second == Round{.machine_rank = 1,
+                                      .num_machines = 2,
+                                      .first_rank = 1,
+                                      .world_size = 3,
+                                      .first_role_rank = 1,
+                                      .role_world_size = 3,
+                                      .master_addr = "a",
+                                      .master_port = 4000});
+
+  two.board->next_round();
+  store.until([&] { return one.has_heard("change"); });
+  one.board->next_round();
+  store.until([&] { return one.rounds_heard == 2 && two.rounds_heard == 2; });
+  CHECK(store.get("/torch.rendezvous.job.1/MASTER_ADDR") == "a");
+
+  int ended = 0;
+  one.board->finish([&](bool all) { ended += all ? 1 : 100; });
+  CHECK(store.await("/torch.rendezvous.job.1/torchelastic/agent/terminal_state/num_members") == "1");
+  two.board->finish([&](bool all) { ended += all ? 1 : 100; });
+  store.until([&] { return ended >= 2; });
+  CHECK(ended == 2);
+
+  bool closed = false;
+  one.board->close([&] { closed = true; });
+  store.until([&] { return closed && two.has_heard("closed"); });
+  CHECK(std::ranges::count(two.heard, "closed") == 1);
+  CHECK_FALSE(one.has_heard("closed"));
+}
+
+TEST_CASE("c10d board: an own node that is added or removed changes the round", "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, options(store, 1, 4), {node("a")});
+  store.until([&] { return agent.rounds_heard == 1; });
+  agent.board->add(node("b"));
+  store.until([&] { return agent.has_heard("change"); });
+  agent.board->next_round();
+  store.until([&] { return agent.rounds_heard == 2; });
+  CHECK(agent.rounds.size() == 2);
+  agent.heard.clear();
+  agent.board->remove(node("a"));
+  store.until([&] { return agent.has_heard("change"); });
+  agent.board->next_round();
+  store.until([&] { return agent.rounds_heard == 3; });
+  REQUIRE(agent.rounds.size() == 1);
+  CHECK(agent.rounds[0].first.addr == "b");
+}
+
+TEST_CASE("c10d board: a surplus board waits as a spare, and comes in for one that leaves", "[rendezvous]") {
+  BoardStore store;
+  Agent one(store, options(store, 1, 1), {node("a")});
+  store.until([&] { return one.rounds_heard == 1; });
+  Agent two(store, options(store, 1, 1), {node("b")});
+  store.until([&] { return two.has_heard("the job has its 1 node; waiting as a spare"); });
+  one.board->remove(node("a"));
+  store.until([&] { return two.rounds_heard == 1; });
+  CHECK(two.rounds[0].second.machine_rank == 0);
+}
+
+TEST_CASE("c10d board: beside a torchrun as rank 0 the address is where its version tells it",
+          "[rendezvous]") {
+  const auto [keys, zone, addr, agent_store] = GENERATE(table<std::string, bool, std::string, bool>({
+      {"in this round", true, "there", true},      // 2.6 and later, first round
+      {"in a round before", true, "there", true},  // 2.6 and later, when we came later
+      {"in this round", false, "there", false},    // 2.4
+      {"nowhere", false, "127.0.0.1", true},       // 2.5: the rendezvous store itself
+  }));
+  BoardStore store;
+  RendezvousState state = complete_with({"a", 9, 0}, zone);
+  state.round = 3;
+  const std::string round = "/torch.rendezvous.job.3/";
+  const std::string told = keys == "in this round" ? round : "/torch.rendezvous.job.1/";
+  if (keys != "nowhere") {
+    store.hand.set(told + "MASTER_ADDR", "there");
+    store.hand.set(told + "MASTER_PORT", "5000");
+  }
+  store.hand.set(round + "torchelastic/assigned_ranks/1", "[2, 3, 2, 3]");
+  write(store, state);
+  store.get(kKey);
+  Agent agent(store, options(store, 2, 2), {node("b")});
+  store.until([&] { return agent.rounds_heard == 1; });
+  const Round& its = agent.rounds[0].second;
+  CHECK(its.master_addr == addr);
+  CHECK(its.master_port == (keys == "nowhere" ? store.address.port : 5000));
+  CHECK(its.use_agent_store == agent_store);
+  CHECK(store.get(round + "torchelastic/role_info/1") ==
+        R"({"role": "default", "rank": 1, "local_world_size": 1})");
+}
+
+TEST_CASE("c10d board: as rank 0 beside an older torchrun it keeps to that version's rules", "[rendezvous]") {
+  BoardStore store;
+  write(store, complete_with({"c", 9, 0}, false));
+  store.hand.set("/torch.rendezvous.job.0/torchelastic/role_info/1",
+                 R"({"role": "default", "rank": 1, "local_world_size": 1})");
+  store.get(kKey);
+  C10dBoardOptions its = options(store, 2, 2);
+  SECTION("2.4: worker 0 serves") {
+    its.agents = TorchAgents::v2_4;
+    Agent agent(store, its, {node("b")});
+    store.until([&] { return agent.rounds_heard == 1; });
+    CHECK(agent.rounds[0].second.master_addr == "b");
+    CHECK_FALSE(agent.rounds[0].second.use_agent_store);
+  }
+  SECTION("2.5: the rendezvous store serves") {
+    its.agents = TorchAgents::v2_5;
+    Agent agent(store, its, {node("b")});
+    store.until([&] { return agent.rounds_heard == 1; });
+    CHECK(agent.rounds[0].second.master_port == store.address.port);
+    CHECK(agent.rounds[0].second.use_agent_store);
+  }
+  SECTION("unknown: rather an error than a job that hangs") {
+    Agent agent(store, its, {node("b")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.find("torch 2.4 or 2.5") != std::string::npos);
+  }
+}
+
+TEST_CASE("c10d board: what cannot go on is one error", "[rendezvous]") {
+  BoardStore store;
+  const std::string where = to_string(store.address);
+  C10dBoardOptions its = options(store, 2, 2);
+  SECTION("a state that is none") {
+    store.hand.set(kKey, acc::to_base64("cos\nsystem\n."));
+    store.get(kKey);
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.starts_with("the rendezvous state of this job cannot be read: the pickle uses opcode"));
+  }
+  SECTION("too few nodes") {
+    its.machine.join_timeout = milliseconds(50);
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error ==
+          where +
+              ": 1 node waited 0 s in vain for a round of at least 2 nodes (start the other nodes with the "
+              "same endpoint and id, or wait longer (join_timeout))");
+    CHECK(acc::read_rendezvous_state(*acc::from_base64(store.get(kKey))).participants.empty());
+  }
+  SECTION("no store") {
+    its.machine.join_timeout = milliseconds(50);
+    its.store.port = 1;
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.starts_with("127.0.0.1:1: no store answers: Connection refused"));
+    CHECK(agent.has_heard("waiting for the store at 127.0.0.1:1: Connection refused"));
+  }
+  SECTION("a lost store") {
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return agent.has_heard("1 of at least 2 nodes here"); });
+    store.server.reset();
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.starts_with(where + ": the connection to the store of the rendezvous is lost"));
+  }
+}
+
+TEST_CASE("c10d board: at the end a lost store is no error", "[rendezvous]") {
+  BoardStore store;
+  Agent one(store, options(store, 2, 2), {node("a")});
+  Agent two(store, options(store, 2, 2), {node("b")});
+  store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
+  std::vector<std::string> ended;
+  one.board->finish([&](bool all) { ended.emplace_back(all ? "all" : "not all"); });
+  store.await("/torch.rendezvous.job.0/torchelastic/agent/terminal_state/num_members");
+  store.server.reset();
+  store.until([&] { return !ended.empty(); });
+  CHECK(ended == std::vector<std::string>{"not all"});
+  bool closed = false;
+  one.board->close([&] { closed = true; });
+  store.until([&] { return closed; });
+  CHECK(one.error.empty());
+}
+
+TEST_CASE("c10d board: may be destroyed in its own events", "[rendezvous]") {
+  BoardStore store;
+  std::unique_ptr<C10dBoard> board;
+  bool gone = false;
+  board = std::make_unique<C10dBoard>(store.loop, options(store, 1, 1),
+                                      Board::Events{.on_round = [&](const auto&) {
+                                        board.reset();
+                                        gone = true;
+                                      }});
+  board->add(node("a"));
+  board->next_round();
+  store.until([&] { return gone; });
+  store.get(kKey);  // whatever was left over has had its turn
+}

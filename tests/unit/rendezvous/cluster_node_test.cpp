@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/cluster_node.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "support/catch.hpp"
+#include "support/drive.hpp"
+#include "support/kept_events.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+using test::KeptEvents;
+
+namespace {
+
+std::uint16_t free_port() {
+  boost::asio::io_context loop;
+  return StoreServer(loop, {}).port();
+}
+
+// A node of a job, on the test's loop.
+struct Node {
+  Node(boost::asio::io_context& loop, const LaunchPlan& asked)
+      : plan(asked), rendezvous(std::make_unique<ClusterNode>(loop, plan)), events(*rendezvous) {}
+
+  void stop() { rendezvous.reset(); }
+  bool ready() const { return events.has<RoundReady>(); }
+  bool over() const { return events.has<RoundOver>(); }
+  Round round() const { return events.last<RoundReady>().round; }
+
+  LaunchPlan plan;
+  std::unique_ptr<ClusterNode> rendezvous;
+  KeptEvents events;
+};
+
+// Nodes that meet on loopback.
+struct Cluster {
+  explicit Cluster(RendezvousBackend backend, int least, int most) {
+    plan.rendezvous.backend = backend;
+    plan.rendezvous.least_nodes = least;
+    plan.rendezvous.most_nodes = most;
+    plan.rendezvous.endpoint_host = "127.0.0.1";
+    plan.rendezvous.endpoint_port = free_port();
+    plan.master_addr = "127.0.0.1";
+    plan.master_port = plan.rendezvous.endpoint_port;
+    plan.num_machines = most;
+    plan.nproc_per_node = 2;
+    plan.run_id = "job7";
+  }
+
+  Node& add(bool joins = true) {
+    plan.rendezvous.node_rank = static_cast<int>(nodes.size());
+    nodes.push_back(std::make_unique<Node>(loop, plan));
+    if (joins) nodes.back()->rendezvous->join();
+    return *nodes.back();
+  }
+  Node& operator[](std::size_t index) { return *nodes.at(index); }
+  template <typename Condition>
+  void until(Condition condition) {
+    test::drive(loop, condition);
+  }
+  void until_all_ready() {
+    until([this] {
+      return std::ranges::all_of(nodes, [](const auto& node) { return !node->rendezvous || node->ready(); });
+    });
+  }
+  void forget_events() {
+    for (const auto& node : nodes) node->events.clear();
+  }
+
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  std::vector<std::unique_ptr<Node>> nodes = {};
+};
+
+}  // namespace
+
+TEST_CASE("cluster_node: static: nodes have the ranks they were given, whoever comes first", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  cluster.add(false);
+  cluster.add();
+  cluster[0].rendezvous->join();
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().machine_rank == 0);
+  CHECK(cluster[1].round().machine_rank == 1);
+  CHECK(cluster[1].round().first_rank == 2);
+  CHECK(cluster[1].round().world_size == 4);
+  CHECK(cluster[1].round().master_port == cluster.plan.master_port);
+}
+
+TEST_CASE("cluster_node: c10d: the first on the endpoint's machine hosts, the others link to it",
+          "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  const Round first = cluster[0].round();
+  CHECK(first.num_machines == 3);
+  CHECK(first.world_size == 6);
+  CHECK(first.master_port != cluster.plan.rendezvous.endpoint_port);
+  std::set<int> ranks;
+  for (const auto& node : cluster.nodes) {
+    ranks.insert(node->round().first_rank);
+    CHECK(node->round().master_port == first.master_port);
+  }
+  CHECK(ranks == std::set<int>{0, 2, 4});
+}
+
+TEST_CASE("cluster_node: a failure is everybody's, and the next round has a new store", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  cluster.plan.max_restarts = 1;
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  const std::uint16_t old_port = cluster[0].round().master_port;
+  cluster.forget_events();
+  cluster[1].rendezvous->fail({.again = true, .failure = "f"});
+  cluster.until([&] { return cluster[0].over() && cluster[1].over(); });
+  CHECK(cluster[0].events.last<RoundOver>() == RoundOver{.again = true, .failure = "f"});
+  cluster[0].rendezvous->join();
+  cluster[1].rendezvous->join();
+  cluster.until_all_ready();
+  CHECK(cluster[0].events.last<RoundReady>().restarts == 1);
+  CHECK(cluster[1].events.last<RoundReady>().restarts == 1);
+  CHECK(cluster[0].round().master_port != old_port);
+}
+
+TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  cluster[0].rendezvous->finish();
+  cluster[1].rendezvous->finish();
+  cluster.until([&] { return cluster[0].events.has<JobDone>() && cluster[1].events.has<JobDone>(); });
+  cluster[0].rendezvous->leave("");
+  CHECK_FALSE(cluster[0].events.has<Left>());
+  cluster[1].rendezvous->leave("");
+  cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
+}
+
+TEST_CASE("cluster_node: a lost node is noticed by all, and a range goes on without it", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  cluster.forget_events();
+  cluster[2].stop();
+  cluster.until([&] { return cluster[0].over() && cluster[1].over(); });
+  CHECK(cluster[0].events.last<RoundOver>().again);
+  cluster[0].rendezvous->join();
+  cluster[1].rendezvous->join();
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().num_machines == 2);
+  CHECK(cluster[0].events.last<RoundReady>().restarts == 0);
+}
+
+TEST_CASE("cluster_node: the host is lost, and the others go on with a new one", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 4);
+  cluster.plan.rendezvous.node_timeout = 500ms;
+  for (int i = 0; i < 4; ++i) cluster.add();
+  cluster.until_all_ready();
+  cluster.forget_events();
+  cluster[0].stop();
+  cluster.until([&] { return cluster[1].over() && cluster[2].over() && cluster[3].over(); });
+  CHECK(cluster[1].events.last<RoundOver>().again);
+  for (std::size_t i = 1; i < 4; ++i) cluster[i].rendezvous->join();
+  cluster.until_all_ready();
+  CHECK(cluster[1].round().num_machines == 3);
+  CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
+}
+
+TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends the job", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  cluster[0].stop();
+  cluster.until([&] { return cluster[1].over(); });
+  CHECK(cluster[1].events.last<RoundOver>() ==
+        RoundOver{.text = "the node that hosts the job was lost: its connection closed", .exit_code = 75});
+}
+
+TEST_CASE("cluster_node: a node that arrives in a running job of a range is taken in", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 1, 2);
+  cluster.plan.rendezvous.last_call_timeout = 1ms;
+  cluster.add();
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().num_machines == 1);
+  cluster.forget_events();
+  cluster.add();
+  cluster.until([&] { return cluster[0].over(); });
+  CHECK(cluster[0].events.last<RoundOver>().again);
+  cluster[0].rendezvous->join();
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().num_machines == 2);
+  CHECK(cluster[1].round().num_machines == 2);
+}
+
+TEST_CASE("cluster_node: who is missing is said when the time is over", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  cluster.plan.rendezvous.join_timeout = 100ms;
+  Node& alone = cluster.add();
+  cluster.until([&] { return alone.over(); });
+  const RoundOver over = alone.events.last<RoundOver>();
+  CHECK(over.exit_code == 75);
+  CHECK(over.text.starts_with("the nodes of the job did not meet within 0 s: 1 of 2 nodes are here: "));
+}
+
+TEST_CASE("cluster_node: nobody hosts", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  cluster.plan.rendezvous.join_timeout = 100ms;
+  cluster.plan.rendezvous.is_host = false;
+  Node& alone = cluster.add();
+  cluster.until([&] { return alone.over(); });
+  CHECK(alone.events.last<RoundOver>().exit_code == 75);
+  CHECK(alone.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
+}
+
+TEST_CASE("cluster_node: the static rendezvous's port is taken", "[rendezvous]") {
+  boost::asio::io_context loop;
+  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  const StoreServer other(cluster.loop, {.port = cluster.plan.master_port});
+  Node& alone = cluster.add();
+  cluster.until([&] { return alone.over(); });
+  CHECK(alone.events.last<RoundOver>().exit_code == 1);
+  CHECK(alone.events.last<RoundOver>().text.find("Address already in use") != std::string::npos);
+}
+
+TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  cluster.add();
+  cluster.plan.run_id = "another";
+  cluster.plan.rendezvous.join_timeout = 300ms;
+  cluster.add();
+  cluster.until([&] { return cluster[1].over(); });
+  CHECK(cluster[1].events.last<RoundOver>().exit_code == 75);
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/host.hpp"
+
+#include "acc/store/client.hpp"
+#include "support/catch.hpp"
+#include "support/drive.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+
+namespace {
+
+LaunchPlan plan_of(int nodes) {
+  LaunchPlan plan;
+  plan.run_id = "job7";
+  plan.rendezvous.backend = RendezvousBackend::c10d;
+  plan.rendezvous.least_nodes = plan.rendezvous.most_nodes = nodes;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("host: says in its store where nodes link", "[rendezvous]") {
+  boost::asio::io_context loop;
+  const LaunchPlan plan = plan_of(2);
+  std::uint16_t port = 0;
+  {
+    StoreServer free(loop, {});
+    port = free.port();
+  }
+  const Host host(loop, plan, [](const NodeMessage&) {}, {"127.0.0.1"}, port, 4711, {});
+  StoreClient client(loop);
+  std::optional<std::string> said;
+  client.connect(
+      {"127.0.0.1", port}, std::chrono::steady_clock::now() + 10s, [](const auto&) {}, [](const auto&) {});
+  client.get(hub_key("job7"), [&](StoreOutcome, const auto& value) { said = value; });
+  test::drive(loop, [&] { return said.has_value(); });
+  CHECK(said == "4711");
+}
+
+TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
+  boost::asio::io_context loop;
+  const LaunchPlan plan = plan_of(1);
+  std::vector<NodeMessage> told;
+  Host host(loop, plan, [&](const NodeMessage& message) { told.push_back(message); }, {"127.0.0.1"}, 0, 4711,
+            {});
+  host.hello({.host = "node0", .addr = "127.0.0.1"});
+  host.take(Join{4000});
+  test::drive(loop, [&] { return !told.empty(); });
+  CHECK(std::get<RoundBegins>(told[0]).ready.round.master_port == 4000);
+  bool gone = false;
+  host.wait_until_alone(10s, [&] { gone = true; });
+  CHECK(gone);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/rank_exchange.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "support/board_store.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using acc::AssignedRanks;
+using acc::RankExchange;
+using acc::test::BoardStore;
+
+struct Result {
+  bool done = false;
+  std::string error = {};
+  std::map<int, AssignedRanks> ranks = {};
+};
+
+RankExchange::Done into(Result& result) {
+  return [&result](const auto& error, const auto& ranks) {
+    result.done = true;
+    if (error) result.error = error->what();
+    result.ranks = ranks;
+  };
+}
+
+}  // namespace
+
+TEST_CASE("rank exchange: an own node 0 gives ranks when all have said what they run", "[rendezvous]") {
+  BoardStore store;
+  Result result;
+  RankExchange exchange(store.loop,
+                        {.store = store.address,
+                         .prefix = "/p/",
+                         .group_size = 3,
+                         .own = {{0, {"default", 2}}, {2, {"default", 1}}},
+                         .first = {{"/p/MASTER_ADDR", "here"}}},
+                        into(result));
+  CHECK(store.await("/p/torchelastic/role_info/2") ==
+        R"({"role": "default", "rank": 2, "local_world_size": 1})");
+  CHECK(store.get("/p/MASTER_ADDR") == "here");
+  CHECK(store.get("/p/torchelastic/assigned_ranks/1") == "(none)");
+  CHECK_FALSE(result.done);
+  store.hand.set("/p/torchelastic/role_info/1", R"({"role": "other", "rank": 1, "local_world_size": 4})");
+  store.until([&] { return result.done; });
+  CHECK(result.error.empty());
+  CHECK(result.ranks == std::map<int, AssignedRanks>{{0, {0, 7, 0, 3}}, {2, {6, 7, 2, 3}}});
+  CHECK(store.get("/p/torchelastic/assigned_ranks/1") == "[2, 7, 0, 4]");
+}
+
+TEST_CASE("rank exchange: nobody gets ranks before the store is prepared", "[rendezvous]") {
+  BoardStore store;
+  Result result;
+  std::function<void()> ready;
+  auto exchange = std::make_unique<RankExchange>(
+      store.loop,
+      RankExchange::Options{.store = store.address,
+                            .own = {{0, {}}},
+                            .prepare = [&](std::function<void()> go_on) { ready = std::move(go_on); }},
+      into(result));
+  store.until([&] { return static_cast<bool>(ready); });
+  CHECK(store.get("/torchelastic/assigned_ranks/0") == "(none)");
+  SECTION("it is ready") {
+    ready();
+    store.until([&] { return result.done; });
+    CHECK(store.get("/torchelastic/assigned_ranks/0") == "[0, 1, 0, 1]");
+  }
+  SECTION("it is ready too late") {
+    exchange.reset();
+    ready();
+    CHECK(store.get("/torchelastic/assigned_ranks/0") == "(none)");
+    CHECK_FALSE(result.done);
+  }
+}
+
+TEST_CASE("rank exchange: beside another node 0, own nodes wait for their ranks", "[rendezvous]") {
+  BoardStore store;
+  Result result;
+  RankExchange exchange(store.loop, {.store = store.address, .group_size = 3, .own = {{1, {}}, {2, {}}}},
+                        into(result));
+  store.await("/torchelastic/role_info/2");
+  store.hand.set("/torchelastic/assigned_ranks/1", "[5, 7, 0, 2]");
+  store.hand.set("/torchelastic/assigned_ranks/2", "[6, 7, 1, 2]");
+  store.until([&] { return result.done; });
+  CHECK(result.ranks == std::map<int, AssignedRanks>{{1, {5, 7, 0, 2}}, {2, {6, 7, 1, 2}}});
+}
+
+TEST_CASE("rank exchange: says who is silent, and what makes no sense", "[rendezvous]") {
+  BoardStore store;
+  Result result;
+  const auto soon = std::chrono::milliseconds(50);
+  const std::string where = to_string(store.address);
+  SECTION("no node 0") {
+    RankExchange exchange(store.loop,
+                          {.store = store.address, .group_size = 2, .own = {{1, {}}}, .timeout = soon},
+                          into(result));
+    store.until([&] { return result.done; });
+    CHECK(result.error ==
+          where + ": the node with rank 0 has given no ranks within 1 s (look at what that node says)");
+  }
+  SECTION("no other") {
+    RankExchange exchange(store.loop,
+                          {.store = store.address, .group_size = 2, .own = {{0, {}}}, .timeout = soon},
+                          into(result));
+    store.until([&] { return result.done; });
+    CHECK(result.error.starts_with(where + ": not every node has said how many workers it runs"));
+  }
+  SECTION("nonsense") {
+    store.hand.set("/torchelastic/role_info/1", "junk");
+    RankExchange exchange(store.loop, {.store = store.address, .group_size = 2, .own = {{0, {}}}},
+                          into(result));
+    store.until([&] { return result.done; });
+    CHECK(result.error == "what a node says of its workers makes no sense: junk");
+  }
+  SECTION("the store is gone") {
+    RankExchange exchange(store.loop, {.store = store.address, .group_size = 2, .own = {{1, {}}}},
+                          into(result));
+    store.await("/torchelastic/role_info/1");
+    store.server->reset();
+    store.until([&] { return result.done; });
+    CHECK(result.error ==
+          where +
+              ": the connection to the store of the rendezvous is lost (look at the node that "
+              "hosts it)");
+  }
+}

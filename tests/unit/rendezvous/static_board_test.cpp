@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/static_board.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/board_store.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using acc::Board;
+using acc::OwnNode;
+using acc::Round;
+using acc::StaticBoard;
+using acc::StaticBoardOptions;
+using acc::test::BoardStore;
+
+struct Agent {
+  Board::Rounds rounds = {};
+  int rounds_heard = 0;
+  std::string error = {};
+  std::vector<std::string> missing = {};
+  std::unique_ptr<StaticBoard> board = {};
+
+  Agent(BoardStore& store, int nodes, std::chrono::milliseconds join_timeout = std::chrono::seconds(30)) {
+    board = std::make_unique<StaticBoard>(
+        store.loop,
+        StaticBoardOptions{.store = store.address,
+                           .run_id = "job",
+                           .num_nodes = nodes,
+                           .join_timeout = join_timeout,
+                           .look = std::chrono::milliseconds(2)},
+        Board::Events{.on_round =
+                          [this](Board::Rounds got) {
+                            rounds = std::move(got);
+                            ++rounds_heard;
+                          },
+                      .on_error = [this](const acc::Error& what) { error = what.what(); },
+                      .on_missing = [this](const std::string& text) { missing.push_back(text); }});
+  }
+};
+
+OwnNode node(int rank, int workers) {
+  return {.addr = "127.0.0.1", .pid = 1, .node_rank = rank, .local_world_size = workers};
+}
+
+}  // namespace
+
+TEST_CASE("static board: nodes of two boards get their ranks, again after a restart", "[rendezvous]") {
+  BoardStore store;
+  Agent one(store, 3);
+  Agent two(store, 3);
+  one.board->add(node(0, 2));
+  one.board->next_round();
+  two.board->add(node(2, 1));
+  two.board->next_round();
+  CHECK(store.await("/job/torchelastic/role_info/2") ==
+        R"({"role": "default", "rank": 2, "local_world_size": 1})");
+  CHECK(one.rounds_heard == 0);
+  one.board->add(node(1, 4));  // a node that links later
+  store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
+  REQUIRE(one.rounds.size() == 2);
+  CHECK(one.rounds[1].second == Round{.machine_rank = 1,
+                                      .num_machines = 3,
+                                      .first_rank = 2,
+                                      .world_size = 7,
+                                      .first_role_rank = 2,
+                                      .role_world_size = 7,
+                                      .master_addr = "127.0.0.1",
+                                      .master_port = store.address.port});
+  CHECK(two.rounds[0].second.first_rank == 6);
+  CHECK(store.get("init/") == "3");
+
+  two.board->next_round();
+  store.until([&] { return two.rounds_heard == 2; });
+  CHECK(two.rounds[0].second.first_rank == 6);
+  CHECK(store.get("init/") == "3");
+
+  int ended = 0;
+  one.board->finish([&](bool all) { ended += all ? 1 : 100; });
+  two.board->finish([&](bool all) { ended += all ? 1 : 100; });
+  store.until([&] { return ended >= 2; });
+  CHECK(ended == 2);
+  bool closed = false;
+  one.board->close([&] { closed = true; });
+  store.until([&] { return closed; });
+}
+
+TEST_CASE("static board: says who is missing", "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, 3);
+  agent.board->add(node(0, 1));
+  agent.board->next_round();
+  store.until([&] { return !agent.missing.empty(); });
+  CHECK(agent.missing == std::vector<std::string>{"waiting for node 1, 2"});
+  agent.board->add(node(2, 1));
+  store.until([&] { return agent.missing.size() == 2; });
+  CHECK(agent.missing.back() == "waiting for node 1");
+}
+
+TEST_CASE("static board: gives up in time", "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, 3, std::chrono::milliseconds(50));
+  agent.board->add(node(0, 1));
+  agent.board->next_round();
+  store.until([&] { return !agent.error.empty(); });
+  CHECK(agent.error.starts_with(to_string(store.address) +
+                                ": not every node has said how many workers it runs within 1 s"));
+}
+
+TEST_CASE("static board: a lost store is an error, but not at the end", "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, 2);
+  agent.board->add(node(0, 1));
+  agent.board->next_round();
+  store.await("/job/torchelastic/role_info/0");
+  SECTION("before") {
+    store.server.reset();
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.starts_with(to_string(store.address) + ": the connection to the store"));
+  }
+  SECTION("at the end") {
+    store.hand.set("/job/torchelastic/role_info/1",
+                   R"({"role": "default", "rank": 1, "local_world_size": 1})");
+    store.until([&] { return agent.rounds_heard == 1; });
+    bool all = true;
+    agent.board->finish([&](bool everyone) { all = everyone; });
+    store.await("/job/torchelastic/agent/terminal_state/num_members");
+    store.server.reset();
+    store.until([&] { return !all; });
+    CHECK(agent.error.empty());
+  }
+}

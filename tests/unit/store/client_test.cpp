@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/store/client.hpp"
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/store/server.hpp"
+#include "support/catch.hpp"
+#include "support/drive.hpp"
+
+namespace {
+
+namespace asio = boost::asio;
+using acc::StoreClient;
+using acc::StoreOutcome;
+using acc::StoreServer;
+using asio::ip::tcp;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kLong = std::chrono::seconds(30);
+
+struct Fixture {
+  asio::io_context loop = {};
+  StoreServer server{loop, {}};
+  StoreClient client{loop};
+
+  Fixture() { connect(client); }
+  void connect(StoreClient& a_client) {
+    a_client.connect({"127.0.0.1", server.port()}, steady_clock::now() + kLong, {},
+                     [](const auto& error) { CHECK_FALSE(error.has_value()); });
+  }
+
+  // What `ask(handler)` is answered; `Value` first.
+  template <typename Value, typename Ask>
+  Value answer(Ask ask) {
+    std::optional<Value> value;
+    ask([&](StoreOutcome outcome, Value got) {
+      CHECK(outcome == StoreOutcome::done);
+      value = std::move(got);
+    });
+    acc::test::drive(loop, [&] { return value.has_value(); });
+    return *value;
+  }
+  template <typename Ask>
+  StoreOutcome outcome(Ask ask) {
+    std::optional<StoreOutcome> result;
+    ask([&](StoreOutcome outcome) { result = outcome; });
+    acc::test::drive(loop, [&] { return result.has_value(); });
+    return *result;
+  }
+  StoreClient::Values values(const std::vector<std::string>& keys) {
+    return answer<StoreClient::Values>([&](auto handler) { client.multi_get(keys, handler); });
+  }
+};
+
+// A server that does what the test says: connections that it takes answer the greeting, no more.
+struct Scripted {
+  asio::io_context& loop;
+  tcp::acceptor acceptor{loop, {asio::ip::make_address("127.0.0.1"), 0}};
+  std::optional<tcp::socket> socket = {};
+  std::array<char, 5 + 9> greeting = {};  // validate, check
+
+  explicit Scripted(asio::io_context& the_loop) : loop(the_loop) {}
+  void greet() {
+    acceptor.async_accept([this](const auto& error, tcp::socket accepted) {
+      if (error) return;
+      socket.emplace(std::move(accepted));
+      asio::async_read(*socket, asio::buffer(greeting), [this](const auto&, std::size_t) { say({"\0", 1}); });
+    });
+  }
+  void read(std::size_t bytes) {
+    std::string room(bytes, '\0');
+    asio::read(*socket, asio::buffer(room));
+  }
+  void say(const std::string& bytes) { asio::write(*socket, asio::buffer(bytes)); }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "client: what is set is there, what is not set is absent", "[store]") {
+  client.set("/a", "1");
+  client.append("/a", "2");
+  client.multi_set({{"/b", "3"}, {"/c", ""}});
+  CHECK(values({"/a", "/b", "/c"}) == std::vector<std::string>{"12", "3", ""});
+  CHECK_FALSE(values({"/a", "/missing"}).has_value());
+  using Value = std::optional<std::string>;
+  CHECK(answer<Value>([&](auto handler) { client.get("/c", handler); }) == "");
+  CHECK_FALSE(answer<Value>([&](auto handler) { client.get("/missing", handler); }).has_value());
+}
+
+TEST_CASE_METHOD(Fixture, "client: counts, compares, deletes and lists", "[store]") {
+  CHECK(answer<std::int64_t>([&](auto handler) { client.add("/n", 5, handler); }) == 5);
+  CHECK(answer<std::int64_t>([&](auto handler) { client.add("/n", -7, handler); }) == -2);
+  CHECK(answer<std::string>([&](auto handler) { client.compare_set("/c", "", "x", handler); }) == "x");
+  CHECK(answer<std::string>([&](auto handler) { client.compare_set("/c", "y", "z", handler); }) == "x");
+  CHECK(answer<bool>([&](auto handler) { client.check({"/c", "/n"}, handler); }));
+  CHECK_FALSE(answer<bool>([&](auto handler) { client.check({"/c", "/d"}, handler); }));
+  CHECK(answer<std::int64_t>([&](auto handler) { client.num_keys(handler); }) == 2);
+  CHECK(answer<std::vector<std::string>>([&](auto handler) { client.list_keys(handler); }) ==
+        std::vector<std::string>{"/c", "/n"});
+  CHECK(answer<bool>([&](auto handler) { client.delete_key("/c", handler); }));
+  CHECK_FALSE(answer<bool>([&](auto handler) { client.delete_key("/c", handler); }));
+}
+
+TEST_CASE_METHOD(Fixture, "client: queues", "[store]") {
+  using Value = std::optional<std::string>;
+  client.queue_push("/q", "1");
+  CHECK(answer<std::int64_t>([&](auto handler) { client.queue_len("/q", handler); }) == 1);
+  CHECK(answer<Value>([&](auto handler) { client.queue_pop("/q", handler); }) == "1");
+  CHECK_FALSE(answer<Value>([&](auto handler) { client.queue_pop("/q", handler); }).has_value());
+}
+
+TEST_CASE_METHOD(Fixture, "client: a wait ends when another client sets the key", "[store]") {
+  StoreClient other(loop);
+  connect(other);
+  std::vector<std::string> got;
+  client.get_when_present({"/a", "/b"}, kLong, [&](StoreOutcome outcome, auto values) {
+    CHECK(outcome == StoreOutcome::done);
+    got = std::move(values);
+  });
+  other.set("/a", "1");
+  other.check({"/a"}, [&](StoreOutcome, bool) { other.set("/b", "2"); });
+  acc::test::drive(loop, [&] { return !got.empty(); });
+  CHECK(got == std::vector<std::string>{"1", "2"});
+}
+
+TEST_CASE_METHOD(Fixture, "client: a wait in vain leaves the connection in step", "[store]") {
+  for (int i = 0; i < 3; ++i) {
+    CHECK(outcome([&](auto handler) { client.wait({"/never"}, milliseconds(1), handler); }) ==
+          StoreOutcome::timed_out);
+  }
+  client.set("/a", "1");
+  CHECK(values({"/a"}) == std::vector<std::string>{"1"});
+}
+
+TEST_CASE_METHOD(Fixture, "client: however a wake-up and a time-out cross, the connection stays in step",
+                 "[store]") {
+  StoreClient other(loop);
+  connect(other);
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = "/race/" + std::to_string(i);
+    bool over = false;
+    client.wait({key}, milliseconds(1), [&](StoreOutcome) { over = true; });
+    asio::steady_timer timer(loop, milliseconds(1));
+    timer.async_wait([&](const auto&) { other.set(key, "x"); });
+    acc::test::drive(loop, [&] { return over; });
+    CHECK(outcome([&](auto handler) { client.wait({key}, kLong, handler); }) == StoreOutcome::done);
+  }
+}
+
+TEST_CASE_METHOD(Fixture, "client: long values pass", "[store]") {
+  const std::string value(5'000'000, 'x');
+  client.set("/long", value);
+  CHECK(values({"/long"})->front() == value);
+}
+
+TEST_CASE_METHOD(Fixture, "client: a lost connection fails all that is pending, and says so once",
+                 "[store]") {
+  CHECK_FALSE(values({"/a"}).has_value());
+  std::vector<std::string> heard;
+  client.on_closed([&] { heard.emplace_back("closed"); });
+  client.wait({"/never"}, kLong, [&](StoreOutcome outcome) {
+    if (outcome == StoreOutcome::closed) heard.emplace_back("wait");
+  });
+  client.add("/n", 1, [&](StoreOutcome outcome, std::int64_t) {
+    if (outcome == StoreOutcome::closed) heard.emplace_back("add");
+  });
+  loop.poll();
+  server.reset();
+  acc::test::drive(loop, [&] { return heard.size() == 3; });
+  CHECK(heard == std::vector<std::string>{"wait", "add", "closed"});
+  CHECK_FALSE(client.connected());
+  CHECK(outcome([&](auto handler) { client.set("/a", "1", handler); }) == StoreOutcome::closed);
+}
+
+TEST_CASE_METHOD(Fixture, "client: may be destroyed in a handler", "[store]") {
+  auto mortal = std::make_unique<StoreClient>(loop);
+  connect(*mortal);
+  bool other = false;
+  mortal->num_keys([&](StoreOutcome, std::int64_t) { mortal.reset(); });
+  mortal->num_keys([&](StoreOutcome, std::int64_t) { other = true; });
+  acc::test::drive(loop, [&] { return !mortal; });
+  loop.poll();
+  CHECK_FALSE(other);
+}
+
+TEST_CASE("client: what was asked before the store was there fails with the connection", "[store]") {
+  asio::io_context loop;
+  tcp::acceptor bound(loop, tcp::v4());
+  bound.bind({asio::ip::make_address("127.0.0.1"), 0});
+  const std::uint16_t port = bound.local_endpoint().port();
+  StoreClient client(loop);
+  std::vector<std::string> heard;
+  client.connect({"127.0.0.1", port}, steady_clock::now() + milliseconds(1), {},
+                 [&](const auto& error) { heard.emplace_back(error->what()); });
+  client.add("/n", 1, [&](StoreOutcome outcome, std::int64_t) {
+    if (outcome == StoreOutcome::closed) heard.emplace_back("add");
+  });
+  acc::test::drive(loop, [&] { return heard.size() == 2; });
+  CHECK(heard[0] == "add");
+  CHECK(heard[1] == "127.0.0.1:" + std::to_string(port) +
+                        ": no store answers: Connection refused (check that the node that hosts it runs, and "
+                        "that its port can be reached)");
+}
+
+TEST_CASE("client: a wake-up for what is not there is not believed", "[store]") {
+  asio::io_context loop;
+  Scripted server(loop);
+  server.greet();
+  StoreClient client(loop);
+  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, steady_clock::now() + kLong, {},
+                 [](const auto&) {});
+  acc::test::drive(loop, [&] { return client.connected(); });
+  std::vector<std::string> got;
+  client.get_when_present({"/a"}, kLong, [&](StoreOutcome, auto values) { got = std::move(values); });
+  const std::size_t length = 1 + 8 + 8 + 2;  // of a request for the one key
+  const auto answer = [&](const std::string& bytes) {
+    loop.poll();
+    server.read(length);
+    server.say(bytes);
+    acc::test::drive(loop, [&, asked = server.socket->available()] {
+      return !got.empty() || server.socket->available() > asked;
+    });
+  };
+  answer(std::string(1, '\0'));  // torch's bug: the wait is over ...
+  answer(std::string(1, '\1'));  // ... and the key is not there
+  CHECK(got.empty());
+  answer(std::string(1, '\0'));
+  answer(std::string(1, '\0'));
+  answer(std::string("\5\0\0\0\0\0\0\0value", 13));
+  CHECK(got == std::vector<std::string>{"value"});
+}
+
+TEST_CASE("client: who leaves a request unanswered is lost", "[store]") {
+  asio::io_context loop;
+  Scripted server(loop);
+  server.greet();
+  StoreClient client(loop, milliseconds(20));
+  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, steady_clock::now() + kLong, {},
+                 [](const auto&) {});
+  bool lost = false;
+  client.on_closed([&] { lost = true; });
+  client.num_keys([](StoreOutcome, std::int64_t) {});
+  acc::test::drive(loop, [&] { return lost; });
+}
+
+TEST_CASE("client: a byte that nobody asked for ends the connection", "[store]") {
+  asio::io_context loop;
+  Scripted server(loop);
+  server.greet();
+  StoreClient client(loop);
+  client.connect({"127.0.0.1", server.acceptor.local_endpoint().port()}, steady_clock::now() + kLong, {},
+                 [](const auto&) {});
+  bool lost = false;
+  client.on_closed([&] { lost = true; });
+  acc::test::drive(loop, [&] { return client.connected(); });
+  server.say("x");
+  acc::test::drive(loop, [&] { return lost; });
+}

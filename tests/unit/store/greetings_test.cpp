@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/store/greetings.hpp"
+
+#include "support/catch.hpp"
+#include "support/store_client.hpp"
+#include "support/store_thread.hpp"
+
+namespace {
+
+using acc::Op;
+using acc::test::StoreClient;
+using acc::test::StoreThread;
+
+// Enough for a client of this test on a loaded machine, little for who waits for it to pass.
+constexpr auto kPatience = std::chrono::milliseconds(300);
+
+}  // namespace
+
+TEST_CASE("greetings: who says nothing, or half a greeting, loses its connection", "[store]") {
+  StoreThread store({.greeting_patience = kPatience});
+  StoreClient silent(store.port());
+  StoreClient half(store.port());
+  half.send(std::string("\x00\xce", 2));
+  CHECK(silent.closed_by_server());
+  CHECK(half.closed_by_server());
+  CHECK(store.connections() == 0);
+}
+
+TEST_CASE("greetings: who has greeted may be silent as long as it likes", "[store]") {
+  StoreThread store({.greeting_patience = kPatience});
+  auto quiet = StoreClient::greeted(store.port());
+  REQUIRE(quiet.alive());
+  StoreClient later(store.port());
+  CHECK(later.closed_by_server());  // quiet's time is over, too
+  CHECK(quiet.alive());
+}
+
+TEST_CASE("greetings: a process that was held up reads before it judges", "[store]") {
+  boost::asio::io_context loop{1};
+  acc::StoreServer server(loop, {.greeting_patience = kPatience});
+  auto client = StoreClient::greeted(server.port());
+  while (server.connections() == 0) loop.run_one();
+  client.set("/k", "v");
+  // Nobody runs the loop while the deadline passes.
+  boost::asio::io_context other{1};
+  boost::asio::steady_timer(other, kPatience * 2).wait();
+  loop.run_for(kPatience / 2);
+  CHECK(server.connections() == 1);
+}
+
+TEST_CASE("greetings: a server that is gone judges nobody", "[store]") {
+  boost::asio::io_context loop{1};
+  auto server = std::make_unique<acc::StoreServer>(loop, acc::StoreServerOptions{});
+  const StoreClient silent(server->port());
+  while (server->connections() == 0) loop.run_one();
+  server.reset();
+  loop.run();  // returns: no timer is left
+  SUCCEED();
+}

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// An agent without processes: own nodes on a board. Its arguments are words `key=value`; it prints what
+// happens as JSON lines, and does what the lines on stdin say: next, add ADDR, remove ADDR, finish, close.
+// Ends with stdin, or when the job is closed.
+#include <unistd.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/read_until.hpp>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "acc/rendezvous/c10d_board.hpp"
+#include "acc/rendezvous/static_board.hpp"
+#include "acc/store/server.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+struct Arguments {
+  std::map<std::string, std::string> words = {};
+
+  std::string text(const std::string& key, const std::string& otherwise) const {
+    const auto found = words.find(key);
+    return found == words.end() ? otherwise : found->second;
+  }
+  int number(const std::string& key, int otherwise) const {
+    return std::stoi(text(key, std::to_string(otherwise)));
+  }
+};
+
+Arguments read_arguments(int argc, char** argv) {
+  Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t at = word.find('=');
+    arguments.words[word.substr(0, at)] = word.substr(at + 1);
+  }
+  return arguments;
+}
+
+class Node {
+ public:
+  Node(boost::asio::io_context& loop, Arguments arguments)
+      : loop_(loop), arguments_(std::move(arguments)), input_(loop, ::dup(STDIN_FILENO)), workers_(loop, {}) {
+    acc::StoreAddress store = {arguments_.text("host", "127.0.0.1"),
+                               static_cast<std::uint16_t>(arguments_.number("port", 0))};
+    if (arguments_.number("serve", 0) == 1) {
+      server_.emplace(loop, acc::StoreServerOptions{.port = store.port});
+      store.port = server_->port();
+    }
+    say({{"event", "store"}, {"port", store.port}, {"workers_port", workers_.port()}});
+    board_ = make_board(store);
+    for (int i = 0; i < arguments_.number("nodes", 1); ++i) add(arguments_.text("addr", "127.0.0.1"));
+    board_->next_round();
+    read();
+  }
+
+ private:
+  std::unique_ptr<acc::Board> make_board(const acc::StoreAddress& store) {
+    acc::Board::Events events = {.on_round = [this](const acc::Board::Rounds& rounds) { tell(rounds); },
+                                 .prepare =
+                                     [this](const acc::OwnNode& node, const std::function<void()>& ready) {
+                                       workers_.reset();
+                                       say({{"event", "prepare"}, {"addr", node.addr}});
+                                       ready();
+                                     },
+                                 .on_change =
+                                     [this] {
+                                       say({{"event", "change"}});
+                                     },
+                                 .on_closed =
+                                     [this] {
+                                       say({{"event", "closed"}});
+                                       if (arguments_.number("stay", 0) == 0) loop_.stop();
+                                     },
+                                 .on_error =
+                                     [this](const acc::Error& error) {
+                                       say({{"event", "error"}, {"text", error.what()}});
+                                       loop_.stop();
+                                     },
+                                 .on_missing =
+                                     [this](const std::string& text) {
+                                       say({{"event", "missing"}, {"text", text}});
+                                     }};
+    const std::string id = arguments_.text("id", "job");
+    if (arguments_.text("backend", "c10d") == "static") {
+      return std::make_unique<acc::StaticBoard>(
+          loop_,
+          acc::StaticBoardOptions{
+              .store = store,
+              .run_id = id,
+              .num_nodes = arguments_.number("most", 2),
+              .join_timeout = std::chrono::milliseconds(arguments_.number("join_ms", 60'000))},
+          std::move(events));
+    }
+    return std::make_unique<acc::C10dBoard>(
+        loop_,
+        acc::C10dBoardOptions{
+            .store = store,
+            .run_id = id,
+            .machine = {.least_nodes = static_cast<std::size_t>(arguments_.number("least", 2)),
+                        .most_nodes = static_cast<std::size_t>(arguments_.number("most", 2)),
+                        .join_timeout = std::chrono::milliseconds(arguments_.number("join_ms", 60'000)),
+                        .last_call = std::chrono::milliseconds(arguments_.number("last_call_ms", 1000))}},
+        std::move(events));
+  }
+
+  void add(const std::string& addr) {
+    const int number = added_++;
+    const acc::OwnNode node = {.addr = addr,
+                               .pid = ::getpid(),
+                               .local_id = number,
+                               .node_rank = arguments_.number("rank", 0) + number,
+                               .role = arguments_.text("role", "default"),
+                               .local_world_size = arguments_.number("workers", 1),
+                               .store_port = workers_.port()};
+    nodes_.emplace(addr, node);
+    board_->add(node);
+  }
+
+  void tell(const acc::Board::Rounds& rounds) {
+    json list = json::array();
+    for (const auto& [node, round] : rounds) {
+      list.push_back({{"addr", node.addr},
+                      {"machine_rank", round.machine_rank},
+                      {"num_machines", round.num_machines},
+                      {"first_rank", round.first_rank},
+                      {"world_size", round.world_size},
+                      {"first_role_rank", round.first_role_rank},
+                      {"role_world_size", round.role_world_size},
+                      {"master_addr", round.master_addr},
+                      {"master_port", round.master_port},
+                      {"use_agent_store", round.use_agent_store}});
+    }
+    say({{"event", "round"}, {"nodes", list}});
+  }
+
+  void obey(const std::string& line) {
+    const std::size_t space = line.find(' ');
+    const std::string word = line.substr(0, space);
+    const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
+    if (word == "next") board_->next_round();
+    if (word == "add") add(rest);
+    if (word == "remove") board_->remove(nodes_.at(rest));
+    if (word == "finish") board_->finish([this](bool all) { say({{"event", "finished"}, {"all", all}}); });
+    if (word == "close") {
+      board_->close([this] {
+        say({{"event", "left"}});
+        if (arguments_.number("stay", 0) == 0) loop_.stop();
+      });
+    }
+  }
+
+  void read() {
+    boost::asio::async_read_until(input_, boost::asio::dynamic_buffer(text_), '\n',
+                                  [this](const auto& error, std::size_t size) {
+                                    if (error) return loop_.stop();
+                                    const std::string line = text_.substr(0, size - 1);
+                                    text_.erase(0, size);
+                                    obey(line);
+                                    read();
+                                  });
+  }
+
+  static void say(const json& event) {
+    std::puts(event.dump().c_str());
+    std::fflush(stdout);
+  }
+
+  boost::asio::io_context& loop_;
+  Arguments arguments_;
+  boost::asio::posix::stream_descriptor input_;
+  std::string text_ = {};
+  acc::StoreServer workers_;  // where own workers would meet
+  std::optional<acc::StoreServer> server_ = {};
+  std::unique_ptr<acc::Board> board_ = {};
+  std::map<std::string, acc::OwnNode> nodes_ = {};
+  int added_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  boost::asio::io_context loop{1};
+  const Node node(loop, read_arguments(argc, argv));
+  loop.run();
+  return 0;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

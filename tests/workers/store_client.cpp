@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every operation of our client against a store: store_client HOST PORT [queues]. Prints what went wrong.
+#include <boost/asio/io_context.hpp>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/store/client.hpp"
+#include "support/drive.hpp"
+
+namespace {
+
+using acc::StoreClient;
+using acc::StoreOutcome;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Texts = std::vector<std::string>;
+
+constexpr milliseconds kLong = std::chrono::seconds(30);
+
+int failures = 0;
+
+void check(bool holds, const char* what) {
+  if (holds) return;
+  std::printf("FAILED: %s\n", what);
+  ++failures;
+}
+
+// What `ask(handler)` is answered.
+template <typename Value, typename Ask>
+Value answer(boost::asio::io_context& loop, Ask ask) {
+  std::optional<Value> value;
+  ask([&](StoreOutcome outcome, Value got) {
+    check(outcome == StoreOutcome::done, "an operation is done");
+    value = std::move(got);
+  });
+  acc::test::drive(loop, [&] { return value.has_value(); });
+  return *value;
+}
+
+void values(boost::asio::io_context& loop, StoreClient& a, StoreClient& b) {
+  a.set("/a", "1");
+  a.append("/a", "2");
+  a.multi_set({{"/b", "3"}, {"/empty", ""}});
+  const std::string long_value(5'000'000, 'x');
+  a.set("/long", long_value);
+  a.check({}, [](StoreOutcome, bool) {});
+  const auto get = [&](const std::string& key) {
+    return answer<std::optional<std::string>>(loop, [&](auto handler) { b.get(key, handler); });
+  };
+  answer<bool>(loop, [&](auto handler) { a.check({"/long"}, handler); });
+  check(get("/a") == "12", "append");
+  check(get("/empty") == "", "an empty value is a value");
+  check(get("/long") == long_value, "a long value");
+  check(!get("/missing"), "a missing value is absent");
+  const auto many = [&](const Texts& keys) {
+    return answer<StoreClient::Values>(loop, [&](auto handler) { b.multi_get(keys, handler); });
+  };
+  check(many({"/a", "/b", "/empty"}) == Texts{"12", "3", ""}, "multi_get");
+  check(!many({"/a", "/missing"}), "multi_get of what is missing");
+}
+
+void numbers(boost::asio::io_context& loop, StoreClient& a) {
+  const auto add = [&](std::int64_t delta) {
+    return answer<std::int64_t>(loop, [&](auto handler) { a.add("/n", delta, handler); });
+  };
+  check(add(5) == 5 && add(-7) == -2, "add");
+  const auto compare = [&](const std::string& key, const std::string& expected, const std::string& desired) {
+    return answer<std::string>(loop, [&](auto handler) { a.compare_set(key, expected, desired, handler); });
+  };
+  check(compare("/c", "", "x") == "x", "compare_set of a new key");
+  check(compare("/c", "y", "z") == "x", "compare_set in vain");
+  check(compare("/c", "x", "z") == "z", "compare_set");
+  check(compare("/none", "x", "z") == "x", "compare_set of a missing key");
+  const auto count = [&] { return answer<std::int64_t>(loop, [&](auto handler) { a.num_keys(handler); }); };
+  const std::int64_t before = count();
+  check(answer<bool>(loop, [&](auto handler) { a.delete_key("/c", handler); }), "delete_key");
+  check(!answer<bool>(loop, [&](auto handler) { a.delete_key("/c", handler); }), "delete_key of none");
+  check(count() == before - 1, "num_keys");
+}
+
+void waits(boost::asio::io_context& loop, StoreClient& a, StoreClient& b) {
+  for (int i = 0; i < 50; ++i) {
+    std::optional<StoreOutcome> outcome;
+    const std::string key = "/race/" + std::to_string(i);
+    a.wait({key}, milliseconds(1), [&](StoreOutcome ended) { outcome = ended; });
+    if (i % 2 == 0) b.set(key, "x");
+    acc::test::drive(loop, [&] { return outcome.has_value(); });
+    check(i % 2 == 0 || outcome == StoreOutcome::timed_out, "a wait in vain ends");
+    answer<std::int64_t>(loop, [&](auto handler) { a.num_keys(handler); });
+  }
+  // torch's server ends a wait for a key that somebody compares in vain.
+  std::optional<Texts> got;
+  a.get_when_present({"/late"}, kLong, [&](StoreOutcome, Texts texts) { got = std::move(texts); });
+  answer<std::string>(loop, [&](auto handler) { b.compare_set("/late", "x", "y", handler); });
+  check(!got, "a wake-up for nothing is not believed");
+  b.set("/late", "1");
+  acc::test::drive(loop, [&] { return got.has_value(); });
+  check(*got == Texts{"1"}, "get_when_present");
+}
+
+void queues(boost::asio::io_context& loop, StoreClient& a) {
+  using Value = std::optional<std::string>;
+  a.queue_push("/q", "1");
+  check(answer<std::int64_t>(loop, [&](auto handler) { a.queue_len("/q", handler); }) == 1, "queue_len");
+  check(answer<Value>(loop, [&](auto handler) { a.queue_pop("/q", handler); }) == "1", "queue_pop");
+  check(!answer<Value>(loop, [&](auto handler) { a.queue_pop("/q", handler); }), "queue_pop of none");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  boost::asio::io_context loop{1};
+  StoreClient a(loop);
+  StoreClient b(loop);
+  const acc::StoreAddress address = {argv[1], static_cast<std::uint16_t>(std::stoi(argv[2]))};
+  for (StoreClient* client : {&a, &b}) {
+    client->connect(address, steady_clock::now() + kLong, {}, [](const auto& error) {
+      if (error) throw std::runtime_error(error->what());
+    });
+  }
+  values(loop, a, b);
+  numbers(loop, a);
+  waits(loop, a, b);
+  if (argc > 3) queues(loop, a);
+  const auto keys = answer<Texts>(loop, [&](auto handler) { a.list_keys(handler); });
+  check(keys.size() >= 5, "list_keys");
+  return failures == 0 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::printf("FAILED: %s\n", error.what());
+  return 1;
+}
