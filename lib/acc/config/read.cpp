@@ -27,6 +27,7 @@ class Reader {
     check_duplicates(root);
     kind_ = is_sagemaker(root) ? ConfigKind::sagemaker : ConfigKind::cluster;
     for (const FormerKey& gone : translate_former_keys(root)) note_former(gone);
+    keys_ = file_keys(kind_);
     for (const DocumentNode& item : root.items) read_key(item);
     if (!names_type_) {
       problems_.push_back({.what = "distributed_type is missing",
@@ -48,8 +49,14 @@ class Reader {
   }
 
   // Nobody reads more at once.
+  static constexpr std::size_t kMost = 20;
+
+  static std::string hint_for(const std::string& key, const std::vector<std::string>& keys,
+                              const std::vector<Problem>& before) {
+    return before.size() < kMost ? did_you_mean(key, keys) : "";
+  }
+
   void cut(std::vector<Problem>& problems) const {
-    constexpr std::size_t kMost = 20;
     if (problems.size() <= kMost) return;
     const std::size_t more = problems.size() - kMost;
     problems.resize(kMost);
@@ -101,12 +108,13 @@ class Reader {
   }
 
   void read_key(const DocumentNode& item) {
-    const std::vector<std::string> keys = file_keys(kind_);
-    // A misspelt key explains a missing one.
-    names_type_ = names_type_ || (!item.is_null() && nearest(item.key, keys) == "distributed_type");
     const SettingSpec* spec = find_file_key(item.key, kind_);
+    names_type_ = names_type_ || (!item.is_null() && item.key == "distributed_type");
     if (spec == nullptr) {
-      report(item.key_at, fmt::format("unknown key '{}'", shorten(item.key)), did_you_mean(item.key, keys));
+      const std::string hint = hint_for(item.key, keys_, problems_);
+      // A misspelt key explains a missing one.
+      names_type_ = names_type_ || (!item.is_null() && hint.find("'distributed_type'") != std::string::npos);
+      report(item.key_at, fmt::format("unknown key '{}'", shorten(item.key)), hint);
       return;
     }
     if (auto value = value_of(*spec, item)) keep(item, std::move(*value));
@@ -133,7 +141,7 @@ class Reader {
       if (spec == nullptr) {
         config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", shorten(item.key), section.key),
                                  .where = place(item.key_at),
-                                 .hint = did_you_mean(item.key, keys)});
+                                 .hint = hint_for(item.key, keys, config_.notes)});
         values[item.key] = to_value(item);
         continue;
       }
@@ -153,6 +161,7 @@ class Reader {
   FileConfig& config_;
   std::vector<Problem> problems_ = {};
   ConfigKind kind_ = ConfigKind::cluster;
+  std::vector<std::string> keys_ = {};
   bool names_type_ = false;
 };
 
