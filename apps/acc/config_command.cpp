@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/config/answers.hpp"
 #include "acc/config/assign.hpp"
 #include "acc/config/contradictions.hpp"
 #include "acc/config/defaults.hpp"
@@ -36,6 +37,9 @@ struct Typed {
   std::string mixed_precision = "no";
   std::string key = {};
   std::vector<std::string> assignments = {};
+  std::string answers = {};
+  bool yes = false;
+  bool strict = false;
 };
 
 fs::path file_to_write(const Typed& typed, const Environment& environment) {
@@ -60,13 +64,38 @@ int visible_gpu_count(const Environment& environment) {
   return static_cast<int>(visible_gpus(probe_machine(true), environment).size());
 }
 
+void save(const ConfigValues& values, const fs::path& file) {
+  fmt::print("\n{}\n", format_config(values, file));
+  write_config(values, file);
+  fmt::print("The configuration was saved at {}\n", file.string());
+}
+
+// A file for this machine, and what was typed; several processes need a type that has several.
+ConfigValues without_asking(const Typed& typed, int gpus) {
+  ConfigValues values = default_config(gpus, "no");
+  const std::string type = values.at("distributed_type").get<std::string>();
+  assign(values, typed.assignments);
+  if (values.at("distributed_type") == "NO" && type == "NO" && values.at("num_processes").get<int>() > 1)
+    values["distributed_type"] = gpus > 0 ? "MULTI_GPU" : "MULTI_CPU";
+  const FileConfig config{.path = "this configuration", .values = values};
+  if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
+    throw Error(ErrorKind::usage, problems);
+  return values;
+}
+
 int ask(const Typed& typed) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(typed, environment);
-  Interview interview(
-      {.gpus = visible_gpu_count(environment), .folder = fs::current_path(), .environment = environment});
+  const int gpus = visible_gpu_count(environment);
+  if (typed.yes) {
+    save(without_asking(typed, gpus), file);
+    return 0;
+  }
+  Interview interview({.gpus = gpus, .folder = fs::current_path(), .environment = environment});
   try {
-    if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
+    if (!typed.answers.empty()) {
+      answer_all(interview, read_answers(typed.answers));
+    } else if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
       TerminalDialog dialog(STDIN_FILENO, STDOUT_FILENO);
       run_interview(interview, dialog);
     } else {
@@ -76,9 +105,9 @@ int ask(const Typed& typed) {
   } catch (const Interrupted&) {
     return kInterrupted;
   }
-  fmt::print("\n{}\n", format_config(interview.values(), file));
-  write_config(interview.values(), file);
-  fmt::print("The configuration was saved at {}\n", file.string());
+  ConfigValues values = interview.values();
+  assign(values, typed.assignments);
+  save(values, file);
   return 0;
 }
 
@@ -98,6 +127,7 @@ int check(const Typed& typed) {
   const FileConfig config = read_config(file_to_read(typed));
   if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
     throw Error(ErrorKind::config, problems);
+  if (typed.strict) refuse_notes(config);
   print_notes(config);
   fmt::print("{}: ok\n", config.path.string());
   return 0;
@@ -158,12 +188,20 @@ void add_config_command(CLI::App& app, int& code) {
   const auto typed = std::make_shared<Typed>();
   CLI::App& config =
       *add_command(app, "config", "Answer questions and write the config file", typed, code, ask);
+  CLI::Option* yes =
+      config.add_flag("--yes,-y", typed->yes, "Ask nothing: a file for this machine, and KEY=VALUE");
+  config.add_option("--answers", typed->answers, "A file of `question: answer` lines instead of asking")
+      ->excludes(yes);
+  config.add_option("assignments", typed->assignments,
+                    "KEY=VALUE or SECTION.KEY=VALUE, set over the answers");
   CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
                                typed, code, write_default);
   make->add_option("--mixed_precision,--mixed-precision", typed->mixed_precision, "Precision")
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
-  add_command(config, "check", "Tell all that is wrong with a config file", typed, code, check)
-      ->add_option("file", typed->file, "The config file (otherwise the default one)");
+  CLI::App* checker =
+      add_command(config, "check", "Tell all that is wrong with a config file", typed, code, check);
+  checker->add_option("file", typed->file, "The config file (otherwise the default one)");
+  checker->add_flag("--strict", typed->strict, "Keys that have no effect are wrong too");
   add_command(config, "show", "Print the configuration with its defaults", typed, code, show);
   add_command(config, "get", "Print the value of a key", typed, code, get)
       ->add_option("key", typed->key, "KEY or SECTION.KEY")

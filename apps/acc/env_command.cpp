@@ -6,20 +6,43 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "acc/base/files.hpp"
 #include "acc/config/environment_report.hpp"
+#include "acc/config/installed_packages.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/plan/program.hpp"
 
 namespace acc {
 namespace {
 
+namespace fs = std::filesystem;
+
+// What the build looks for, in its order: the Python's torch, else what scripts/quickstart installed.
+fs::path find_libtorch(const std::vector<fs::path>& site_packages, const Environment& environment) {
+  std::vector<fs::path> candidates;
+  for (const fs::path& folder : site_packages) candidates.push_back(folder / "torch");
+  const fs::path cache = environment.get("XDG_CACHE_HOME", environment.get("HOME") + "/.cache");
+  candidates.push_back(cache / "acc" / "libtorch-2.11.0" / "torch");
+  for (const fs::path& candidate : candidates) {
+    if (fs::exists(candidate / "lib" / "libtorch_cpu.so")) return candidate;
+  }
+  return {};
+}
+
 void show_environment(const std::string& named) {
   const Environment environment = Environment::of_process();
+  const fs::path python = find_python("", environment, kind_of_file).file;
+  const std::vector<fs::path> folders = python.empty() ? std::vector<fs::path>() : site_packages(python);
   EnvironmentFacts facts{.version = ACC_VERSION,
                          .program = program_folder() / "acc",
-                         .python = find_python("", environment, kind_of_file).file,
+                         .python = python,
+                         .packages = installed_packages(folders),
+                         .libtorch = find_libtorch(folders, environment),
+                         .compiler = ACC_COMPILER,
+                         .scheduler = scheduler_name(environment),
+                         .numa = numa_nodes("/sys/devices/system/node"),
                          .machine = probe_machine(true),
                          .config_is_default = named.empty()};
   if (!named.empty()) {

@@ -116,7 +116,7 @@ int start(const LaunchPlan& plan) {
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.help) {
-    fmt::print("{}", launch_help(dialect, program, terminal_width()));
+    fmt::print("{}", launch_help(dialect, program, terminal_width(), help_scope(command_line)));
     return 0;
   }
   if (const auto shell = command_line.flags.find("print_completion"); shell != command_line.flags.end()) {

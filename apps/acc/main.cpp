@@ -9,11 +9,17 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "completion_command.hpp"
 #include "config_command.hpp"
 #include "control_commands.hpp"
 #include "env_command.hpp"
+#include "estimate_command.hpp"
 #include "launch_command.hpp"
+#include "man_command.hpp"
+#include "merge_command.hpp"
 #include "test_command.hpp"
+#include "to_fsdp2_command.hpp"
+#include "tpu_config_command.hpp"
 
 namespace {
 
@@ -50,9 +56,15 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   app.add_subcommand("test", "Check with a built-in program that distributed training works here");
   acc::add_config_command(app, code);
   acc::add_env_command(app, code);
+  acc::add_estimate_command(app, code);
+  acc::add_merge_command(app, code);
+  acc::add_to_fsdp2_command(app, code);
+  acc::add_tpu_config_command(app, code);
   acc::add_ps_command(app, code);
   acc::add_stop_command(app, code);
   acc::add_logs_command(app, code);
+  acc::add_completion_command(app, code);
+  acc::add_man_command(app, code);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));

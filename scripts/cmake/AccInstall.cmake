@@ -36,7 +36,7 @@ endif()
 # A layer that links libraries which the build downloaded is of no use to others: they have no such libraries.
 set(launcher "")
 if(NOT ACC_DOWNLOADED_PACKAGES)
-  foreach(layer IN ITEMS acc_base acc_config acc_plan acc_store acc_control acc_rendezvous acc_launch)
+  foreach(layer IN ITEMS acc_base acc_config acc_plan acc_weights acc_store acc_control acc_rendezvous acc_launch)
     if(TARGET ${layer})
       list(APPEND launcher ${layer})
     endif()

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <stdexcept>
+#include <utility>
 
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
@@ -88,6 +89,17 @@ class Session {
     return (now.c_lflag & kCooked) == kCooked;
   }
 
+  // All that came to the screen, once the program has closed it.
+  std::string whole_screen() {
+    ::close(std::exchange(slave_, -1));
+    std::array<char, 4096> buffer = {};
+    for (ssize_t n = 1; n > 0;) {
+      n = ::read(master_, buffer.data(), buffer.size());
+      if (n > 0) screen_.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return screen_;
+  }
+
   bool cursor_is_shown() const { return screen_.rfind("\x1b[?25h") > screen_.rfind("\x1b[?25l"); }
 
  private:
@@ -123,6 +135,58 @@ TEST_CASE("config in a terminal: keys choose, and the file is written", "[cli]")
   CHECK(file.find("distributed_type: MULTI_CPU\n") != std::string::npos);
   CHECK(file.find("num_processes: 2\n") != std::string::npos);
   CHECK(file.find("mixed_precision: bf16\n") != std::string::npos);
+}
+
+TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step back", "[cli]") {
+  const std::string keys =
+      "(arrows, j/k, numbers from 0 or letters, then Enter; Esc: back, ?: help)\r\n\x1b[?25l";
+  const std::string arrow = " \u2794  \x1b[32m";
+  const std::string place_menu = "Where does the training run?\r\n" + keys + arrow +
+                                 "This machine\x1b[0m\r\n    AWS (Amazon SageMaker)\r\n";
+  const std::string type_menu =
+      "Which kind of training?\r\n" + keys + arrow +
+      "No distributed training\x1b[0m\r\n    multi-CPU\r\n    multi-XPU\r\n    multi-HPU\r\n"
+      "    multi-GPU\r\n    multi-NPU\r\n    multi-MLU\r\n    multi-SDAA\r\n    multi-MUSA\r\n"
+      "    multi-NEURON\r\n    TPU\r\n";
+  const std::string machines = "How many machines? [1] ";
+  const TemporaryFolder folder;
+  Session session(folder);
+  session.see("SageMaker)\r\n");
+  session.type("?");
+  session.see("SageMaker)\r\n");
+  session.type("\r");
+  session.see("TPU\r\n");
+  session.type("mu");
+  session.see("\x1b[10B");
+  session.type("\r");
+  session.see(machines);
+  session.type("2\r");
+  session.see("    1\r\n");
+  session.type("\x1b[D");
+  session.see(machines);
+  session.type("\r\r\r\r\r\r");
+  session.see("saved at c.yaml\r\n");
+  CHECK(session.exit_code() == 0);
+  CHECK(session.whole_screen() ==
+        place_menu + "\x1b[3A\r\x1b[J\x1b[?25h" +
+            "Where the job runs. Key in the file: compute_environment.\r\n" + place_menu +
+            "\x1b[3A\r\x1b[J\x1b[32mThis machine\x1b[0m\r\n\x1b[?25h" + type_menu +
+            "\x1b[11A\r\x1b[K    No distributed training\r\x1b[11B\x1b[10A\r\x1b[K" + arrow +
+            "multi-CPU\x1b[0m\r\x1b[10B" + "\x1b[12A\r\x1b[J\x1b[32mmulti-CPU\x1b[0m\r\n\x1b[?25h" +
+            machines + "2\r\nWhich rank has this machine?\r\n" + keys + arrow + "0\x1b[0m\r\n    1\r\n" +
+            "\x1b[3A\r\x1b[J\x1b[?25h" + machines +
+            "\r\nCheck each distributed operation while the training runs (slower, for debugging)? [no] \r\n"
+            "Start the workers through mpirun? [no] \r\nCompile the model with torch.compile (dynamo)? [no] "
+            "\r\n"
+            "How many processes in all, over all machines (one for each device)? [1] \r\n"
+            "Which mixed precision?\r\n" +
+            keys + arrow + "no\x1b[0m\r\n    fp16\r\n    bf16\r\n    fp8\r\n" +
+            "\x1b[5A\r\x1b[J\x1b[32mno\x1b[0m\r\n\x1b[?25h\x1b[?25h\r\n"
+            "compute_environment: LOCAL_MACHINE\r\ndebug: false\r\ndistributed_type: MULTI_CPU\r\n"
+            "downcast_bf16: 'no'\r\nenable_cpu_affinity: false\r\nmachine_rank: 0\r\n"
+            "main_training_function: main\r\nmixed_precision: 'no'\r\nnum_machines: 1\r\nnum_processes: 1\r\n"
+            "rdzv_backend: static\r\nsame_network: true\r\ntpu_env: []\r\ntpu_use_cluster: false\r\n"
+            "tpu_use_sudo: false\r\nuse_cpu: true\r\n\r\nThe configuration was saved at c.yaml\r\n");
 }
 
 TEST_CASE("config in a terminal: Ctrl-C leaves it as it was, writes nothing, exit 130", "[cli]") {

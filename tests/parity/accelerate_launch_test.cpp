@@ -37,11 +37,23 @@ std::set<std::string> differences(const std::string& key, const std::string& rec
   return result;
 }
 
+// Refusals of accelerate that only Python can decide (a library is missing), or only the launch itself (a
+// port).
+bool comes_later(const json& recording) {
+  const std::string error = recording["error"].is_string() ? recording["error"].get<std::string>() : "";
+  return error.starts_with("ImportError") || error.starts_with("RuntimeError") ||
+         error.starts_with("ConnectionError");
+}
+
+bool is_refused(const json& recording) {
+  return recording["kind"].is_null() || recording["kind"] == "sagemaker";
+}
+
 std::vector<std::string> launches() {
   const std::set<std::string> left_out = differences("recordings");
   std::vector<std::string> names = acc::test::recordings("launch_");
   std::erase_if(names, [&](const std::string& name) {
-    return left_out.contains(name) || acc::test::recording(name)["kind"].is_null();
+    return left_out.contains(name) || is_refused(acc::test::recording(name));
   });
   return names;
 }
@@ -64,9 +76,11 @@ Environment environment_of(const json& recording, const TemporaryFolder& folder)
     environment.set("FAKE_NVML_DRIVER", "535.183.01");
   }
   // The other launchers need not be installed.
-  const std::string version = preset.contains("mpi") ? preset["mpi"].value("version", "") : "";
-  for (const std::string name : {"mpirun", "deepspeed"}) {
-    const auto file = folder.write("bin/" + name, "#!/bin/sh\necho 'mpirun " + version + "'\n");
+  const json mpi = preset.contains("mpi") && preset["mpi"].is_object() ? preset["mpi"] : json::object();
+  for (const std::string name : {"mpirun", "mpiexec", "deepspeed"}) {
+    if (name != "deepspeed" && !mpi.value(name, false)) continue;
+    const auto file =
+        folder.write("bin/" + name, "#!/bin/sh\necho 'mpirun " + mpi.value("version", "") + "'\n");
     std::filesystem::permissions(file, std::filesystem::perms::owner_all);
   }
   environment.set("PATH", (folder.path() / "bin").string() + ":" + environment.get("PATH"));
@@ -110,19 +124,25 @@ TEST_CASE("accelerate launch: what it refuses acc refuses too, save the rows of 
   int refused = 0;
   for (const std::string& name : acc::test::recordings("launch_")) {
     const json recording = acc::test::recording(name);
-    if (!recording["kind"].is_null() || left_out.contains(name)) continue;
+    if (!is_refused(recording) || comes_later(recording) || left_out.contains(name)) continue;
     INFO(name);
     const TemporaryFolder folder;
     folder.write("train.py", "");
     const acc::test::Run run = acc::test::run(command_of(recording, folder),
                                               environment_of(recording, folder), "", folder.path().string());
+    INFO(run.err);
+    ++refused;
+    // What this machine lacks does not keep a dry run from showing the rest.
+    if (run.code == 0) {
+      CHECK(run.out.find("cannot be started here: ") != std::string::npos);
+      continue;
+    }
     CHECK(run.code == 2);
     CHECK(run.out.empty());
     // A file's problems come at once, a line each.
     for (const std::string& line : acc::split(run.err, '\n'))
       CHECK((line.empty() || line.starts_with("acc: ")));
     CHECK_FALSE(run.err.empty());
-    ++refused;
   }
   CHECK(refused > 10);
 }

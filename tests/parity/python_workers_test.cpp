@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "acc/base/text.hpp"
 #include "support/catch.hpp"
 #include "support/peers.hpp"
 #include "support/run.hpp"
@@ -56,6 +57,35 @@ TEST_CASE("python: when the restarts are used up the worker's own exit code come
   INFO(run.err);
   CHECK(run.code == 3);
   CHECK(contains(run.err, "rank 1"));
+}
+
+TEST_CASE("python: Accelerator() sees the same under acc and under accelerate", "[parity]") {
+  const std::string python = acc::test::peer_python();
+  const TemporaryFolder folder;
+  const std::string lines =
+      "num_processes: 2\nmixed_precision: bf16\ndynamo_config: {dynamo_backend: EAGER}\n";
+  folder.write("acc.yaml", "distributed_type: MULTI_CPU\n" + lines);
+  // accelerate starts several CPU processes only so: of a MULTI_CPU file it starts one.
+  folder.write("peer.yaml", "distributed_type: MULTI_GPU\nmain_process_port: 0\n" + lines);
+  Environment environment = acc::test::clean_environment(folder.path().string());
+  environment.set("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16");
+  const std::string script = ACC_TESTS_FOLDER "/workers/accelerator_state.py";
+  const Run ours = acc::test::run({"acc", "launch", "--python", python, "--config_file", "acc.yaml", script},
+                                  environment, "", folder.path().string());
+  environment.set("ACCELERATE_USE_CPU", "true");
+  const Run theirs =
+      acc::test::run({python, "-m", "accelerate.commands.launch", "--config_file", "peer.yaml", script},
+                     environment, "", folder.path().string());
+  INFO(ours.err << theirs.err);
+  REQUIRE(ours.code == 0);
+  REQUIRE(theirs.code == 0);
+  const auto states = [](const std::string& out) {
+    std::vector<std::string> sorted = acc::split(out, '\n');
+    std::ranges::sort(sorted);
+    return sorted;
+  };
+  CHECK(states(ours.out).size() == 3);
+  CHECK(states(ours.out) == states(theirs.out));
 }
 
 TEST_CASE("python: accelerate's Accelerator() knows its place and its precision", "[parity]") {

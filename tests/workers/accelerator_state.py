@@ -3,6 +3,7 @@
 import json
 import os
 
+import torch.distributed
 from accelerate import Accelerator
 
 accelerator = Accelerator()
@@ -13,6 +14,12 @@ state = {
     "local_process_index": accelerator.local_process_index,
     "device": str(accelerator.device),
     "mixed_precision": accelerator.mixed_precision,
+    "is_main_process": accelerator.is_main_process,
+    "is_last_process": accelerator.is_last_process,
+    "backend": torch.distributed.get_backend(),
+    "dynamo": accelerator.state.dynamo_plugin.backend.value,
+    "gradient_accumulation_steps": accelerator.gradient_accumulation_steps,
+    "ranks": [int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")],
 }
 print(json.dumps(state) + "\n", end="", flush=True)
 accelerator.end_training()

@@ -63,6 +63,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
+std::string shorten(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
+  return std::string(text.substr(0, most)) + "...";
+}
+
 std::string to_lower(std::string_view text) {
   return map_characters(text, 'A', 'Z', 'a' - 'A');
 }
@@ -113,6 +119,9 @@ std::optional<bool> parse_truth(std::string_view text) {
 }
 
 std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates) {
+  // Whoever writes so much did not mistype a word.
+  constexpr std::size_t kLongest = 100;
+  if (text.size() > kLongest) return std::nullopt;
   const std::string wanted = to_lower(text);
   const std::size_t limit = std::max<std::size_t>(1, text.size() * 2 / 5);
   std::optional<std::string> best;

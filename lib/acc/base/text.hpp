@@ -15,6 +15,9 @@ std::string_view trim(std::string_view text);
 /// The parts between `separator`, empty ones included; an empty text is one empty part.
 std::vector<std::string> split(std::string_view text, char separator);
 
+/// The text, or its beginning and `...` where it is longer than `most` bytes; never part of a UTF-8 sequence.
+std::string shorten(std::string_view text, std::size_t most = 80);
+
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
 /// ASCII only.

@@ -14,6 +14,11 @@ namespace acc {
 /// The person ended the dialog with Ctrl-C: nothing is to be done but to leave with 130.
 struct Interrupted {};
 
+/// The line that stands for the wish to go back to the question before.
+inline constexpr std::string_view kGoBack = "\x1b";
+/// The line that asks what the question is about.
+inline constexpr std::string_view kAskHelp = "?";
+
 /// How a person is asked: the seam between an interview and a terminal, a pipe or a test.
 class Dialog {
  public:
@@ -21,10 +26,11 @@ class Dialog {
 
   /// Shows a line.
   virtual void say(std::string_view text) = 0;
-  /// A line of text, without its end. `otherwise` is shown as what an empty line means.
-  /// Throws Error{usage} when the input ends; Interrupted.
+  /// A line of text, without its end, or kGoBack, or kAskHelp. `otherwise` is shown as what an empty line
+  /// means. Throws Error{usage} when the input ends; Interrupted.
   virtual std::string ask(std::string_view prompt, std::string_view otherwise) = 0;
-  /// The answer of a menu: a choice's text or its index, or an empty line. Throws as ask().
+  /// The answer of a menu: a choice's text or its index, or an empty line, or kGoBack, or kAskHelp. Throws as
+  /// ask().
   virtual std::string ask_menu(std::string_view prompt, const std::vector<std::string>& choices,
                                std::size_t otherwise) = 0;
 };

@@ -39,9 +39,9 @@ struct DocumentNode {  // NOLINT(bugprone-exception-escape): a null Value does n
 
 /// What no config file exceeds: it would be a mistake or an attack.
 struct DocumentLimits {
-  static constexpr std::size_t kBytes = 1U << 20U;
+  static constexpr std::size_t kBytes = 128U << 10U;
   static constexpr int kDepth = 64;
-  static constexpr std::size_t kNodes = 100'000;
+  static constexpr std::size_t kNodes = 10'000;
 };
 
 /// Reads `text` as JSON when `file` ends in `.json`, else as YAML (one document; JSON is YAML too).

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/edit.hpp"
 
-#include <optional>
+#include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -30,8 +31,15 @@ Value written_values(const ConfigValues& values) {
   return mapping;
 }
 
-const SettingSpec* find_row(std::string_view section, std::string_view key, ConfigKind kind) {
-  return section.empty() ? find_file_key(key, kind) : find_section_key(section, key);
+/// The row of a key in a section; absent: keys are taken as they are written.
+using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
+
+RowOf rows_of(const Value& values) {
+  const bool sagemaker = values.value("compute_environment", "") == "AMAZON_SAGEMAKER";
+  const ConfigKind kind = sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
+  return [kind](std::string_view section, std::string_view key) {
+    return section.empty() ? find_file_key(key, kind) : find_section_key(section, key);
+  };
 }
 
 // What the node means, as the reader takes it.
@@ -63,7 +71,7 @@ std::string comment_after(const std::string& line, std::size_t column) {
 
 class YamlEditor {
  public:
-  YamlEditor(std::string_view text, ConfigKind kind) : lines_(split(text, '\n')), kind_(kind) {
+  YamlEditor(std::string_view text, RowOf row_of) : lines_(split(text, '\n')), row_of_(std::move(row_of)) {
     if (lines_.back().empty()) lines_.pop_back();
   }
 
@@ -108,7 +116,7 @@ class YamlEditor {
           item.key_at.column != node.items.front().key_at.column)
         throw NotEditable{};
       const std::size_t end = end_of(item, next);
-      const SettingSpec* spec = find_row(section, item.key, kind_);
+      const SettingSpec* spec = row_of_(section, item.key);
       const std::string key(spec == nullptr ? item.key : file_key(*spec));
       if (missing.contains(key)) {
         append(out, edited(item, spec, key, missing[key], end));
@@ -125,7 +133,7 @@ class YamlEditor {
     const std::size_t first = line_of(item);
     const auto indent = static_cast<std::size_t>(item.key_at.column - 1);
     if (key == item.key && meaning(spec, item) == wanted) return copy(first, end);
-    const bool is_section = spec != nullptr && spec->type == ValueType::section && wanted.is_object() &&
+    const bool is_section = item.kind == DocumentNode::Kind::mapping && wanted.is_object() &&
                             !item.items.empty() && line_of(item.items.front()) > first;
     if (is_section) {
       Lines out = copy(first, line_of(item.items.front()));
@@ -141,19 +149,19 @@ class YamlEditor {
   }
 
   Lines lines_;
-  ConfigKind kind_;
+  RowOf row_of_;
 };
 
 // The wanted values in the order of the document, new ones last.
 nlohmann::ordered_json in_order(const DocumentNode& node, const Value& wanted, const std::string& section,
-                                ConfigKind kind) {
+                                const RowOf& row_of) {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   Value missing = wanted;
   for (const DocumentNode& item : node.items) {
-    const SettingSpec* spec = find_row(section, item.key, kind);
+    const SettingSpec* spec = row_of(section, item.key);
     const std::string key(spec == nullptr ? item.key : file_key(*spec));
     if (!missing.contains(key)) continue;
-    out[key] = missing[key].is_object() ? in_order(item, missing[key], key, kind)
+    out[key] = missing[key].is_object() ? in_order(item, missing[key], key, row_of)
                                         : nlohmann::ordered_json(missing[key]);
     missing.erase(key);
   }
@@ -161,14 +169,13 @@ nlohmann::ordered_json in_order(const DocumentNode& node, const Value& wanted, c
   return out;
 }
 
-std::string edited_text(std::string_view text, const Value& wanted, const std::filesystem::path& file) {
+std::string edited_text(std::string_view text, const Value& wanted, const RowOf& row_of,
+                        const std::filesystem::path& file) {
   const DocumentNode root = parse_document(text, file);
   if (root.kind != DocumentNode::Kind::mapping || root.items.empty() || wanted.empty()) throw NotEditable{};
-  const bool sagemaker = wanted.value("compute_environment", "") == "AMAZON_SAGEMAKER";
-  const ConfigKind kind = sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
-  if (file.extension() != ".json") return YamlEditor(text, kind).edit(root, wanted);
+  if (file.extension() != ".json") return YamlEditor(text, row_of).edit(root, wanted);
   constexpr bool kAscii = true;
-  return in_order(root, wanted, "", kind).dump(2, ' ', kAscii) + "\n";
+  return in_order(root, wanted, "", row_of).dump(2, ' ', kAscii) + "\n";
 }
 
 }  // namespace
@@ -177,13 +184,25 @@ std::string edited_config(std::string_view text, const ConfigValues& values,
                           const std::filesystem::path& file) {
   const Value wanted = written_values(values);
   try {
-    std::string edited = edited_text(text, wanted, file);
+    std::string edited = edited_text(text, wanted, rows_of(wanted), file);
     if (written_values(parse_config(edited, file).values) == wanted) return edited;
   } catch (const NotEditable&) {
   } catch (const Error&) {
     // An edit that cannot be read again is none.
   }
   return format_config(values, file);
+}
+
+std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file) {
+  const RowOf none = [](std::string_view, std::string_view) -> const SettingSpec* { return nullptr; };
+  try {
+    std::string edited = edited_text(text, wanted, none, file);
+    if (to_value(parse_document(edited, file)) == wanted) return edited;
+  } catch (const NotEditable&) {
+  } catch (const Error&) {
+    // An edit that cannot be read again is none.
+  }
+  return file.extension() == ".json" ? wanted.dump(2) + "\n" : write_yaml(wanted);
 }
 
 void edit_config(const ConfigValues& values, const std::filesystem::path& file) {

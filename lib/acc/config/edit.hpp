@@ -15,6 +15,9 @@ namespace acc {
 std::string edited_config(std::string_view text, const ConfigValues& values,
                           const std::filesystem::path& file);
 
+/// The same for a mapping whose keys are taken as they are written, whatever they mean.
+std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file);
+
 /// Edits the file in one step; writes it where it is missing. Throws Error{config} when it cannot be read as
 /// a config file, Error{system} when it cannot be written.
 void edit_config(const ConfigValues& values, const std::filesystem::path& file);

@@ -10,6 +10,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/assign.hpp"
 #include "acc/config/defaults.hpp"
+#include "acc/config/installed_packages.hpp"
 
 namespace acc {
 namespace {
@@ -24,6 +25,37 @@ std::string gpu_lines(const std::vector<Gpu>& gpus) {
     text += fmt::format("- GPU {} type: {} ({:.2f} GB)\n", gpu.index, gpu.name,
                         static_cast<double>(gpu.memory_bytes) / kGiB);
   }
+  return text;
+}
+
+// torch's own NCCL comes as a package for its CUDA version.
+std::string nccl_version(const std::map<std::string, std::string>& packages) {
+  for (const auto& [name, version] : packages) {
+    if (name.starts_with("nvidia_nccl")) return version;
+  }
+  return "Not found";
+}
+
+std::string package_lines(const EnvironmentFacts& facts) {
+  const auto version = [&](const char* name) {
+    const auto found = facts.packages.find(name);
+    return found == facts.packages.end() ? std::string("Not found") : found->second;
+  };
+  std::string text = fmt::format("- Numpy version: {}\n", version("numpy"));
+  text += fmt::format("- PyTorch version: {}\n", version("torch"));
+  text += fmt::format("- `Accelerate` version: {}\n", version("accelerate"));
+  text += fmt::format("- NCCL version: {}\n", nccl_version(facts.packages));
+  const std::string libtorch = libtorch_version(facts.libtorch);
+  text += facts.libtorch.empty()
+              ? std::string("- LibTorch: Not found\n")
+              : fmt::format("- LibTorch: {} ({})\n", libtorch.empty() ? "unknown version" : libtorch,
+                            facts.libtorch.string());
+  return text + fmt::format("- Compiler of `acc`: {}\n", facts.compiler);
+}
+
+std::string numa_lines(const std::vector<NumaNode>& nodes) {
+  std::string text;
+  for (const NumaNode& node : nodes) text += fmt::format("- NUMA node {}: CPUs {}\n", node.number, node.cpus);
   return text;
 }
 
@@ -73,10 +105,16 @@ std::string environment_report(const EnvironmentFacts& facts) {
   text += fmt::format("- `acc` location: {}\n", facts.program.string());
   text += fmt::format("- Python: {}\n", python);
   if (!version.empty()) text += fmt::format("- Python version: {}\n", version);
+  text += package_lines(facts);
   text += fmt::format("- PyTorch accelerator: {}\n", facts.machine.gpus.empty() ? "N/A" : "CUDA");
   text += fmt::format("- System RAM: {:.2f} GB\n", static_cast<double>(facts.machine.memory_bytes) / kGiB);
   text += fmt::format("- CPUs: {} allowed of {}\n", facts.machine.allowed_cpus, facts.machine.online_cpus);
-  return text + gpu_lines(facts.machine.gpus) + config_lines(facts);
+  text += numa_lines(facts.numa);
+  text += gpu_lines(facts.machine.gpus);
+  if (!facts.machine.driver_version.empty())
+    text += fmt::format("- NVIDIA driver: {}\n", facts.machine.driver_version);
+  text += fmt::format("- Scheduler: {}\n", facts.scheduler);
+  return text + config_lines(facts);
 }
 
 }  // namespace acc

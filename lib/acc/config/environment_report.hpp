@@ -2,11 +2,13 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "acc/base/machine.hpp"
+#include "acc/config/host_facts.hpp"
 #include "acc/config/read.hpp"
 
 namespace acc {
@@ -17,6 +19,13 @@ struct EnvironmentFacts {
   std::filesystem::path program = {};
   /// The Python that scripts would run under; empty: none is found.
   std::filesystem::path python = {};
+  /// Versions of that Python's packages, by name.
+  std::map<std::string, std::string> packages = {};
+  /// Of the C++ library that acc's runtime would find; empty: none is found.
+  std::filesystem::path libtorch = {};
+  std::string compiler = {};
+  std::string scheduler = {};
+  std::vector<NumaNode> numa = {};
   Machine machine = {};
   /// The config file, and whether it is the default one; absent: there is none.
   std::optional<FileConfig> config = {};

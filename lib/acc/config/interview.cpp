@@ -110,6 +110,30 @@ std::optional<std::string> Interview::answer(std::string_view line) {
   return take({.value = text});
 }
 
+bool Interview::go_back() {
+  if (past_.empty()) return false;
+  answers_ = std::move(past_.back().answers);
+  next_ = past_.back().next;
+  past_.pop_back();
+  return true;
+}
+
+std::string Interview::help() const {
+  const Question& question = *current();
+  const std::size_t dot = question.key.find('.');
+  const SettingSpec* spec = dot == std::string_view::npos
+                                ? find_setting(question.key)
+                                : find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
+  if (spec == nullptr) {
+    return question.kind == QuestionKind::yes_no ? "The answer decides which questions follow: yes or no."
+                                                 : "The answer decides which questions follow.";
+  }
+  std::string text = fmt::format("{} Key in the file: {}.", spec->help, question.key);
+  if (!spec->flags.empty()) text += fmt::format(" Flag of a launch: {}.", spec->flags.front().spelling);
+  if (!spec->environment.empty()) text += fmt::format(" Workers see it in {}.", spec->environment);
+  return text;
+}
+
 std::optional<std::string> Interview::choose(std::size_t index) {
   return take(choices().at(index));
 }
@@ -135,6 +159,7 @@ std::optional<std::string> Interview::take(Choice choice) {
   if (question.refuse != nullptr) {
     if (auto reason = question.refuse(answers_, choice.value)) return reason;
   }
+  past_.push_back({answers_, next_});
   answers_.given[std::string(question.name)] = choice.value;
   for (auto& [key, value] : choice.also) write(key, std::move(value), false);
   const bool again = choice.value == true && !question.back_to.empty();

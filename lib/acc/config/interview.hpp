@@ -38,6 +38,12 @@ class Interview {
   /// Takes a line as the answer; an empty one means otherwise(), `y` and `n` do as yes and no, a choice of a
   /// menu is meant by its text or by its index. Returns why the answer was refused, if it was.
   std::optional<std::string> answer(std::string_view line);
+  /// Takes back the latest answer, so that its question is the current one again. False when there is none.
+  bool go_back();
+
+  /// What the current question is about: the setting's help, its flag and its variable.
+  std::string help() const;
+
   /// Takes a choice of a menu.
   std::optional<std::string> choose(std::size_t index);
 
@@ -53,6 +59,12 @@ class Interview {
   InterviewFacts facts_;
   Answers answers_ = {};
   std::size_t next_ = 0;
+  /// How things were before each answer.
+  struct Moment {
+    Answers answers = {};
+    std::size_t next = 0;
+  };
+  std::vector<Moment> past_ = {};
 };
 
 }  // namespace acc

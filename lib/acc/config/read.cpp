@@ -27,6 +27,7 @@ class Reader {
     check_duplicates(root);
     kind_ = is_sagemaker(root) ? ConfigKind::sagemaker : ConfigKind::cluster;
     for (const FormerKey& gone : translate_former_keys(root)) note_former(gone);
+    keys_ = file_keys(kind_);
     for (const DocumentNode& item : root.items) read_key(item);
     if (!names_type_) {
       problems_.push_back({.what = "distributed_type is missing",
@@ -35,6 +36,8 @@ class Reader {
                                                                   : "as in `distributed_type: MULTI_GPU`"});
     }
     if (kind_ == ConfigKind::sagemaker) require({"ec2_instance_type", "iam_role_name"});
+    cut(problems_);
+    cut(config_.notes);
     if (!problems_.empty()) throw Error(ErrorKind::config, problems_);
   }
 
@@ -43,6 +46,21 @@ class Reader {
       if (item.key == "compute_environment") return item.value == kSageMaker;
     }
     return false;
+  }
+
+  // Nobody reads more at once.
+  static constexpr std::size_t kMost = 20;
+
+  static std::string hint_for(const std::string& key, const std::vector<std::string>& keys,
+                              const std::vector<Problem>& before) {
+    return before.size() < kMost ? did_you_mean(key, keys) : "";
+  }
+
+  void cut(std::vector<Problem>& problems) const {
+    if (problems.size() <= kMost) return;
+    const std::size_t more = problems.size() - kMost;
+    problems.resize(kMost);
+    problems.push_back({.what = fmt::format("and {} more like these", more), .where = config_.path.string()});
   }
 
   std::string place(Position at) const {
@@ -72,7 +90,8 @@ class Reader {
       if (node.kind != DocumentNode::Kind::mapping) continue;
       const auto [first, added] = lines.try_emplace(item.key, item.key_at.line);
       if (!added) {
-        report(item.key_at, fmt::format("the key '{}' is in line {} already", item.key, first->second));
+        report(item.key_at,
+               fmt::format("the key '{}' is in line {} already", shorten(item.key), first->second));
       }
     }
   }
@@ -89,12 +108,13 @@ class Reader {
   }
 
   void read_key(const DocumentNode& item) {
-    const std::vector<std::string> keys = file_keys(kind_);
-    // A misspelt key explains a missing one.
-    names_type_ = names_type_ || (!item.is_null() && nearest(item.key, keys) == "distributed_type");
     const SettingSpec* spec = find_file_key(item.key, kind_);
+    names_type_ = names_type_ || (!item.is_null() && item.key == "distributed_type");
     if (spec == nullptr) {
-      report(item.key_at, fmt::format("unknown key '{}'", item.key), did_you_mean(item.key, keys));
+      const std::string hint = hint_for(item.key, keys_, problems_);
+      // A misspelt key explains a missing one.
+      names_type_ = names_type_ || (!item.is_null() && hint.find("'distributed_type'") != std::string::npos);
+      report(item.key_at, fmt::format("unknown key '{}'", shorten(item.key)), hint);
       return;
     }
     if (auto value = value_of(*spec, item)) keep(item, std::move(*value));
@@ -119,9 +139,9 @@ class Reader {
     for (const DocumentNode& item : section.items) {
       const SettingSpec* spec = find_section_key(section.key, item.key);
       if (spec == nullptr) {
-        config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", item.key, section.key),
+        config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", shorten(item.key), section.key),
                                  .where = place(item.key_at),
-                                 .hint = did_you_mean(item.key, keys)});
+                                 .hint = hint_for(item.key, keys, config_.notes)});
         values[item.key] = to_value(item);
         continue;
       }
@@ -141,6 +161,7 @@ class Reader {
   FileConfig& config_;
   std::vector<Problem> problems_ = {};
   ConfigKind kind_ = ConfigKind::cluster;
+  std::vector<std::string> keys_ = {};
   bool names_type_ = false;
 };
 

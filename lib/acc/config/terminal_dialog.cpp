@@ -166,6 +166,12 @@ std::string TerminalDialog::Impl::read_text() const {
       case Key::erase_line:
         while (!text.empty()) erased += erase_character(text);
         break;
+      case Key::left:
+        if (!text.empty()) break;
+        [[fallthrough]];
+      case Key::escape:
+        write("\n");
+        return std::string(kGoBack);
       case Key::text:
         text += press.text;
         write(press.text);
@@ -197,8 +203,14 @@ std::string TerminalDialog::ask_menu(std::string_view prompt, const std::vector<
     return ask(std::string(prompt) + " (" + join(choices, ", ") + ")", choices[otherwise]);
   TerminalMenu menu(choices, otherwise);
   impl_->write(std::string(prompt) + "\n" + menu.draw());
-  for (KeyPress press = impl_->next_key(); press.key != Key::enter; press = impl_->next_key())
+  for (KeyPress press = impl_->next_key(); press.key != Key::enter; press = impl_->next_key()) {
+    const bool back = press.key == Key::escape || press.key == Key::left;
+    if (back || press.text == kAskHelp) {
+      impl_->write(menu.dismiss());
+      return std::string(back ? kGoBack : kAskHelp);
+    }
     impl_->write(menu.press(press));
+  }
   impl_->write(menu.close());
   return choices[menu.chosen()];
 }

@@ -7,7 +7,8 @@
 
 namespace acc {
 
-/// A dialog in a terminal: menus with arrows, j and k, digits, Home and End; lines that can be corrected.
+/// A dialog in a terminal: menus with arrows, j and k, digits, first letters, Home and End; lines that can be
+/// corrected. Esc and the left arrow go back a question, `?` asks for help.
 ///
 /// The terminal is in raw mode as long as the object lives, so keys typed early are not echoed twice. It is
 /// given back as it was, with its cursor, at the end, on an exception, and before a signal ends the program.

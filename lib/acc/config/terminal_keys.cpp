@@ -12,13 +12,14 @@ constexpr char kEscape = '\x1b';
 Key key_of_sequence(std::string_view sequence) {
   if (sequence == "A") return Key::up;
   if (sequence == "B") return Key::down;
+  if (sequence == "D") return Key::left;
   if (sequence == "H" || sequence == "1~" || sequence == "7~" || sequence == "5~") return Key::home;
   if (sequence == "F" || sequence == "4~" || sequence == "8~" || sequence == "6~") return Key::end;
   return Key::unknown;
 }
 
 KeyPress read_sequence(const ByteSource& bytes) {
-  if (!bytes.more()) return {};
+  if (!bytes.more()) return {Key::escape, ""};
   const char introducer = bytes.next().value_or('\0');
   if (introducer != '[' && introducer != 'O') return {};
   std::string sequence;

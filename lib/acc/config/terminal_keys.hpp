@@ -13,6 +13,8 @@ enum class Key {
   down,
   home,
   end,
+  left,
+  escape,
   enter,
   backspace,
   erase_word,

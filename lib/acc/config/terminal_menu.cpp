@@ -28,7 +28,7 @@ std::string green(const std::string& text) {
 }  // namespace
 
 std::string TerminalMenu::draw() const {
-  std::string text = "(arrow keys, j and k, or numbers from 0; then Enter)\n";
+  std::string text = "(arrows, j/k, numbers from 0 or letters, then Enter; Esc: back, ?: help)\n";
   text += kHideCursor;
   for (std::size_t i = 0; i < choices_.size(); ++i) text += line(i) + "\n";
   return text;
@@ -47,12 +47,17 @@ std::string TerminalMenu::close() const {
   return text + std::string(kShowCursor);
 }
 
+std::string TerminalMenu::dismiss() const {
+  return up(choices_.size() + 1) + std::string(kEraseBelow) + std::string(kShowCursor);
+}
+
 void TerminalMenu::move(const KeyPress& press) {
   const std::size_t last = choices_.size() - 1;
   if (press.key == Key::home) chosen_ = 0;
   if (press.key == Key::end) chosen_ = last;
-  if ((press.key == Key::up || press.text == "k") && chosen_ > 0) --chosen_;
-  if ((press.key == Key::down || press.text == "j") && chosen_ < last) ++chosen_;
+  const bool searching = !letters_.empty();
+  if ((press.key == Key::up || (press.text == "k" && !searching)) && chosen_ > 0) --chosen_;
+  if ((press.key == Key::down || (press.text == "j" && !searching)) && chosen_ < last) ++chosen_;
   std::optional<std::size_t> digits;
   if (const auto digit = parse_integer(press.text)) {
     const auto one = static_cast<std::size_t>(*digit);
@@ -62,6 +67,21 @@ void TerminalMenu::move(const KeyPress& press) {
     chosen_ = digits.value_or(chosen_);
   }
   digits_ = digits;
+  search(press.key == Key::text && !digits ? press.text : "");
+}
+
+// More letters narrow the search; one that leads nowhere begins a new one.
+void TerminalMenu::search(const std::string& letter) {
+  if (letter.empty() || (letters_.empty() && (letter == "j" || letter == "k"))) return letters_.clear();
+  for (const std::string& wanted : {letters_ + to_lower(letter), to_lower(letter)}) {
+    for (std::size_t i = 0; i < choices_.size(); ++i) {
+      if (!to_lower(choices_[i]).starts_with(wanted)) continue;
+      letters_ = wanted;
+      chosen_ = i;
+      return;
+    }
+  }
+  letters_.clear();
 }
 
 std::string TerminalMenu::line(std::size_t index) const {

@@ -21,13 +21,17 @@ class TerminalMenu {
 
   /// A line about the keys and the list, with the cursor hidden below it.
   std::string draw() const;
-  /// Moves by a key: arrows, j and k, Home and End, an index in one or two digits. Empty when nothing moves.
+  /// Moves by a key: arrows, j and k, Home and End, an index in one or two digits, letters that a choice
+  /// begins with. Empty when nothing moves.
   std::string press(const KeyPress& press);
   /// Replaces what draw() wrote by the choice alone, and shows the cursor.
   std::string close() const;
+  /// Removes what draw() wrote, and shows the cursor.
+  std::string dismiss() const;
 
  private:
   void move(const KeyPress& press);
+  void search(const std::string& letter);
   std::string line(std::size_t index) const;
   std::string redraw(std::size_t index) const;
 
@@ -35,6 +39,8 @@ class TerminalMenu {
   std::size_t chosen_;
   /// The index that the digits typed so far make.
   std::optional<std::size_t> digits_ = {};
+  /// The letters typed so far, in lower case.
+  std::string letters_ = {};
 };
 
 }  // namespace acc

@@ -28,7 +28,7 @@ std::string_view kind_name(Kind kind) {
 
 Mismatch wrong(const SettingSpec& spec, std::string_view wanted, const DocumentNode& node) {
   const std::string found =
-      node.kind == Kind::scalar ? fmt::format("'{}'", node.text) : std::string(kind_name(node.kind));
+      node.kind == Kind::scalar ? fmt::format("'{}'", shorten(node.text)) : std::string(kind_name(node.kind));
   return {.what = fmt::format("{} must be {}, not {}", file_key(spec), wanted, found)};
 }
 
@@ -43,9 +43,9 @@ Result text_value(const SettingSpec& spec, const DocumentNode& node) {
   const std::string text = text_of(spec, node);
   if (const auto word = allowed_word(spec, text)) return Value(*word);
   const std::vector<std::string> allowed(spec.allowed.begin(), spec.allowed.end());
-  return Mismatch{
-      .what = fmt::format("{} must be one of {}, not '{}'", file_key(spec), join(allowed, ", "), text),
-      .hint = did_you_mean(spec.any_case ? to_upper(text) : text, allowed)};
+  return Mismatch{.what = fmt::format("{} must be one of {}, not '{}'", file_key(spec), join(allowed, ", "),
+                                      shorten(text)),
+                  .hint = did_you_mean(spec.any_case ? to_upper(text) : text, allowed)};
 }
 
 Result integer_value(const SettingSpec& spec, const DocumentNode& node) {

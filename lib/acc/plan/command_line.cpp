@@ -20,6 +20,7 @@ struct KnownFlag {
 };
 
 constexpr std::string_view kHelp = "--help";
+constexpr std::string_view kHelpAll = "--help-all";
 
 bool is_long(std::string_view word) {
   return word.starts_with("--") && word.size() > 2;
@@ -102,6 +103,10 @@ class Parser {
     const std::string name = word.substr(0, equals);
     if (name == kHelp) {
       result_.help = true;
+      return;
+    }
+    if (normalized(name) == kHelpAll) {
+      result_.help = result_.help_all = true;
       return;
     }
     const KnownFlag known = find_long(name, word);

@@ -18,6 +18,7 @@ struct CommandLine {
   /// The program and its arguments, untouched.
   std::vector<std::string> program = {};
   bool help = false;
+  bool help_all = false;
 
   bool operator==(const CommandLine&) const = default;
 };

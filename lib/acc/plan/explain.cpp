@@ -84,6 +84,11 @@ Value explain_json(const LaunchPlan& plan) {
     Value worker = {{"rank", rank}, {"local_rank", local_rank}, {"env", own}};
     if (wrap_of(plan, rank) != nullptr) worker["command"] = wrapped_command(plan, rank, local_rank);
     if (plan.attach == rank) worker["terminal"] = true;
+    if (!plan.cpus_of_rank.empty()) {
+      const CpuBinding& binding = plan.cpus_of_rank.at(static_cast<std::size_t>(local_rank));
+      worker["cpus"] = format_cpu_list(binding.cpus);
+      worker["numa"] = binding.numa_nodes;
+    }
     workers.push_back(std::move(worker));
   }
   return {{"schema", 1},

@@ -49,3 +49,9 @@ TEST_CASE("text: the nearest word is suggested, a far one is not", "[base]") {
   CHECK(acc::did_you_mean("NUM_MACHINE", keys) == "did you mean 'num_machines'?");
   CHECK(acc::did_you_mean("zzz", keys).empty());
 }
+
+TEST_CASE("text: a long text is shortened between characters", "[base]") {
+  CHECK(acc::shorten("abc", 3) == "abc");
+  CHECK(acc::shorten("abcd", 3) == "abc...");
+  CHECK(acc::shorten("ab\xc3\xa9x", 3) == "ab...");
+}

@@ -59,6 +59,24 @@ TEST_CASE("dialog: a refused answer is asked again after its reason", "[config]"
   CHECK(interview.values().at("use_cpu") == true);
 }
 
+TEST_CASE("dialog: a question can be gone back to, and what it changed is undone", "[config]") {
+  acc::Interview interview({});
+  const std::string back(acc::kGoBack);
+  ScriptedDialog dialog({back, "", "", "yes", back, "no", "", "", "", "", ""});
+  run_interview(interview, dialog);
+  CHECK(dialog.said == std::vector<std::string>{"this is the first question"});
+  CHECK(interview.values().at("use_cpu") == false);
+}
+
+TEST_CASE("dialog: a question mark tells what the question is about", "[config]") {
+  acc::Interview interview({});
+  ScriptedDialog dialog({"", "", "?", "", "", "", "", "", ""});
+  run_interview(interview, dialog);
+  CHECK(dialog.said == std::vector<std::string>{
+                           "Train on the CPU, also where there are GPUs. Key in the file: use_cpu. Flag of a "
+                           "launch: --cpu. Workers see it in ACCELERATE_USE_CPU."});
+}
+
 TEST_CASE("dialog: when the input ends, the question without an answer is named", "[config]") {
   acc::Interview interview({});
   ScriptedDialog dialog({"", ""});

@@ -32,6 +32,11 @@ TEST_CASE("environment_report: the version of acc comes first, then machine and 
   EnvironmentFacts facts;
   facts.version = "1.2.3";
   facts.program = "/opt/acc";
+  facts.machine.driver_version = "580.1";
+  facts.numa = {{1, "4-7"}};
+  facts.scheduler = "Slurm (job 1)";
+  facts.packages = {{"nvidia_nccl_cu13", "2.29"}, {"torch", "2.11.0"}};
+  facts.compiler = "GNU 12";
   facts.machine.memory_bytes = 16ULL << 30U;
   facts.machine.allowed_cpus = 2;
   facts.machine.online_cpus = 8;
@@ -43,6 +48,14 @@ TEST_CASE("environment_report: the version of acc comes first, then machine and 
   CHECK(has_line(report, "- System RAM: 16.00 GB"));
   CHECK(has_line(report, "- CPUs: 2 allowed of 8"));
   CHECK(has_line(report, "- GPU 0 type: H200 (1.00 GB)"));
+  CHECK(has_line(report, "- NVIDIA driver: 580.1"));
+  CHECK(has_line(report, "- NUMA node 1: CPUs 4-7"));
+  CHECK(has_line(report, "- Scheduler: Slurm (job 1)"));
+  CHECK(has_line(report, "- PyTorch version: 2.11.0"));
+  CHECK(has_line(report, "- NCCL version: 2.29"));
+  CHECK(has_line(report, "- Numpy version: Not found"));
+  CHECK(has_line(report, "- LibTorch: Not found"));
+  CHECK(has_line(report, "- Compiler of `acc`: GNU 12"));
   CHECK(has_line(report, "- `acc` default config:"));
   CHECK(has_line(report, "\tNot found"));
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/read.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/recordings.hpp"
@@ -71,7 +74,7 @@ TEST_CASE("read: a file that cannot be read is named", "[config]") {
   CHECK(error_of([&] { read_config(folder.path()); }) ==
         folder.path().string() + ": cannot be read: Is a directory");
   const auto large = folder.write("large.yaml", std::string(10U << 20U, '['));
-  CHECK(error_of([&] { read_config(large); }) == large.string() + ": is larger than 1048576 bytes");
+  CHECK(error_of([&] { read_config(large); }) == large.string() + ": is larger than 131072 bytes");
 }
 
 TEST_CASE("read: files of older versions are read as today's", "[config]") {
@@ -95,6 +98,15 @@ TEST_CASE("read: a key inside of a section that nothing heeds is noted with the 
   CHECK(config.positions.at("fsdp_config.fsdp_version") == 4);
   CHECK(config.order ==
         std::vector<std::string>{"distributed_type", "fsdp_config", "fsdp_config.fsdp_version"});
+}
+
+TEST_CASE("read: a flood of problems is cut, and so is a long value in a message", "[config]") {
+  std::string text = "distributed_type: " + std::string(1000, 'x') + "\n";
+  for (int i = 0; i < 30; ++i) text += "key" + std::to_string(i) + ": 1\n";
+  const std::string error = error_in(text);
+  CHECK(std::count(error.begin(), error.end(), '\n') == 20);
+  CHECK(error.find(std::string(81, 'x')) == std::string::npos);
+  CHECK(error.ends_with("c.yaml: and 11 more like these"));
 }
 
 TEST_CASE("read: one setting under two of its names must say the same", "[config]") {

@@ -109,9 +109,23 @@ TEST_CASE("terminal_dialog: a line can be corrected", "[config]") {
       "more\r");
   CHECK(dialog.ask("?", "") == "two more");
   terminal.type(
-      "\x7f\x7f\x1b[Da\x04"
+      "\x7f\x7f"
+      "a\x1b[D\x04"
       "b\r");
   CHECK(dialog.ask("?", "") == "ab");
+}
+
+TEST_CASE("terminal_dialog: Esc goes back, and so does the left arrow where nothing is typed", "[config]") {
+  const Terminal terminal;
+  TerminalDialog dialog(terminal.fd(), terminal.fd());
+  terminal.type("\x1b[D");
+  CHECK(dialog.ask("?", "") == acc::kGoBack);
+  terminal.type("\x1b[D");
+  CHECK(dialog.ask_menu("?", {"a", "b"}, 0) == acc::kGoBack);
+  terminal.type("?");
+  CHECK(dialog.ask_menu("?", {"a", "b"}, 0) == acc::kAskHelp);
+  terminal.type("typed\x1b");
+  CHECK(dialog.ask("?", "") == acc::kGoBack);
 }
 
 TEST_CASE("terminal_dialog: what is typed is shown once, and menus leave their answer", "[config]") {

@@ -47,7 +47,8 @@ TEST_CASE("terminal_keys: control keys", "[config]") {
 }
 
 TEST_CASE("terminal_keys: other sequences are one unknown key and swallow nothing", "[config]") {
-  CHECK(only_key_of("\x1b") == Key::unknown);
+  CHECK(only_key_of("\x1b") == Key::escape);
+  CHECK(only_key_of("\x1b[D") == Key::left);
   CHECK(keys_of("\x1b[3~x") == std::vector<KeyPress>{{Key::unknown, ""}, {Key::text, "x"}});
   CHECK(keys_of("\x1b[1;5Ax") == std::vector<KeyPress>{{Key::unknown, ""}, {Key::text, "x"}});
 }

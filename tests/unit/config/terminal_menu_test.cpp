@@ -53,12 +53,35 @@ TEST_CASE("terminal_menu: digits make an index, also of two digits", "[config]")
   CHECK(after(TerminalMenu(few, 1), "02") == 2);
 }
 
+TEST_CASE("terminal_menu: letters go to the choice that begins with them", "[config]") {
+  const std::vector<std::string> choices = {"eager", "inductor", "ipex", "kernel", "JAX"};
+  const TerminalMenu menu(choices, 0);
+  CHECK(after(menu, "i") == 1);
+  CHECK(after(menu, "ip") == 2);
+  CHECK(after(menu, "ipe") == 2);
+  CHECK(after(menu, "ie") == 0);
+  CHECK(after(menu, "jk") == 0);
+  CHECK(after(menu, "x") == 0);
+  CHECK(after(menu, "Ind") == 1);
+}
+
+TEST_CASE("terminal_menu: it can be taken away whole", "[config]") {
+  const auto choices = letters(3);
+  CHECK(TerminalMenu(choices, 0).dismiss() == "\x1b[4A\r\x1b[J\x1b[?25h");
+}
+
 TEST_CASE("terminal_menu: other keys change nothing", "[config]") {
   const auto choices = letters(3);
   TerminalMenu menu(choices, 1);
-  for (const char* text : {" ", "x", "J", "\xc3\xa9"}) CHECK(menu.press({Key::text, text}).empty());
+  for (const char* text : {" ", "x", "Z", "\xc3\xa9"}) CHECK(menu.press({Key::text, text}).empty());
   CHECK(menu.press({Key::unknown, ""}).empty());
   CHECK(menu.press({Key::backspace, ""}).empty());
+}
+
+TEST_CASE("terminal_menu: the line about the keys fits a narrow terminal", "[config]") {
+  const auto choices = letters(1);
+  const std::string drawn = TerminalMenu(choices, 0).draw();
+  CHECK(drawn.find('\n') < 80);
 }
 
 TEST_CASE("terminal_menu: only the two lines that change are drawn again", "[config]") {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "completion_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "acc/plan/shell_completion.hpp"
+#include "command_words.hpp"
+
+namespace acc {
+namespace {
+
+const std::map<std::string, Shell> kShells = {
+    {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+
+}  // namespace
+
+void add_completion_command(CLI::App& app, int& code) {
+  const auto shell = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("completion", "Print the script that completes acc in a shell");
+  command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(kShells));
+  command->callback([shell, &app, &code] {
+    std::vector<CompletionCommand> commands = command_words(app);
+    const auto self = std::ranges::find(commands, "completion", &CompletionCommand::name);
+    for (const auto& [name, value] : kShells) self->words.push_back(name);
+    fmt::print("{}", completion_script(kShells.at(*shell), commands));
+    code = 0;
+  });
+}
+
+}  // namespace acc

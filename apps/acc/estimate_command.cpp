@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "estimate_command.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/weights/checkpoint.hpp"
+#include "acc/weights/estimate_table.hpp"
+#include "acc/weights/model_tensors.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Typed {
+  std::string model = {};
+  std::string library = {};
+  std::vector<std::string> dtypes = {"float32", "float16", "int8", "int4"};
+  bool trust_remote_code = false;
+  int num_processes = 0;
+};
+
+struct Model {
+  ModelSize size = {};
+  bool has_files = false;
+};
+
+nlohmann::json read_json(const fs::path& file) {
+  nlohmann::json json = nlohmann::json::parse(read_file(file), nullptr, false);
+  if (!json.is_object())
+    throw Error({.kind = ErrorKind::config, .what = "is no JSON object", .where = file.string()});
+  return json;
+}
+
+Model read_model(const fs::path& path) {
+  const bool is_config = path.extension() == ".json";
+  const fs::path config_file =
+      is_config ? path : (fs::is_directory(path) ? path : path.parent_path()) / "config.json";
+  const nlohmann::json config = fs::exists(config_file) ? read_json(config_file) : nlohmann::json();
+  std::vector<TensorInfo> tensors;
+  if (!is_config) {
+    for (const CheckpointFile& file : read_checkpoint(path))
+      tensors.insert(tensors.end(), file.header.tensors.begin(), file.header.tensors.end());
+  }
+  if (!tensors.empty()) return {model_size(tensors, config), true};
+  if (config.is_null()) {
+    throw Error({.kind = ErrorKind::config,
+                 .what = "holds neither safetensors files nor a config.json",
+                 .where = path.string()});
+  }
+  return {model_size(tensors_of_config(config, config_file), config), false};
+}
+
+void print_training(const Model& model, int processes) {
+  std::vector<std::vector<std::string>> rows;
+  constexpr std::int64_t kFloatBytes = 4;
+  for (const TrainingMemory& row :
+       training_memory((model.size.total + model.size.head) / kFloatBytes, processes))
+    rows.push_back({row.sharding, size_text(row.float32), size_text(row.mixed)});
+  fmt::print("{}", framed_table(fmt::format("Memory of each of {} processes in training", processes),
+                                {"Sharding", "float32", "bf16/fp16 mixed"}, rows));
+  fmt::print("With Adam; activations come on top, as large as the batch makes them.\n");
+}
+
+int estimate(const Typed& typed) {
+  const Model model = read_model(find_model(typed.model, Environment::of_process()));
+  fmt::print("{}", estimate_table(typed.model, model.size, typed.dtypes));
+  if (model.size.head > 0)
+    fmt::print("The head of the task, which the table leaves out as accelerate does: {} in float32.\n",
+               size_text(static_cast<double>(model.size.head)));
+  if (typed.num_processes > 0) print_training(model, typed.num_processes);
+  return 0;
+}
+
+}  // namespace
+
+void add_estimate_command(CLI::App& app, int& code) {
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* command =
+      app.add_subcommand("estimate-memory", "Tell how much memory a model needs, without loading it");
+  command
+      ->add_option("model_name", typed->model,
+                   "A folder, a safetensors file, a config.json, or a model in the hub's cache")
+      ->required();
+  command->add_option("--dtypes", typed->dtypes, "Types of the weights")
+      ->check(CLI::IsMember({"float32", "float16", "int8", "int4"}));
+  command
+      ->add_option("--num_processes,--num-processes", typed->num_processes,
+                   "Tell what each of so many processes holds in training, by sharding")
+      ->check(CLI::Range(1, 1'000'000));
+  command->add_option("--library_name,--library-name", typed->library,
+                      "Accepted for accelerate's sake: files tell enough");
+  command->add_flag("--trust_remote_code,--trust-remote-code", typed->trust_remote_code,
+                    "Accepted for accelerate's sake: no code is run");
+  command->callback([typed, &code] { code = estimate(*typed); });
+}
+
+}  // namespace acc

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "man_command.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "acc/plan/man_page.hpp"
+#include "command_words.hpp"
+
+namespace acc {
+
+void add_man_command(CLI::App& app, int& code) {
+  const auto page = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("man", "Print a man page");
+  command->group("");  // the build's business, not shown
+  command->add_option("page", *page, "acc, acc-launch or acc-run")
+      ->required()
+      ->check(CLI::IsMember({"acc", "acc-launch", "acc-run"}));
+  command->callback([page, &app, &code] {
+    if (*page == "acc") fmt::print("{}", man_page(command_words(app), ACC_VERSION));
+    if (*page == "acc-launch") fmt::print("{}", launch_man_page(Dialect::launch, ACC_VERSION));
+    if (*page == "acc-run") fmt::print("{}", launch_man_page(Dialect::torchrun, ACC_VERSION));
+    code = 0;
+  });
+}
+
+}  // namespace acc

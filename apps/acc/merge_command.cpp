@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge_command.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/weights/merge.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Typed {
+  std::string checkpoint = {};
+  std::string output = {};
+  std::string max_shard_size = {};
+  bool unsafe_serialization = false;
+  bool remove_checkpoint_dir = false;
+};
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint) {
+  throw Error({.what = what, .where = where, .hint = hint});
+}
+
+// What is there instead of safetensors files.
+[[noreturn]] void refuse(const fs::path& folder) {
+  if (fs::exists(folder / ".metadata")) {
+    fail(folder.string(), "is a checkpoint of torch.distributed, whose tensors are Python pickles",
+         fmt::format(
+             "`python -m torch.distributed.checkpoint.format_utils dcp_to_torch {} model.pt` reads them",
+             folder.string()));
+  }
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && fs::exists(entry.path() / ".metadata"))
+      fail(folder.string(),
+           "holds no safetensors files, but a checkpoint of torch.distributed in " +
+               entry.path().filename().string(),
+           "give that folder");
+  }
+  fail(folder.string(), "holds no safetensors files", "the folder of the shards is wanted");
+}
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(folder));
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+int merge(const Typed& typed) {
+  if (typed.unsafe_serialization)
+    fail("--unsafe_serialization", "acc writes no Python pickles",
+         "leave it out: safetensors files are loaded everywhere");
+  const fs::path folder = typed.checkpoint;
+  if (!fs::is_directory(folder)) fail(folder.string(), "is no folder", "the folder of the shards is wanted");
+  if (typed.remove_checkpoint_dir && is_inside(typed.output, folder))
+    fail(typed.output, "lies in the folder that --remove_checkpoint_dir removes", "name another folder");
+  const std::uint64_t most =
+      typed.max_shard_size.empty() ? UINT64_MAX : parse_size(typed.max_shard_size, "--max_shard_size");
+  const std::vector<CheckpointFile> from = read_checkpoint(folder);
+  if (from.empty()) refuse(folder);
+  const std::vector<MergedFile> files = plan_merge(from, most);
+  if (fs::exists(typed.output) && fs::equivalent(typed.output, folder))
+    fail(typed.output, "is the folder of the shards itself", "name another folder");
+  write_merged(from, files, typed.output);
+  if (typed.remove_checkpoint_dir) fs::remove_all(folder);
+  for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(typed.output) / file.name).string());
+  return 0;
+}
+
+}  // namespace
+
+void add_merge_command(CLI::App& app, int& code) {
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* command =
+      app.add_subcommand("merge-weights", "Make one safetensors file of a sharded checkpoint");
+  command->add_option("checkpoint_directory", typed->checkpoint, "Folder of the shards")->required();
+  command->add_option("output_path", typed->output, "Folder for the result")->required();
+  command->add_option("--max_shard_size,--max-shard-size", typed->max_shard_size,
+                      "Write several files of at most this size, as in 5GB");
+  command->add_flag("--remove_checkpoint_dir,--remove-checkpoint-dir", typed->remove_checkpoint_dir,
+                    "Remove the folder of the shards when the result is written");
+  command->add_flag("--unsafe_serialization,--unsafe-serialization", typed->unsafe_serialization,
+                    "Refused: acc writes no Python pickles");
+  command->callback([typed, &code] { code = merge(*typed); });
+}
+
+}  // namespace acc

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "to_fsdp2_command.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/config/document.hpp"
+#include "acc/config/to_fsdp2.hpp"
+
+namespace acc {
+namespace {
+
+struct Typed {
+  std::string config_file = {};
+  std::string output_file = {};
+  bool overwrite = false;
+};
+
+int convert(const Typed& typed) {
+  if (typed.output_file.empty() && !typed.overwrite)
+    throw Error({.what = "where shall the result go?", .hint = "--output_file FILE, or --overwrite"});
+  const std::string output = typed.output_file.empty() ? typed.config_file : typed.output_file;
+  if (!typed.overwrite && std::filesystem::exists(output))
+    throw Error({.what = "is there already", .where = output, .hint = "--overwrite replaces it"});
+  const Fsdp2Text result = to_fsdp2(read_file(typed.config_file, DocumentLimits::kBytes), typed.config_file);
+  for (const std::string& note : result.notes) fmt::print(stderr, "acc: {}: {}\n", typed.config_file, note);
+  replace_file(output, result.text);
+  return 0;
+}
+
+}  // namespace
+
+void add_to_fsdp2_command(CLI::App& app, int& code) {
+  const auto typed = std::make_shared<Typed>();
+  CLI::App* command = app.add_subcommand("to-fsdp2", "Rewrite a config file for version 2 of FSDP");
+  command->add_option("--config_file,--config-file", typed->config_file, "The config file")->required();
+  command->add_option("--output_file,--output-file", typed->output_file, "Where the result goes");
+  command->add_flag("--overwrite", typed->overwrite, "Replace the file that is there");
+  command->callback([typed, &code] { code = convert(*typed); });
+}
+
+}  // namespace acc

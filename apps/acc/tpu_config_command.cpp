@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tpu_config_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+#include "acc/config/paths.hpp"
+#include "acc/plan/tpu_config.hpp"
+
+namespace acc {
+namespace {
+
+struct Typed {
+  TpuConfigRequest request = {};
+  std::string config_file = {};
+  bool debug = false;
+};
+
+ConfigValues read_values(const std::string& named) {
+  if (!named.empty()) return read_config(named).values;
+  const auto file = find_default_config(Environment::of_process());
+  return file ? read_config(*file).values : ConfigValues();
+}
+
+// gcloud takes the place of acc: its exit code is ours.
+[[noreturn]] void execute(std::vector<std::string> command) {
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  ::execvp(words.front(), words.data());
+  throw Error({.kind = ErrorKind::system,
+               .what = fmt::format("cannot be started: {}", std::strerror(errno)),
+               .where = command.front(),
+               .hint = "it comes with the Google Cloud SDK"});
+}
+
+int run_commands(const Typed& typed) {
+  const ConfigValues config = read_values(typed.config_file);
+  const std::string file = tpu_command_file(typed.request, config);
+  std::optional<std::string> lines;
+  if (!file.empty()) lines = read_file(file);
+  const std::vector<std::string> command = tpu_config_command(typed.request, config, lines);
+  if (!typed.debug) execute(command);
+  fmt::print("Running {}\n", join(command, " "));
+  return 0;
+}
+
+}  // namespace
+
+void add_tpu_config_command(CLI::App& app, int& code) {
+  const auto typed = std::make_shared<Typed>();
+  TpuConfigRequest& request = typed->request;
+  CLI::App* command = app.add_subcommand("tpu-config", "Run commands on all machines of a TPU pod");
+  command->add_option("--config_file,--config-file", typed->config_file,
+                      "The config file (otherwise the default one)");
+  command->add_option("--tpu_name,--tpu-name", request.tpu_name, "Name of the TPU (otherwise the config's)");
+  command->add_option("--tpu_zone,--tpu-zone", request.tpu_zone, "Zone of the TPU (otherwise the config's)");
+  command->add_flag("--use_alpha,--use-alpha", request.use_alpha, "Use `gcloud alpha`");
+  command->add_option("--command_file,--command-file", request.command_file,
+                      "File with a command on each line");
+  command->add_option("--command", request.commands, "Commands to run, each a word");
+  command->add_flag("--install_accelerate,--install-accelerate", request.install_accelerate,
+                    "Install accelerate there first");
+  command->add_option("--accelerate_version,--accelerate-version", request.accelerate_version,
+                      "Which: a version, latest or dev");
+  command->add_flag("--debug", typed->debug, "Print the command and run nothing");
+  command->callback([typed, &code] { code = run_commands(*typed); });
+}
+
+}  // namespace acc

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/tpu_config.hpp"
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+std::string from_config(const std::string& typed, const ConfigValues& config, const char* key) {
+  if (!typed.empty()) return typed;
+  const auto found = config.find(key);
+  return found != config.end() && found->second.is_string() ? found->second.get<std::string>() : "";
+}
+
+std::vector<std::string> commands_of(const TpuConfigRequest& request, const ConfigValues& config,
+                                     const std::optional<std::string>& lines) {
+  if (lines) {
+    std::vector<std::string> commands;
+    for (const std::string& line : split(*lines, '\n')) {
+      if (!trim(line).empty()) commands.emplace_back(trim(line));
+    }
+    return commands;
+  }
+  if (!request.commands.empty()) return request.commands;
+  const auto found = config.find("commands");
+  return found == config.end() ? std::vector<std::string>() : found->second.get<std::vector<std::string>>();
+}
+
+std::string accelerate_package(const std::string& version) {
+  if (version == "dev") return "git+https://github.com/huggingface/accelerate.git";
+  return version == "latest" ? "accelerate -U" : "accelerate==" + version;
+}
+
+}  // namespace
+
+std::string tpu_command_file(const TpuConfigRequest& request, const ConfigValues& config) {
+  if (!request.commands.empty()) return request.command_file;
+  return from_config(request.command_file, config, "command_file");
+}
+
+std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, const ConfigValues& config,
+                                            const std::optional<std::string>& lines) {
+  const std::vector<std::string> commands = commands_of(request, config, lines);
+  if (commands.empty())
+    throw Error({.what = "there is nothing to run", .hint = "--command COMMAND or --command_file FILE"});
+  const std::string name = from_config(request.tpu_name, config, "tpu_name");
+  const std::string zone = from_config(request.tpu_zone, config, "tpu_zone");
+  if (name.empty())
+    throw Error({.what = "the TPU has no name", .hint = "--tpu_name, or tpu_name in the config file"});
+  if (zone.empty())
+    throw Error({.what = "the TPU has no zone", .hint = "--tpu_zone, or tpu_zone in the config file"});
+  std::vector<std::string> remote = {"cd /usr/share"};
+  if (request.install_accelerate)
+    remote.push_back("pip install " + accelerate_package(request.accelerate_version));
+  remote.insert(remote.end(), commands.begin(), commands.end());
+  std::vector<std::string> command = {"gcloud"};
+  if (request.use_alpha) command.emplace_back("alpha");
+  const std::vector<std::string> rest = {
+      "compute", "tpus",      "tpu-vm",           "ssh",      name, "--zone",
+      zone,      "--command", join(remote, "; "), "--worker", "all"};
+  command.insert(command.end(), rest.begin(), rest.end());
+  return command;
+}
+
+}  // namespace acc

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/weights/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+[[noreturn]] void fail(const fs::path& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::config, .what = what, .where = where.string(), .hint = hint});
+}
+
+std::vector<fs::path> files_ending(const fs::path& folder, std::string_view end) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().filename().string().ends_with(end)) files.push_back(entry.path());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+// Which tensor is in which file.
+std::map<std::string, std::string> read_index(const fs::path& index) {
+  const Json json = Json::parse(read_file(index), nullptr, false);
+  const auto map = json.is_object() ? json.find("weight_map") : json.end();
+  if (map == json.end() || !map->is_object())
+    fail(index, "is no index of safetensors files: it has no weight_map");
+  std::map<std::string, std::string> files;
+  for (const auto& [name, file] : map->items()) {
+    // A file name, not a path out of the folder.
+    if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
+      fail(index, fmt::format("names no file for the tensor '{}'", name));
+    files[name] = file.get<std::string>();
+  }
+  return files;
+}
+
+std::vector<CheckpointFile> read_all(const std::vector<fs::path>& paths) {
+  std::vector<CheckpointFile> files;
+  std::map<std::string, fs::path> holders;
+  for (const fs::path& path : paths) {
+    files.push_back({path, read_safetensors_header(path)});
+    for (const TensorInfo& tensor : files.back().header.tensors) {
+      const auto [holder, added] = holders.try_emplace(tensor.name, path);
+      if (!added)
+        fail(path,
+             fmt::format("the tensor '{}' is in {} too", tensor.name, holder->second.filename().string()));
+    }
+  }
+  return files;
+}
+
+std::vector<CheckpointFile> read_indexed(const fs::path& index) {
+  const auto wanted = read_index(index);
+  std::set<std::string> names;
+  for (const auto& [tensor, file] : wanted) names.insert(file);
+  std::vector<fs::path> paths;
+  for (const std::string& name : names) {
+    paths.push_back(index.parent_path() / name);
+    if (!fs::exists(paths.back()))
+      fail(index, fmt::format("the file {} is missing", name), "download it again");
+  }
+  std::vector<CheckpointFile> files = read_all(paths);
+  for (const auto& [tensor, name] : wanted) {
+    const auto file = std::ranges::find(files, index.parent_path() / name, &CheckpointFile::path);
+    if (std::ranges::find(file->header.tensors, tensor, &TensorInfo::name) == file->header.tensors.end())
+      fail(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
+  }
+  return files;
+}
+
+fs::path hub_cache(const Environment& environment) {
+  if (const auto folder = environment.find("HF_HUB_CACHE")) return *folder;
+  if (const auto home = environment.find("HF_HOME")) return fs::path(*home) / "hub";
+  if (const auto cache = environment.find("XDG_CACHE_HOME")) return fs::path(*cache) / "huggingface" / "hub";
+  return fs::path(environment.get("HOME")) / ".cache" / "huggingface" / "hub";
+}
+
+}  // namespace
+
+std::vector<CheckpointFile> read_checkpoint(const fs::path& model) {
+  if (!fs::is_directory(model)) return read_all({model});
+  const std::vector<fs::path> indices = files_ending(model, ".safetensors.index.json");
+  if (!indices.empty()) return read_indexed(indices.front());
+  if (fs::exists(model / "model.safetensors")) return read_all({model / "model.safetensors"});
+  return read_all(files_ending(model, ".safetensors"));
+}
+
+fs::path find_model(const std::string& name, const Environment& environment) {
+  if (fs::exists(name)) return name;
+  std::string folder = "models--" + name;
+  for (std::size_t slash = folder.find('/'); slash != std::string::npos; slash = folder.find('/'))
+    folder.replace(slash, 1, "--");
+  const fs::path cached = hub_cache(environment) / folder;
+  const fs::path reference = cached / "refs" / "main";
+  if (fs::is_regular_file(reference)) {
+    const fs::path snapshot = cached / "snapshots" / std::string(trim(read_file(reference, 4096)));
+    if (fs::is_directory(snapshot)) return snapshot;
+  }
+  throw Error({.what = "no such file or folder, and no such model in the hub's cache",
+               .where = name,
+               .hint = fmt::format("acc downloads nothing; `hf download {}` does", name)});
+}
+
+}  // namespace acc

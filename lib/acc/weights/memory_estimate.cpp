@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/weights/memory_estimate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::int64_t kFloatBytes = 4;
+constexpr std::int64_t kIntegerBytes = 8;
+
+// Modules that tasks put on a base model.
+constexpr std::array<std::string_view, 8> kHeads = {"lm_head",         "cls",          "classifier",
+                                                    "score",           "qa_outputs",   "pre_classifier",
+                                                    "vocab_projector", "lm_head_layer"};
+
+std::string first_part(const std::string& name) {
+  return name.substr(0, name.find('.'));
+}
+
+// The module around the whole base model (`model.`, `bert.`), which a checkpoint of a task has.
+std::string base_prefix(const std::vector<TensorInfo>& tensors, const Json& config) {
+  const std::string type = config.is_object() ? config.value("model_type", "") : "";
+  for (const std::string& prefix : {std::string("model."), std::string("transformer."), type + "."}) {
+    const auto inside = [&](const TensorInfo& tensor) { return tensor.name.starts_with(prefix); };
+    const bool only_heads_beside = std::ranges::all_of(tensors, [&](const TensorInfo& tensor) {
+      return inside(tensor) || std::ranges::find(kHeads, first_part(tensor.name)) != kHeads.end();
+    });
+    if (prefix.size() > 1 && only_heads_beside && std::ranges::any_of(tensors, inside)) return prefix;
+  }
+  return "";
+}
+
+bool is_integer(std::string_view dtype) {
+  return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
+}
+
+// Integer buffers keep their width; whatever is stored, parameters count as float32.
+std::int64_t bytes_in_float32(const TensorInfo& tensor) {
+  return is_integer(tensor.dtype) ? static_cast<std::int64_t>(tensor.end - tensor.begin)
+                                  : elements(tensor) * kFloatBytes;
+}
+
+std::string parent(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string::npos ? "" : name.substr(0, dot);
+}
+
+// `layers.3` of `layers.3.mlp.up.weight`: the outermost module that is one of a list.
+std::string block(const std::string& name) {
+  const std::vector<std::string> parts = split(name, '.');
+  std::string path;
+  for (std::size_t i = 0; i + 1 < parts.size(); ++i) {
+    path += (i == 0 ? "" : ".") + parts[i];
+    if (i > 0 && parse_integer(parts[i])) return path;
+  }
+  return "";
+}
+
+std::int64_t integer(const Json& config, const char* key, std::int64_t otherwise = 0) {
+  const auto found = config.is_object() ? config.find(key) : config.end();
+  return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+/// Buffers that the library makes itself, by the module that holds them.
+std::map<std::string, std::int64_t> made_buffers(const Json& config) {
+  const std::string type = config.is_object() ? config.value("model_type", "") : "";
+  const std::int64_t positions = integer(config, "max_position_embeddings");
+  if (type == "bert" || type == "roberta" || type == "electra" || type == "xlm-roberta")
+    return {{"embeddings", 2 * positions * kIntegerBytes}};
+  if (type == "distilbert") return {{"embeddings", positions * kIntegerBytes}};
+  const bool rotates =
+      config.is_object() && (config.contains("rope_theta") || config.contains("rope_parameters") ||
+                             config.contains("rope_scaling") || type == "llama");
+  const std::int64_t heads = integer(config, "num_attention_heads");
+  if (!rotates || heads == 0) return {};
+  // transformers 5 keeps the frequencies twice.
+  const std::int64_t head_size = integer(config, "head_dim", integer(config, "hidden_size") / heads);
+  return {{"rotary_emb", 2 * (head_size / 2) * kFloatBytes}};
+}
+
+// Families whose whole embedding module must stay on one device.
+bool keeps_embeddings_together(const Json& config) {
+  const std::string type = config.is_object() ? config.value("model_type", "") : "";
+  return type == "bert" || type == "roberta" || type == "electra" || type == "xlm-roberta";
+}
+
+}  // namespace
+
+ModelSize model_size(const std::vector<TensorInfo>& tensors, const Json& config) {
+  const std::string prefix = base_prefix(tensors, config);
+  const bool together = keeps_embeddings_together(config);
+  ModelSize size;
+  std::map<std::string, std::int64_t> layers;
+  const auto count = [&](const std::string& module, const std::string& name, std::int64_t bytes) {
+    size.total += bytes;
+    std::set<std::string> holders = {module, block(name)};
+    if (together && name.starts_with("embeddings.")) holders.insert("embeddings");
+    for (const std::string& holder : holders) layers[holder] += bytes;
+  };
+  for (const TensorInfo& tensor : tensors) {
+    if (!prefix.empty() && !tensor.name.starts_with(prefix)) {
+      size.head += bytes_in_float32(tensor);
+      continue;
+    }
+    const std::string name = tensor.name.substr(prefix.size());
+    count(parent(name), name, bytes_in_float32(tensor));
+  }
+  for (const auto& [module, bytes] : made_buffers(config)) count(module, module, bytes);
+  // Not a layer: no block around a name.
+  layers.erase("");
+  for (const auto& [layer, bytes] : layers) size.largest_layer = std::max(size.largest_layer, bytes);
+  return size;
+}
+
+std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes) {
+  const auto count = static_cast<double>(parameters);
+  const double share = 1.0 / processes;
+  struct Bytes {
+    double parameters, gradients, optimizer;
+  };
+  constexpr Bytes kFloat32 = {4, 4, 8};
+  constexpr Bytes kMixed = {2, 2, 12};
+  const auto held = [&](const Bytes& bytes, int stage) {
+    return count * (bytes.parameters * (stage >= 3 ? share : 1) + bytes.gradients * (stage >= 2 ? share : 1) +
+                    bytes.optimizer * (stage >= 1 ? share : 1));
+  };
+  std::vector<TrainingMemory> rows;
+  const std::array<std::string, 4> names = {"none (DDP)", "ZeRO 1", "ZeRO 2, SHARD_GRAD_OP",
+                                            "ZeRO 3, FULL_SHARD"};
+  for (int stage = 0; stage < 4; ++stage)
+    rows.push_back({names[static_cast<std::size_t>(stage)], held(kFloat32, stage), held(kMixed, stage)});
+  return rows;
+}
+
+}  // namespace acc

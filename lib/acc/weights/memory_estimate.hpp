@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "acc/weights/tensor_info.hpp"
+
+namespace acc {
+
+/// Bytes of a model in float32, as accelerate counts them.
+struct ModelSize {
+  /// Without the head that a task puts on the base model.
+  std::int64_t total = 0;
+  std::int64_t largest_layer = 0;
+  /// Bytes of that head; 0: there is none.
+  std::int64_t head = 0;
+
+  bool operator==(const ModelSize&) const = default;
+};
+
+/// Adds up the tensors of a checkpoint. `config` is the model's config.json (or null): it says which buffers
+/// the library makes that no file holds. Layers are leaf modules and repeated blocks (`layers.3`).
+ModelSize model_size(const std::vector<TensorInfo>& tensors, const nlohmann::json& config);
+
+/// Bytes that a process of a training with Adam holds, without activations.
+struct TrainingMemory {
+  std::string sharding = {};
+  double float32 = 0;
+  /// 16-bit parameters and gradients, optimizer states and a copy of the parameters in float32.
+  double mixed = 0;
+
+  bool operator==(const TrainingMemory&) const = default;
+};
+
+/// For each way to shard a model of `parameters` elements over `processes`: nothing, ZeRO 1, 2 and 3 (the
+/// last two are FSDP's SHARD_GRAD_OP and FULL_SHARD). Buffers count as parameters.
+std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes);
+
+}  // namespace acc

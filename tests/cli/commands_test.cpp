@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// estimate-memory, merge-weights, to-fsdp2, tpu-config and completion from a shell.
+#include "acc/base/text.hpp"
+#include "support/catch.hpp"
+#include "support/recordings.hpp"
+#include "support/run.hpp"
+#include "support/safetensors_files.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::test::Run;
+using acc::test::safetensors_text;
+using acc::test::TemporaryFolder;
+
+namespace {
+
+Run acc_in(const TemporaryFolder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "acc");
+  return acc::test::run(arguments, acc::test::clean_environment(folder.path().string()), "",
+                        folder.path().string());
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("estimate-memory: a folder's heads and a config.json alone are enough", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("bert_base/config.json",
+               R"({"model_type":"bert","vocab_size":30522,"hidden_size":768,"num_hidden_layers":12,)"
+               R"("intermediate_size":3072,"max_position_embeddings":512})");
+  const std::string table = acc::test::recording("estimate_bert_base").at("table");
+  CHECK(acc_in(folder, {"estimate-memory", "bert_base"}).out == table);
+  const Run sharded =
+      acc_in(folder, {"estimate-memory", "bert_base", "--dtypes", "float32", "--num-processes", "8"});
+  CHECK(sharded.code == 0);
+  CHECK_FALSE(contains(sharded.out, "int4"));
+  CHECK(contains(sharded.out, "│  ZeRO 3, FULL_SHARD │208.82 MB│   208.82 MB   │\n"));
+}
+
+TEST_CASE("estimate-memory: a model that is not here is not downloaded", "[cli]") {
+  const TemporaryFolder folder;
+  const Run run = acc_in(folder, {"estimate-memory", "bert-base-cased"});
+  CHECK(run.code == 2);
+  CHECK(contains(run.err, "acc downloads nothing; `hf download bert-base-cased` does"));
+  folder.write("empty/x", "");
+  CHECK(contains(acc_in(folder, {"estimate-memory", "empty"}).err,
+                 "neither safetensors files nor a config.json"));
+}
+
+TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("in/1.safetensors", safetensors_text({{"a", "1"}}));
+  folder.write("in/2.safetensors", safetensors_text({{"b", "22"}}));
+  CHECK(acc_in(folder, {"merge-weights", "in", "in/out", "--remove_checkpoint_dir"}).code == 2);
+  const Run run = acc_in(folder, {"merge-weights", "in", "out", "--remove_checkpoint_dir"});
+  CHECK(run.code == 0);
+  CHECK(run.out == "out/model.safetensors\n");
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "in"));
+  CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
+}
+
+TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("dcp/pytorch_model_fsdp_0/.metadata", "x");
+  CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out"}).err,
+                 "torch.distributed in pytorch_model_fsdp_0"));
+  CHECK(contains(acc_in(folder, {"merge-weights", "dcp/pytorch_model_fsdp_0", "out"}).err, "dcp_to_torch"));
+  CHECK(contains(acc_in(folder, {"merge-weights", "none", "out"}).err, "none: is no folder"));
+  CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out", "--unsafe_serialization"}).err,
+                 "no Python pickles"));
+  CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));
+}
+
+TEST_CASE("to-fsdp2: writes where it is told, and says what is left out", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("c.yaml",
+               "# mine\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_use_orig_params: true\n");
+  CHECK(acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml"}).code == 2);
+  const Run run = acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml", "--output_file", "d.yaml"});
+  CHECK(run.code == 0);
+  CHECK(run.err ==
+        "acc: c.yaml: fsdp_use_orig_params in line 4 is left out: version 2 has no such setting\n");
+  const std::string expected =
+      "# mine\nfsdp_config:\n  fsdp_reshard_after_forward: true\n  fsdp_version: 2\n";
+  CHECK(folder.read("d.yaml") == expected);
+  CHECK(contains(acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml", "--output_file", "d.yaml"}).err,
+                 "--overwrite"));
+  CHECK(acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml", "--overwrite"}).code == 0);
+  CHECK(folder.read("c.yaml") == expected);
+}
+
+TEST_CASE("tpu-config: --debug prints what accelerate prints", "[cli]") {
+  for (const std::string& name : acc::test::recordings("tpuconfig_")) {
+    INFO(name);
+    const auto recorded = acc::test::recording(name);
+    const TemporaryFolder folder;
+    folder.write("c.sh", "echo \"one\"\necho two\n");
+    std::vector<std::string> arguments = {"tpu-config"};
+    if (recorded.at("config_yaml").is_string()) {
+      std::string yaml = recorded.at("config_yaml");
+      if (const auto at = yaml.find("<CWD>"); at != std::string::npos)
+        yaml.replace(at, 5, folder.path().string());
+      folder.write("c.yaml", yaml);
+      arguments.insert(arguments.end(), {"--config_file", "c.yaml"});
+    }
+    for (const auto& word : recorded.at("argv")) {
+      if (word != "--config_file" && word != "<CONFIG>") arguments.push_back(word);
+    }
+    const Run run = acc_in(folder, arguments);
+    CHECK(run.out == recorded.at("stdout").get<std::string>());
+    CHECK(run.code == (recorded.at("error").is_null() ? 0 : 2));
+  }
+}
+
+TEST_CASE("tpu-config: without --debug gcloud runs, and its exit code is acc's", "[cli]") {
+  const TemporaryFolder folder;
+  const auto gcloud = folder.write("bin/gcloud", "#!/bin/sh\necho \"$8\"\nexit 7\n");
+  std::filesystem::permissions(gcloud, std::filesystem::perms::owner_all);
+  acc::Environment environment = acc::test::clean_environment(folder.path().string());
+  environment.set("PATH", (folder.path() / "bin").string() + ":" + environment.get("PATH"));
+  const Run run = acc::test::run(
+      {"acc", "tpu-config", "--tpu_name", "t", "--tpu_zone", "z", "--command", "ls"}, environment);
+  CHECK(run.code == 7);
+  CHECK(run.out == "--command\n");
+}
+
+TEST_CASE("completion: bash completes commands, flags and their words", "[cli]") {
+  const TemporaryFolder folder;
+  const Run script = acc_in(folder, {"completion", "bash"});
+  REQUIRE(script.code == 0);
+  folder.write("acc.bash", script.out);
+  const auto complete = [&](const std::string& words, int at) {
+    const std::string text = "source ./acc.bash; COMP_WORDS=(" + words +
+                             "); COMP_CWORD=" + std::to_string(at) +
+                             "; _acc; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    const Run run =
+        acc::test::run({"/bin/bash", "-c", text}, acc::test::clean_environment(folder.path().string()), "",
+                       folder.path().string());
+    CHECK(run.err.empty());
+    return run.out;
+  };
+  CHECK(complete("acc la", 1) == "launch\n");
+  CHECK(complete("acc launch --num_cpu", 2) == "--num_cpu_threads_per_process\n");
+  CHECK(complete("acc launch --mixed_precision fp", 3) == "fp16\nfp8\n");
+  CHECK(complete("acc config che", 2) == "check\n");
+  CHECK(complete("acc completion z", 2) == "zsh\n");
+  CHECK(complete("acc launch acc.b", 2) == "acc.bash\n");
+  CHECK(acc_in(folder, {"completion", "tcsh"}).code == 2);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/man_page.hpp"
+
+#include "acc/base/text.hpp"
+#include "acc/plan/command_line.hpp"
+#include "support/catch.hpp"
+
+using acc::Dialect;
+
+namespace {
+
+std::string in_troff(std::string_view text) {
+  std::string result;
+  for (const char c : text) result += c == '-' ? std::string("\\-") : std::string(1, c);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("man_page: every flag of the table has its paragraph", "[plan]") {
+  for (const Dialect dialect : {Dialect::launch, Dialect::torchrun}) {
+    const std::string page = acc::launch_man_page(dialect, "1.2.3");
+    for (const acc::SettingSpec& spec : acc::schema()) {
+      for (const acc::Flag& flag : spec.flags) {
+        INFO(flag.spelling);
+        const bool shown = page.find(".B " + in_troff(flag.spelling)) != std::string::npos ||
+                           page.find(", " + in_troff(flag.spelling)) != std::string::npos;
+        CHECK(shown == exists_in(flag, dialect));
+      }
+    }
+  }
+}
+
+TEST_CASE("man_page: only known requests begin lines, so no text is lost", "[plan]") {
+  const std::vector<acc::CompletionCommand> commands = {{.name = "odd",
+                                                         .help = ".hidden \\ file",
+                                                         .flags = {{.spelling = "--x", .help = "'quoted'"}},
+                                                         .words = {"y"}}};
+  const std::string pages = acc::launch_man_page(Dialect::launch, "1") + acc::man_page(commands, "1");
+  for (const std::string& line : acc::split(pages, '\n')) {
+    if (!line.starts_with('.') && !line.starts_with('\'')) continue;
+    INFO(line);
+    const std::string request = line.substr(0, line.find(' '));
+    CHECK((request == ".TH" || request == ".SH" || request == ".SS" || request == ".TP" || request == ".B" ||
+           request == ".I" || request == ".BR" || request == ".RS" || request == ".RE"));
+  }
+  CHECK(pages.find("\\&.hidden \\e file.") != std::string::npos);
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/tpu_config.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::ConfigValues;
+using acc::tpu_config_command;
+using acc::TpuConfigRequest;
+using acc::test::error_of;
+
+namespace {
+
+std::string remote_text(const TpuConfigRequest& request, const ConfigValues& config = {},
+                        const std::optional<std::string>& lines = {}) {
+  const auto command = tpu_config_command(request, config, lines);
+  return command.at(command.size() - 3);
+}
+
+}  // namespace
+
+TEST_CASE("tpu_config: gcloud runs the commands on all machines", "[plan]") {
+  CHECK(tpu_config_command({.tpu_name = "t", .tpu_zone = "z", .use_alpha = true, .commands = {"ls", "pwd"}},
+                           {}, {}) == std::vector<std::string>{"gcloud", "alpha", "compute", "tpus", "tpu-vm",
+                                                               "ssh", "t", "--zone", "z", "--command",
+                                                               "cd /usr/share; ls; pwd", "--worker", "all"});
+}
+
+TEST_CASE("tpu_config: the config fills in what was not typed", "[plan]") {
+  const ConfigValues config = {
+      {"tpu_name", "n"}, {"tpu_zone", "z"}, {"commands", {"a", "b"}}, {"command_file", "c.sh"}};
+  CHECK(remote_text({}, config) == "cd /usr/share; a; b");
+  CHECK(remote_text({.commands = {"x"}}, config) == "cd /usr/share; x");
+  CHECK(remote_text({}, config, "one\n\ntwo\n") == "cd /usr/share; one; two");
+  CHECK(acc::tpu_command_file({}, config) == "c.sh");
+  CHECK(acc::tpu_command_file({.command_file = "d.sh"}, config) == "d.sh");
+  CHECK(acc::tpu_command_file({.commands = {"x"}}, config).empty());
+}
+
+TEST_CASE("tpu_config: accelerate is installed in the version asked for", "[plan]") {
+  const auto text = [](const std::string& version) {
+    return remote_text({.tpu_name = "t",
+                        .tpu_zone = "z",
+                        .commands = {"ls"},
+                        .install_accelerate = true,
+                        .accelerate_version = version});
+  };
+  CHECK(text("latest") == "cd /usr/share; pip install accelerate -U; ls");
+  CHECK(text("1.2") == "cd /usr/share; pip install accelerate==1.2; ls");
+  CHECK(text("dev") == "cd /usr/share; pip install git+https://github.com/huggingface/accelerate.git; ls");
+}
+
+TEST_CASE("tpu_config: what is missing is named", "[plan]") {
+  CHECK(error_of([] { tpu_config_command({.tpu_name = "t", .tpu_zone = "z"}, {}, {}); }) ==
+        "there is nothing to run (--command COMMAND or --command_file FILE)");
+  CHECK(error_of([] { tpu_config_command({.commands = {"ls"}}, {}, {}); }) ==
+        "the TPU has no name (--tpu_name, or tpu_name in the config file)");
+  CHECK(error_of([] { tpu_config_command({.tpu_name = "t", .commands = {"ls"}}, {}, {}); }) ==
+        "the TPU has no zone (--tpu_zone, or tpu_zone in the config file)");
+}

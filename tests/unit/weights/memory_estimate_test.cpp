@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/weights/memory_estimate.hpp"
+
+#include "support/catch.hpp"
+#include "support/recordings.hpp"
+
+using acc::model_size;
+using acc::ModelSize;
+using acc::TensorInfo;
+using nlohmann::json;
+
+TEST_CASE("memory_estimate: a recorded llama, its buffers included", "[weights]") {
+  const json recorded = acc::test::recording("estimate_llama_tiny");
+  std::vector<TensorInfo> tensors;
+  for (const auto& [name, entry] : recorded.at("tensors").items()) {
+    if (entry[2] == "param")
+      tensors.push_back({.name = name, .shape = entry[0].get<std::vector<std::int64_t>>()});
+  }
+  const json config = {{"model_type", "llama"}, {"hidden_size", 64}, {"num_attention_heads", 4}};
+  CHECK(model_size(tensors, config) == ModelSize{recorded.at("total_bytes").get<std::int64_t>(),
+                                                 recorded.at("largest_bytes").get<std::int64_t>(), 0});
+}
+
+TEST_CASE("memory_estimate: a task's head is no part of the base model", "[weights]") {
+  const std::vector<TensorInfo> tensors = {
+      {.name = "model.embed.weight", .dtype = "BF16", .shape = {10, 2}},
+      {.name = "model.layers.0.a.weight", .dtype = "BF16", .shape = {4}},
+      {.name = "model.layers.0.b.weight", .dtype = "BF16", .shape = {30}},
+      {.name = "lm_head.weight", .dtype = "BF16", .shape = {10, 2}}};
+  CHECK(model_size(tensors, nullptr) == ModelSize{216, 136, 80});
+}
+
+TEST_CASE("memory_estimate: integer buffers keep their width", "[weights]") {
+  const std::vector<TensorInfo> tensors = {
+      {.name = "a.position_ids", .dtype = "I64", .shape = {4}, .begin = 0, .end = 32}};
+  CHECK(model_size(tensors, nullptr) == ModelSize{32, 32, 0});
+}
+
+TEST_CASE("memory_estimate: each stage of ZeRO divides one thing more", "[weights]") {
+  const auto rows = acc::training_memory(100, 4);
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[0] == acc::TrainingMemory{"none (DDP)", 1600, 1600});
+  CHECK(rows[1] == acc::TrainingMemory{"ZeRO 1", 1000, 700});
+  CHECK(rows[2] == acc::TrainingMemory{"ZeRO 2, SHARD_GRAD_OP", 700, 550});
+  CHECK(rows[3] == acc::TrainingMemory{"ZeRO 3, FULL_SHARD", 400, 400});
+}
