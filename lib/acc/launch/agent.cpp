@@ -372,7 +372,7 @@ std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
 }
 
 void Agent::report_finish() {
-  if (report_.first_failure) report_.exit_code = shell_code(report_.first_failure->status);
+  if (report_.first_failure && !over_) report_.exit_code = shell_code(report_.first_failure->status);
   if (report_.hung) report_.exit_code = kHungCode;
   if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
   if (front_lost_) report_.exit_code = 128 + SIGKILL;
