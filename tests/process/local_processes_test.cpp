@@ -34,7 +34,7 @@ struct Local {
   Channel front = make_pipe();
   boost::asio::io_context loop = {};
   Output output{loop, {}, 1, {pipe.workers.get(), pipe.workers.get()}};
-  LocalProcesses processes{loop, output, front.ours.get()};
+  LocalProcesses processes{loop, output, {.front = front.ours.get()}};
 };
 
 }  // namespace
