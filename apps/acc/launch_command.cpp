@@ -15,6 +15,7 @@
 #include "acc/config/paths.hpp"
 #include "acc/config/read.hpp"
 #include "acc/launch/launch.hpp"
+#include "acc/plan/completion.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/explain.hpp"
 #include "acc/plan/file_settings.hpp"
@@ -116,6 +117,10 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.help) {
     fmt::print("{}", launch_help(dialect, program, terminal_width(), help_scope(command_line)));
+    return 0;
+  }
+  if (const auto shell = command_line.flags.find("print_completion"); shell != command_line.flags.end()) {
+    fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
     return 0;
   }
   const LaunchPlan plan = make_plan(std::move(command_line), dialect);

@@ -25,6 +25,9 @@ def worker():
     gathered = [None] * RANKS
     dist.all_gather_object(gathered, {"rank": rank})
     assert gathered == [{"rank": 0}, {"rank": 1}], gathered
+    said = ["hello" if rank == 0 else None]
+    dist.broadcast_object_list(said, src=0)
+    assert said == ["hello"], said
     dist.barrier(group=dist.new_group([0, 1]))
     dist.monitored_barrier()
     if tuple(int(part) for part in torch.__version__.split(".")[:2]) < (2, 6):

@@ -89,6 +89,7 @@ def presence(client):
     a = client()
     a.set("k", "v")
     assert a.check(["k"]) and a.check([])
+    a.wait([], SHORT)
     assert not a.check(["k", "missing"])
     before = a.num_keys()
     a.set("another", "v")

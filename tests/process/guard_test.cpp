@@ -62,5 +62,9 @@ TEST_CASE("guard: SIGHUP is handed on, unless it was ignored before", "[process]
   ::signal(SIGHUP, SIG_IGN);
   CHECK_FALSE(hands_on(SIGHUP));
   CHECK(hands_on(SIGINT));
+  CHECK_FALSE(hands_on(SIGXCPU));
+  const std::vector<int> more = forwarded_signals({SIGXCPU, SIGHUP});
+  CHECK(std::ranges::find(more, SIGXCPU) != more.end());
+  CHECK(std::ranges::find(more, SIGHUP) == more.end());
   ::signal(SIGHUP, SIG_DFL);
 }

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <set>
 
+#include "acc/base/cpu_quota.hpp"
 #include "acc/base/cpu_set.hpp"
 #include "acc/base/text.hpp"
 
@@ -30,28 +31,6 @@ int count_cores(const CpuSet& cpus) {
     cores.insert(siblings.empty() ? "cpu" + std::to_string(cpu) : siblings);
   }
   return static_cast<int>(cores.size());
-}
-
-// CPUs' worth of time that the cgroup allows: cgroup v2's cpu.max, then v1's quota; none: no limit.
-std::optional<double> cgroup_cpu_quota() {
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const std::vector<std::string> parts = split(line, ':');
-    if (parts.size() < 3) continue;
-    const std::string& path = parts[2];
-    if (parts[1].empty()) {
-      const std::vector<std::string> words = split(first_line("/sys/fs/cgroup" + path + "/cpu.max"), ' ');
-      if (words.size() != 2) continue;
-      const auto quota = parse_number(words[0]);
-      const auto period = parse_number(words[1]);
-      if (quota && period && *period > 0) return *quota / *period;
-    } else if (("," + parts[1] + ",").find(",cpu,") != std::string::npos) {
-      const auto quota = parse_number(first_line("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_quota_us"));
-      const auto period = parse_number(first_line("/sys/fs/cgroup/cpu" + path + "/cpu.cfs_period_us"));
-      if (quota && period && *quota > 0 && *period > 0) return *quota / *period;
-    }
-  }
-  return std::nullopt;
 }
 
 const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view entry) {

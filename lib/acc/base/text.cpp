@@ -86,6 +86,18 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   return value;
 }
 
+std::optional<std::int64_t> parse_python_integer(std::string_view text) {
+  const auto is_digit = [&](std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool between = text[i] == '_' && i > 0 && is_digit(i - 1) && is_digit(i + 1);
+    if (!between) plain += text[i];
+  }
+  return parse_integer(plain);
+}
+
 std::optional<double> parse_number(std::string_view text) {
   text = trim(text);
   if (text.starts_with('+')) text.remove_prefix(1);

@@ -28,6 +28,9 @@ std::string to_upper(std::string_view text);
 /// or does not fit.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
+/// The same by the rules of Python's `int`, which both peers use: single `_` between digits are passed over.
+std::optional<std::int64_t> parse_python_integer(std::string_view text);
+
 /// A finite decimal number, absent when it is not one.
 std::optional<double> parse_number(std::string_view text);
 

@@ -23,8 +23,10 @@ enum class Dialect { launch, torchrun };
 /// One spelling of a flag. Each `-` inside it may be written `_` and the other way round.
 struct Flag {
   std::string_view spelling;  ///< with its dashes: `--nproc-per-node`, `-m`
-  bool torchrun = false;      ///< torchrun 2.11 or 2.15 has it
+  bool torchrun = false;      ///< `acc run` has it
   bool launch = true;         ///< `acc launch` has it
+  /// torchrun 2.11 does not have it, and its flags may be shortened as if this one were not there.
+  bool new_to_torchrun = false;
   /// The value that the bare flag means (as JSON); absent: the flag takes a value.
   std::optional<std::string_view> means = {};
 };

@@ -32,5 +32,16 @@ inline Flag both(std::string_view spelling) {
 inline Flag both_switch(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .means = "true"};
 }
+/// Of torchrun after 2.11.
+inline Flag later(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
+}
+/// Of acc alone, in every dialect.
+inline Flag own(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true};
+}
+inline Flag own_switch(std::string_view spelling) {
+  return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true, .means = "true"};
+}
 
 }  // namespace acc

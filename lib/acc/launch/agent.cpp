@@ -5,8 +5,9 @@
 #include <csignal>
 #include <utility>
 
-#include "acc/base/text.hpp"
 #include "acc/launch/failure_json.hpp"
+#include "acc/launch/line_prefix.hpp"
+#include "acc/launch/restart_decision.hpp"
 #include "acc/launch/root_cause.hpp"
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
@@ -28,23 +29,6 @@ struct Worker {
   bool stopped = false;
   bool killed = false;
 };
-
-bool asks_to_end(int signal) {
-  return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
-}
-
-std::string line_prefix(const LaunchPlan& plan, const WorkerEnv& place, int local_rank) {
-  const std::pair<std::string_view, std::string> names[] = {{"${role_name}", plan.role},
-                                                            {"${local_rank}", std::to_string(local_rank)},
-                                                            {"${rank}", std::to_string(place.rank)}};
-  std::string text = plan.output.line_prefix_template;
-  for (const auto& [name, value] : names) {
-    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + value.size())) {
-      text.replace(at, name.size(), value);
-    }
-  }
-  return text;
-}
 
 class Agent {
  public:
@@ -94,6 +78,9 @@ class Agent {
   int running_ = 0;
   /// Local ranks that failed by themselves, in the order in which they ended.
   std::vector<int> failed_ = {};
+  /// From the start of the attempt to its first failure.
+  TimePoint began_ = {};
+  std::chrono::milliseconds uptime_ = {};
   std::optional<OomWatch> oom_ = {};
   /// Nobody did anything, and the plan says that this ends the attempt.
   bool hung_ = false;
@@ -131,7 +118,9 @@ LaunchReport Agent::run() {
 bool Agent::goes_on() {
   if (!over_ && !asked_to_end()) {
     if (report_.first_failure) {
-      parts_.rendezvous.fail({.again = attempt_ < plan_.max_restarts,
+      const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
+      if (!decision.reason.empty()) parts_.reporter.report(Warning{decision.reason});
+      parts_.rendezvous.fail({.again = decision.restart,
                               .failure = to_json_text(*report_.first_failure),
                               .exit_code = shell_code(report_.first_failure->status)});
     } else if (report_.hung) {
@@ -200,6 +189,7 @@ bool Agent::meet() {
 void Agent::start_workers() {
   parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
   parts_.reporter.report(AttemptStarted{attempt_, round_});
+  began_ = parts_.processes.now();
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     // A signal or a worker that fails at once is noticed among 256 starts, not after them.
     while (!std::holds_alternative<TimeUp>(take(parts_.processes.now()))) {
@@ -213,12 +203,14 @@ void Agent::start_worker(int local_rank) {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   const Attempt attempt = {.number = attempt_, .round = round_, .folder = folder.string()};
   WorkerStart start = {.local_rank = local_rank,
+                       .rank = rank_of(local_rank),
                        .program = worker_program(plan_, rank_of(local_rank)),
                        .arguments = wrapped_command(plan_, rank_of(local_rank), local_rank),
                        .environment = plan_.inherited};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
-  start.line_prefix = line_prefix(plan_, place_of_worker(plan_, local_rank, attempt), local_rank);
+  start.line_prefix = line_prefix(plan_.output.line_prefix_template,
+                                  place_of_worker(plan_, local_rank, attempt), local_rank, parts_.host);
   if (!plan_.cpus_of_rank.empty()) start.binding = plan_.cpus_of_rank[static_cast<std::size_t>(local_rank)];
   if (plan_.attach) {
     start.input = plan_.attach == rank_of(local_rank) ? WorkerInput::terminal : WorkerInput::none;
@@ -244,7 +236,11 @@ void Agent::take_worker_end(const WorkerEnded& ended) {
   worker.status = ended.status;
   worker.when = ended.when;
   --running_;
-  if (!succeeded(ended.status) && !worker.stopped) failed_.push_back(ended.local_rank);
+  if (!succeeded(ended.status) && !worker.stopped) {
+    if (failed_.empty())
+      uptime_ = std::chrono::floor<std::chrono::milliseconds>(parts_.processes.now() - began_);
+    failed_.push_back(ended.local_rank);
+  }
   const int rank = rank_of(ended.local_rank);
   parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
 }
@@ -259,7 +255,7 @@ void Agent::take_news(NodeEvent news) {
 
 void Agent::take_signal(const SignalArrived& arrived) {
   const int signal = arrived.signal;
-  if (!asks_to_end(signal)) {
+  if (!plan_.stop_signals.contains(signal)) {
     signal_workers(signal);
     return;
   }

@@ -4,26 +4,12 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <ctime>
 
 #include "acc/base/text.hpp"
+#include "acc/launch/timestamp.hpp"
 
 namespace acc {
 namespace {
-
-// Local time with its offset, ISO 8601, to the millisecond.
-std::string to_text(std::chrono::system_clock::time_point when) {
-  using namespace std::chrono;
-  const std::time_t seconds = system_clock::to_time_t(floor<std::chrono::seconds>(when));
-  const auto milliseconds = floor<std::chrono::milliseconds>(when.time_since_epoch()).count() % 1000;
-  std::tm local = {};
-  ::localtime_r(&seconds, &local);
-  char date[32] = {};
-  char zone[8] = {};
-  std::strftime(date, sizeof date, "%FT%T", &local);
-  std::strftime(zone, sizeof zone, "%z", &local);
-  return fmt::format("{}.{:03}{}", date, milliseconds, zone);
-}
 
 std::string how_it_ended(const WorkerFailure& failure) {
   if (failure.out_of_memory) return "was killed by the kernel for memory: signal 9 (SIGKILL)";
@@ -55,7 +41,7 @@ std::string summarize(const WorkerFailure& failure) {
 
 std::string failure_text(const WorkerFailure& failure) {
   std::string block = "acc: " + summarize(failure) + "\n";
-  block += fmt::format("  time: {}, attempt: {}\n", to_text(failure.when), failure.attempt);
+  block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
   if (failure.error_file) append_error_file(block, *failure.error_file);
   if (!failure.last_words.empty()) {
     block += "  last lines of its stderr:\n";

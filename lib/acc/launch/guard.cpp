@@ -32,9 +32,9 @@ int front_died() {
 // Blocks what front and keeper wait for, and gives the caller its mask back.
 class WaitedSignals {
  public:
-  WaitedSignals() {
+  explicit WaitedSignals(const std::vector<int>& signals) {
     ::sigemptyset(&set_);
-    for (const int signal : forwarded_signals()) ::sigaddset(&set_, signal);
+    for (const int signal : signals) ::sigaddset(&set_, signal);
     ::sigaddset(&set_, SIGCHLD);
     ::sigprocmask(SIG_BLOCK, &set_, &before_);
   }
@@ -170,17 +170,18 @@ std::optional<KeeperReport> read_report(const Descriptor& reports) {
 
 }  // namespace
 
-std::vector<int> forwarded_signals() {
-  std::vector<int> signals = {SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+std::vector<int> forwarded_signals(const std::set<int>& also) {
+  std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+  signals.insert(also.begin(), also.end());
   struct sigaction hangup = {};
   ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler != SIG_IGN) signals.push_back(SIGHUP);
-  return signals;
+  if (hangup.sa_handler == SIG_IGN) signals.erase(SIGHUP);
+  return {signals.begin(), signals.end()};
 }
 
 GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
-                  bool in_session) {
-  WaitedSignals signals;
+                  const GuardOptions& options) {
+  WaitedSignals signals(forwarded_signals(options.also));
   const Subreaper subreaper;
   Pipe reports = make_pipe();
   KeeperParts parts = {.front = ::getpid(), .lifeline = make_pipe(), .report = std::move(reports.in)};
@@ -188,7 +189,7 @@ GuardReport guard(const std::function<int(int front)>& agent, const std::functio
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
     reports.out.reset();
-    run_keeper(std::move(parts), signals, agent, clean_up, in_session);
+    run_keeper(std::move(parts), signals, agent, clean_up, options.in_session);
   }
   parts = {};
   const ExitStatus keeper = stand_before(pid, signals, [] {});

@@ -2,6 +2,7 @@
 #include "acc/launch/launch.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,15 +14,22 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/control/control_server.hpp"
 #include "acc/control/runtime_folder.hpp"
 #include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
 #include "acc/launch/aside.hpp"
+#include "acc/launch/descendants.hpp"
+#include "acc/launch/event_log.hpp"
+#include "acc/launch/file_timer.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/hang_watch.hpp"
 #include "acc/launch/job_record.hpp"
+#include "acc/launch/json_reporter.hpp"
 #include "acc/launch/local_processes.hpp"
+#include "acc/launch/own_error_file.hpp"
+#include "acc/launch/reporters.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
@@ -72,6 +80,43 @@ std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
          logs.run_folder().string() + "\n";
 }
 
+std::filesystem::path own_error_file(const LaunchPlan& plan) {
+  return plan.inherited.get("TORCHELASTIC_ERROR_FILE");
+}
+
+// An error file that cannot be written must not take the place of the job's own exit code.
+void or_warn(Reporter& reporter, const std::function<void()>& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    reporter.report(Warning{error.what()});
+  }
+}
+
+// A process that a timer's file names might be anybody's: only our own are ended.
+void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
+  for (const Descendant& process : descendants_of(::getpid())) {
+    if (process.pid != expired.pid) continue;
+    reporter.report(Warning{fmt::format("process {} was not through with '{}' in time and gets {}",
+                                        expired.pid, expired.scope, signal_name(expired.signal))});
+    signal_descendant(process, expired.signal);
+  }
+}
+
+// Whoever wants to know what happens: the person, and programs.
+void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
+  const auto announce = [&](std::string_view lines) { output.announce(lines); };
+  readers.add(std::make_unique<TextReporter>(announce));
+  const std::string host = host_name();
+  if (plan.events_on_console) readers.add(std::make_unique<JsonReporter>(plan.run_id, host, announce));
+  if (plan.event_log.empty()) return;
+  const auto log = std::make_shared<EventLog>(plan.event_log, [announce](const std::string& reason) {
+    TextReporter(announce).report(Warning{"the event log cannot be written any more: " + reason});
+  });
+  readers.add(
+      std::make_unique<JsonReporter>(plan.run_id, host, [log](std::string_view line) { log->write(line); }));
+}
+
 struct Front {
   pid_t pid = 0;
   /// Becomes readable when it is gone.
@@ -81,18 +126,29 @@ struct Front {
 int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
-  TextReporter text([&](std::string_view lines) { output.announce(lines); });
-  output.on_warning([&](const std::string& warning) { text.report(Warning{warning}); });
+  Reporters reporter;
+  output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
   JobRecord record(view_of(plan, front.pid, ::getpid()), [&](int rank) { return output.places(rank); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
-    output.announce(std::string("acc: ") + error.what() + "\n");
+    reporter.report(Failed{error.what(), exit_code(kind)});
+    const auto file = own_error_file(plan);
+    if (!file.empty())
+      or_warn(reporter,
+              [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
     output.finish();
     logs.remove_temporary();
     return exit_code(kind);
   };
   try {
-    LocalProcesses processes(loop, output, front.gone, terminal);
+    add_readers(plan, output, reporter);
+    LocalProcesses processes(loop, output,
+                             {.front = front.gone, .also = plan.stop_signals, .terminal = terminal});
     if (plan.attach) output.announce(attached_text(plan, logs));
+    std::optional<FileTimer> timer;
+    if (!plan.timer_file.empty()) {
+      timer.emplace(loop, plan.timer_file,
+                    [&](const TimerTable::Expired& expired) { end_late(expired, reporter); });
+    }
     ControlServer control(
         loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
         {.view = [&] { return record.view(); },
@@ -109,7 +165,8 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, c
                     .written = [&](int rank) { return output.written(rank); },
                     .tell = [&](Hung hung) { processes.post(std::move(hung)); },
                     .environment = plan.inherited});
-    Reporters reporter({&text, &record, &hang});
+    reporter.add(record);
+    reporter.add(hang);
     const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = *rendezvous,
@@ -117,6 +174,8 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, c
                                            .logs = logs,
                                            .host = host_name()});
     control.end(report.exit_code);
+    if (report.first_failure)
+      or_warn(reporter, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
     if (!keeps_logs(plan, report)) logs.remove_temporary();
     return report.exit_code;
   } catch (const Error& error) {
@@ -148,7 +207,7 @@ int launch(const LaunchPlan& plan) {
       [&](int gone) {
         return run_job(plan, logs, {front, gone}, lent);
       },
-      [&] { logs.remove_temporary(); }, plan.attach.has_value());
+      [&] { logs.remove_temporary(); }, {.in_session = plan.attach.has_value(), .also = plan.stop_signals});
   // An agent that was killed could not.
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);

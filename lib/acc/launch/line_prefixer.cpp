@@ -11,10 +11,7 @@ std::string LinePrefixer::feed(std::string_view chunk) {
     const std::size_t end = chunk.find_first_of("\r\n");
     line_ += chunk.substr(0, end);
     if (end == std::string_view::npos) break;
-    lines += prefix_;
-    lines += line_;
-    lines += '\n';
-    line_.clear();
+    lines += take_line();
     after_return_ = chunk[end] == '\r';
     chunk.remove_prefix(end + 1);
   }
@@ -22,10 +19,14 @@ std::string LinePrefixer::feed(std::string_view chunk) {
 }
 
 std::string LinePrefixer::finish() {
-  if (line_.empty()) return {};
-  std::string last = prefix_ + line_ + '\n';
+  return line_.empty() ? std::string() : take_line();
+}
+
+std::string LinePrefixer::take_line() {
+  std::string shown = (options_.stamp ? options_.stamp() : std::string()) + prefix_ + line_ + '\n';
+  if (options_.copy) options_.copy->take(line_, shown);
   line_.clear();
-  return last;
+  return shown;
 }
 
 }  // namespace acc

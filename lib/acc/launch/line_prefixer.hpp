@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "acc/launch/filtered_log.hpp"
 
 namespace acc {
 
@@ -10,7 +14,17 @@ namespace acc {
 /// in Python's universal newlines, so that a progress bar is seen.
 class LinePrefixer {
  public:
+  /// What to do with each line besides.
+  struct Options {
+    /// Gives what stands in front of the prefix at that moment: the time.
+    std::function<std::string()> stamp = {};
+    /// Gets each line too.
+    std::shared_ptr<FilteredLog> copy = {};
+  };
+
   explicit LinePrefixer(std::string prefix) : prefix_(std::move(prefix)) {}
+  LinePrefixer(std::string prefix, Options options)
+      : prefix_(std::move(prefix)), options_(std::move(options)) {}
 
   /// The lines that `chunk` completes.
   std::string feed(std::string_view chunk);
@@ -19,7 +33,10 @@ class LinePrefixer {
   std::string finish();
 
  private:
+  std::string take_line();
+
   std::string prefix_;
+  Options options_ = {};
   std::string line_ = {};
   bool after_return_ = false;
 };

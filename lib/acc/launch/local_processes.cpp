@@ -23,9 +23,13 @@ constexpr auto kFrontStops = std::chrono::milliseconds(200);
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;
 
-LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, int front,
-                               const TerminalLoan* terminal)
-    : loop_(loop), output_(output), signals_(loop), front_(loop), terminal_(terminal), front_stops_(loop) {
+LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options)
+    : loop_(loop),
+      output_(output),
+      signals_(loop),
+      front_(loop),
+      terminal_(options.terminal),
+      front_stops_(loop) {
   // A worker costs up to four descriptors; workers themselves keep the limit that acc was given.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
   const rlimit most = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
@@ -34,14 +38,14 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, in
 
   sigset_t ours = {};
   ::sigemptyset(&ours);
-  std::vector<int> wanted = forwarded_signals();
+  std::vector<int> wanted = forwarded_signals(options.also);
   wanted.push_back(SIGCHLD);
   for (const int signal : wanted) {
     signals_.add(signal);
     ::sigaddset(&ours, signal);
   }
   wait_for_signal();
-  if (front >= 0) wait_for_front(front);
+  if (options.front >= 0) wait_for_front(options.front);
   output_.on_written([this] { happened_.push_back(OutputWritten{}); });
   ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
@@ -89,7 +93,7 @@ WorkerStreams LocalProcesses::open_streams(const WorkerStart& worker) {
     output_.open_untouched(worker.local_rank);
     return {};
   }
-  WorkerStreams streams = output_.open(worker.local_rank, worker.folder, worker.line_prefix);
+  WorkerStreams streams = output_.open(worker.local_rank, worker.folder, worker.line_prefix, worker.rank);
   if (worker.input == WorkerInput::none) streams.in = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   return streams;
 }

@@ -10,6 +10,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,14 +21,21 @@
 
 namespace acc {
 
+struct ProcessOptions {
+  /// Becomes readable when the process that the user sees is gone; -1: there is none.
+  int front = -1;
+  /// Signals to take besides forwarded_signals().
+  std::set<int> also = {};
+  /// For the worker whose input it is.
+  const TerminalLoan* terminal = nullptr;
+};
+
 /// The real side of Processes: workers on this machine, on one event loop. Call from the main thread of a
 /// subreaper.
 class LocalProcesses : public Processes {
  public:
-  /// Takes over the forwarded signals and SIGCHLD, and unblocks them. `front`: becomes readable when the
-  /// process that the user sees is gone; -1: there is none. `terminal`: for the worker whose input it is.
-  LocalProcesses(boost::asio::io_context& loop, Output& output, int front,
-                 const TerminalLoan* terminal = nullptr);
+  /// Takes over the forwarded signals and SIGCHLD, and unblocks them.
+  LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options);
   ~LocalProcesses() override;
 
   pid_t start(const WorkerStart& worker) override;
@@ -39,8 +47,6 @@ class LocalProcesses : public Processes {
   void end_attempt() override;
   std::string last_words(int local_rank) override { return output_.last_words(local_rank); }
   bool finish_output() override { return output_.finish(); }
-
-  /// Something that happened elsewhere on the event loop: next() tells it in its turn.
 
  private:
   WorkerStreams open_streams(const WorkerStart& worker);

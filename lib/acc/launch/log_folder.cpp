@@ -53,7 +53,8 @@ fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
 
 LogFolder LogFolder::make(const LaunchPlan& plan) {
   const OutputPlan& output = plan.output;
-  const bool streams = any(output.redirects) || any(output.tee);
+  const bool streams = any(output.redirects) || any(output.tee) || !output.duplicate_stdout_filters.empty() ||
+                       !output.duplicate_stderr_filters.empty();
   const bool useful = plan.sets_ranks || streams || !output.log_dir.empty();
   LogFolder result;
   if (output.no_logs || !useful) return result;

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -14,10 +15,12 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/launch/filtered_log.hpp"
 #include "acc/launch/output_sink.hpp"
 #include "acc/launch/relay.hpp"
 #include "acc/launch/stream_plan.hpp"
 #include "acc/launch/tail.hpp"
+#include "acc/launch/timestamp.hpp"
 
 namespace acc {
 namespace {
@@ -57,9 +60,19 @@ struct Output::Impl {
   Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds);
 
   Channel open_channel(int console) const;
-  Descriptor open_stream(const StreamPlan& stream, int console, const fs::path& log,
-                         const std::string& prefix, Tail* tail, Record record);
+  struct StreamRequest {
+    StreamPlan plan = {};
+    int console = 1;
+    fs::path log = {};
+    std::string prefix = {};
+    Tail* tail = nullptr;
+    Record record = {};
+    std::shared_ptr<FilteredLog> copy = {};
+  };
+
+  Descriptor open_stream(StreamRequest stream);
   Record record_of(int local_rank, StreamName stream);
+  void open_filtered(const fs::path& attempt);
   void add_relay(Descriptor from, bool terminal, RelayTarget target);
   void take_room();
   void lost_log(const std::string& reason);
@@ -76,6 +89,9 @@ struct Output::Impl {
   std::map<int, Tail> tails = {};
   std::map<int, OutputRing> rings = {};
   std::map<int, StreamPlaces> places = {};
+  /// Of the attempt; absent when there are no words to look for.
+  std::shared_ptr<FilteredLog> filtered_out = {};
+  std::shared_ptr<FilteredLog> filtered_err = {};
   std::map<int, fs::path> error_logs = {};
   std::function<void(std::string)> warn = [](const std::string&) {};
   std::function<void()> written = [] {};
@@ -104,15 +120,21 @@ Channel Output::Impl::open_channel(int console) const {
   return make_pipe();
 }
 
-Descriptor Output::Impl::open_stream(const StreamPlan& stream, int console, const fs::path& log,
-                                     const std::string& prefix, Tail* tail, Record record) {
-  if (stream.file && !stream.console) return open_log(log);
-  if (!stream.console && tail == nullptr) return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  RelayTarget target = {
-      .sink = stream.console ? &sink_of(console) : nullptr, .tail = tail, .record = std::move(record)};
-  if (stream.file) target.log = open_log(log);
-  if (stream.prefixed) target.prefixer.emplace(prefix);
-  Channel channel = plain(stream) ? open_channel(console) : make_pipe();
+Descriptor Output::Impl::open_stream(StreamRequest stream) {
+  const StreamPlan& way = stream.plan;
+  if (way.file && !way.console) return open_log(stream.log);
+  if (!way.console && stream.tail == nullptr) return Descriptor(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  RelayTarget target = {.sink = way.console ? &sink_of(stream.console) : nullptr,
+                        .tail = stream.tail,
+                        .record = std::move(stream.record)};
+  if (way.file) target.log = open_log(stream.log);
+  if (way.prefixed || way.stamped) {
+    LinePrefixer::Options options;
+    if (way.stamped) options.stamp = [] { return timestamp(std::chrono::system_clock::now()) + ' '; };
+    if (way.prefixed) options.copy = stream.copy;
+    target.prefixer.emplace(way.prefixed ? stream.prefix : "", std::move(options));
+  }
+  Channel channel = plain(way) ? open_channel(stream.console) : make_pipe();
   const bool terminal = ::isatty(channel.workers.get()) == 1;
   add_relay(std::move(channel.ours), terminal, std::move(target));
   return std::move(channel.workers);
@@ -123,6 +145,18 @@ Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream) 
     ring->append(stream, chunk);
     grown();
   };
+}
+
+// torchrun makes them also when no line will ever match.
+void Output::Impl::open_filtered(const fs::path& attempt) {
+  const auto open = [&](std::shared_ptr<FilteredLog>& log, const std::vector<std::string>& words,
+                        const char* name) {
+    if (log || words.empty() || plan.no_logs) return;
+    log = std::make_shared<FilteredLog>(open_log(attempt / name), words,
+                                        [this](const std::string& reason) { lost_log(reason); });
+  };
+  open(filtered_out, plan.duplicate_stdout_filters, "filtered_stdout.log");
+  open(filtered_err, plan.duplicate_stderr_filters, "filtered_stderr.log");
 }
 
 void Output::Impl::add_relay(Descriptor from, bool terminal, RelayTarget target) {
@@ -158,10 +192,13 @@ void Output::on_growth(std::function<void()> grown) {
   impl_->grown = std::move(grown);
 }
 
-WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix) {
+WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix,
+                           std::optional<int> rank) {
   const bool has_folder = !folder.empty();
-  const StreamPlan out = plan_stream(impl_->plan, local_rank, Streams::out, has_folder);
-  const StreamPlan err = plan_stream(impl_->plan, local_rank, Streams::err, has_folder);
+  const WorkerNumbers worker = {.local_rank = local_rank, .rank = rank.value_or(local_rank)};
+  const StreamPlan out = plan_stream(impl_->plan, worker, Streams::out, has_folder);
+  const StreamPlan err = plan_stream(impl_->plan, worker, Streams::err, has_folder);
+  if (has_folder) impl_->open_filtered(folder.parent_path());
   const fs::path error_log = folder / "stderr.log";
   Tail& tail = impl_->tails[local_rank] = Tail{};
   impl_->error_logs.erase(local_rank);
@@ -172,13 +209,22 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   const auto record = [&](StreamName stream) { return impl_->record_of(local_rank, stream); };
 
   WorkerStreams streams;
-  streams.err =
-      impl_->open_stream(err, impl_->consoles.err, error_log, line_prefix, &tail, record(StreamName::err));
+  streams.err = impl_->open_stream({.plan = err,
+                                    .console = impl_->consoles.err,
+                                    .log = error_log,
+                                    .prefix = line_prefix,
+                                    .tail = &tail,
+                                    .record = record(StreamName::err),
+                                    .copy = impl_->filtered_err});
   if (impl_->one_console && plain(out) && plain(err)) {
     streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
   } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
-    streams.out = impl_->open_stream(out, impl_->consoles.out, folder / "stdout.log", line_prefix, nullptr,
-                                     record(StreamName::out));
+    streams.out = impl_->open_stream({.plan = out,
+                                      .console = impl_->consoles.out,
+                                      .log = folder / "stdout.log",
+                                      .prefix = line_prefix,
+                                      .record = record(StreamName::out),
+                                      .copy = impl_->filtered_out});
   }
   const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
   impl_->places[local_rank] = {place_of(out, folder / "stdout.log", kind_of_stdout),
@@ -189,6 +235,8 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
 void Output::end_attempt() {
   for (const auto& relay : impl_->relays) relay->finish();
   impl_->relays.clear();
+  impl_->filtered_out.reset();
+  impl_->filtered_err.reset();
 }
 
 std::string Output::last_words(int local_rank) const {

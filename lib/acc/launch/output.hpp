@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -44,9 +45,11 @@ class Output {
   /// Called when finish() could not write everything at once, and now has.
   void on_written(std::function<void()> written);
 
-  /// The streams of a worker about to start; what it writes is carried from now on. `folder` empty: no files.
+  /// The streams of a worker about to start; what it writes is carried from now on. `folder` empty: no files;
+  /// else the filtered logs are beside it. `rank` is its number over all nodes, when that is another.
   /// Throws Error{system}.
-  WorkerStreams open(int local_rank, const std::filesystem::path& folder, const std::string& line_prefix);
+  WorkerStreams open(int local_rank, const std::filesystem::path& folder, const std::string& line_prefix,
+                     std::optional<int> rank = {});
 
   /// A worker about to start that gets acc's own streams, whatever the plan says of the others.
   void open_untouched(int local_rank);

@@ -27,6 +27,8 @@ enum class WorkerInput {
 /// One worker to start.
 struct WorkerStart {
   int local_rank = 0;
+  /// Over all nodes.
+  int rank = 0;
   std::filesystem::path program = {};
   /// The whole argv, the program's name first.
   std::vector<std::string> arguments = {};

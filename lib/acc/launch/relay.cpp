@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+
+#include "acc/launch/write_all.hpp"
 
 namespace acc {
 namespace {
@@ -68,15 +69,9 @@ void Relay::pass_on(std::string_view chunk, bool drained) {
 }
 
 void Relay::write_log(std::string_view chunk) {
-  while (!chunk.empty()) {
-    const ssize_t n = ::write(target_.log.get(), chunk.data(), chunk.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) {
-      target_.on_lost_log(std::strerror(errno));
-      target_.log.reset();
-      return;
-    }
-    chunk.remove_prefix(static_cast<std::size_t>(n));
+  if (const std::string reason = write_all(target_.log, chunk); !reason.empty()) {
+    target_.on_lost_log(reason);
+    target_.log.reset();
   }
 }
 

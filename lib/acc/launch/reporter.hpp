@@ -70,11 +70,16 @@ struct HangFound {
 struct Warning {
   std::string text = {};
 };
+/// acc itself could not go on: a worker could not be started, the nodes did not meet.
+struct Failed {
+  std::string text = {};
+  int exit_code = 1;
+};
 struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           WaitingForNodes, GroupChanged, HangFound, Warning, Finished>;
+                           WaitingForNodes, GroupChanged, HangFound, Warning, Failed, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {
@@ -85,19 +90,6 @@ class Reporter {
   Reporter& operator=(const Reporter&) = delete;
 
   virtual void report(const Event& event) = 0;
-};
-
-/// Tells several, in order.
-class Reporters : public Reporter {
- public:
-  explicit Reporters(std::vector<Reporter*> all) : all_(std::move(all)) {}
-
-  void report(const Event& event) override {
-    for (Reporter* one : all_) one->report(event);
-  }
-
- private:
-  std::vector<Reporter*> all_;
 };
 
 }  // namespace acc

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <linux/mempolicy.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,49 +19,12 @@
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
+#include "acc/launch/binding_masks.hpp"
 
 namespace acc {
 namespace {
 
 namespace asio = boost::asio;
-
-// Bit n of a word list: CPU or node n.
-using Mask = std::vector<unsigned long>;
-constexpr std::size_t kWordBits = sizeof(unsigned long) * 8;
-
-Mask to_mask(const std::vector<int>& numbers) {
-  Mask mask;
-  for (const int number : numbers) {
-    const auto bit = static_cast<std::size_t>(number);
-    if (mask.size() <= bit / kWordBits) mask.resize(bit / kWordBits + 1);
-    mask[bit / kWordBits] |= 1UL << (bit % kWordBits);
-  }
-  return mask;
-}
-
-// What the system calls take; empty masks change nothing.
-struct BindingMasks {
-  Mask cpus = {};
-  Mask nodes = {};
-  int memory_policy = MPOL_PREFERRED;
-
-  static BindingMasks of(const std::optional<CpuBinding>& binding) {
-    if (!binding) return {};
-    return {.cpus = to_mask(binding->cpus),
-            .nodes = to_mask(binding->numa_nodes),
-            .memory_policy = binding->numa_nodes.size() > 1 ? MPOL_PREFERRED_MANY : MPOL_PREFERRED};
-  }
-
-  // Called in the child.
-  bool apply() const {
-    if (cpus.empty()) return true;
-    if (::syscall(SYS_sched_setaffinity, 0, cpus.size() * sizeof cpus[0], cpus.data()) < 0) return false;
-    // Containers often refuse it, and memory comes from the CPUs' own node first without it, too. Preferred,
-    // not bound: a node that is full must not end a training. The kernel reads one bit less than it is told.
-    ::syscall(SYS_set_mempolicy, memory_policy, nodes.data(), nodes.size() * kWordBits + 1);
-    return true;
-  }
-};
 
 // What the child needs between vfork and exec. It runs in our memory while we wait, so nothing there may
 // allocate; in exchange a start costs the same however large we are, and its failure needs no pipe to be
@@ -160,7 +122,7 @@ Started execute(const WorkerStart& worker, const WorkerStreams& streams, const r
   std::vector<std::string> words = worker.arguments;
   const std::vector<char*> environment = pointers_to(variables);
   const std::vector<char*> arguments = pointers_to(words);
-  const BindingMasks binding = BindingMasks::of(worker.binding);
+  const BindingMasks binding(worker.binding);
   ChildSetup setup = {.program = worker.program.c_str(),
                       .arguments = arguments.data(),
                       .environment = environment.data(),

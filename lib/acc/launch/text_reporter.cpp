@@ -61,6 +61,9 @@ std::string text_of(const Finished& event) {
 std::string text_of(const Warning& event) {
   return fmt::format("acc: warning: {}\n", event.text);
 }
+std::string text_of(const Failed& event) {
+  return fmt::format("acc: {}\n", event.text);
+}
 std::string text_of(const WaitingForNodes& event) {
   return fmt::format("acc: {}\n", event.text);
 }

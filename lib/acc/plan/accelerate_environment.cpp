@@ -84,13 +84,13 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
   constexpr std::string_view kThreads = "num_cpu_threads_per_process";
   const std::string name(find_setting(kThreads)->environment);
   if (settings.given(kThreads)) return Environment{{name, settings.text(kThreads)}};
-  if (const auto inherited = inputs.environment.find(name);
-      inherited && !inherited->empty() && *inherited != "0") {
-    settings.set(kThreads, *inherited, name);
-    if (inputs.dialect == Dialect::torchrun) return {};
-    return Environment{{name, *inherited}};
-  }
+  const auto inherited = inputs.environment.find(name);
+  // torchrun leaves alone whatever is there; accelerate takes 0 and nothing for "not said".
+  const bool said = inherited && !inherited->empty() && *inherited != "0";
+  if (said) settings.set(kThreads, *inherited, name);
+  if (said && inputs.dialect == Dialect::launch) return Environment{{name, *inherited}};
   if (inputs.dialect == Dialect::torchrun) {
+    if (inherited) return {};
     if (shape.nproc_per_node == 1) return {};
     settings.set(kThreads, 1, "torchrun's default for several workers");
     return Environment{{name, "1"}};

@@ -48,12 +48,6 @@ bool is_negative_number(std::string_view word) {
   return word.starts_with('-') && parse_number(word).has_value();
 }
 
-// So is a word with a blank in it, unless a flag's name stands before the blank: `--flag=two words`.
-bool is_option(std::string_view word) {
-  return word.size() > 1 && word.front() == '-' && !is_negative_number(word) &&
-         word.substr(0, word.find('=')).find(' ') == std::string_view::npos;
-}
-
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
   throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
 }
@@ -67,6 +61,7 @@ class Parser {
     while (next_ < words_.size() && !result_.help) {
       const std::string& word = words_[next_];
       if (word == "--") {
+        ended_ = true;
         ++next_;
         break;
       }
@@ -86,8 +81,21 @@ class Parser {
   void take_program() {
     result_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     std::vector<std::string>& program = result_.program;
-    if (dialect_ == Dialect::torchrun && program.size() > 1 && program[1] == "--")
+    // argparse takes the first `--` away, wherever it is.
+    if (dialect_ == Dialect::torchrun && !ended_ && program.size() > 1 && program[1] == "--")
       program.erase(program.begin() + 1);
+  }
+
+  // argparse's test: a word with a blank is an option only when it begins with one that exists.
+  bool is_option(const std::string& word) const {
+    if (word.size() < 2 || word.front() != '-' || is_negative_number(word)) return false;
+    if (word.find(' ') == std::string::npos) return true;
+    const std::string wanted = normalized(is_long(word) ? word.substr(0, word.find('=')) : word.substr(0, 2));
+    return std::ranges::any_of(known_, [&](const KnownFlag& known) {
+      const std::string spelling = normalized(known.flag->spelling);
+      return spelling == wanted ||
+             (dialect_ == Dialect::torchrun && is_long(wanted) && spelling.starts_with(wanted));
+    });
   }
 
   void take_long(const std::string& word) {
@@ -115,14 +123,20 @@ class Parser {
       if (spelling == wanted) return known;
       if (is_long(spelling) && spelling.starts_with(wanted)) beginnings.push_back(known);
     }
-    if (dialect_ == Dialect::torchrun) {
-      const bool one = !beginnings.empty() && std::ranges::all_of(beginnings, [&](const KnownFlag& known) {
-        return known.spec == beginnings.front().spec;
-      });
-      if (one) return beginnings.front();
-      if (!beginnings.empty()) fail_ambiguous(name, beginnings);
-    }
+    if (dialect_ == Dialect::torchrun && !beginnings.empty()) return only_one(name, std::move(beginnings));
     fail("", "unrecognized arguments: " + word, did_you_mean(name, all_spellings(name)));
+  }
+
+  // A script's `--node 1` must go on to mean --node-rank: flags that torchrun 2.11 lacks count when no other
+  // is meant.
+  static KnownFlag only_one(const std::string& name, std::vector<KnownFlag> beginnings) {
+    const auto is_new = [](const KnownFlag& known) { return known.flag->new_to_torchrun; };
+    if (!std::ranges::all_of(beginnings, is_new)) std::erase_if(beginnings, is_new);
+    const SettingSpec* first = beginnings.front().spec;
+    const bool one =
+        std::ranges::all_of(beginnings, [&](const KnownFlag& known) { return known.spec == first; });
+    if (!one) fail_ambiguous(name, beginnings);
+    return beginnings.front();
   }
 
   // Candidates are spelt with the same separator that was typed.
@@ -195,6 +209,8 @@ class Parser {
   Dialect dialect_;
   std::vector<KnownFlag> known_;
   std::size_t next_ = 0;
+  /// `--` said that no option follows.
+  bool ended_ = false;
   CommandLine result_ = {};
 };
 
@@ -223,7 +239,7 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
   };
   switch (spec.type) {
     case ValueType::integer: {
-      const auto number = parse_integer(text);
+      const auto number = parse_python_integer(text);
       if (!number) invalid("int");
       return *number;
     }

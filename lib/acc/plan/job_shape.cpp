@@ -42,8 +42,8 @@ MachineRange parse_nnodes(const Settings& settings) {
   const std::string text = settings.text("nnodes");
   const std::string& where = settings.origin("nnodes");
   const std::vector<std::string> parts = split(text, ':');
-  const auto least = parse_integer(parts.front());
-  const auto most = parse_integer(parts.back());
+  const auto least = parse_python_integer(parts.front());
+  const auto most = parse_python_integer(parts.back());
   if (parts.size() > 2 || !least || !most || *least < 1 || *most < *least) {
     fail(where, "'" + text + "' is not a number of machines", "as in 2, or MIN:MAX as in 1:4");
   }
@@ -135,7 +135,8 @@ class Shaper {
   int parse_nproc() {
     const std::string text(trim(settings_.text("nproc_per_node")));
     const std::string& where = settings_.origin("nproc_per_node");
-    if (const auto number = parse_integer(text)) return to_count(*number, where, "the number of workers");
+    if (const auto number = parse_python_integer(text))
+      return to_count(*number, where, "the number of workers");
     if (text == "gpu" && gpus_ == 0)
       fail(where, "no GPU is visible on this machine", "`cpu` starts a worker per CPU");
     if (text == "gpu" || (text == "auto" && gpus_ > 0)) return gpus_;

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/plan/cpu_binding.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
+#include "acc/plan/retry_on.hpp"
 #include "acc/plan/setting.hpp"
 
 namespace acc {
@@ -49,7 +52,14 @@ struct OutputPlan {
   bool observed = false;
   /// Only these local ranks reach the console; empty: all.
   std::vector<int> local_ranks_filter = {};
-  /// Prefix of each tee'd line; `${role_name}`, `${rank}`, `${local_rank}` are expanded.
+  /// The same for ranks over all nodes.
+  std::vector<int> ranks_filter = {};
+  /// Tee'd lines with one of these words go to `filtered_stdout.log` and `filtered_stderr.log` too.
+  std::vector<std::string> duplicate_stdout_filters = {};
+  std::vector<std::string> duplicate_stderr_filters = {};
+  /// Each line on the console begins with its time.
+  bool log_timestamps = false;
+  /// Prefix of each tee'd line; the names that line_prefix() knows are expanded.
   std::string line_prefix_template = "[${role_name}${local_rank}]:";
 
   bool operator==(const OutputPlan&) const = default;
@@ -108,12 +118,23 @@ struct LaunchPlan {
   /// 0: a free one, known when the store is bound.
   std::uint16_t master_port = 0;
   RendezvousPlan rendezvous = {};
+  /// Whether acc serves the store of the workers; otherwise their rank 0 does, on the port that is exported.
+  bool use_agent_store = true;
   int max_restarts = 0;
+  RetryOn retry_on = {};
+  /// A failure sooner than this after the start is not worth a restart.
+  std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   HangPlan hang = {};
   /// The rank that gets the terminal, when it runs here; the others get no input then.
   std::optional<int> attach = {};
   std::vector<RankWrap> wraps = {};
+  /// Signals that end the job; others that arrive are handed on to the workers.
+  std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
+  /// What `--signals-to-handle` said, which workers see.
+  std::string signals_to_handle = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
+  /// Where workers say by when they must be through (torchrun's file timer); empty: nowhere.
+  std::filesystem::path timer_file = {};
   /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
   bool virtual_local_rank = false;
   /// The one device that each worker sees, by local rank; empty: they see all.
@@ -121,6 +142,10 @@ struct LaunchPlan {
   /// Where each worker runs, by local rank; empty: wherever the kernel puts it.
   std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};
+  /// File for what happens to the job, a line of JSON each; empty: none.
+  std::filesystem::path event_log = {};
+  /// The same lines on acc's standard error.
+  bool events_on_console = false;
 
   /// Every setting with its origin, for `--dry_run`.
   std::map<std::string, Setting, std::less<>> settings = {};

@@ -44,7 +44,7 @@ WorkerProgram under_python(const ProgramRequest& request, const Environment& env
   const Python python = find_python(request.python, environment, kind_of);
   WorkerProgram program{.command = {python.word}, .file = python.file, .problem = python.problem};
   if (request.unbuffered) program.command.emplace_back("-u");
-  if (request.module) program.command.emplace_back("-m");
+  if (request.module && !request.run_path) program.command.emplace_back("-m");
   program.command.insert(program.command.end(), request.words.begin(), request.words.end());
   return program;
 }
@@ -106,9 +106,9 @@ FileKind kind_of_file(const fs::path& path) {
 
 WorkerProgram find_program(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of) {
-  if (request.module) return under_python(request, environment, kind_of);
+  if (request.module && !request.run_path) return under_python(request, environment, kind_of);
   const std::string& name = request.words.front();
-  const bool is_script = name.ends_with(".py");
+  const bool is_script = request.run_path || name.ends_with(".py");
   const bool bare = name.find('/') == std::string::npos;
   FileKind kind = name.empty() ? FileKind::missing : kind_of(name);
 
@@ -125,7 +125,8 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
     }
   }
   const bool by_python =
-      !request.no_python && (is_script || kind == FileKind::other || kind == FileKind::package);
+      request.run_path ||
+      (!request.no_python && (is_script || kind == FileKind::other || kind == FileKind::package));
   if (by_python) {
     WorkerProgram program = under_python(request, environment, kind_of);
     const bool runs = kind == FileKind::other || kind == FileKind::package || kind == FileKind::executable ||

@@ -33,6 +33,7 @@ struct ProgramRequest {
   std::vector<std::string> words = {};  ///< program and arguments
   bool module = false;                  ///< `-m`
   bool no_python = false;
+  bool run_path = false;    ///< a Python file, whatever it looks like; module and no_python do not count then
   std::string python = {};  ///< `--python`
   bool unbuffered = false;  ///< Python gets `-u`, as torchrun gives it
 };

@@ -117,6 +117,9 @@ void plan_machines(const Settings& settings, LaunchPlan& plan) {
 void plan_rendezvous(const Settings& settings, const JobShape& shape, const std::string& random_id,
                      LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
+  // torchrun's standalone is c10d, and only there it asks this variable.
+  const bool asks = settings.truth("standalone") || settings.text("rdzv_backend") == "c10d";
+  plan.use_agent_store = !asks || plan.inherited.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
   if (settings.truth("standalone")) {
     if (plan.num_machines > 1) {
       fail("", fmt::format("--standalone is a job of one machine, and {} says {}",

@@ -14,6 +14,7 @@
 #include "acc/plan/mpi.hpp"
 #include "acc/plan/numa_binding.hpp"
 #include "acc/plan/rendezvous.hpp"
+#include "acc/plan/signals.hpp"
 #include "acc/plan/streams.hpp"
 #include "acc/plan/tpu.hpp"
 #include "acc/plan/visible_devices.hpp"
@@ -25,6 +26,27 @@ namespace {
   throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
 }
 
+void refuse_both(const Settings& settings, std::string_view one, std::string_view other) {
+  fail("", fmt::format("{} and {} exclude each other", settings.origin(one), settings.origin(other)),
+       "give one of them");
+}
+
+// Scripts of torch.distributed.launch find their local rank in front of their own arguments.
+void give_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan& plan) {
+  if (settings.truth("use_env") && !settings.truth("legacy_launch"))
+    fail(settings.origin("use_env"), "has a meaning only together with --legacy-launch");
+  if (!settings.truth("legacy_launch") || settings.truth("use_env")) return;
+  if (settings.truth("no_python")) {
+    fail(settings.origin("no_python"), "--legacy-launch gives --local-rank to Python programs alone",
+         "with --use-env they read LOCAL_RANK");
+  }
+  plan.worker_command.insert(plan.worker_command.end() - static_cast<std::ptrdiff_t>(arguments),
+                             "--local-rank=${local_rank}");
+  plan.notes.emplace_back(
+      "--legacy-launch is for scripts that read --local-rank, a deprecated way: read LOCAL_RANK and give "
+      "--use-env");
+}
+
 void choose_program(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   if (inputs.command_line.program.empty()) {
     fail("", "the following arguments are required: training_script", "as in `acc launch train.py --lr 0.1`");
@@ -33,29 +55,57 @@ void choose_program(const LaunchInputs& inputs, const Settings& settings, Launch
       .words = inputs.command_line.program,
       .module = settings.truth("module"),
       .no_python = settings.truth("no_python"),
+      .run_path = settings.truth("run_path"),
       .python = settings.text("python"),
       .unbuffered = plan.launcher != "simple",
   };
-  if (request.module && request.no_python) {
-    fail("",
-         fmt::format("{} and {} exclude each other", settings.origin("module"), settings.origin("no_python")),
-         "give one of them");
-  }
+  if (request.module && request.no_python && !request.run_path) refuse_both(settings, "module", "no_python");
   WorkerProgram program = find_program(request, inputs.environment, inputs.file_kind);
   plan.worker_command = std::move(program.command);
   plan.program = std::move(program.file);
   if (program.problem) plan.problems.push_back(*program.problem);
+  if (request.run_path) {
+    plan.notes.push_back(settings.origin("run_path") +
+                         ": each worker is a Python of its own that runs the file; nothing is forked");
+  }
+  give_local_rank(settings, request.words.size() - 1, plan);
 }
 
-OutputPlan plan_output(const Settings& settings) {
+OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
+  constexpr std::string_view kTemplate = "log_line_prefix_template";
+  constexpr std::string_view kTemplateVariable = "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE";
+  if (const auto text = inputs.environment.find(kTemplateVariable); text && !settings.given(kTemplate))
+    settings.set(kTemplate, *text, std::string(kTemplateVariable));
+  const auto ranks = [&](std::string_view name) {
+    return parse_ranks(settings.text(name), settings.origin(name));
+  };
   OutputPlan output;
   output.redirects = parse_stream_map(settings.text("redirects"), settings.origin("redirects"));
   output.tee = parse_stream_map(settings.text("tee"), settings.origin("tee"));
-  output.local_ranks_filter =
-      parse_ranks(settings.text("local_ranks_filter"), settings.origin("local_ranks_filter"));
+  output.local_ranks_filter = ranks("local_ranks_filter");
+  output.ranks_filter = ranks("ranks_filter");
+  output.duplicate_stdout_filters = parse_words(settings.text("duplicate_stdout_filters"));
+  output.duplicate_stderr_filters = parse_words(settings.text("duplicate_stderr_filters"));
+  output.line_prefix_template = settings.text(kTemplate);
+  output.log_timestamps = settings.truth("log_timestamps");
   output.log_dir = settings.text("log_dir");
   output.no_logs = output.log_dir == "/dev/null";
   return output;
+}
+
+// torchrun's handlers; its --event-log-handler may be shortened to our --event-log, so both know the words.
+void choose_event_readers(const Settings& settings, LaunchPlan& plan) {
+  const auto is_handler = [](const std::string& word) {
+    return word == "null" || word == "console" || word == "dynamic_rendezvous";
+  };
+  const std::string handler = settings.text("event_log_handler");
+  if (!is_handler(handler)) {
+    fail(settings.origin("event_log_handler"), "'" + handler + "' is not a handler of events",
+         "null, console or dynamic_rendezvous; --event-log names a file");
+  }
+  const std::string file = settings.text("event_log");
+  plan.events_on_console = handler == "console" || file == "console";
+  if (!is_handler(file)) plan.event_log = file;
 }
 
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
@@ -75,10 +125,35 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
   if (restarts < 0 || restarts > 1'000'000'000)
     fail(settings.origin("max_restarts"), "must be a number from 0 on");
   plan.max_restarts = static_cast<int>(restarts);
-  const double seconds = settings.number("shutdown_timeout");
-  if (seconds < 0 || seconds > 1e9)
-    fail(settings.origin("shutdown_timeout"), "must be a number of seconds from 0 on");
-  plan.shutdown_timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  if (!(settings.number("monitor_interval") > 0))
+    fail(settings.origin("monitor_interval"), "must be a number of seconds above 0");
+  plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
+  const auto seconds = [&](std::string_view name) {
+    const double value = settings.number(name);
+    if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a number of seconds from 0 on");
+    return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
+  };
+  plan.min_uptime = seconds("min_uptime");
+  plan.shutdown_timeout = seconds("shutdown_timeout");
+  plan.signals_to_handle = settings.text("signals_to_handle");
+  for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
+    plan.stop_signals.insert(signal);
+}
+
+// torchrun's variables for its file timer.
+std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
+  const Environment& environment = inputs.environment;
+  if (environment.get("TORCHELASTIC_ENABLE_FILE_TIMER") != "1") return {};
+  if (const auto named = environment.find("TORCHELASTIC_TIMER_FILE")) return *named;
+  const std::string folder = environment.get("TMPDIR");
+  return std::filesystem::path(folder.empty() ? "/tmp" : folder) / ("watchdog_timer_" + inputs.random_id);
+}
+
+void refuse_plug_ins(const Settings& settings) {
+  const std::string specs = settings.text("logs_specs");
+  if (specs.empty() || specs == "default") return;
+  fail(settings.origin("logs_specs"), "'" + specs + "' names a Python plug-in, and acc loads none",
+       "--redirects, --tee and --log-dir say where output goes");
 }
 
 // One process of this machine, which is the other launcher.
@@ -140,9 +215,12 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   } else {
     plan_rendezvous(settings, shape, inputs.random_id, plan);
   }
+  refuse_plug_ins(settings);
   take_limits(settings, plan);
+  plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
-  plan.output = plan_output(settings);
+  plan.output = plan_output(inputs, settings);
+  choose_event_readers(settings, plan);
   plan.output.observed = plan.hang.timeout.count() > 0;
   plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);

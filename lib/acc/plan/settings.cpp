@@ -8,9 +8,14 @@
 namespace acc {
 namespace {
 
-// torchrun reads switches as integers; Kubeflow sets PET_STANDALONE to nothing and means "on".
+// torchrun reads switches as integers; Kubeflow sets PET_STANDALONE to nothing and means "on". argparse does
+// not hold a variable to the choices of its flag.
 Value read_pet(const SettingSpec& spec, const std::string& text) {
-  if (spec.type != ValueType::boolean) return parse_setting(spec, text, std::string(spec.pet));
+  if (spec.type != ValueType::boolean) {
+    SettingSpec any_choice = spec;
+    any_choice.allowed.clear();
+    return parse_setting(any_choice, text, std::string(spec.pet));
+  }
   if (text.empty()) return true;
   if (const auto number = parse_integer(text)) return *number != 0;
   return parse_setting(spec, text, std::string(spec.pet));

@@ -42,15 +42,33 @@ StreamMap parse_stream_map(std::string_view text, const std::string& where) {
 }
 
 std::vector<int> parse_ranks(std::string_view text, const std::string& where) {
+  constexpr int kMostRanks = 1 << 20;
   std::vector<int> ranks;
   if (trim(text).empty()) return ranks;
   for (const std::string& entry : split(text, ',')) {
-    const auto rank = parse_rank(entry);
-    if (!rank)
-      throw Error({.what = "'" + entry + "' is not a local rank", .where = where, .hint = "as in 0,2,5"});
-    ranks.push_back(*rank);
+    const std::size_t dash = entry.find('-');
+    const auto first = parse_rank(entry.substr(0, dash));
+    const auto last = dash == std::string::npos ? first : parse_rank(entry.substr(dash + 1));
+    if (!first || !last || *last < *first || *last - *first >= kMostRanks)
+      throw Error({.what = "'" + entry + "' is not a rank", .where = where, .hint = "as in 0,2,5 or 0-3"});
+    for (int rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
   }
   return ranks;
+}
+
+std::vector<std::string> parse_words(std::string_view text) {
+  std::vector<std::string> words(1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != ',') {
+      words.back() += text[i];
+    } else if (text.substr(i + 1).starts_with(',')) {
+      words.back() += text[i++];
+    } else {
+      words.emplace_back();
+    }
+  }
+  std::erase(words, "");
+  return words;
 }
 
 }  // namespace acc

@@ -12,7 +12,10 @@ namespace acc {
 /// digits, the last entry of a rank wins). Throws Error{usage} with `where`.
 StreamMap parse_stream_map(std::string_view text, const std::string& where);
 
-/// `0,2,5`; empty: no filter. Throws Error{usage} with `where`.
+/// `0,2,5` or `0-3,8`; empty: no filter. Throws Error{usage} with `where`.
 std::vector<int> parse_ranks(std::string_view text, const std::string& where);
+
+/// Words separated by commas, where `,,` is a comma inside a word; empty ones do not count.
+std::vector<std::string> parse_words(std::string_view text);
 
 }  // namespace acc

@@ -42,7 +42,8 @@ Round expected_round(const LaunchPlan& plan) {
           .first_role_rank = first_rank,
           .role_world_size = world_size,
           .master_addr = plan.master_addr,
-          .master_port = plan.master_port};
+          .master_port = plan.master_port,
+          .use_agent_store = plan.use_agent_store};
 }
 
 WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt) {
@@ -75,9 +76,10 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
   }
   if (!plan.sets_ranks) return environment;
   environment.overlay(to_environment(place_of_worker(plan, local_rank, attempt)));
-  environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGHUP,SIGQUIT");
+  environment.set("TORCHELASTIC_SIGNALS_TO_HANDLE", plan.signals_to_handle);
   environment.set("TORCH_NCCL_ASYNC_ERROR_HANDLING",
                   plan.inherited.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"));
+  if (!plan.timer_file.empty()) environment.set("TORCHELASTIC_TIMER_FILE", plan.timer_file.string());
   return environment;
 }
 

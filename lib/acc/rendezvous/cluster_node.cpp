@@ -82,11 +82,11 @@ void ClusterNode::join() {
 }
 
 void ClusterNode::fail(const RoundOver& failure) {
-  say(Failed{round_, failure});
+  say(WorkerFailed{round_, failure});
 }
 
 void ClusterNode::finish() {
-  say(Done{round_});
+  say(WorkersDone{round_});
 }
 
 void ClusterNode::leave(const std::string& why) {

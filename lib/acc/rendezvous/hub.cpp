@@ -68,8 +68,8 @@ void Hub::hello(NodeId id, const NodeInfo& info) {
 void Hub::take(NodeId id, const NodeMessage& message) {
   if (!nodes_.contains(id)) return;
   if (const auto* join = std::get_if<Join>(&message)) joined(id, *join);
-  if (const auto* failure = std::get_if<Failed>(&message)) failed(*failure);
-  if (const auto* success = std::get_if<Done>(&message)) done(id, *success);
+  if (const auto* failure = std::get_if<WorkerFailed>(&message)) failed(*failure);
+  if (const auto* success = std::get_if<WorkersDone>(&message)) done(id, *success);
   if (const auto* leave = std::get_if<Leave>(&message)) left(id, *leave);
 }
 
@@ -99,14 +99,14 @@ bool Hub::may_stay_spare() const {
   return count(&Node::ready) <= *options_.plan.spares;
 }
 
-void Hub::failed(const Failed& message) {
+void Hub::failed(const WorkerFailed& message) {
   if (phase_ != Phase::running || message.round != rounds_) return;
   if (!message.failure.again) return end_job(message.failure);
   ++restarts_;
   end_round(message.failure);
 }
 
-void Hub::done(NodeId id, const Done& message) {
+void Hub::done(NodeId id, const WorkersDone& message) {
   if (phase_ != Phase::running || message.round != rounds_) return;
   nodes_.at(id).done = true;
   finish_when_all_done();

@@ -67,8 +67,8 @@ class Hub {
   using Places = Board::Rounds;
 
   void joined(NodeId id, const Join& request);
-  void failed(const Failed& message);
-  void done(NodeId id, const Done& message);
+  void failed(const WorkerFailed& message);
+  void done(NodeId id, const WorkersDone& message);
   void left(NodeId id, const Leave& message);
   void round_formed(Places places);
   void group_changed(const std::string& text);

@@ -21,8 +21,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, version, run_id, node, is
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Dropped, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Moved, addr, link_port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Join, store_port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Failed, round, failure)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Done, round)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerFailed, round, failure)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkersDone, round)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Leave, why, deposed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundBegins, number, ready, heirs, nodes, clients)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundEnds, over)
@@ -37,9 +37,9 @@ constexpr std::string_view kName<Hello> = "hello";
 template <>
 constexpr std::string_view kName<Join> = "join";
 template <>
-constexpr std::string_view kName<Failed> = "failed";
+constexpr std::string_view kName<WorkerFailed> = "failed";
 template <>
-constexpr std::string_view kName<Done> = "done";
+constexpr std::string_view kName<WorkersDone> = "done";
 template <>
 constexpr std::string_view kName<Leave> = "leave";
 template <>

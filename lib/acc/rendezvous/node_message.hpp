@@ -45,14 +45,14 @@ struct Join {
   std::uint16_t store_port = 0;
   bool operator==(const Join&) const = default;
 };
-struct Failed {
+struct WorkerFailed {
   int round = 0;
   RoundOver failure = {};
-  bool operator==(const Failed&) const = default;
+  bool operator==(const WorkerFailed&) const = default;
 };
-struct Done {
+struct WorkersDone {
   int round = 0;
-  bool operator==(const Done&) const = default;
+  bool operator==(const WorkersDone&) const = default;
 };
 struct Leave {
   std::string why = {};
@@ -101,8 +101,8 @@ struct Beat {
   bool operator==(const Beat&) const = default;
 };
 
-using NodeMessage = std::variant<Hello, Join, Failed, Done, Leave, RoundBegins, RoundEnds, Dropped, Moved,
-                                 JobEnds, Waiting, Beat>;
+using NodeMessage = std::variant<Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins, RoundEnds,
+                                 Dropped, Moved, JobEnds, Waiting, Beat>;
 
 /// One line of JSON, ended.
 std::string encode(const NodeMessage& message);

@@ -7,6 +7,11 @@ namespace acc {
 
 SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : round_(expected_round(plan)) {
   if (!plan.sets_ranks) return;
+  if (!plan.use_agent_store) {
+    workers_port_.emplace(plan.master_port);
+    round_.master_port = workers_port_->port();
+    return;
+  }
   store_.emplace(loop, StoreServerOptions{.port = plan.master_port});
   round_.master_port = store_->port();
 }

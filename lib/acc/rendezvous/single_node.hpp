@@ -6,11 +6,13 @@
 
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
+#include "acc/rendezvous/reserved_port.hpp"
 #include "acc/store/server.hpp"
 
 namespace acc {
 
-/// A job of this machine alone: nobody to wait for, and the store on the plan's port or a free one.
+/// A job of this machine alone: nobody to wait for, and the store on the plan's port or a free one, which is
+/// kept for the worker that serves it where acc does not.
 class SingleNode : public Rendezvous {
  public:
   /// Binds the store's port at once, and keeps it. Throws Error when it cannot.
@@ -23,7 +25,9 @@ class SingleNode : public Rendezvous {
 
  private:
   Round round_ = {};
+  /// Absent for a plain process that learns no rank, and where a worker serves the store.
   std::optional<StoreServer> store_ = {};
+  std::optional<ReservedPort> workers_port_ = {};
   int restarts_ = 0;
 };
 

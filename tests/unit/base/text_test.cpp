@@ -19,6 +19,11 @@ TEST_CASE("text: split keeps empty parts, join is its inverse", "[base]") {
 TEST_CASE("text: numbers are whole words or nothing", "[base]") {
   CHECK(acc::parse_integer(" +12 ") == 12);
   CHECK(acc::parse_integer("-3") == -3);
+  CHECK(acc::parse_python_integer(" 1_000 ") == 1000);
+  CHECK_FALSE(acc::parse_integer("1_0").has_value());
+  CHECK_FALSE(acc::parse_python_integer("1__0").has_value());
+  CHECK_FALSE(acc::parse_python_integer("_1").has_value());
+  CHECK_FALSE(acc::parse_python_integer("1_").has_value());
   CHECK_FALSE(acc::parse_integer("1.0").has_value());
   CHECK_FALSE(acc::parse_integer("12x").has_value());
   CHECK_FALSE(acc::parse_integer("").has_value());

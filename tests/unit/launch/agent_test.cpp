@@ -181,6 +181,31 @@ TEST_CASE("agent: restarts are used up", "[launch]") {
   CHECK(report.first_failure->attempt == 2);
 }
 
+TEST_CASE("agent: a failure that is not worth a restart ends the job, and the person is told why",
+          "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{2}, 2s);
+  LaunchPlan plan = plan_of(1, 5);
+  plan.retry_on.not_worth.exit_codes = {2};
+  CHECK(job.run(plan).exit_code == 2);
+  CHECK(job.processes.started().size() == 1);
+  const auto warnings = job.reporter.all<Warning>();
+  REQUIRE(warnings.size() == 1);
+  CHECK(warnings[0].text.starts_with("not restarted: exit code 2"));
+}
+
+TEST_CASE("agent: what fails too soon after its start is not restarted", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{1}, 2s);
+  LaunchPlan plan = plan_of(1, 5);
+  plan.min_uptime = 3s;
+  CHECK(job.run(plan).restarts == 0);
+  plan.min_uptime = 2s;
+  Job again;
+  again.processes.will_end(0, Exited{1}, 2s);
+  CHECK(again.run(plan).restarts == 5);
+}
+
 TEST_CASE("agent: a signal to end is passed on and gives 128 + n, without a restart", "[launch]") {
   const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGQUIT);
   Job job;
@@ -191,6 +216,16 @@ TEST_CASE("agent: a signal to end is passed on and gives 128 + n, without a rest
   CHECK_FALSE(report.first_failure);
   CHECK(job.processes.signals() == Signals{{0, signal}, {1, signal}});
   CHECK(job.processes.started().size() == 2);
+}
+
+TEST_CASE("agent: a signal that the plan names ends the job as those four do", "[launch]") {
+  Job job;
+  job.processes.signal_arrives(SIGUSR1, 10ms);
+  LaunchPlan plan = plan_of(1, 5);
+  plan.stop_signals.insert(SIGUSR1);
+  const LaunchReport report = job.run(plan);
+  CHECK(report.exit_code == 128 + SIGUSR1);
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}, {0, SIGKILL}});
 }
 
 TEST_CASE("agent: a signal before the first worker starts none", "[launch]") {

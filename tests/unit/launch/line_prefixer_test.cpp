@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/line_prefixer.hpp"
 
+#include "acc/launch/channel.hpp"
 #include "support/catch.hpp"
+#include "support/read_all.hpp"
 
 using acc::LinePrefixer;
 
@@ -24,4 +26,16 @@ TEST_CASE("line_prefixer: the last line gets its newline", "[launch]") {
   CHECK(lines.feed("tail") == "");
   CHECK(lines.finish() == ">tail\n");
   CHECK(lines.finish() == "");
+}
+
+TEST_CASE("line_prefixer: the time of a line is that of its end, and the copy gets what is shown",
+          "[launch]") {
+  acc::Channel pipe = acc::make_pipe();
+  const auto copy = std::make_shared<acc::FilteredLog>(
+      std::move(pipe.workers), std::vector<std::string>{"two"}, [](const std::string&) {});
+  int moment = 0;
+  LinePrefixer lines(">", {.stamp = [&] { return std::to_string(++moment) + " "; }, .copy = copy});
+  CHECK(lines.feed("one\ntw") == "1 >one\n");
+  CHECK(lines.feed("o\n") == "2 >two\n");
+  CHECK(acc::test::read_all(pipe.ours.get()) == "2 >two\n");
 }

@@ -126,6 +126,53 @@ TEST_CASE("output: a rank outside the filter is silent, but its last words are k
   CHECK(output.last_words(0) == "err\n");
 }
 
+TEST_CASE("output: a filter by rank goes by the number over all nodes", "[launch]") {
+  Shown shown;
+  Output output = shown.make({.ranks_filter = {5}}, 2);
+  const WorkerStreams zero = output.open(0, "", "", 4);
+  const WorkerStreams one = output.open(1, "", "", 5);
+  write_to(zero.out, "four\n");
+  write_to(one.out, "five\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(read_all(shown.out.ours.get()) == "five\n");
+}
+
+TEST_CASE("output: tee'd lines with a wanted word are copied into one file per attempt", "[launch]") {
+  Shown shown;
+  const test::TemporaryFolder folder;
+  for (const auto* name : {"a0/0", "a0/1", "a1/0"}) std::filesystem::create_directories(folder.path() / name);
+  Output output = shown.make({.tee = {.of_rank = {{0, Streams::out}, {1, Streams::both}}},
+                              .duplicate_stdout_filters = {"apple"},
+                              .duplicate_stderr_filters = {"zebra"}},
+                             2);
+  const WorkerStreams zero = output.open(0, folder.path() / "a0" / "0", "[0]:");
+  const WorkerStreams one = output.open(1, folder.path() / "a0" / "1", "[1]:");
+  write_to(zero.out, "apple 0\npear 0\n");
+  write_to(zero.err, "zebra, but not tee'd\n");
+  write_to(one.out, "apple 1\n");
+  output.end_attempt();
+  CHECK(folder.read("a0/filtered_stdout.log") == "[0]:apple 0\n[1]:apple 1\n");
+  CHECK(std::filesystem::is_empty(folder.path() / "a0" / "filtered_stderr.log"));
+  const WorkerStreams again = output.open(0, folder.path() / "a1" / "0", "[0]:");
+  write_to(again.out, "apple again\n");
+  output.end_attempt();
+  CHECK(folder.read("a1/filtered_stdout.log") == "[0]:apple again\n");
+}
+
+TEST_CASE("output: with times each line on the console has its own, in front of the prefix", "[launch]") {
+  Shown shown;
+  Output output = shown.make({.log_timestamps = true}, 1);
+  const WorkerStreams streams = output.open(0, "", "unused");
+  write_to(streams.out, "a\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  const std::string seen = read_all(shown.out.ours.get());
+  REQUIRE(seen.size() == std::string("2026-11-21T07:43:37.262+0100 a\n").size());
+  CHECK(seen.substr(10, 1) == "T");
+  CHECK(seen.ends_with(" a\n"));
+}
+
 TEST_CASE("output: a slow reader is waited for on the loop", "[launch]") {
   Shown shown;
   Output output = shown.make({}, 2);

@@ -30,6 +30,10 @@ TEST_CASE("text_reporter: says nothing when all is well", "[launch]") {
   CHECK(told(Finished{}) == "");
 }
 
+TEST_CASE("text_reporter: why acc itself could not go on", "[launch]") {
+  CHECK(told(Failed{"no such host", 75}) == "acc: no such host\n");
+}
+
 TEST_CASE("text_reporter: one line for a signal", "[launch]") {
   CHECK(told(Stopping{SIGINT, 4, 1500ms}) == "acc: SIGINT received, stopping 4 workers (grace 1.5 s)\n");
   CHECK(told(Stopping{SIGTERM, 0, 30s}) == "acc: SIGTERM received, ending\n");

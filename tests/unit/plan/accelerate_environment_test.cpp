@@ -84,6 +84,8 @@ TEST_CASE("accelerate_environment: torchrun's rules give one thread as soon as t
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   CHECK(threads_of(given, 1) == "none");
   CHECK(threads_of(given, 2) == "1");
-  given.environment.set("OMP_NUM_THREADS", "5");
-  CHECK(threads_of(given, 2) == "none");
+  for (const auto* inherited : {"5", "0", ""}) {
+    given.environment.set("OMP_NUM_THREADS", inherited);
+    CHECK(threads_of(given, 2) == "none");
+  }
 }

@@ -65,11 +65,31 @@ TEST_CASE("command_line: torchrun takes any unambiguous beginning, launch takes 
         "unrecognized arguments: --num_procs (did you mean '--num_processes'?)");
 }
 
+TEST_CASE("command_line: acc's own flags do not make a beginning ambiguous that torchrun takes", "[plan]") {
+  CHECK(torchrun({"--node", "1", "t.py"}).flags.at("machine_rank").value == 1);
+  CHECK(torchrun({"--event", "console", "t.py"}).flags.at("event_log_handler").value == "console");
+  CHECK(torchrun({"--log-", "d", "t.py"}).flags.at("log_dir").value == "d");
+  CHECK(torchrun({"--node-t", "1", "t.py"}).flags.at("node_timeout").value == 1);
+}
+
+TEST_CASE("command_line: a word with a blank is an option only when it begins with one", "[plan]") {
+  CHECK(torchrun({"--signals_to_handle=SIGTERM, SIGINT", "t.py"}).flags.at("signals_to_handle").value ==
+        "SIGTERM, SIGINT");
+  CHECK(torchrun({"--signals=SIGTERM, SIGINT", "t.py"}).program == Words{"t.py"});
+  CHECK(torchrun({"-r0:1, 1:1", "t.py"}).flags.at("redirects").value == "0:1, 1:1");
+  CHECK(torchrun({"--my program", "a"}).program == Words{"--my program", "a"});
+}
+
+TEST_CASE("command_line: whole numbers are Python's", "[plan]") {
+  CHECK(torchrun({"--max-restarts", " 1_0", "t.py"}).flags.at("max_restarts").value == 10);
+}
+
 TEST_CASE("command_line: torchrun drops one -- after the program, launch keeps it", "[plan]") {
   CHECK(torchrun({"s.py", "--", "a"}).program == Words{"s.py", "a"});
   CHECK(torchrun({"s.py", "--", "--", "a"}).program == Words{"s.py", "--", "a"});
   CHECK(torchrun({"s.py", "a", "--", "b"}).program == Words{"s.py", "a", "--", "b"});
   CHECK(torchrun({"--", "s.py", "a"}).program == Words{"s.py", "a"});
+  CHECK(torchrun({"--", "s.py", "--", "a"}).program == Words{"s.py", "--", "a"});
   CHECK(launch({"s.py", "--", "a"}).program == Words{"s.py", "--", "a"});
 }
 

@@ -163,6 +163,19 @@ TEST_CASE("rendezvous: what cannot be is refused, also for one machine", "[plan]
         "--rdzv-id: the run needs a name, the same on all machines (as in --rdzv-id job7)");
 }
 
+TEST_CASE("rendezvous: torchrun's variable leaves the store to the workers, where torchrun asks it",
+          "[plan]") {
+  const auto served = [](const std::vector<std::string>& words, const std::string& value) {
+    acc::LaunchInputs given = inputs(words, Dialect::torchrun);
+    given.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value);
+    return resolve(given).use_agent_store;
+  };
+  CHECK_FALSE(served({"--standalone", "train.py"}, "1"));
+  CHECK_FALSE(served({"--rdzv-backend=c10d", "train.py"}, "1"));
+  CHECK(served({"--standalone", "train.py"}, "true"));
+  CHECK(served({"train.py"}, "1"));
+}
+
 TEST_CASE("rendezvous: a run on one machine with an empty name gets one", "[plan]") {
   CHECK(plan_of({"--rdzv-id="}).run_id == "random");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/resolve.hpp"
 
+#include "acc/plan/worker_environment.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
@@ -68,6 +69,57 @@ TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
         }) == "--hang-timeout: must be a number of seconds, or 0 for never");
 }
 
+TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's variable", "[plan]") {
+  LaunchInputs given = inputs({"--log-line-prefix-template", "$rank|", "train.py"}, Dialect::torchrun);
+  given.environment.set("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${rank}>");
+  CHECK(resolve(given).output.line_prefix_template == "$rank|");
+  given.command_line = acc::parse_command_line({"train.py"}, Dialect::torchrun);
+  const LaunchPlan plan = resolve(given);
+  CHECK(plan.output.line_prefix_template == "${rank}>");
+  CHECK(plan.settings.at("log_line_prefix_template").origin == "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
+  CHECK(resolve(inputs({"train.py"})).output.line_prefix_template == "[${role_name}${local_rank}]:");
+}
+
+TEST_CASE("resolve: filters of ranks and lines", "[plan]") {
+  const acc::OutputPlan output =
+      resolve(inputs({"--ranks-filter", "0-1", "--duplicate-stdout-filters", "a,b",
+                      "--duplicate-stderr-filters", "c", "--log-timestamps", "train.py"},
+                     Dialect::torchrun))
+          .output;
+  CHECK(output.ranks_filter == std::vector<int>{0, 1});
+  CHECK(output.duplicate_stdout_filters == std::vector<std::string>{"a", "b"});
+  CHECK(output.duplicate_stderr_filters == std::vector<std::string>{"c"});
+  CHECK(output.log_timestamps);
+}
+
+TEST_CASE("resolve: the file timer is torchrun's, by its variables", "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "1");
+  CHECK(resolve(given).timer_file == "/tmp/watchdog_timer_random");
+  given.environment.set("TMPDIR", "/scratch");
+  CHECK(resolve(given).timer_file == "/scratch/watchdog_timer_random");
+  given.environment.set("TORCHELASTIC_TIMER_FILE", "/run/timer");
+  CHECK(resolve(given).timer_file == "/run/timer");
+  given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "true");
+  CHECK(resolve(given).timer_file.empty());
+}
+
+TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") {
+  const auto plan_of = [](std::vector<std::string> words) {
+    words.emplace_back("train.py");
+    return resolve(inputs(words, Dialect::torchrun));
+  };
+  CHECK(plan_of({}).event_log.empty());
+  CHECK_FALSE(plan_of({"--event-log-handler", "dynamic_rendezvous"}).events_on_console);
+  CHECK(plan_of({"--event-log-handler", "console"}).events_on_console);
+  CHECK(plan_of({"--event-log", "e.jsonl"}).event_log == "e.jsonl");
+  const LaunchPlan shortened = plan_of({"--event-log", "console"});
+  CHECK(shortened.events_on_console);
+  CHECK(shortened.event_log.empty());
+  CHECK(resolve_error({"--event-log-handler", "bogus", "train.py"})
+            .starts_with("--event-log-handler: 'bogus' is not a handler of events (null, console"));
+}
+
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
@@ -95,11 +147,60 @@ TEST_CASE("resolve: isolated workers see one GPU each, of those that gpu_ids sel
         "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
 }
 
+TEST_CASE("resolve: torch.distributed.launch's scripts get their local rank before their own arguments",
+          "[plan]") {
+  const auto command = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "--legacy-launch");
+    const LaunchPlan plan = resolve(inputs(words, Dialect::torchrun));
+    return acc::worker_command(plan, 1);
+  };
+  using Words = std::vector<std::string>;
+  CHECK(command({"train.py", "u"}) == Words{"/usr/bin/python3", "-u", "train.py", "--local-rank=1", "u"});
+  CHECK(command({"-m", "train", "u"}) ==
+        Words{"/usr/bin/python3", "-u", "-m", "train", "--local-rank=1", "u"});
+  CHECK(command({"train.py"}) == Words{"/usr/bin/python3", "-u", "train.py", "--local-rank=1"});
+  CHECK(command({"--use-env", "train.py"}) == Words{"/usr/bin/python3", "-u", "train.py"});
+  CHECK(resolve_error({"--legacy-launch", "--no-python", "./a.out"}, Dialect::torchrun)
+            .starts_with("--no-python: --legacy-launch gives --local-rank to Python programs alone"));
+  CHECK(resolve_error({"--use-env", "train.py"}) ==
+        "--use-env: has a meaning only together with --legacy-launch");
+}
+
+TEST_CASE("resolve: --run-path is a Python file, whatever else was said", "[plan]") {
+  const LaunchPlan plan =
+      resolve(inputs({"--run-path", "-m", "--no-python", "./a.out", "q"}, Dialect::torchrun));
+  CHECK(plan.worker_command == std::vector<std::string>{"/usr/bin/python3", "-u", "./a.out", "q"});
+  CHECK(plan.notes ==
+        std::vector<std::string>{
+            "--run-path: each worker is a Python of its own that runs the file; nothing is forked"});
+}
+
+TEST_CASE("resolve: the signals that end a job are those four and what was said", "[plan]") {
+  const LaunchPlan plan = resolve(inputs({"--signals-to-handle", "SIGUSR1", "train.py"}, Dialect::torchrun));
+  CHECK(plan.stop_signals == std::set<int>{SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1});
+  CHECK(plan.signals_to_handle == "SIGUSR1");
+}
+
+TEST_CASE("resolve: a mistake in the command line is not worth a restart, unless it is named", "[plan]") {
+  const acc::FailureKinds mistakes = {.exit_codes = {2, 126, 127}};
+  CHECK(resolve(inputs({"train.py"})).retry_on == acc::RetryOn{.not_worth = mistakes});
+  const LaunchPlan plan =
+      resolve(inputs({"--retry-on", "all", "--min-uptime", "1.5", "train.py"}, Dialect::torchrun));
+  CHECK(plan.retry_on == acc::RetryOn{});
+  CHECK(plan.min_uptime == std::chrono::milliseconds(1500));
+  CHECK(resolve(inputs({"train.py"})).min_uptime == std::chrono::milliseconds(0));
+}
+
 TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {
   CHECK(resolve_error({"--num_processes", "1"})
             .starts_with("the following arguments are required: training_script"));
   CHECK(resolve_error({"-m", "--no_python", "x"}).starts_with("-m and --no_python exclude each other"));
   CHECK(resolve_error({"--max-restarts", "-1", "train.py"}) == "--max-restarts: must be a number from 0 on");
+  CHECK(resolve_error({"--monitor-interval", "0", "train.py"}) ==
+        "--monitor-interval: must be a number of seconds above 0");
+  CHECK(resolve_error({"--logs-specs", "mine", "train.py"})
+            .starts_with("--logs-specs: 'mine' names a Python plug-in, and acc loads none"));
+  CHECK(resolve_error({"--logs-specs", "default", "train.py"}) == "no error");
   CHECK(resolve_error({"--shutdown-timeout", "-1", "train.py"}) ==
         "--shutdown-timeout: must be a number of seconds from 0 on");
 }

@@ -38,6 +38,12 @@ TEST_CASE("settings: PET_* switches are numbers, and empty means on", "[plan]") 
   }
 }
 
+TEST_CASE("settings: a PET_* variable is not held to its flag's choices", "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  given.environment.set("PET_START_METHOD", "bogus");
+  CHECK(Settings(given)["start_method"] == Setting{"bogus", "PET_START_METHOD"});
+}
+
 TEST_CASE("settings: a PET_* variable that cannot be read is named", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   given.environment.set("PET_MAX_RESTARTS", "abc");

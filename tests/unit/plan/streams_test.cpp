@@ -28,8 +28,22 @@ TEST_CASE("streams: anything else is an error that shows the form", "[plan]") {
 
 TEST_CASE("streams: a filter is a list of ranks", "[plan]") {
   CHECK(acc::parse_ranks("0, 2", "") == std::vector<int>{0, 2});
+  CHECK(acc::parse_ranks("1-3,10-10", "") == std::vector<int>{1, 2, 3, 10});
   CHECK(acc::parse_ranks("", "").empty());
   CHECK(acc::test::error_of([] {
           acc::parse_ranks("0,x", "--local-ranks-filter");
         }).starts_with("--local-ranks-filter: 'x'"));
+  for (const auto* text : {"3-1", "-1", "1-", "0-9999999"}) {
+    CHECK(acc::test::error_of([&] { acc::parse_ranks(text, "--ranks-filter"); }) ==
+          "--ranks-filter: '" + std::string(text) + "' is not a rank (as in 0,2,5 or 0-3)");
+  }
+}
+
+TEST_CASE("streams: words are separated by commas, two commas are one in a word", "[plan]") {
+  using Words = std::vector<std::string>;
+  CHECK(acc::parse_words("apple, pear") == Words{"apple", " pear"});
+  CHECK(acc::parse_words("zz,,z") == Words{"zz,z"});
+  CHECK(acc::parse_words("a,,,b") == Words{"a,", "b"});
+  CHECK(acc::parse_words("").empty());
+  CHECK(acc::parse_words("a,") == Words{"a"});
 }

@@ -113,8 +113,8 @@ TEST_CASE("hub: a failure restarts all nodes together, once, when each has stopp
   Job job(2, 0, 3);
   job.arrive(0);
   job.arrive(1);
-  job.hub->take(1, Failed{1, {.again = true, .failure = "theirs"}});
-  job.hub->take(0, Failed{1, {.again = true, .failure = "a victim"}});
+  job.hub->take(1, WorkerFailed{1, {.again = true, .failure = "theirs"}});
+  job.hub->take(0, WorkerFailed{1, {.again = true, .failure = "a victim"}});
   CHECK(job.last_end(0) == RoundOver{.again = true, .failure = "theirs"});
   CHECK(job.told<RoundEnds>(0).size() == 1);
   CHECK(job.told<RoundEnds>(1).size() == 1);
@@ -130,7 +130,7 @@ TEST_CASE("hub: a failure that no node would repeat ends the job for all, spares
   Job job(2);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   CHECK(job.told<Waiting>(2).size() == 1);
-  job.hub->take(0, Failed{1, {.failure = "f", .exit_code = 42}});
+  job.hub->take(0, WorkerFailed{1, {.failure = "f", .exit_code = 42}});
   for (int id = 0; id < 3; ++id) CHECK(job.last_end(id) == RoundOver{.failure = "f", .exit_code = 42});
   CHECK(job.board.closed);
   CHECK(job.hub->is_over());
@@ -140,9 +140,9 @@ TEST_CASE("hub: all have succeeded", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.arrive(1);
-  job.hub->take(0, Done{1});
+  job.hub->take(0, WorkersDone{1});
   CHECK_FALSE(job.board.finished);
-  job.hub->take(1, Done{1});
+  job.hub->take(1, WorkersDone{1});
   REQUIRE(job.board.finished);
   CHECK(job.told<JobEnds>(0).empty());
   job.board.finished(true);
@@ -154,10 +154,10 @@ TEST_CASE("hub: a node that succeeded and went is not missed", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.arrive(1);
-  job.hub->take(1, Done{1});
+  job.hub->take(1, WorkersDone{1});
   job.hub->lost(1, "eof", true);
   CHECK(job.told<RoundEnds>(0).empty());
-  job.hub->take(0, Done{1});
+  job.hub->take(0, WorkersDone{1});
   CHECK(job.board.finished);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("hub: a spare takes the place of a lost node", "[rendezvous]") {
 TEST_CASE("hub: a node that is lost while it stops does not keep the others", "[rendezvous]") {
   Job job(3, 1, 5);
   for (int id = 0; id < 3; ++id) job.arrive(id);
-  job.hub->take(0, Failed{1, {.again = true, .failure = "f"}});
+  job.hub->take(0, WorkerFailed{1, {.again = true, .failure = "f"}});
   job.board.most = 2;
   job.join(0);
   job.join(1);

@@ -54,11 +54,11 @@ TEST_CASE("link: messages arrive in order", "[rendezvous]") {
   Side one, other;
   one.start(std::move(pair.near), 10s);
   other.start(std::move(pair.far), 10s);
-  for (int round = 0; round < 1000; ++round) one.link->send(Done{round});
+  for (int round = 0; round < 1000; ++round) one.link->send(WorkersDone{round});
   other.link->send(Waiting{std::string(100'000, 'x')});
   REQUIRE(pair.run_until([&] { return other.messages.size() == 1000 && one.messages.size() == 1; }));
   for (int round = 0; round < 1000; ++round)
-    CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(Done{round}));
+    CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(WorkersDone{round}));
 }
 
 TEST_CASE("link: what was said before a close still arrives, and then the end", "[rendezvous]") {

@@ -33,8 +33,8 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
   const std::vector<NodeMessage> messages = {
       Hello{.run_id = "a b\n\"", .node = kNode, .is_hub = true},
       Join{4002},
-      Failed{3, over},
-      Done{4},
+      WorkerFailed{3, over},
+      WorkersDone{4},
       Leave{"bye", true},
       RoundBegins{.number = 2, .ready = {round, 5}, .heirs = {kNode, kNode}, .nodes = 2},
       RoundEnds{over},
@@ -51,7 +51,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
 }
 
 TEST_CASE("node_message: unknown fields are for later versions", "[rendezvous]") {
-  CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(Done{2}));
+  CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(WorkersDone{2}));
 }
 
 TEST_CASE("node_message: nonsense is refused", "[rendezvous]") {

@@ -45,3 +45,17 @@ TEST_CASE("single_node: the end needs nobody", "[rendezvous]") {
   rendezvous.leave("");
   CHECK(events.has<Left>());
 }
+
+TEST_CASE("single_node: the port of a store that a worker serves is kept for it", "[rendezvous]") {
+  boost::asio::io_context loop;
+  LaunchPlan plan;
+  plan.use_agent_store = false;
+  SingleNode rendezvous(loop, plan);
+  KeptEvents events(rendezvous);
+  rendezvous.join();
+  const Round first = events.last<RoundReady>().round;
+  CHECK_FALSE(first.use_agent_store);
+  CHECK(first.master_port != 0);
+  rendezvous.join();
+  CHECK(events.last<RoundReady>().round == first);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What real jobs write into their event log.
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/json_schema.hpp"
+#include "support/run.hpp"
+#include "support/temporary_folder.hpp"
+
+using nlohmann::json;
+
+namespace {
+
+std::vector<json> lines_of(const std::string& text) {
+  std::vector<json> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(json::parse(line));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("cli: the event log of a job that restarts and fails keeps to its schema", "[cli]") {
+  const acc::test::TemporaryFolder folder;
+  const auto program =
+      folder.write("train", "#!/bin/sh\n[ $RANK = 1 ] && echo lost >&2 && exit 7\nexec sleep 60\n");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const acc::test::Run run =
+      acc::test::run({"acc", "run", "--nproc-per-node=2", "--max-restarts=1", "--event-log=events.jsonl",
+                      "--event-log-handler=console", "--rdzv-id=job7", "./train"},
+                     acc::test::clean_environment(folder.path().string()), "", folder.path().string());
+  CHECK(run.code == 7);
+  const std::vector<json> lines = lines_of(folder.read("events.jsonl"));
+  const acc::test::JsonSchema schema(json::parse(acc::read_file(ACC_SAMPLE_CONFIGS "/events.schema.json")));
+  std::vector<std::string> events;
+  for (const json& line : lines) {
+    CHECK(schema.violation(line).empty());
+    CHECK(line["run_id"] == "job7");
+    events.push_back(line["event"]);
+    CHECK(run.err.find("\"event\":\"" + events.back() + "\"") != std::string::npos);
+  }
+  CHECK(std::ranges::count(events, "attempt_started") == 2);
+  CHECK(std::ranges::count(events, "worker_started") == std::ranges::count(events, "worker_finished"));
+  CHECK(std::ranges::count(events, "restarting") == 1);
+  REQUIRE(events.back() == "finished");
+  CHECK(lines.back()["exit_code"] == 7);
+  CHECK(lines.back()["attempt"] == 1);
+  CHECK(lines.back()["cause"]["last_words"] == "lost\n");
+}
