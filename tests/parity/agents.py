@@ -59,9 +59,9 @@ class Worker:
 
 
 class Torchrun:
-    """A real agent with `workers` workers that tell and wait."""
+    """A real agent, or the `program` that takes its flags, with `workers` workers that tell and wait."""
 
-    def __init__(self, workers, *arguments):
+    def __init__(self, workers, *arguments, program=(sys.executable, "-m", "torch.distributed.run")):
         self.folder = tempfile.TemporaryDirectory()
         os.mkfifo(f"{self.folder.name}/telephone")
         self.telephone = os.open(f"{self.folder.name}/telephone", os.O_RDWR | os.O_NONBLOCK)
@@ -69,7 +69,7 @@ class Torchrun:
         self.number = workers
         self.pids = []
         self.errors = tempfile.TemporaryFile()
-        command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(workers), *arguments]
+        command = [*program, "--nproc-per-node", str(workers), *arguments]
         command += ["--no-python", str(WORKER), self.folder.name]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PET_")}
         self.process = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL, env=environment)
@@ -97,7 +97,7 @@ class Torchrun:
                 pass
         if error:
             self.errors.seek(0)
-            sys.stderr.write("--- torchrun said:\n" + self.errors.read().decode()[-4000:])
+            sys.stderr.write(f"--- {self.process.args[0]} said:\n" + self.errors.read().decode()[-4000:])
         os.close(self.telephone)
         self.errors.close()
         self.folder.cleanup()

@@ -18,9 +18,11 @@ struct BoardStore {
   StoreClient hand{loop};
   StoreAddress address = {"127.0.0.1", server->port()};
 
-  BoardStore() {
-    hand.connect(address, std::chrono::steady_clock::now() + std::chrono::seconds(30), {},
-                 [](const auto&) {});
+  BoardStore() { connect(hand); }
+  void connect(StoreClient& client) const {
+    client.connect(
+        address, std::chrono::steady_clock::now() + std::chrono::seconds(30), [](const std::string&) {},
+        [](const auto&) {});
   }
 
   template <typename Condition>

@@ -50,7 +50,11 @@ Arguments read_arguments(int argc, char** argv) {
 class Node {
  public:
   Node(boost::asio::io_context& loop, Arguments arguments)
-      : loop_(loop), arguments_(std::move(arguments)), input_(loop, ::dup(STDIN_FILENO)), workers_(loop, {}) {
+      : loop_(loop),
+        arguments_(std::move(arguments)),
+        input_(loop, ::dup(STDIN_FILENO)),
+        workers_(loop, {}),
+        client_(loop) {
     acc::StoreAddress store = {arguments_.text("host", "127.0.0.1"),
                                static_cast<std::uint16_t>(arguments_.number("port", 0))};
     if (arguments_.number("serve", 0) == 1) {
@@ -58,21 +62,18 @@ class Node {
       store.port = server_->port();
     }
     say({{"event", "store"}, {"port", store.port}, {"workers_port", workers_.port()}});
+    client_.connect(store, std::chrono::steady_clock::now() + std::chrono::seconds(60), {},
+                    [](const std::optional<acc::Error>& error) {
+                      if (error) throw acc::Error(*error);
+                    });
     board_ = make_board(store);
     for (int i = 0; i < arguments_.number("nodes", 1); ++i) add(arguments_.text("addr", "127.0.0.1"));
-    board_->next_round();
     read();
   }
 
  private:
   std::unique_ptr<acc::Board> make_board(const acc::StoreAddress& store) {
     acc::Board::Events events = {.on_round = [this](const acc::Board::Rounds& rounds) { tell(rounds); },
-                                 .prepare =
-                                     [this](const acc::OwnNode& node, const std::function<void()>& ready) {
-                                       workers_.reset();
-                                       say({{"event", "prepare"}, {"addr", node.addr}});
-                                       ready();
-                                     },
                                  .on_change =
                                      [this] {
                                        say({{"event", "change"}});
@@ -94,18 +95,17 @@ class Node {
     const std::string id = arguments_.text("id", "job");
     if (arguments_.text("backend", "c10d") == "static") {
       return std::make_unique<acc::StaticBoard>(
-          loop_,
+          loop_, client_,
           acc::StaticBoardOptions{
-              .store = store,
+              .master = store,
               .run_id = id,
               .num_nodes = arguments_.number("most", 2),
               .join_timeout = std::chrono::milliseconds(arguments_.number("join_ms", 60'000))},
           std::move(events));
     }
     return std::make_unique<acc::C10dBoard>(
-        loop_,
+        loop_, client_,
         acc::C10dBoardOptions{
-            .store = store,
             .run_id = id,
             .machine = {.least_nodes = static_cast<std::size_t>(arguments_.number("least", 2)),
                         .most_nodes = static_cast<std::size_t>(arguments_.number("most", 2)),
@@ -128,6 +128,7 @@ class Node {
   }
 
   void tell(const acc::Board::Rounds& rounds) {
+    if (rounds.front().second.machine_rank == 0) workers_.reset();
     json list = json::array();
     for (const auto& [node, round] : rounds) {
       list.push_back({{"addr", node.addr},
@@ -151,13 +152,8 @@ class Node {
     if (word == "next") board_->next_round();
     if (word == "add") add(rest);
     if (word == "remove") board_->remove(nodes_.at(rest));
-    if (word == "finish") board_->finish([this](bool all) { say({{"event", "finished"}, {"all", all}}); });
-    if (word == "close") {
-      board_->close([this] {
-        say({{"event", "left"}});
-        if (arguments_.number("stay", 0) == 0) loop_.stop();
-      });
-    }
+    if (word == "finish") board_->finish([this] { say({{"event", "finished"}}); });
+    if (word == "close") board_->close();
   }
 
   void read() {
@@ -182,6 +178,7 @@ class Node {
   std::string text_ = {};
   acc::StoreServer workers_;  // where own workers would meet
   std::optional<acc::StoreServer> server_ = {};
+  acc::StoreClient client_;
   std::unique_ptr<acc::Board> board_ = {};
   std::map<std::string, acc::OwnNode> nodes_ = {};
   int added_ = 0;

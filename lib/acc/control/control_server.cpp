@@ -135,10 +135,10 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     }
   }
 
-  void worker_started(int rank, int local_rank) {
-    if (!follows_ || !wants(rank)) return;
-    logs_[rank] = {local_rank, 0};
-    send({{"started", rank}});
+  void worker_started(const RankView& rank) {
+    if (!follows_ || !wants(rank.rank)) return;
+    logs_[rank.rank] = {rank.local_rank, 0};
+    send({{"started", to_json(rank)}});
   }
 
   // The loop does not run any more after this: what the socket takes at once must be enough.
@@ -296,9 +296,9 @@ void ControlServer::output_grew() {
   for (const auto& session : sessions) session->pump();
 }
 
-void ControlServer::worker_started(int rank, int local_rank) {
+void ControlServer::worker_started(const RankView& rank) {
   const auto sessions = impl_->sessions;
-  for (const auto& session : sessions) session->worker_started(rank, local_rank);
+  for (const auto& session : sessions) session->worker_started(rank);
 }
 
 void ControlServer::end(int exit_code) {

@@ -49,8 +49,8 @@ class ControlServer {
   /// A ring has grown: those who follow get it.
   void output_grew();
 
-  /// A worker has started, with a ring and log files of its own: those who follow hear `{"started": RANK}`.
-  void worker_started(int rank, int local_rank);
+  /// A worker has started, with a ring and log files of its own: those who follow hear `{"started": {...}}`.
+  void worker_started(const RankView& rank);
 
   /// The job has ended: takes the socket away and tells those who wait for it.
   void end(int exit_code);

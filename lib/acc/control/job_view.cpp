@@ -37,20 +37,6 @@ StreamPlace place_from_json(const json& in) {
   return place;
 }
 
-json to_json(const RankView& rank) {
-  return {{"rank", rank.rank},   {"local_rank", rank.local_rank}, {"pid", rank.pid},
-          {"ended", rank.ended}, {"stdout", to_json(rank.out)},   {"stderr", to_json(rank.err)}};
-}
-
-RankView rank_from_json(const json& in) {
-  return {.rank = in.at("rank"),
-          .local_rank = in.at("local_rank"),
-          .pid = in.at("pid"),
-          .ended = in.at("ended"),
-          .out = place_from_json(in.at("stdout")),
-          .err = place_from_json(in.at("stderr"))};
-}
-
 std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
@@ -66,7 +52,27 @@ std::string telling_word(const std::vector<std::string>& command) {
   return program;
 }
 
+[[noreturn]] void fail_unreadable() {
+  throw Error({.kind = ErrorKind::system,
+               .what = "a job's answer cannot be read",
+               .hint = "it may have been started by another version of acc"});
+}
+
+RankView rank_from_json(const json& in) {
+  return {.rank = in.at("rank"),
+          .local_rank = in.at("local_rank"),
+          .pid = in.at("pid"),
+          .ended = in.at("ended"),
+          .out = place_from_json(in.at("stdout")),
+          .err = place_from_json(in.at("stderr"))};
+}
+
 }  // namespace
+
+json to_json(const RankView& rank) {
+  return {{"rank", rank.rank},   {"local_rank", rank.local_rank}, {"pid", rank.pid},
+          {"ended", rank.ended}, {"stdout", to_json(rank.out)},   {"stderr", to_json(rank.err)}};
+}
 
 json to_json(const JobView& job) {
   json ranks = json::array();
@@ -100,9 +106,13 @@ JobView job_view_from_json(const json& in) try {
   for (const json& rank : in.at("ranks")) job.ranks.push_back(rank_from_json(rank));
   return job;
 } catch (const json::exception&) {
-  throw Error({.kind = ErrorKind::system,
-               .what = "a job's answer cannot be read",
-               .hint = "it may have been started by another version of acc"});
+  fail_unreadable();
+}
+
+RankView rank_view_from_json(const json& in) try {
+  return rank_from_json(in);
+} catch (const json::exception&) {
+  fail_unreadable();
 }
 
 std::string job_id(const std::vector<std::string>& command, pid_t pid) {

@@ -61,8 +61,11 @@ struct JobView {
 /// Schema 1 of `acc ps --json`; fields are only added to it.
 nlohmann::json to_json(const JobView& job);
 
-/// Throws Error{system} when the text is no view: another version of acc wrote it.
+nlohmann::json to_json(const RankView& rank);
+
+/// Both throw Error{system} when the text is no view: another version of acc wrote it.
 JobView job_view_from_json(const nlohmann::json& json);
+RankView rank_view_from_json(const nlohmann::json& json);
 
 /// `train-4711`: the script's name, or the program's, with the process behind it.
 std::string job_id(const std::vector<std::string>& command, pid_t pid);

@@ -120,14 +120,8 @@ std::optional<int> LogReader::follow() {
       return message ? std::optional(message->at("ended").get<int>()) : std::nullopt;
     }
     if (message->contains("bytes")) take_piece(*message);
-    if (message->contains("started")) job_.client.send({{"request", "view"}});
-    if (message->contains("job")) {
-      job_.view = job_view_from_json(*message);
-      // After a restart a rank writes to other files.
-      for (const RankView& rank : job_.view.ranks) {
-        if (wants(rank.rank)) open_rank(rank);
-      }
-    }
+    // After a restart a rank writes to other files.
+    if (message->contains("started")) open_rank(rank_view_from_json(message->at("started")));
   }
 }
 

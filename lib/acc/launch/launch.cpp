@@ -159,7 +159,7 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, c
          .output = [&](int rank) { return output.ring(rank); },
          .write_stacks = [&](Descriptor to) { show_stacks(plan, record.view(), std::move(to)); }});
     output.on_growth([&] { control.output_grew(); });
-    record.on_started([&](const RankView& rank) { control.worker_started(rank.rank, rank.local_rank); });
+    record.on_started([&](const RankView& rank) { control.worker_started(rank); });
     HangWatch hang(loop, plan.hang,
                    {.job = [&]() -> const JobView& { return record.view(); },
                     .written = [&](int rank) { return output.written(rank); },

@@ -114,7 +114,7 @@ void LocalProcesses::suspend_with_worker() {
   // does.
   front_stops_.expires_after(kFrontStops);
   front_stops_.async_wait([this](error_code error) {
-    const auto front = read_process(::getppid());
+    const auto front = read_process(terminal_->front());
     if (!error && front && front->state != 'T') wake_with_front();
   });
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,41 +12,42 @@
 
 namespace acc {
 
-/// A node of this job that acc runs, as agents of all kinds are to know it.
+/// A node of ours as every other launcher sees it. On the board it is the same node as long as address, pid
+/// and local id (c10d), or its rank (static), are.
 struct OwnNode {
-  std::string addr = {};  ///< how the other nodes reach it
+  std::string addr = {};
   int pid = 0;
-  int local_id = 0;   ///< tells nodes of the same pid apart
-  int node_rank = 0;  ///< static rendezvous only
+  int local_id = 0;
+  /// Static rendezvous only.
+  int node_rank = 0;
   std::string role = "default";
   int local_world_size = 1;
-  /// Where this node serves the workers' store if it becomes rank 0.
+  /// Where it would serve the workers' store if it became group rank 0.
   std::uint16_t store_port = 0;
 
-  auto operator<=>(const OwnNode&) const = default;
+  bool operator==(const OwnNode&) const = default;
 };
 
-/// Where the agents of a job meet, ours and torchrun's: it represents a set of own nodes, which may change
-/// while it runs. On the caller's event loop; all events come from the loop, and none after the board's end.
-/// A board may be destroyed in any event but `prepare`.
+/// Where nodes of all launchers meet: torchrun's keys in a store. It stands for a set of our nodes, which
+/// changes while it runs. Events come from the loop, never from within a call, and none after its end. It may
+/// be destroyed in any of them.
 class Board {
  public:
   using Rounds = std::vector<std::pair<OwnNode, Round>>;
 
   struct Events {
-    /// A round is complete: every own node that is in it, by rank. Own nodes that are not are spares.
-    std::function<void(Rounds)> on_round = {};
-    /// An own node is rank 0 of the coming round: its workers' store is to be emptied now, when no worker of
-    /// the old round lives on any node and none of the new. Nobody gets ranks before `ready` is called.
-    std::function<void(const OwnNode&, std::function<void()> ready)> prepare = {};
-    /// Once per round: it is over, since somebody waits to join or a node is gone. next_round() is called
-    /// for.
+    /// A round is complete. Nodes of ours that are not in it are spares. If one of ours is group rank 0, no
+    /// other launcher's node gets its ranks before this returns: no worker of the round before lives then,
+    /// and none of this one, so the store that they share can be emptied.
+    std::function<void(const Rounds&)> on_round = {};
+    /// Once after each on_round: the round is over, a node waits to join, or one that is not ours has left.
     std::function<void()> on_change = {};
-    /// Once: the job is over for all nodes.
+    /// Once: the job is closed, by another node or as close() asked; after close() also when nothing can be
+    /// written any more.
     std::function<void()> on_closed = {};
-    /// Once, the last event: the nodes cannot meet.
-    std::function<void(Error)> on_error = {};
-    /// What is waited for, whenever that changes.
+    /// Once, and the last event: the nodes cannot meet any more.
+    std::function<void(const Error&)> on_error = {};
+    /// Who is missing, for people, whenever that changes.
     std::function<void(const std::string&)> on_missing = {};
   };
 
@@ -56,17 +56,16 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  /// The node takes part from now on. Beside a running round it makes others change to a new one.
-  virtual void add(OwnNode node) = 0;
-  /// The node is lost or leaves.
+  /// The node takes part, or is told anew. The first round is wanted from the beginning.
+  virtual void add(const OwnNode& node) = 0;
   virtual void remove(const OwnNode& node) = 0;
-  /// All own nodes have no workers any more, and want a round.
+  /// All nodes of ours want another round, and none of them has a worker any more.
   virtual void next_round() = 0;
-  /// Every own node that is in the round ended well: calls `done` when those of all others did (true), or
-  /// when that does not come to be known within 300 s (false), which is no failure of this job.
-  virtual void finish(std::function<void(bool all)> done) = 0;
-  /// Ends the job for all nodes, and calls `done` when they can know.
-  virtual void close(std::function<void()> done) = 0;
+  /// The job is over for all.
+  virtual void close() = 0;
+  /// All workers of our nodes have succeeded; `done` when those of all other nodes have, or when that does
+  /// not come to be known within 300 s.
+  virtual void finish(std::function<void()> done) = 0;
 };
 
 }  // namespace acc

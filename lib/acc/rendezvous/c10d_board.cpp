@@ -63,16 +63,26 @@ C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents age
 }  // namespace
 
 struct C10dBoard::Impl {
-  Impl(asio::io_context& the_loop, C10dBoardOptions the_options, Events the_events)
+  Impl(asio::io_context& the_loop, StoreClient& the_client, C10dBoardOptions the_options, Events the_events)
       : loop(the_loop),
+        client(the_client),
         options(std::move(the_options)),
         events(std::move(the_events)),
         machine(for_agents(options.machine, options.agents)),
-        client(loop, options.read_timeout),
-        timer(loop),
-        close_timer(loop) {}
+        timer(loop) {
+    client.on_closed([this] { lose(); });
+    machine.next_round(both_clocks());
+  }
+  ~Impl() { client.on_closed({}); }
 
-  void connect();
+  // The client may outlive this: what it calls back asks first.
+  template <typename Handler>
+  auto unless_gone(Handler handler) const {
+    return [watch = std::weak_ptr(alive), handler = std::move(handler)](auto&&... values) {
+      if (!watch.expired()) handler(std::forward<decltype(values)>(values)...);
+    };
+  }
+
   void wake();
   void poll();
   void took(StoreOutcome outcome, const std::string& text);
@@ -81,6 +91,7 @@ struct C10dBoard::Impl {
   void rest(steady_clock::time_point next);
   void act(const RendezvousState& state, Outlook outlook);
 
+  void begin_again();
   void exchange_ranks(const RendezvousState& state);
   void ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& ranks);
   void find_master(std::int64_t at_round);
@@ -89,19 +100,19 @@ struct C10dBoard::Impl {
   void missing_nodes(const RendezvousState& state);
   void fail(const Error& error);
   void lose();
-  void finished(bool all);
+  void tell_closed();
+  void finished();
   std::string prefix(std::int64_t of_round) const;
 
   asio::io_context& loop;
+  StoreClient& client;
   C10dBoardOptions options;
   Events events;
   C10dMachine machine;
-  StoreClient client;
   asio::steady_timer timer;
-  asio::steady_timer close_timer;
+  const std::string key = "/torch.rendezvous." + options.run_id;
   std::map<RendezvousNode, OwnNode> own = {};
 
-  bool ready = false;  // connected, and the key exists
   bool busy = false;   // a request is on its way
   bool again = false;  // something was asked for meanwhile
   bool failed = false;
@@ -110,7 +121,7 @@ struct C10dBoard::Impl {
   std::string said = {};
 
   std::optional<std::int64_t> round = {};  // that own nodes are in
-  bool round_over = false;
+  enum class Told { nothing, round, change } told = Told::nothing;
   bool closed_told = false;
   int group_size = 0;
   bool times_have_zone = true;
@@ -119,63 +130,50 @@ struct C10dBoard::Impl {
   std::optional<Master> master = {};  // as last told
   std::optional<RankExchange> exchange = {};
   std::optional<ExitBarrier> barrier = {};
-  std::function<void(bool)> finishing = {};
-  std::function<void()> closing = {};
+  std::function<void()> finishing = {};
+  bool closing = false;
   // Expires with the board: timers and posted calls ask it.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
 
-void C10dBoard::Impl::connect() {
-  const std::string store = to_string(options.store);
-  client.on_closed([this] { lose(); });
-  client.connect(
-      options.store, steady_clock::now() + options.machine.join_timeout,
-      [this, store](const std::string& why) { missing("waiting for the store at " + store + ": " + why); },
-      [this](const std::optional<Error>& error) {
-        if (error) return fail(*error);
-        ready = true;
-        busy = true;
-        client.compare_set("/torch.rendezvous." + options.run_id, "", kSentinel,
-                           [this](StoreOutcome outcome, const std::string& text) { took(outcome, text); });
-      });
-}
-
 // At the end its host may leave before us.
 void C10dBoard::Impl::lose() {
   lost = true;
-  if (finishing) return finished(false);
-  if (closing) return std::exchange(closing, {})();
+  if (closing) return tell_closed();
+  if (finishing) return finished();
   if (closed_told) return;
   fail(Error({.kind = ErrorKind::rendezvous,
               .what = "the connection to the store of the rendezvous is lost",
-              .where = to_string(options.store),
+              .where = to_string(client.address()),
               .hint = "look at the node that hosts it"}));
 }
 
-void C10dBoard::Impl::finished(bool all) {
+void C10dBoard::Impl::tell_closed() {
+  if (!std::exchange(closed_told, true) && events.on_closed) events.on_closed();
+}
+
+void C10dBoard::Impl::finished() {
   barrier.reset();
   const auto done = std::exchange(finishing, {});
-  if (done) done(all);
+  if (done) done();
 }
 
 void C10dBoard::Impl::wake() {
-  if (again) return;
-  again = true;
-  asio::post(loop, [this, watch = std::weak_ptr(alive)] {
-    if (!watch.expired() && again && !busy) poll();
-  });
+  if (std::exchange(again, true)) return;
+  asio::post(loop, unless_gone([this] {
+               if (again) poll();
+             }));
 }
 
 void C10dBoard::Impl::poll() {
-  if (!ready || busy || failed || !client.connected()) return;
+  if (busy || failed || lost) return;
   busy = true;
   again = false;
-  client.get("/torch.rendezvous." + options.run_id,
-             [this](StoreOutcome outcome, const std::optional<std::string>& text) {
+  client.get(key, unless_gone([this](StoreOutcome outcome, const std::optional<std::string>& text) {
                if (outcome != StoreOutcome::done || text) return took(outcome, text.value_or(""));
-               client.compare_set("/torch.rendezvous." + options.run_id, "", kSentinel,
-                                  [this](StoreOutcome set, const std::string& now) { took(set, now); });
-             });
+               client.compare_set(key, "", kSentinel,
+                                  unless_gone([this](StoreOutcome set, const auto& now) { took(set, now); }));
+             }));
 }
 
 void C10dBoard::Impl::took(StoreOutcome outcome, const std::string& text) try {
@@ -197,19 +195,19 @@ void C10dBoard::Impl::advance(const RendezvousState& read) {
 
 void C10dBoard::Impl::write(const RendezvousState& state) {
   const std::string text = to_base64(to_pickle(state));
-  client.compare_set("/torch.rendezvous." + options.run_id, token, text,
-                     [this, text, state](StoreOutcome outcome, const std::string& now) {
+  client.compare_set(key, token, text,
+                     unless_gone([this, text, state](StoreOutcome outcome, const std::string& now) {
                        if (outcome != StoreOutcome::done || now != text) return took(outcome, now);
                        token = text;
                        advance(state);
-                     });
+                     }));
 }
 
 void C10dBoard::Impl::rest(steady_clock::time_point next) {
   timer.expires_at(std::min(next, steady_clock::now() + options.poll));
-  timer.async_wait([this, watch = std::weak_ptr(alive)](const auto& error) {
-    if (!error && !watch.expired()) poll();
-  });
+  timer.async_wait(unless_gone([this](const auto& error) {
+    if (!error) poll();
+  }));
 }
 
 void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
@@ -228,22 +226,31 @@ void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
                std::to_string(
                    std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
                " s in vain for a round of at least " + nodes(options.machine.least_nodes),
-           .where = to_string(options.store),
+           .where = to_string(client.address()),
            .hint = "start the other nodes with the same endpoint and id, or wait longer (join_timeout)"}));
     case Outlook::in_round:
-      if (round != state.round && !round_over) exchange_ranks(state);
+      if (round != state.round) exchange_ranks(state);
       return;
     case Outlook::changed:
-      if (std::exchange(round_over, true)) return;
+      if (told == Told::change) return;
       exchange.reset();
+      if (told == Told::nothing) return begin_again();
+      told = Told::change;
       if (events.on_change) events.on_change();
       return;
     case Outlook::closed:
       exchange.reset();
-      if (closing) return std::exchange(closing, {})();
-      if (!std::exchange(closed_told, true) && events.on_closed) events.on_closed();
-      return;
+      return tell_closed();
   }
+}
+
+// Also when a round is over before anybody was told of it: no worker runs.
+void C10dBoard::Impl::begin_again() {
+  exchange.reset();
+  round.reset();
+  told = Told::nothing;
+  machine.next_round(both_clocks());
+  wake();
 }
 
 void C10dBoard::Impl::missing_nodes(const RendezvousState& state) {
@@ -273,7 +280,7 @@ void C10dBoard::Impl::exchange_ranks(const RendezvousState& state) {
   times_have_zone = state.times_have_zone.value_or(true);
   said.clear();
   members.clear();
-  RankExchange::Options ask = {.store = options.store,
+  RankExchange::Options ask = {.store = client.address(),
                                .prefix = prefix(*round),
                                .group_size = group_size,
                                .timeout = options.read_timeout};
@@ -290,19 +297,15 @@ void C10dBoard::Impl::exchange_ranks(const RendezvousState& state) {
       return fail(Error({.kind = ErrorKind::rendezvous,
                          .what = "the other nodes run torchrun of torch 2.4 or 2.5, which must not meet a "
                                  "launcher of later rules as rank 0",
-                         .where = to_string(options.store),
+                         .where = to_string(client.address()),
                          .hint = "use the same torch on all nodes, or the static rendezvous"}));
     }
     master = Master{.addr = first->second.addr,
                     .port = first->second.store_port,
                     .agent_serves = options.agents != TorchAgents::v2_4};
-    if (options.agents == TorchAgents::v2_5) master = Master{options.store.host, options.store.port};
+    if (options.agents == TorchAgents::v2_5) master = Master{options.endpoint.host, options.endpoint.port};
     ask.first = {{ask.prefix + "MASTER_ADDR", master->addr},
                  {ask.prefix + "MASTER_PORT", std::to_string(master->port)}};
-    ask.prepare = [this, node = first->second](std::function<void()> go_on) {
-      if (!events.prepare) return go_on();
-      events.prepare(node, std::move(go_on));
-    };
   }
   exchange.emplace(loop, std::move(ask), [this](const auto& error, const auto& got) { ranked(error, got); });
 }
@@ -318,8 +321,8 @@ void C10dBoard::Impl::ranked(const std::optional<Error>& error, const std::map<i
 void C10dBoard::Impl::find_master(std::int64_t at_round) {
   client.multi_get(
       {prefix(at_round) + "MASTER_ADDR", prefix(at_round) + "MASTER_PORT"},
-      [this, at_round, of = *round](StoreOutcome outcome, const StoreClient::Values& values) {
-        if (outcome != StoreOutcome::done || round != of || round_over) return;
+      unless_gone([this, at_round, of = *round](StoreOutcome outcome, const StoreClient::Values& values) {
+        if (outcome != StoreOutcome::done || round != of) return;
         if (values) {
           const auto port = parse_integer(values->at(1));
           if (!port || *port < 1 || *port > 65535) {
@@ -328,19 +331,19 @@ void C10dBoard::Impl::find_master(std::int64_t at_round) {
           }
           return master_found({values->at(0), static_cast<std::uint16_t>(*port), times_have_zone});
         }
-        if (!times_have_zone) return master_found({options.store.host, options.store.port});
+        if (!times_have_zone) return master_found({options.endpoint.host, options.endpoint.port});
         if (master) return master_found(*master);
         if (at_round > 0) return find_master(at_round - 1);
         fail(Error({.kind = ErrorKind::rendezvous,
                     .what = "the node with rank 0 has not told the address of the workers' store",
-                    .where = to_string(options.store),
+                    .where = to_string(client.address()),
                     .hint = "use torch 2.6 or later on that node, or the static rendezvous"}));
-      });
+      }));
 }
 
 void C10dBoard::Impl::master_found(const Master& found) {
   master = found;
-  exchange.reset();
+  told = Told::round;
   Rounds rounds;
   for (const auto& [group_rank, node] : members) {
     const AssignedRanks& its = ranks.at(group_rank);
@@ -361,20 +364,19 @@ void C10dBoard::Impl::fail(const Error& error) {
   if (std::exchange(failed, true)) return;
   timer.cancel();
   exchange.reset();
-  if (closing) return std::exchange(closing, {})();
   if (events.on_error) events.on_error(error);
 }
 
-C10dBoard::C10dBoard(asio::io_context& loop, C10dBoardOptions options, Events events)
-    : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(events))) {
-  impl_->connect();
+C10dBoard::C10dBoard(asio::io_context& loop, StoreClient& client, C10dBoardOptions options, Events events)
+    : impl_(std::make_unique<Impl>(loop, client, std::move(options), std::move(events))) {
+  impl_->wake();
 }
 
 C10dBoard::~C10dBoard() = default;
 
-void C10dBoard::add(OwnNode node) {
+void C10dBoard::add(const OwnNode& node) {
   impl_->machine.add(key_of(node));
-  impl_->own.insert_or_assign(key_of(node), std::move(node));
+  impl_->own.insert_or_assign(key_of(node), node);
   impl_->wake();
 }
 
@@ -385,39 +387,32 @@ void C10dBoard::remove(const OwnNode& node) {
 }
 
 void C10dBoard::next_round() {
-  impl_->exchange.reset();
-  impl_->round.reset();
-  impl_->round_over = false;
-  impl_->machine.next_round(both_clocks());
-  impl_->wake();
+  impl_->begin_again();
 }
 
-void C10dBoard::finish(std::function<void(bool)> done) {
-  const int own = static_cast<int>(impl_->members.size());
-  impl_->finishing = std::move(done);
-  if (!impl_->round || own == 0 || impl_->lost || impl_->failed) {
-    asio::post(impl_->loop, [impl = impl_.get(), watch = std::weak_ptr(impl_->alive)] {
-      if (!watch.expired()) impl->finished(false);
-    });
+void C10dBoard::close() {
+  Impl& impl = *impl_;
+  impl.closing = true;
+  impl.machine.close();
+  if (impl.lost || impl.failed)
+    return asio::post(impl.loop, impl.unless_gone([&impl] { impl.tell_closed(); }));
+  impl.wake();
+}
+
+void C10dBoard::finish(std::function<void()> done) {
+  Impl& impl = *impl_;
+  const int own = static_cast<int>(impl.members.size());
+  impl.finishing = std::move(done);
+  if (!impl.round || own == 0 || impl.lost || impl.failed) {
+    asio::post(impl.loop, impl.unless_gone([&impl] { impl.finished(); }));
     return;
   }
-  impl_->barrier.emplace(impl_->loop,
-                         ExitBarrier::Options{.store = impl_->options.store,
-                                              .prefix = impl_->prefix(*impl_->round),
-                                              .group_size = impl_->group_size,
-                                              .own = own},
-                         [impl = impl_.get()](bool all) { impl->finished(all); });
-}
-
-void C10dBoard::close(std::function<void()> done) {
-  impl_->machine.close();
-  impl_->closing = std::move(done);
-  const bool in_vain = impl_->lost || impl_->failed;
-  impl_->close_timer.expires_after(in_vain ? std::chrono::milliseconds(0) : impl_->options.close_timeout);
-  impl_->close_timer.async_wait([impl = impl_.get(), watch = std::weak_ptr(impl_->alive)](const auto& error) {
-    if (!error && !watch.expired() && impl->closing) std::exchange(impl->closing, {})();
-  });
-  impl_->wake();
+  impl.barrier.emplace(impl.loop,
+                       ExitBarrier::Options{.store = impl.client.address(),
+                                            .prefix = impl.prefix(*impl.round),
+                                            .group_size = impl.group_size,
+                                            .own = own},
+                       [&impl](bool) { impl.finished(); });
 }
 
 }  // namespace acc

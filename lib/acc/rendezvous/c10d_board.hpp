@@ -3,12 +3,11 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "acc/rendezvous/board.hpp"
 #include "acc/rendezvous/c10d_machine.hpp"
-#include "acc/store/dialer.hpp"
+#include "acc/store/client.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -24,13 +23,13 @@ enum class TorchAgents {
 };
 
 struct C10dBoardOptions {
-  StoreAddress store = {};
   std::string run_id = "none";
   C10dMachine::Settings machine = {};
-  /// Of one answer of the store or of the node with rank 0.
+  /// Of one answer of the node with rank 0.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
-  std::chrono::milliseconds close_timeout = std::chrono::seconds(30);
   TorchAgents agents = TorchAgents::v2_6;
+  /// The rendezvous store as all nodes know it: where workers meet with torch 2.5.
+  StoreAddress endpoint = {};
   /// How often to look at the state; torchrun's agents look as often.
   std::chrono::milliseconds poll = std::chrono::seconds(1);
 };
@@ -41,14 +40,15 @@ struct C10dBoardOptions {
 /// When a node of torchrun is, which tells it once only, the rounds before are searched for it.
 class C10dBoard : public Board {
  public:
-  C10dBoard(boost::asio::io_context& loop, C10dBoardOptions options, Events events);
+  /// `client` is connected or about to be, and outlives the board. The board takes its on_closed.
+  C10dBoard(boost::asio::io_context& loop, StoreClient& client, C10dBoardOptions options, Events events);
   ~C10dBoard() override;
 
-  void add(OwnNode node) override;
+  void add(const OwnNode& node) override;
   void remove(const OwnNode& node) override;
   void next_round() override;
-  void finish(std::function<void(bool all)> done) override;
-  void close(std::function<void()> done) override;
+  void close() override;
+  void finish(std::function<void()> done) override;
 
  private:
   struct Impl;

@@ -36,7 +36,10 @@ void C10dMachine::remove(const RendezvousNode& node) {
 }
 
 void C10dMachine::next_round(Now now) {
-  if (joined_) left_ = joined_;
+  if (joined_) {
+    left_ = joined_;
+    needs_no_call_ = joined_alone_;
+  }
   joined_.reset();
   wanted_ = true;
   join_deadline_ = now.steady + settings_.join_timeout;
@@ -64,12 +67,12 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
     step.outlook = look(state, now);
     step.next = wanted_ ? join_deadline_ : SteadyTime::max();
     if (wanted_ && !state.complete && state.deadline) {
-      step.next = std::min(step.next, deadline_seen_ + last_call());
+      step.next = std::min(step.next, deadline_seen_ + settings_.last_call);
     }
     return step;
   }
   const WallTime stamp = now.wall + ahead_;
-  if (state.deadline == kToBeSaid) state.deadline = stamp + last_call();
+  if (state.deadline == kToBeSaid) state.deadline = stamp + settings_.last_call;
   for (const RendezvousNode& node : own_) {
     if (mentions(state, node)) state.last_heartbeats[node] = stamp;
   }
@@ -129,19 +132,14 @@ void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   const std::size_t nodes = state.participants.size();
   if (state.complete || !anyone_in(state)) return;
   if (nodes < settings_.least_nodes || nodes > settings_.most_nodes) return;
-  if (last_call() == std::chrono::milliseconds(0) && state.wait_list.empty()) {
+  if (needs_no_call_ && state.wait_list.empty()) {
     complete(state);
   } else if (!state.deadline) {
     state.deadline = kToBeSaid;
   } else if (state.wait_list.empty() && state.deadline == deadline_ &&
-             now.steady - deadline_seen_ >= last_call()) {
+             now.steady - deadline_seen_ >= settings_.last_call) {
     complete(state);
   }
-}
-
-// Nodes that meet again know each other; a later one has them meet once more.
-std::chrono::milliseconds C10dMachine::last_call() const {
-  return alone_ ? std::chrono::milliseconds(0) : settings_.last_call;
 }
 
 bool C10dMachine::own_beat_due(const RendezvousState& state, Now now) const {
@@ -155,21 +153,20 @@ bool C10dMachine::own_beat_due(const RendezvousState& state, Now now) const {
 C10dMachine::Outlook C10dMachine::look(const RendezvousState& state, Now now) {
   if (state.closed) return Outlook::closed;
   if (own_.empty()) return Outlook::idle;
-  const auto is_own = [&](const RendezvousNode& node) { return std::ranges::find(own_, node) != own_.end(); };
   if (joined_) {
     const bool same = state.complete && state.round == joined_ &&
                       state.participants.size() == joined_nodes_ && state.wait_list.empty();
-    if (same) return Outlook::in_round;
-    alone_ = alone_ && std::ranges::all_of(state.wait_list, is_own);
-    return Outlook::changed;
+    return same ? Outlook::in_round : Outlook::changed;
   }
   if (!wanted_) return Outlook::idle;
   if (state.complete && anyone_in(state)) {
     wanted_ = false;
     joined_ = state.round;
     joined_nodes_ = state.participants.size();
-    alone_ = std::ranges::all_of(state.participants, [&](const auto& entry) { return is_own(entry.first); });
-    alone_ = alone_ && std::ranges::all_of(state.wait_list, is_own);
+    joined_alone_ = std::ranges::all_of(state.participants, [&](const auto& entry) {
+      return std::ranges::find(own_, entry.first) != own_.end();
+    });
+    needs_no_call_ = false;
     return state.wait_list.empty() ? Outlook::in_round : Outlook::changed;
   }
   const auto is_spare = [&](const RendezvousNode& node) { return state.redundancy_list.contains(node); };

@@ -63,7 +63,8 @@ class C10dMachine {
   void add(const RendezvousNode& node);
   /// Takes part no more.
   void remove(const RendezvousNode& node);
-  /// All own nodes leave the round that they are in, and join the next.
+  /// All own nodes leave the round that they are in, and join the next. If there was nobody else in it, there
+  /// is no last call: all that are known are here at once.
   void next_round(Now now);
   /// The job ends for all nodes.
   void close() { closing_ = true; }
@@ -86,7 +87,6 @@ class C10dMachine {
   void complete_if_due(RendezvousState& state, Now now) const;
   bool own_beat_due(const RendezvousState& state, Now now) const;
   Outlook look(const RendezvousState& state, Now now);
-  std::chrono::milliseconds last_call() const;
   bool anyone_in(const RendezvousState& state) const;
   void drop_participant(RendezvousState& state, const RendezvousNode& node) const;
   void drop(RendezvousState& state, const RendezvousNode& node) const;
@@ -95,11 +95,12 @@ class C10dMachine {
   std::vector<RendezvousNode> own_ = {};
   std::vector<RendezvousNode> leaving_ = {};
   bool wanted_ = false;  // a round
-  bool alone_ = false;   // no node of others was in the last one: nobody is likely to come
   bool closing_ = false;
   std::optional<std::int64_t> left_ = {};    // the round that own nodes must be in no more
   std::optional<std::int64_t> joined_ = {};  // the round that they are in ...
   std::size_t joined_nodes_ = 0;             // ... and its size
+  bool joined_alone_ = false;                // ... and whether no others are in it
+  bool needs_no_call_ = false;               // nobody but own nodes could come back
   SteadyTime join_deadline_ = {};
   std::map<RendezvousNode, Beat> beats_ = {};
   std::optional<WallTime> deadline_ = {};  // of the last call, as read, ...

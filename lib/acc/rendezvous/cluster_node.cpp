@@ -196,9 +196,7 @@ void ClusterNode::meet_alone() {
     addr_ = wanted_.local_addr.empty() ? towards : wanted_.local_addr;
     listen_addresses_ = {contains(own_.addresses, addr_) ? addr_ : "::"};
     host_ = std::make_unique<Host>(
-        loop_, plan_, [this](const NodeMessage& message) { take(message); },
-        StoreAddress{wanted_.endpoint_host, wanted_.endpoint_port});
-    client_.reset();
+        loop_, plan_, [this](const NodeMessage& message) { take(message); }, std::move(client_));
     search_ = Search::none;
     host_->hello(introduce());
     if (wants_round_) say(Join{open_workers_store()});
@@ -232,9 +230,11 @@ void ClusterNode::open_ports(const std::vector<std::string>& addresses) {
       [this](const std::shared_ptr<Follower>& follower) { greeted(follower); });
 }
 
-// A new port for each round: nobody of the round before knows it.
+// A new port for each round: nobody of the round before knows it. But agents of torchrun keep for ever what
+// they were told first: for them it stays, and is emptied.
 std::uint16_t ClusterNode::open_workers_store() {
   if (wanted_.backend == RendezvousBackend::static_) return 0;
+  if (torchrun_knows_store_) return workers_store_->port();
   workers_store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.addresses = listen_addresses_});
   return workers_store_->port();
 }
@@ -263,6 +263,10 @@ void ClusterNode::take(const NodeMessage& message) {
 void ClusterNode::begin(const RoundBegins& message) {
   round_ = message.number;
   restarts_ = message.ready.restarts;
+  const Round& round = message.ready.round;
+  if (workers_store_ && round.machine_rank == 0 && round.num_machines > message.nodes) {
+    if (std::exchange(torchrun_knows_store_, true)) workers_store_->reset();
+  }
   nodes_ = message.nodes;
   heirs_ = message.heirs;
   wants_round_ = false;

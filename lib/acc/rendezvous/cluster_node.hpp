@@ -87,6 +87,8 @@ class ClusterNode : public Rendezvous {
   std::vector<std::string> listen_addresses_ = {};
   std::unique_ptr<LinkListener> links_ = {};
   std::unique_ptr<StoreServer> workers_store_ = {};
+  /// Nodes of torchrun were told where it is.
+  bool torchrun_knows_store_ = false;
 
   // One of them leads to the hub: a host here, or a link; a client while a host is looked for.
   std::unique_ptr<StoreClient> client_ = {};

@@ -18,36 +18,44 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
     : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop) {
   server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
   server_->set(hub_key(plan.run_id), std::to_string(link_port));
-  RendezvousPlan wanted = plan.rendezvous;
-  // Who has outlived the hub before is here, or is not coming.
-  if (inherited.rounds > 0) wanted.last_call_timeout = {};
-  make_hub(wanted, {addresses.front() == "::" ? "127.0.0.1" : addresses.front(), server_->port()}, inherited);
+  client_ = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
+  const std::string own = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
+  client_->connect(
+      {own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
+      [](const std::string&) {}, [](const std::optional<Error>&) {});
+  make_hub(inherited);
 }
 
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
-           const StoreAddress& elsewhere)
-    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop) {
-  make_hub(plan.rendezvous, elsewhere, {});
+           std::unique_ptr<StoreClient> client)
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), client_(std::move(client)), patience_(loop) {
+  make_hub({});
 }
 
 Host::~Host() {
   drop();
 }
 
-void Host::make_hub(const RendezvousPlan& wanted, const StoreAddress& store, const Inheritance& inherited) {
+void Host::make_hub(const Inheritance& inherited) {
   auto events = std::make_shared<Board::Events>();
-  board_ =
-      make_board(loop_, wanted, plan_.run_id, store,
-                 {.on_round = [events](const Board::Rounds& rounds) { events->on_round(rounds); },
-                  .prepare = [events](const OwnNode& node,
-                                      const std::function<void()>& ready) { events->prepare(node, ready); },
-                  .on_change = [events] { events->on_change(); },
-                  .on_closed = [events] { events->on_closed(); },
-                  .on_error = [events](const Error& error) { events->on_error(error); },
-                  .on_missing = [events](const std::string& text) { events->on_missing(text); }});
+  LaunchPlan asked = plan_;
+  // Who has outlived the hub before is here, or is not coming.
+  if (inherited.rounds > 0) asked.rendezvous.last_call_timeout = {};
+  board_ = make_board(
+      loop_, asked, *client_,
+      Board::Events{.on_round = [events](const auto& places) { events->on_round(places); },
+                    .on_change = [events] { events->on_change(); },
+                    .on_closed =
+                        [this, events] {
+                          board_closed_ = true;
+                          events->on_closed();
+                          check_alone();
+                        },
+                    .on_error = [events](const Error& error) { events->on_error(error); },
+                    .on_missing = [events](const std::string& text) { events->on_missing(text); }});
   hub_.emplace(
       *board_, [this](Hub::NodeId node, const NodeMessage& message) { send(node, message); },
-      Hub::Options{.plan = wanted,
+      Hub::Options{.plan = plan_.rendezvous,
                    .max_restarts = plan_.max_restarts,
                    .rounds = inherited.rounds,
                    .restarts = inherited.restarts,
@@ -121,6 +129,7 @@ void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<vo
   patience_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     drop();
+    board_closed_ = true;
     check_alone();
   });
   check_alone();
@@ -128,6 +137,7 @@ void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<vo
 
 void Host::check_alone() {
   if (!alone_ || !links_.empty()) return;
+  if (hub_->is_over() && !board_closed_) return;
   patience_.cancel();
   std::exchange(alone_, nullptr)();
 }

@@ -13,7 +13,7 @@
 #include "acc/rendezvous/hub.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/rendezvous/link_listener.hpp"
-#include "acc/store/dialer.hpp"
+#include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
 
 namespace acc {
@@ -36,7 +36,8 @@ class Host {
        const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
        const Inheritance& inherited);
   /// At a store that another launcher hosts; nobody links to this node.
-  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver, const StoreAddress& elsewhere);
+  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
+       std::unique_ptr<StoreClient> client);
   ~Host();
 
   /// A node that has linked, and what it said so far.
@@ -49,7 +50,7 @@ class Host {
   /// Tells all who wait what they wait for.
   void tell_waiting(const std::string& text);
 
-  /// Calls `gone` when every other node has left, or after `patience`.
+  /// Calls `gone` when every other node has left and the end of the job is on the board, or after `patience`.
   void wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone);
   /// Tells every node that another one is the hub, and leaves a store that tells it to those who come later.
   std::unique_ptr<StoreServer> move_to(const NodeInfo& hub);
@@ -57,7 +58,7 @@ class Host {
   void drop();
 
  private:
-  void make_hub(const RendezvousPlan& wanted, const StoreAddress& store, const Inheritance& inherited);
+  void make_hub(const Inheritance& inherited);
   void send(Hub::NodeId node, const NodeMessage& message);
   void link_lost(Hub::NodeId node, const LinkLoss& loss);
   void forget_workers();
@@ -67,12 +68,14 @@ class Host {
   const LaunchPlan& plan_;
   Deliver deliver_;
   std::unique_ptr<StoreServer> server_ = {};
+  std::unique_ptr<StoreClient> client_ = {};
   std::unique_ptr<Board> board_ = {};
   std::optional<Hub> hub_ = {};
   std::map<Hub::NodeId, std::shared_ptr<Link>> links_ = {};
   Hub::NodeId next_id_ = 1;
   boost::asio::steady_timer patience_;
   std::function<void()> alone_ = {};
+  bool board_closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -40,9 +40,6 @@ Hub::Hub(Board& board, Send send, Options options)
 
 Board::Events Hub::board_events() {
   return {.on_round = [this](const Places& places) { round_formed(places); },
-          .prepare =
-              // Each node has opened a new store for this round.
-          [](const OwnNode&, const std::function<void()>& ready) { ready(); },
           .on_change = [this] { group_changed("a node joins or has left"); },
           .on_closed =
               [this] {
@@ -197,7 +194,7 @@ void Hub::end_round(const RoundOver& over) {
 void Hub::end_job(const RoundOver& over) {
   if (phase_ == Phase::over) return;
   phase_ = Phase::over;
-  board_.close([] {});
+  board_.close();
   tell_all(RoundEnds{over});
 }
 
@@ -214,7 +211,7 @@ void Hub::meet_when_all_ready() {
     board_.add(on_board(node.info, id));
     node.on_board = true;
   }
-  if (!nodes_.empty() && (stopped || !std::exchange(asked_, true))) board_.next_round();
+  if (stopped) board_.next_round();
 }
 
 void Hub::finish_when_all_done() {
@@ -222,10 +219,10 @@ void Hub::finish_when_all_done() {
       nodes_, [](const auto& entry) { return !entry.second.in_round || entry.second.done; });
   if (!all || finishing_) return;
   finishing_ = true;
-  board_.finish([this](bool) {
+  board_.finish([this] {
     if (phase_ == Phase::over) return;
     phase_ = Phase::over;
-    board_.close([] {});
+    board_.close();
     tell_all(JobEnds{});
   });
 }

@@ -91,7 +91,6 @@ class Hub {
   int rounds_ = 0;
   int restarts_ = 0;
   bool finishing_ = false;
-  bool asked_ = false;  // the board, for a round
   std::vector<std::string> places_ = {};
   /// Nodes of the round that fell silent and may still be alive somewhere.
   int silent_ = 0;

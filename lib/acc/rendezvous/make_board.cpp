@@ -8,21 +8,20 @@
 
 namespace acc {
 
-std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const RendezvousPlan& wanted,
-                                  const std::string& run_id, const StoreAddress& store,
+std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPlan& plan, StoreClient& client,
                                   Board::Events events) {
+  const RendezvousPlan& wanted = plan.rendezvous;
   if (wanted.backend == RendezvousBackend::static_) {
-    return std::make_unique<StaticBoard>(loop,
-                                         StaticBoardOptions{.store = store,
-                                                            .run_id = run_id,
+    return std::make_unique<StaticBoard>(loop, client,
+                                         StaticBoardOptions{.master = {plan.master_addr, plan.master_port},
+                                                            .run_id = plan.run_id,
                                                             .num_nodes = wanted.most_nodes,
                                                             .join_timeout = wanted.join_timeout},
                                          std::move(events));
   }
   return std::make_unique<C10dBoard>(
-      loop,
-      C10dBoardOptions{.store = store,
-                       .run_id = run_id,
+      loop, client,
+      C10dBoardOptions{.run_id = plan.run_id,
                        .machine = {.least_nodes = static_cast<std::size_t>(wanted.least_nodes),
                                    .most_nodes = static_cast<std::size_t>(wanted.most_nodes),
                                    .join_timeout = wanted.join_timeout,
@@ -30,7 +29,7 @@ std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const Rendezvou
                                    .keep_alive_interval = wanted.keep_alive_interval,
                                    .keep_alive_max_attempt = wanted.keep_alive_max_attempt},
                        .read_timeout = wanted.read_timeout,
-                       .close_timeout = wanted.close_timeout},
+                       .endpoint = {wanted.endpoint_host, wanted.endpoint_port}},
       std::move(events));
 }
 

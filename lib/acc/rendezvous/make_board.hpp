@@ -3,17 +3,15 @@
 
 #include <boost/asio/io_context.hpp>
 #include <memory>
-#include <string>
 
-#include "acc/plan/rendezvous_plan.hpp"
+#include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/board.hpp"
-#include "acc/store/dialer.hpp"
+#include "acc/store/client.hpp"
 
 namespace acc {
 
-/// The board of the job `run_id` that `wanted` asks for, in the store at `store`. With etcd nodes find the
-/// host there, and meet in its store as with c10d.
-std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const RendezvousPlan& wanted,
-                                  const std::string& run_id, const StoreAddress& store, Board::Events events);
+/// The board of the plan's backend, at the store of `client`, which outlives it.
+std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPlan& plan, StoreClient& client,
+                                  Board::Events events);
 
 }  // namespace acc

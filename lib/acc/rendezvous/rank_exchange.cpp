@@ -50,11 +50,7 @@ void RankExchange::assign(StoreOutcome outcome, const std::vector<std::string>& 
   std::vector<RoleInfo> nodes;
   nodes.reserve(infos.size());
   for (const std::string& info : infos) nodes.push_back(read_role_info(info));
-  const std::vector<AssignedRanks> ranks = assign_ranks(nodes);
-  if (!options_.prepare) return publish(ranks);
-  options_.prepare([this, ranks, alive = std::weak_ptr(alive_)] {
-    if (!alive.expired()) publish(ranks);
-  });
+  publish(assign_ranks(nodes));
 } catch (const Error& error) {
   finish(error, {});
 }
@@ -67,12 +63,9 @@ void RankExchange::publish(const std::vector<AssignedRanks>& ranks) {
     pairs.emplace_back(options_.prefix + assigned_ranks_key(rank), to_json(its));
     if (options_.own.contains(rank)) own.emplace(rank, its);
   }
-  client_.multi_set(std::move(pairs));
-  // The answer to another question says that the store has them.
-  client_.check({}, [this, own = std::move(own)](StoreOutcome outcome, bool) {
-    if (outcome != StoreOutcome::done) return fail(outcome, {});
-    finish({}, own);
-  });
+  const std::weak_ptr<bool> alive = alive_;
+  finish({}, std::move(own));
+  if (!alive.expired()) client_.multi_set(std::move(pairs));
 }
 
 void RankExchange::assigned(StoreOutcome outcome, const std::vector<std::string>& ranks) try {

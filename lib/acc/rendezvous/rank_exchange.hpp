@@ -27,11 +27,9 @@ class RankExchange {
     /// Set before anything else.
     StoreClient::Pairs first = {};
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
-    /// If node 0 is an own one: called when every node is there and none has ranks yet. Calls what it is
-    /// given when the workers may come.
-    std::function<void(std::function<void()>)> prepare = {};
   };
-  /// The ranks of the own nodes by group rank, or why there are none.
+  /// The ranks of the own nodes by group rank, or why there are none. If node 0 is an own one, the others get
+  /// theirs when this has returned, and not at all when it has ended the exchange.
   using Done = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
 
   /// Calls `done` once, from the loop.

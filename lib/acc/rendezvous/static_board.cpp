@@ -25,15 +25,28 @@ constexpr std::size_t kMostNamed = 8;
 }  // namespace
 
 struct StaticBoard::Impl {
-  Impl(asio::io_context& the_loop, StaticBoardOptions the_options, Events the_events)
+  Impl(asio::io_context& the_loop, StoreClient& the_client, StaticBoardOptions the_options, Events the_events)
       : loop(the_loop),
+        client(the_client),
         options(std::move(the_options)),
         events(std::move(the_events)),
-        prefix("/" + options.run_id + "/"),
-        client(loop),
-        timer(loop) {}
+        timer(loop) {
+    client.on_closed([this] { lose(); });
+    begin();
+  }
+  ~Impl() { client.on_closed({}); }
 
-  void connect();
+  // The client may outlive this: what it calls back asks first.
+  template <typename Handler>
+  auto unless_gone(Handler handler) const {
+    return [watch = std::weak_ptr(alive), handler = std::move(handler)](auto&&... values) {
+      if (!watch.expired()) handler(std::forward<decltype(values)>(values)...);
+    };
+  }
+
+  void begin();
+  void wake();
+  void lose();
   void count_in();
   void exchange_ranks();
   void ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& ranks);
@@ -42,44 +55,50 @@ struct StaticBoard::Impl {
   void tell(const std::vector<std::string>& missing);
   void missing(const std::string& text);
   void fail(const Error& error);
-  void finished(bool all);
+  void finished();
 
   asio::io_context& loop;
+  StoreClient& client;
   StaticBoardOptions options;
   Events events;
-  std::string prefix;
-  StoreClient client;
   asio::steady_timer timer;
+  const std::string prefix = "/" + options.run_id + "/";
   std::map<int, OwnNode> own = {};  // by rank
   std::map<int, bool> counted = {};
   steady_clock::time_point deadline = {};
-  bool connected = false;
   bool wanted = false;
+  bool woken = false;
   bool failed = false;
+  bool closing = false;
   std::string said = {};
   std::optional<RankExchange> exchange = {};
   std::optional<ExitBarrier> barrier = {};
-  std::function<void(bool)> finishing = {};
+  std::function<void()> finishing = {};
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
 };
 
-void StaticBoard::Impl::connect() {
-  const std::string store = to_string(options.store);
-  client.on_closed([this] {
-    if (finishing) return finished(false);
-    fail(Error({.kind = ErrorKind::rendezvous,
-                .what = "the connection to the store of node 0 is lost",
-                .where = to_string(options.store),
-                .hint = "look at node 0"}));
-  });
-  client.connect(
-      options.store, steady_clock::now() + options.join_timeout,
-      [this, store](const std::string& why) { missing("waiting for node 0 at " + store + ": " + why); },
-      [this](const std::optional<Error>& error) {
-        if (error) return fail(*error);
-        connected = true;
-        if (wanted) exchange_ranks();
-      });
+void StaticBoard::Impl::begin() {
+  wanted = true;
+  deadline = steady_clock::now() + options.join_timeout;
+  wake();
+}
+
+// Nodes that are added one after the other go together.
+void StaticBoard::Impl::wake() {
+  if (!wanted || failed || std::exchange(woken, true)) return;
+  asio::post(loop, unless_gone([this] {
+               woken = false;
+               if (wanted) exchange_ranks();
+             }));
+}
+
+void StaticBoard::Impl::lose() {
+  if (finishing) return finished();
+  if (closing) return;
+  fail(Error({.kind = ErrorKind::rendezvous,
+              .what = "the connection to the store of node 0 is lost",
+              .where = to_string(client.address()),
+              .hint = "look at node 0"}));
 }
 
 // torchrun's node 0 goes on when as many have come as the job has nodes.
@@ -94,7 +113,7 @@ void StaticBoard::Impl::exchange_ranks() {
   if (own.empty()) return;
   count_in();
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
-  RankExchange::Options ask = {.store = options.store,
+  RankExchange::Options ask = {.store = client.address(),
                                .prefix = prefix,
                                .group_size = options.num_nodes,
                                .timeout = std::max(left, std::chrono::milliseconds(0))};
@@ -106,7 +125,6 @@ void StaticBoard::Impl::exchange_ranks() {
 
 void StaticBoard::Impl::ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& ranks) {
   if (error) return fail(*error);
-  exchange.reset();
   timer.cancel();
   wanted = false;
   Rounds rounds;
@@ -117,27 +135,28 @@ void StaticBoard::Impl::ranked(const std::optional<Error>& error, const std::map
                                             .world_size = its.world_size,
                                             .first_role_rank = its.first_role_rank,
                                             .role_world_size = its.role_world_size,
-                                            .master_addr = options.store.host,
-                                            .master_port = options.store.port});
+                                            .master_addr = options.master.host,
+                                            .master_port = options.master.port});
   }
   if (events.on_round) events.on_round(std::move(rounds));
 }
 
 void StaticBoard::Impl::look_later() {
   timer.expires_after(options.look);
-  timer.async_wait([this, watch = std::weak_ptr(alive)](const auto& error) {
-    if (!error && !watch.expired() && exchange) look(0, {});
-  });
+  timer.async_wait(unless_gone([this](const auto& error) {
+    if (!error && exchange && client.connected()) look(0, {});
+  }));
 }
 
 void StaticBoard::Impl::look(int from, std::vector<std::string> absent) {
   if (from == options.num_nodes || absent.size() > kMostNamed) return tell(absent);
   client.check({prefix + "torchelastic/role_info/" + std::to_string(from)},
-               [this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) mutable {
+               unless_gone([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
                  if (outcome != StoreOutcome::done || !exchange) return;
-                 if (!here) absent.push_back(std::to_string(from));
-                 look(from + 1, std::move(absent));
-               });
+                 std::vector<std::string> more = absent;
+                 if (!here) more.push_back(std::to_string(from));
+                 look(from + 1, std::move(more));
+               }));
 }
 
 void StaticBoard::Impl::tell(const std::vector<std::string>& absent) {
@@ -165,58 +184,54 @@ void StaticBoard::Impl::fail(const Error& error) {
   if (events.on_error) events.on_error(error);
 }
 
-void StaticBoard::Impl::finished(bool all) {
+void StaticBoard::Impl::finished() {
   barrier.reset();
   const auto done = std::exchange(finishing, {});
-  if (done) done(all);
+  if (done) done();
 }
 
-StaticBoard::StaticBoard(asio::io_context& loop, StaticBoardOptions options, Events events)
-    : impl_(std::make_unique<Impl>(loop, std::move(options), std::move(events))) {
-  impl_->connect();
-}
+StaticBoard::StaticBoard(asio::io_context& loop, StoreClient& client, StaticBoardOptions options,
+                         Events events)
+    : impl_(std::make_unique<Impl>(loop, client, std::move(options), std::move(events))) {}
 
 StaticBoard::~StaticBoard() = default;
 
-void StaticBoard::add(OwnNode node) {
-  const int rank = node.node_rank;
-  impl_->own.insert_or_assign(rank, std::move(node));
-  if (impl_->wanted && impl_->connected) impl_->exchange_ranks();
+void StaticBoard::add(const OwnNode& node) {
+  impl_->own.insert_or_assign(node.node_rank, node);
+  impl_->wake();
 }
 
 void StaticBoard::remove(const OwnNode& node) {
   impl_->own.erase(node.node_rank);
-  if (impl_->wanted && impl_->connected) impl_->exchange_ranks();
+  impl_->wake();
 }
 
 void StaticBoard::next_round() {
-  if (impl_->failed) return;
-  impl_->wanted = true;
-  impl_->deadline = steady_clock::now() + impl_->options.join_timeout;
-  if (impl_->connected) impl_->exchange_ranks();
+  impl_->begin();
 }
 
-void StaticBoard::finish(std::function<void(bool)> done) {
-  impl_->finishing = std::move(done);
-  if (impl_->failed || !impl_->connected || impl_->own.empty()) {
-    asio::post(impl_->loop, [impl = impl_.get(), watch = std::weak_ptr(impl_->alive)] {
-      if (!watch.expired()) impl->finished(false);
-    });
+// Nothing on this board says to others that a job is over.
+void StaticBoard::close() {
+  Impl& impl = *impl_;
+  impl.closing = true;
+  asio::post(impl.loop, impl.unless_gone([&impl] {
+    if (impl.events.on_closed) impl.events.on_closed();
+  }));
+}
+
+void StaticBoard::finish(std::function<void()> done) {
+  Impl& impl = *impl_;
+  impl.finishing = std::move(done);
+  if (impl.failed || impl.own.empty()) {
+    asio::post(impl.loop, impl.unless_gone([&impl] { impl.finished(); }));
     return;
   }
-  impl_->barrier.emplace(impl_->loop,
-                         ExitBarrier::Options{.store = impl_->options.store,
-                                              .prefix = impl_->prefix,
-                                              .group_size = impl_->options.num_nodes,
-                                              .own = static_cast<int>(impl_->own.size())},
-                         [impl = impl_.get()](bool all) { impl->finished(all); });
-}
-
-// Nothing on this board says that a job is over.
-void StaticBoard::close(std::function<void()> done) {
-  asio::post(impl_->loop, [done = std::move(done), watch = std::weak_ptr(impl_->alive)] {
-    if (!watch.expired() && done) done();
-  });
+  impl.barrier.emplace(impl.loop,
+                       ExitBarrier::Options{.store = impl.client.address(),
+                                            .prefix = impl.prefix,
+                                            .group_size = impl.options.num_nodes,
+                                            .own = static_cast<int>(impl.own.size())},
+                       [&impl](bool) { impl.finished(); });
 }
 
 }  // namespace acc

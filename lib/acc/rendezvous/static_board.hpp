@@ -6,7 +6,7 @@
 #include <string>
 
 #include "acc/rendezvous/board.hpp"
-#include "acc/store/dialer.hpp"
+#include "acc/store/client.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -15,8 +15,8 @@ class io_context;
 namespace acc {
 
 struct StaticBoardOptions {
-  /// The store of node 0, for agents and workers.
-  StoreAddress store = {};
+  /// The store of node 0 as workers are to reach it.
+  StoreAddress master = {};
   std::string run_id = "none";
   int num_nodes = 1;
   /// For all nodes to come.
@@ -26,18 +26,20 @@ struct StaticBoardOptions {
 };
 
 /// torchrun's static rendezvous: nodes know their ranks, and meet in the store of node 0, whoever hosts it.
-/// Nobody notices that a node is gone, so on_change and on_closed never come; and since each node restarts
-/// its workers alone, the store that it shares with the agents is never emptied: `prepare` does not come.
+/// Nobody notices that a node is gone, so on_change never comes, and on_closed after close() alone; and since
+/// each node restarts its workers alone, nobody may take from the store what other nodes have set.
 class StaticBoard : public Board {
  public:
-  StaticBoard(boost::asio::io_context& loop, StaticBoardOptions options, Events events);
+  /// `client` is connected to node 0's store or about to be, and outlives the board. The board takes its
+  /// on_closed.
+  StaticBoard(boost::asio::io_context& loop, StoreClient& client, StaticBoardOptions options, Events events);
   ~StaticBoard() override;
 
-  void add(OwnNode node) override;
+  void add(const OwnNode& node) override;
   void remove(const OwnNode& node) override;
   void next_round() override;
-  void finish(std::function<void(bool all)> done) override;
-  void close(std::function<void()> done) override;
+  void close() override;
+  void finish(std::function<void()> done) override;
 
  private:
   struct Impl;

@@ -57,6 +57,7 @@ struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
 
   asio::io_context& loop;
   milliseconds patience;
+  StoreAddress address = {};
   std::shared_ptr<Dialer> dialer = {};
   State state = State::connecting;
   tcp::socket socket;
@@ -213,6 +214,7 @@ StoreClient::~StoreClient() {
 void StoreClient::connect(const StoreAddress& address, steady_clock::time_point deadline,
                           std::function<void(const std::string&)> failed,
                           std::function<void(std::optional<Error>)> connected) {
+  impl_->address = address;
   impl_->dialer = std::make_shared<Dialer>(impl_->loop);
   impl_->dialer->start(
       address, deadline, std::move(failed),
@@ -230,6 +232,10 @@ void StoreClient::connect(const StoreAddress& address, steady_clock::time_point 
                    .where = to_string(address),
                    .hint = "check that the node that hosts it runs, and that its port can be reached"}));
       });
+}
+
+const StoreAddress& StoreClient::address() const {
+  return impl_->address;
 }
 
 void StoreClient::on_closed(std::function<void()> closed) {

@@ -58,6 +58,8 @@ class StoreClient {
   /// Ends the connection without calling any handler.
   void close();
   bool connected() const;
+  /// As given to connect().
+  const StoreAddress& address() const;
 
   void set(std::string key, std::string value, Done handler = {});
   void multi_set(Pairs pairs, Done handler = {});

@@ -138,12 +138,12 @@ TEST_CASE("control_server: who follows gets what comes, a restart and the end", 
   CHECK(client.read_bytes(5) == "first");
   boost::asio::post(job.loop, [&] {
     job.rings[0] = OutputRing{};
-    job.server.worker_started(4, 0);
-    job.server.worker_started(5, 1);
+    job.server.worker_started(job.view.ranks[0]);
+    job.server.worker_started(job.view.ranks[1]);
   });
   job.write(1, "not asked for");
   job.write(0, "second attempt");
-  CHECK(client.read_message() == json{{"started", 4}});
+  CHECK(client.read_message() == json{{"started", to_json(job.view.ranks[0])}});
   CHECK(client.read_message()->at("skipped") == 0);
   CHECK(client.read_bytes(14) == "second attempt");
   job.write(0, "last");

@@ -26,12 +26,14 @@ TEST_CASE("job_view: what is sent arrives", "[control]") {
                  .out = {StreamPlace::Kind::memory, {}},
                  .err = {StreamPlace::Kind::discarded, {}}}}};
   CHECK(job_view_from_json(to_json(job)) == job);
+  CHECK(rank_view_from_json(to_json(job.ranks[1])) == job.ranks[1]);
   CHECK(to_json(job).at("schema") == 1);
 }
 
 TEST_CASE("job_view: another program's answer is an error, not a crash", "[control]") {
   CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse("{}")), Error);
   CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse(R"([1])")), Error);
+  CHECK_THROWS_AS(rank_view_from_json(nlohmann::json::parse(R"({"rank":"x"})")), Error);
 }
 
 TEST_CASE("job_view: a job is named after its script and the process that was started", "[control]") {

@@ -77,9 +77,9 @@ TEST_CASE("log_reader: follows files and the agent over a restart to the end", "
   Peer peer;
   peer.job->view.ranks = {
       {.rank = 0, .out = {Kind::file, logs.write("a", "first ")}, .err = {Kind::memory, {}}}};
-  JobView later = peer.job->view;
-  later.ranks[0].out.file = logs.write("b", "second");
-  peer.says("{\"started\":0}\n" + to_json(later).dump() + "\n");
+  RankView later = peer.job->view.ranks[0];
+  later.out.file = logs.write("b", "second");
+  peer.says(nlohmann::json{{"started", to_json(later)}}.dump() + "\n");
   peer.says(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":3})"
             "\nend{\"ended\":9}\n");
   CHECK(peer.reader().follow() == 9);

@@ -252,7 +252,7 @@ TEST_CASE("c10d machine: one who waits ends the round", "[rendezvous]") {
     CHECK(board.state.wait_list.contains(node("b")));
     board.state.wait_list.clear();
     board.foreign_joins(node("b"));
-    CHECK(board.settle(machine) == Outlook::joining);
+    CHECK(board.settle(machine) == Outlook::in_round);
   }
   SECTION("an own node") {
     machine.add(node("b"));
@@ -264,6 +264,19 @@ TEST_CASE("c10d machine: one who waits ends the round", "[rendezvous]") {
     CHECK(ranks(board.state) == std::vector<std::string>{"a", "b"});
     CHECK(board.state.wait_list.empty());
   }
+}
+
+TEST_CASE("c10d machine: after a round of own nodes alone no last call is needed", "[rendezvous]") {
+  Board board;
+  C10dMachine machine = machine_of({"a", "b", "c"}, 2, 4, board);
+  board.settle(machine);
+  board.pass(seconds(30));
+  CHECK(board.settle(machine) == Outlook::in_round);
+  machine.remove(node("c"));
+  CHECK(board.settle(machine) == Outlook::changed);
+  machine.next_round(board.now);
+  CHECK(board.settle(machine) == Outlook::in_round);
+  CHECK(ranks(board.state) == std::vector<std::string>{"a", "b"});
 }
 
 TEST_CASE("c10d machine: beside others' nodes the old round ends when all have left it", "[rendezvous]") {

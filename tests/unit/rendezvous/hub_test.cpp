@@ -12,7 +12,7 @@ namespace {
 
 // A board on which nodes of ours alone meet: complete with `most` of them, or when the test says so.
 struct FakeBoard : Board {
-  void add(OwnNode node) override {
+  void add(const OwnNode& node) override {
     remove(node);
     nodes.push_back(node);
     if (open && static_cast<int>(nodes.size()) == most) complete();
@@ -24,11 +24,8 @@ struct FakeBoard : Board {
     open = true;
     if (static_cast<int>(nodes.size()) >= most) complete();
   }
-  void close(std::function<void()> done) override {
-    closed = true;
-    done();
-  }
-  void finish(std::function<void(bool)> done) override { finished = std::move(done); }
+  void close() override { closed = true; }
+  void finish(std::function<void()> done) override { finished = std::move(done); }
 
   void complete() {
     open = false;
@@ -43,10 +40,10 @@ struct FakeBoard : Board {
   }
 
   int most = 2;
-  bool open = false;
+  bool open = true;
   bool closed = false;
   std::vector<OwnNode> nodes = {};
-  std::function<void(bool)> finished = {};
+  std::function<void()> finished = {};
   Events events = {};
 };
 
@@ -145,7 +142,7 @@ TEST_CASE("hub: all have succeeded", "[rendezvous]") {
   job.hub->take(1, WorkersDone{1});
   REQUIRE(job.board.finished);
   CHECK(job.told<JobEnds>(0).empty());
-  job.board.finished(true);
+  job.board.finished();
   CHECK(job.told<JobEnds>(0).size() == 1);
   CHECK(job.told<JobEnds>(1).size() == 1);
 }

@@ -1,40 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/make_board.hpp"
 
-#include <boost/asio/io_context.hpp>
+#include <memory>
 
-#include "acc/store/server.hpp"
+#include "support/board_store.hpp"
 #include "support/catch.hpp"
-#include "support/drive.hpp"
 
 using namespace acc;
+using test::BoardStore;
 
-namespace {
-
-// The round of a job that has one node.
-Round round_of(RendezvousBackend backend) {
-  boost::asio::io_context loop;
-  const StoreServer server(loop, {});
-  RendezvousPlan wanted;
-  wanted.backend = backend;
-  std::optional<Round> round;
+TEST_CASE("make board: nodes meet under the rules and with the names of the plan", "[rendezvous]") {
+  const auto backend = GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d);
+  BoardStore store;
+  LaunchPlan plan;
+  plan.run_id = "job7";
+  plan.master_addr = "here";
+  plan.master_port = 4711;
+  plan.rendezvous.backend = backend;
+  Board::Rounds rounds;
   const auto board =
-      make_board(loop, wanted, "job7", {"127.0.0.1", server.port()},
-                 {.on_round = [&](const Board::Rounds& rounds) { round = rounds.at(0).second; }});
-  board->add({.addr = "10.0.0.1", .pid = 1, .store_port = 4000});
-  board->next_round();
-  test::drive(loop, [&] { return round.has_value(); });
-  if (backend == RendezvousBackend::static_) CHECK(round->master_port == server.port());
-  return *round;
-}
-
-}  // namespace
-
-TEST_CASE("make_board: with a static rendezvous workers use the store where agents meet", "[rendezvous]") {
-  CHECK(round_of(RendezvousBackend::static_).master_addr == "127.0.0.1");
-}
-
-TEST_CASE("make_board: with c10d and etcd the first node has a store of its own", "[rendezvous]") {
-  CHECK(round_of(RendezvousBackend::c10d).master_addr == "10.0.0.1");
-  CHECK(round_of(RendezvousBackend::etcd).master_port == 4000);
+      make_board(store.loop, plan, store.hand, {.on_round = [&](const Board::Rounds& got) { rounds = got; }});
+  board->add({.addr = "a", .local_world_size = 2, .store_port = 4000});
+  store.until([&] { return !rounds.empty(); });
+  const bool is_static = backend == RendezvousBackend::static_;
+  CHECK(rounds[0].second.world_size == 2);
+  CHECK(rounds[0].second.master_addr == (is_static ? "here" : "a"));
+  CHECK(rounds[0].second.master_port == (is_static ? 4711 : 4000));
+  CHECK(store.await(is_static ? "/job7/torchelastic/assigned_ranks/0"
+                              : "/torch.rendezvous.job7.0/torchelastic/assigned_ranks/0") == "[0, 2, 0, 2]");
 }

@@ -22,19 +22,22 @@ struct Agent {
   int rounds_heard = 0;
   std::string error = {};
   std::vector<std::string> missing = {};
+  acc::StoreClient client;
   std::unique_ptr<StaticBoard> board = {};
 
-  Agent(BoardStore& store, int nodes, std::chrono::milliseconds join_timeout = std::chrono::seconds(30)) {
+  Agent(BoardStore& store, int nodes, std::chrono::milliseconds join_timeout = std::chrono::seconds(30))
+      : client(store.loop) {
+    store.connect(client);
     board = std::make_unique<StaticBoard>(
-        store.loop,
-        StaticBoardOptions{.store = store.address,
+        store.loop, client,
+        StaticBoardOptions{.master = store.address,
                            .run_id = "job",
                            .num_nodes = nodes,
                            .join_timeout = join_timeout,
                            .look = std::chrono::milliseconds(2)},
         Board::Events{.on_round =
-                          [this](Board::Rounds got) {
-                            rounds = std::move(got);
+                          [this](const Board::Rounds& got) {
+                            rounds = got;
                             ++rounds_heard;
                           },
                       .on_error = [this](const acc::Error& what) { error = what.what(); },
@@ -53,9 +56,7 @@ TEST_CASE("static board: nodes of two boards get their ranks, again after a rest
   Agent one(store, 3);
   Agent two(store, 3);
   one.board->add(node(0, 2));
-  one.board->next_round();
   two.board->add(node(2, 1));
-  two.board->next_round();
   CHECK(store.await("/job/torchelastic/role_info/2") ==
         R"({"role": "default", "rank": 2, "local_world_size": 1})");
   CHECK(one.rounds_heard == 0);
@@ -79,20 +80,16 @@ TEST_CASE("static board: nodes of two boards get their ranks, again after a rest
   CHECK(store.get("init/") == "3");
 
   int ended = 0;
-  one.board->finish([&](bool all) { ended += all ? 1 : 100; });
-  two.board->finish([&](bool all) { ended += all ? 1 : 100; });
+  one.board->finish([&] { ++ended; });
+  two.board->finish([&] { ++ended; });
   store.until([&] { return ended >= 2; });
   CHECK(ended == 2);
-  bool closed = false;
-  one.board->close([&] { closed = true; });
-  store.until([&] { return closed; });
 }
 
 TEST_CASE("static board: says who is missing", "[rendezvous]") {
   BoardStore store;
   Agent agent(store, 3);
   agent.board->add(node(0, 1));
-  agent.board->next_round();
   store.until([&] { return !agent.missing.empty(); });
   CHECK(agent.missing == std::vector<std::string>{"waiting for node 1, 2"});
   agent.board->add(node(2, 1));
@@ -104,7 +101,6 @@ TEST_CASE("static board: gives up in time", "[rendezvous]") {
   BoardStore store;
   Agent agent(store, 3, std::chrono::milliseconds(50));
   agent.board->add(node(0, 1));
-  agent.board->next_round();
   store.until([&] { return !agent.error.empty(); });
   CHECK(agent.error.starts_with(to_string(store.address) +
                                 ": not every node has said how many workers it runs within 1 s"));
@@ -114,7 +110,6 @@ TEST_CASE("static board: a lost store is an error, but not at the end", "[rendez
   BoardStore store;
   Agent agent(store, 2);
   agent.board->add(node(0, 1));
-  agent.board->next_round();
   store.await("/job/torchelastic/role_info/0");
   SECTION("before") {
     store.server.reset();
@@ -125,11 +120,11 @@ TEST_CASE("static board: a lost store is an error, but not at the end", "[rendez
     store.hand.set("/job/torchelastic/role_info/1",
                    R"({"role": "default", "rank": 1, "local_world_size": 1})");
     store.until([&] { return agent.rounds_heard == 1; });
-    bool all = true;
-    agent.board->finish([&](bool everyone) { all = everyone; });
+    bool ended = false;
+    agent.board->finish([&] { ended = true; });
     store.await("/job/torchelastic/agent/terminal_state/num_members");
     store.server.reset();
-    store.until([&] { return !all; });
+    store.until([&] { return ended; });
     CHECK(agent.error.empty());
   }
 }

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of `acc run` beside real torchrun agents: torchrun_jobs.py ACC SCENARIO."""
+
+import sys
+
+from agents import Torchrun, free_port
+
+ACC = [sys.argv[1], "run"]
+
+
+def c10d(port, addr, *more, hosts):
+    """Flags of an agent; ranks follow from `addr`. Whoever starts quicker would host: `hosts` says who does."""
+    return [
+        *("--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job"),
+        *("--rdzv-conf", f"last_call_timeout=1,join_timeout=90,is_host={hosts}", "--local-addr", addr),
+        *more,
+    ]
+
+
+def static(port, rank):
+    return [
+        *("--nnodes", "2", "--node-rank", str(rank), "--rdzv-id", "job"),
+        *("--master-addr", "127.0.0.1", "--master-port", str(port)),
+    ]
+
+
+def agree(agents):
+    """Workers of one round: agents in the order of their ranks."""
+    told = [agent.workers() for agent in agents]
+    workers = sum(told, [])
+    assert [worker.rank for worker in workers] == list(range(len(workers)))
+    assert {worker.world_size for worker in workers} == {len(workers)}
+    assert len({worker.master for worker in workers}) == 1, [worker.master for worker in workers]
+    assert {worker.agent_store for worker in workers} == {"True"}
+    return told
+
+
+def end_well(agents, told):
+    for worker in sum(told, []):
+        worker.end(0)
+    assert [agent.wait() for agent in agents] == [0] * len(agents)
+
+
+def job(first, second):
+    """Two agents in the order of their ranks, `program` and flags each; the first is started first."""
+    (program, flags), (other_program, other_flags) = first, second
+    with Torchrun(1, *flags, program=program) as one:
+        with Torchrun(2, *other_flags, program=other_program) as two:
+            end_well([one, two], agree([one, two]))
+
+
+REAL = [sys.executable, "-m", "torch.distributed.run"]
+
+
+def c10d_acc_first():
+    port = free_port()
+    job((ACC, c10d(port, "127.0.0.1", hosts=True)), (REAL, c10d(port, "127.0.0.2", hosts=False)))
+
+
+def c10d_torchrun_first():
+    port = free_port()
+    job((REAL, c10d(port, "127.0.0.1", hosts=True)), (ACC, c10d(port, "127.0.0.2", hosts=False)))
+
+
+def static_acc_first():
+    port = free_port()
+    job((ACC, static(port, 0)), (REAL, static(port, 1)))
+
+
+def static_torchrun_first():
+    port = free_port()
+    job((REAL, static(port, 0)), (ACC, static(port, 1)))
+
+
+def restarts(first, second, failing):
+    with Torchrun(1, *first[1], program=first[0]) as one:
+        with Torchrun(2, *second[1], program=second[0]) as two:
+            told = agree([one, two])
+            for _ in range(2):
+                told[failing][0].end(1)
+                told = agree([one, two])
+            end_well([one, two], told)
+
+
+def c10d_torchrun_fails_beside_acc():
+    port = free_port()
+    more = ("--max-restarts", "3")
+    first = (ACC, c10d(port, "127.0.0.1", *more, hosts=True))
+    restarts(first, (REAL, c10d(port, "127.0.0.2", *more, hosts=False)), failing=1)
+
+
+def c10d_acc_fails_beside_torchrun():
+    port = free_port()
+    more = ("--max-restarts", "3")
+    first = (REAL, c10d(port, "127.0.0.1", *more, hosts=True))
+    restarts(first, (ACC, c10d(port, "127.0.0.2", *more, hosts=False)), failing=1)
+
+
+def c10d_acc_closes_what_torchrun_hosts():
+    """An acc that fails for good says so on the board before it leaves."""
+    import base64
+    import pickle
+    from datetime import timedelta
+
+    import torch.distributed as dist
+
+    port = free_port()
+    with Torchrun(1, *c10d(port, "127.0.0.1", hosts=True), program=REAL) as one:
+        with Torchrun(2, *c10d(port, "127.0.0.2", hosts=False), program=ACC) as two:
+            told = agree([one, two])
+            told[1][0].end(3)
+            assert two.wait() == 3
+            limit = timedelta(seconds=20)
+            store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=limit)
+            state = pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
+            assert state.closed and state.complete and len(state.participants) == 2
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[2]]()
