@@ -71,9 +71,9 @@ TEST_CASE("terminal_loan: the terminal comes back when the agent is killed", "[p
   Launched launched(stub({"workers=1", "attach=0"}, {"echo-off", "tell", phone.path(), "up", "pause"}),
                     on_terminal(then_look()));
   phone.next_processes(1);
-  const std::vector<Descendant> below = descendants_of(launched.front());  // front, agent, worker
-  REQUIRE(below.size() == 3);
-  ::kill(below[1].pid, SIGKILL);
+  const std::vector<Descendant> below = descendants_of(launched.front());  // front, keeper, agent, worker
+  REQUIRE(below.size() == 4);
+  ::kill(below[2].pid, SIGKILL);
   launched.wait();
   CHECK(has(launched.out(), "in foreground\necho on\ncode 137"));
 }
