@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/host.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
 #include "acc/rendezvous/make_board.hpp"
 
 namespace acc {
+namespace {
+
+constexpr auto kLook = std::chrono::milliseconds(20);
+constexpr auto kForAgents = std::chrono::seconds(3);
+
+}  // namespace
 
 std::string hub_key(const std::string& run_id) {
   return "/acc/hub/" + run_id;
@@ -15,7 +22,7 @@ std::string hub_key(const std::string& run_id) {
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
            const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
            const Inheritance& inherited)
-    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop) {
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop), look_(loop) {
   server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
   server_->set(hub_key(plan.run_id), std::to_string(link_port));
   client_ = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
@@ -28,7 +35,12 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
 
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
            std::unique_ptr<StoreClient> client)
-    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), client_(std::move(client)), patience_(loop) {
+    : loop_(loop),
+      plan_(plan),
+      deliver_(std::move(deliver)),
+      client_(std::move(client)),
+      patience_(loop),
+      look_(loop) {
   make_hub({});
 }
 
@@ -125,6 +137,8 @@ void Host::forget_workers() {
 
 void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone) {
   alone_ = std::move(gone);
+  agents_until_ =
+      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(patience, kForAgents);
   patience_.expires_after(patience);
   patience_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
@@ -138,8 +152,23 @@ void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<vo
 void Host::check_alone() {
   if (!alone_ || !links_.empty()) return;
   if (hub_->is_over() && !board_closed_) return;
+  if (hub_->is_over() && agents_remain()) return look_again();
   patience_.cancel();
+  look_.cancel();
   std::exchange(alone_, nullptr)();
+}
+
+// torchrun's agents read the end of the job from this store, a second later at most. Our own client is one
+// connection.
+bool Host::agents_remain() const {
+  return server_ && server_->connections() > 1 && std::chrono::steady_clock::now() < agents_until_;
+}
+
+void Host::look_again() {
+  look_.expires_after(kLook);
+  look_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) check_alone();
+  });
 }
 
 void Host::drop() {

@@ -63,6 +63,8 @@ class Host {
   void link_lost(Hub::NodeId node, const LinkLoss& loss);
   void forget_workers();
   void check_alone();
+  bool agents_remain() const;
+  void look_again();
 
   boost::asio::io_context& loop_;
   const LaunchPlan& plan_;
@@ -74,6 +76,8 @@ class Host {
   std::map<Hub::NodeId, std::shared_ptr<Link>> links_ = {};
   Hub::NodeId next_id_ = 1;
   boost::asio::steady_timer patience_;
+  boost::asio::steady_timer look_;
+  std::chrono::steady_clock::time_point agents_until_ = {};
   std::function<void()> alone_ = {};
   bool board_closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
