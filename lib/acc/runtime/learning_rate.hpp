@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace acc {
+
+/// Where a schedule stands, for one parameter group.
+struct RatePoint {
+  /// Steps of the schedule so far; 0 is the rate before the first.
+  std::int64_t step = 0;
+  /// The group's rate (or momentum) before the schedule began, and the one of the step before.
+  double base = 0;
+  double current = 0;
+  std::size_t group = 0;
+};
+
+/// The value for a point.
+using Rate = std::function<double(const RatePoint&)>;
+
+/// How the learning rate goes over the steps: what a Scheduler applies. Pure.
+struct Schedule {
+  Rate rate = {};
+  /// The momentum, or Adam's first beta; empty: left alone.
+  Rate momentum = {};
+};
+
+/// These are PyTorch 2.11's schedulers of the same names, with its defaults and values. All throw
+/// Error{usage} for arguments that make no sense.
+
+/// Multiplies by `gamma` every `step_size` steps.
+Schedule step_lr(std::int64_t step_size, double gamma = 0.1);
+/// Multiplies by `gamma` at each milestone; one that is there twice counts twice.
+Schedule multi_step_lr(std::vector<std::int64_t> milestones, double gamma = 0.1);
+/// Multiplies by `gamma` at each step.
+Schedule exponential_lr(double gamma);
+/// In a line from base * start_factor to base * end_factor, over `total_iters` steps.
+Schedule linear_lr(double start_factor = 1.0 / 3, double end_factor = 1.0, std::int64_t total_iters = 5);
+/// Half a cosine down to `eta_min` in `t_max` steps, and up again after them.
+Schedule cosine_annealing_lr(std::int64_t t_max, double eta_min = 0);
+/// Half a cosine down, again and again; each is `t_mult` times as long as the one before.
+Schedule cosine_annealing_warm_restarts(std::int64_t t_0, std::int64_t t_mult = 1, double eta_min = 0);
+/// base * factor(step).
+Schedule lambda_lr(std::function<double(std::int64_t)> factor);
+/// Changes to the next schedule at each milestone; each counts its steps from its own start.
+Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones);
+
+enum class Anneal { cos, linear };
+
+struct OneCycleOptions {
+  /// One for all parameter groups, or one for each.
+  std::vector<double> max_lr = {};
+  std::int64_t total_steps = 0;
+  /// The part of the cycle in which the rate rises.
+  double pct_start = 0.3;
+  Anneal anneal_strategy = Anneal::cos;
+  /// Moves the momentum against the rate; the optimizer must have one.
+  bool cycle_momentum = true;
+  double base_momentum = 0.85;
+  double max_momentum = 0.95;
+  /// The rate starts at max_lr / div_factor and ends at that / final_div_factor.
+  double div_factor = 25;
+  double final_div_factor = 1e4;
+  bool three_phase = false;
+};
+
+/// A step past `total_steps` throws Error{usage}.
+Schedule one_cycle_lr(const OneCycleOptions& options);
+
+/// These are transformers' get_*_schedule_with_warmup: from 0 in a line to base, then down until
+/// `num_training_steps`.
+Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps);
+Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
+                            double num_cycles = 0.5);
+Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
+                                double lr_end = 1e-7, double power = 1.0);
+
+}  // namespace acc
