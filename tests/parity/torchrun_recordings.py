@@ -27,6 +27,8 @@ RECORDER = {"DUMP_DIR", "EXIT_CODES", "FAIL_ATTEMPTS", "WAIT", "PYTHONPATH"}
 ACCEPTED = {"err_ambiguous": "unambiguous-nproc", "err_redirects_two_digits": "rank-digits", "err_port_in_use": "free-port"}
 # Reports and messages are acc's own words (own-words); these texts are compared nevertheless.
 SAME_WORDS = ("err_bad_int", "err_bad_choice", "err_unknown_flag")
+# too-few-nodes
+TIMED_OUT = ("err_c10d_timeout", "err_static_timeout")
 DEADLINE = 60
 
 
@@ -37,7 +39,7 @@ def generalize(text, folder, scripts=None):
         text = text.replace(str(scripts), "<scripts>")
     text = re.sub(r"torchelastic_[A-Za-z0-9_]{6,8}/", "torchelastic_<rand>/", text)
     text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uuid>", text)
-    return re.sub(r"(<uuid>|none|job7|abc)_[A-Za-z0-9_]{6,8}/", r"\1_<rand>/", text)
+    return re.sub(r"(<uuid>|none|job7|abc|j)_[A-Za-z0-9_]{6,8}/", r"\1_<rand>/", text)
 
 
 def tree(folder):
@@ -62,9 +64,9 @@ def without_times(text):
 
 
 class Recording:
-    def __init__(self, path, acc, scripts, folder):
-        self.expected = json.loads(path.read_text())
-        self.name = self.expected["name"]
+    def __init__(self, expected, acc, scripts, folder):
+        self.expected = expected
+        self.name = expected.get("name", "peer")
         self.acc, self.scripts, self.folder = acc, scripts, folder
         self.failures = []
 
@@ -73,24 +75,38 @@ class Recording:
             self.failures.append(f"{what}: ours {ours!r}, recorded {theirs!r}")
 
     def run(self):
-        for name in ("tmp", "work", "dump"):
-            (self.folder / name).mkdir()
-        link = self.folder / "torchrun"
-        link.symlink_to(self.acc)
-        base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
-                "DUMP_DIR": str(self.folder / "dump"), "PYTHONPATH": str(self.scripts)}
-        base.update({name: self.here(value) for name, value in self.expected["env_extra"].items()})
-        words = [self.here(word) for word in self.expected["argv"]]
-        if self.expected["launcher"] == "launch":
-            words.insert(0, "--legacy-launch")
         action = self.expected.get("action", {})
         with self.port_taken(action.get("occupy_port")):
-            job = subprocess.Popen([str(link), *words], env=base, cwd=self.folder / "work", text=True,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            if "signal" in action and self.wait_for_workers(job, action["when_workers"]):
-                job.send_signal(getattr(signal, action["signal"]))
-            out, err = job.communicate(timeout=DEADLINE)
-        self.compare(job.returncode, out, err, base)
+            self.start()
+            peers = [self.start_peer(number, peer) for number, peer in enumerate(self.expected.get("peers", []))]
+            if "signal" in action and self.wait_for_workers(self.job, action["when_workers"]):
+                self.job.send_signal(getattr(signal, action["signal"]))
+            for node in (self, *peers):
+                node.finish()
+
+    def start(self):
+        for name in ("tmp", "work", "dump"):
+            (self.folder / name).mkdir(parents=True)
+        link = self.folder / "torchrun"
+        link.symlink_to(self.acc)
+        self.base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
+                     "DUMP_DIR": str(self.folder / "dump"), "PYTHONPATH": str(self.scripts)}
+        self.base.update({name: self.here(value) for name, value in self.expected["env_extra"].items()})
+        words = [self.here(word) for word in self.expected["argv"]]
+        if self.expected.get("launcher") == "launch":
+            words.insert(0, "--legacy-launch")
+        self.job = subprocess.Popen([str(link), *words], env=self.base, cwd=self.folder / "work", text=True,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def finish(self):
+        out, err = self.job.communicate(timeout=DEADLINE)
+        self.compare(self.job.returncode, out, err, self.base)
+
+    def start_peer(self, number, expected):
+        peer = Recording(expected, self.acc, self.scripts, self.folder / f"peer{number}")
+        peer.failures = self.failures
+        peer.start()
+        return peer
 
     @contextlib.contextmanager
     def port_taken(self, port):
@@ -141,6 +157,9 @@ class Recording:
             self.check("exit code", code, 0)
         elif "signal" in action:  # exit-code, signals-are-handed-on
             self.check("exit code", code, 128 + getattr(signal, action["signal"]))
+        elif self.name in TIMED_OUT:
+            self.check("exit code", code, 75)
+            self.check("says who is missing", "1 of 2 nodes are here" in err, True)
         elif self.name.startswith("err_"):  # usage-errors
             self.check("exit code", code, 2)
             self.check("lines of stderr", err.count("\n"), 1)
@@ -211,7 +230,7 @@ def main():
     bad = 0
     for path in paths:
         with tempfile.TemporaryDirectory() as folder:
-            recording = Recording(path, acc, recordings / "scripts", pathlib.Path(folder))
+            recording = Recording(json.loads(path.read_text()), acc, recordings / "scripts", pathlib.Path(folder))
             recording.run()
             print("FAILED" if recording.failures else "ok", path.stem)
             for failure in recording.failures:
