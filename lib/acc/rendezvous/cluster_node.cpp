@@ -350,12 +350,26 @@ void ClusterNode::begin(const RoundBegins& message) {
   if (workers_store_ && round.machine_rank == 0 && round.num_machines > message.nodes) {
     if (std::exchange(torchrun_knows_store_, true)) workers_store_->reset();
   }
+  if (round.machine_rank == 0) serve_only(message.clients);
   nodes_ = message.nodes;
   heirs_ = message.heirs;
   wants_round_ = false;
   in_round_ = true;
   reminder_.cancel();
   tell(message.ready);
+}
+
+// The workers' store is for the nodes of the round. Not where the hub is seen at an address that it does not
+// know of, so that others may be as well; and not once nodes of torchrun keep it for rounds to come.
+void ClusterNode::serve_only(const std::vector<std::string>& clients) {
+  if (!workers_store_ || torchrun_knows_store_ || clients.empty()) return;
+  if (link_) {
+    const std::string hub = link_->peer_address();
+    error_code error;
+    const auto address = asio::ip::make_address(hub, error);
+    if (error || (!address.is_loopback() && !contains(clients, hub))) return;
+  }
+  for (const std::string& client : clients) workers_store_->allow(client);
 }
 
 void ClusterNode::ended(const RoundOver& over) {
@@ -601,7 +615,8 @@ NodeInfo ClusterNode::introduce() const {
           .node_rank = wanted_.node_rank,
           .role = plan_.role,
           .workers = plan_.nproc_per_node,
-          .link_port = links_ ? links_->port() : std::uint16_t{0}};
+          .link_port = links_ ? links_->port() : std::uint16_t{0},
+          .addresses = addresses_for_others(own_)};
 }
 
 std::string ClusterNode::own_place() const {

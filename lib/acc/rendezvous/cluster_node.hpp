@@ -58,6 +58,7 @@ class ClusterNode : public Rendezvous {
   void say(const NodeMessage& message);
   void begin(const RoundBegins& message);
   void ended(const RoundOver& over);
+  void serve_only(const std::vector<std::string>& clients);
 
   void hub_lost(const LinkLoss& loss);
   bool may_outlive_hub() const;
