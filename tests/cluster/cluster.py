@@ -45,7 +45,7 @@ class Cluster:
         for agent in self.agents.values():
             agent.wait()
         for process in self.processes():
-            os.kill(process, signal.SIGKILL)
+            send(process, signal.SIGKILL)
         self.folder.cleanup()
 
     def script(self, name, *words, check=True):
@@ -65,6 +65,11 @@ class Cluster:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **(env or {})}, start_new_session=True)
         self.agents[index].log = name
         return self.agents[index]
+
+    def on_node(self, index, *words, **options):
+        """A program on a node, which ends with it."""
+        script = ["bash", SUPPORT / "netns_node.sh", self.tag, "run", str(index), "env", self.mark]
+        return subprocess.Popen([*script, *words], stdin=subprocess.DEVNULL, text=True, start_new_session=True, **options)
 
     def output(self, index):
         return pathlib.Path(self.agents[index].log).read_text(errors="replace")
@@ -125,6 +130,15 @@ class Cluster:
         groups = {(e["MASTER_ADDR"], e["MASTER_PORT"], e["WORLD_SIZE"]) for e in envs}
         ranks = {e["RANK"] for e in envs}
         return len(envs) == world == len(ranks) and len(groups) == 1 and groups.pop()[2] == str(world)
+
+
+def send(pid, number):
+    """False: the process has gone already."""
+    try:
+        os.kill(pid, number)
+        return True
+    except ProcessLookupError:
+        return False
 
 
 def environment_of(pid):

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job of several nodes does when something breaks. Usage: faults_test.py ACC [CASE ...]; `--list` names them.
+`--random COUNT [SEED]` does one fault after the other.
 
 Times are printed, not asserted, save against the time-outs that acc promises (with room for a loaded machine).
 """
 
 import os
 import random
+import shutil
 import signal
+import subprocess
 import sys
+import threading
 import time
 
-from cluster import Cluster
+from cluster import SKIPPED, Cluster, environment_of, send
 
 NODE_TIMEOUT = 3.0
+SHUTDOWN_TIMEOUT = 2.0
 ROOM = 12.0  # for a machine on which other things run
 CASES = {}
 
@@ -25,7 +30,12 @@ def case(function):
 def flags(nnodes, *more, workers=1):
     return ["--nnodes", nnodes, "--nproc-per-node", str(workers), "--rdzv-backend", "c10d", "--rdzv-endpoint",
             "node0:29400", "--rdzv-id", "job7", "--rdzv-conf", "last_call_timeout=2,join_timeout=60",
-            "--shutdown-timeout", "2", *more]
+            "--shutdown-timeout", f"{SHUTDOWN_TIMEOUT:g}", *more]
+
+
+def etcd_flags(nnodes, server):
+    return ["--nnodes", nnodes, "--rdzv-backend", "etcd", "--rdzv-endpoint", server, "--rdzv-id", "job7",
+            "--rdzv-conf", "last_call_timeout=2,timeout=60", "--shutdown-timeout", f"{SHUTDOWN_TIMEOUT:g}"]
 
 
 def start(cluster, nnodes, *more, workers=1, script="exec sleep 1000"):
@@ -55,7 +65,7 @@ def report(what, **times):
 def worker_killed(acc):
     with Cluster(acc) as cluster:
         start(cluster, "3", workers=2)
-        os.kill(cluster.workers_on(1)[0], signal.SIGKILL)
+        send(cluster.workers_on(1)[0], signal.SIGKILL)
         report("worker killed, no restarts", ended=ends_with(cluster, {137}))
         nothing_left(cluster)
         assert "on host node1 was ended by signal 9" in cluster.output(0), cluster.output(0)
@@ -67,7 +77,7 @@ def worker_killed_and_restarted(acc):
         start(cluster, "3", "--max-restarts", "3", workers=2)
         before = set(cluster.workers())
         began = time.monotonic()
-        os.kill(cluster.workers_on(2)[0], signal.SIGKILL)
+        send(cluster.workers_on(2)[0], signal.SIGKILL)
         cluster.until("all started again", lambda: cluster.is_whole(6) and not before & set(cluster.workers()))
         report("worker killed, restart of all nodes", recovered=time.monotonic() - began)
         counts = {env["TORCHELASTIC_RESTART_COUNT"] for env in cluster.workers().values()}
@@ -80,7 +90,7 @@ def agent_killed(acc):
         start(cluster, "2:3")
         began = time.monotonic()
         for pid in cluster.agent_pids(2):
-            os.kill(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
         cluster.until("two nodes go on", lambda: cluster.is_whole(2))
         report("agent killed (node 2 of 2:3)", recovered=time.monotonic() - began)
 
@@ -190,7 +200,7 @@ def host_killed(acc):
         start(cluster, "2:3")
         began = time.monotonic()
         for pid in cluster.agent_pids(0):
-            os.kill(pid, signal.SIGKILL)
+            send(pid, signal.SIGKILL)
         cluster.until("two nodes go on", lambda: cluster.is_whole(2))
         report("agent of node 0 killed", recovered=time.monotonic() - began)
 
@@ -234,47 +244,185 @@ def asked_to_end(acc):
     with Cluster(acc) as cluster:
         start(cluster, "3")
         began = time.monotonic()
-        os.kill(cluster.agent_pids(1)[0], signal.SIGTERM)
+        send(cluster.agent_pids(1)[0], signal.SIGTERM)
         ends_with(cluster, {143}, [1])
         ends_with(cluster, {75, 143}, [0, 2])
         report("SIGTERM to one node of a fixed group", ended=time.monotonic() - began)
         nothing_left(cluster)
 
 
+# Says what a node that connects to ADDRESS PORT meets: a server that reads, or one that hangs up.
+KNOCK = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as one:
+    try:
+        # The greeting of torch's clients, and the question for the number of keys.
+        one.sendall(bytes.fromhex("00cef7853c07"))
+        print("served" if one.recv(8) else "refused")
+    except ConnectionError:
+        print("refused")
+"""
+
+
+def knock(cluster, index, address, port):
+    asked = cluster.on_node(index, sys.executable, "-c", KNOCK, address, port, stdout=subprocess.PIPE)
+    return asked.communicate(timeout=30)[0].strip()
+
+
+def strangers_are_refused(acc, launch):
+    with Cluster(acc) as cluster:
+        for index in range(2):
+            launch(cluster, index)
+        cluster.until("two nodes run", lambda: cluster.is_whole(2))
+        env = next(iter(cluster.workers().values()))
+        asked = [knock(cluster, i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
+        assert asked == ["served", "served", "refused"], asked
+        # A node that comes back is none.
+        send(cluster.agent_pids(1)[0], signal.SIGKILL)
+        cluster.until("its worker is gone", lambda: not cluster.workers_on(1))
+        launch(cluster, 1)
+        cluster.until("two nodes again", lambda: cluster.is_whole(2))
+        env = next(iter(cluster.workers().values()))
+        asked = [knock(cluster, i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
+        assert asked == ["served", "served", "refused"], asked
+        report("a stranger is refused by the workers' store")
+
+
+@case
+def stranger_and_c10d(acc):
+    words = flags("1:2", "--max-restarts", "3")
+    strangers_are_refused(acc, lambda cluster, index: cluster.launch(index, *words, script="exec sleep 1000"))
+
+
+@case
+def stranger_and_static(acc):
+    def launch(cluster, index):
+        cluster.launch(index, "--nnodes", "2", "--node-rank", str(index), "--master-addr", "node0", "--master-port",
+                       "29500", "--nproc-per-node", "1", "--max-restarts", "3", "--shutdown-timeout", "2",
+                       script="exec sleep 1000")
+
+    strangers_are_refused(acc, launch)
+
+
+@case
+def host_killed_with_etcd(acc):
+    etcd = shutil.which("etcd")
+    if etcd is None:
+        print("skipped: no etcd in PATH")
+        sys.exit(SKIPPED)
+    with Cluster(acc, 4) as cluster:
+        server = "http://node3:2379"
+        with open(os.path.join(cluster.folder.name, "etcd.log"), "w") as log:
+            cluster.on_node(3, etcd, "--data-dir", os.path.join(cluster.folder.name, "etcd"), "--listen-client-urls",
+                            "http://10.77.0.13:2379", "--advertise-client-urls", server, stdout=log, stderr=log)
+        for index in range(3):
+            cluster.launch(index, *etcd_flags("2:3", "node3:2379"), script="exec sleep 1000")
+        took = cluster.until("all nodes have met", lambda: cluster.is_whole(3))
+        report("etcd: three nodes meet", met=took)
+        # Whoever hosts: that each can be lost is seen when all are, one after the other.
+        for index in range(3):
+            began = time.monotonic()
+            cluster.node("kill", index)
+            cluster.until("two nodes go on", lambda: cluster.is_whole(2), 4 * NODE_TIMEOUT + ROOM)
+            report(f"etcd: power loss of node {index}", recovered=time.monotonic() - began)
+            cluster.node("start", index)
+            cluster.agents[index].wait()
+            cluster.launch(index, *etcd_flags("2:3", "node3:2379"), script="exec sleep 1000")
+            cluster.until("three again", lambda: cluster.is_whole(3))
+        for index in range(3):
+            for pid in cluster.agent_pids(index)[:1]:
+                send(pid, signal.SIGTERM)
+        cluster.until("all agents have ended", lambda: all(a.poll() is not None for a in cluster.agents.values()))
+        # The id is free again at once.
+        for index in range(2):
+            cluster.launch(index, *etcd_flags("2", "node3:2379"), script="exec true")
+        report("etcd: the id is used again", ended=ends_with(cluster, {0}, range(2)))
+
+
+class SplitWatch:
+    """Samples the workers, and keeps what it saw when two groups lived for longer than the nodes' time-outs."""
+
+    LIMIT = NODE_TIMEOUT + SHUTDOWN_TIMEOUT + 3.0
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.away = set()  # nodes that are frozen or cut off, or were a moment ago
+        self.split = None
+        self.done = threading.Event()
+        self.thread = threading.Thread(target=self.watch)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.done.set()
+        self.thread.join()
+
+    def groups(self):
+        found = {}
+        for index in set(range(self.cluster.count)) - self.away:
+            for pid in self.cluster.workers_on(index):
+                env = environment_of(pid)
+                if "MASTER_ADDR" in env and "MASTER_PORT" in env:
+                    found.setdefault(f"{env['MASTER_ADDR']}:{env['MASTER_PORT']}", set()).add(index)
+        return found
+
+    def watch(self):
+        since, away = None, set()
+        while not self.done.wait(0.2):
+            found = self.groups()
+            # A node that is back has as long as any other to find the group.
+            if len(found) < 2 or self.away != away:
+                since, away = None, set(self.away)
+            elif since is None:
+                since = time.monotonic()
+            elif time.monotonic() - since > self.LIMIT:
+                self.split = self.split or f"two groups for more than {self.LIMIT:g} s: {found}"
+
+    def check(self):
+        assert self.split is None, self.split
+
+
 def random_faults(acc, count, seed=7):
     """One fault after the other; after each the nodes that can form one group do, and no other worker lives."""
     choices = random.Random(seed)
-    with Cluster(acc) as cluster:
+    with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
         start(cluster, "1:3", "--max-restarts", "1000000")
         for number in range(count):
             fault = choices.choice(["worker", "agent", "crash", "kill", "cut", "freeze"])
             index = choices.randrange(3)
             if fault == "worker":
-                workers = cluster.workers_on(index)
-                if workers:
-                    os.kill(workers[0], signal.SIGKILL)
+                for pid in cluster.workers_on(index)[:1]:
+                    send(pid, signal.SIGKILL)
             elif fault == "agent":
                 for pid in cluster.agent_pids(index)[: choices.randrange(1, 3)]:
-                    os.kill(pid, signal.SIGKILL)
+                    send(pid, signal.SIGKILL)
             else:
+                if fault in ("cut", "freeze"):
+                    watch.away.add(index)
                 cluster.node(fault, index)
             began = time.monotonic()
-            time.sleep(choices.uniform(0, 6))
+            time.sleep(choices.uniform(0, 6))  # the fault itself lasts so long
             if fault in ("cut", "freeze"):
                 cluster.node({"cut": "heal", "freeze": "thaw"}[fault], index)
+                watch.away.discard(index)
             if fault in ("crash", "kill"):
                 cluster.node("start", index)
+
             # Whoever lost its job starts again, as a scheduler would have it; the job never splits meanwhile.
             def settled():
+                watch.check()
                 for i in range(3):
                     if cluster.agents[i].poll() is not None:
                         restart(cluster, i)
                 return cluster.is_whole(3)
+
             cluster.until(f"one group after fault {number} ({fault} of node {index})", settled, 90)
             report(f"fault {number}: {fault} of node {index}", recovered=time.monotonic() - began)
         for i in range(3):
             for pid in cluster.agent_pids(i)[:1]:
-                os.kill(pid, signal.SIGTERM)
+                send(pid, signal.SIGTERM)
         cluster.until("all agents have ended", lambda: all(a.poll() is not None for a in cluster.agents.values()), 30)
         nothing_left(cluster)
 
@@ -292,6 +440,9 @@ def main():
     acc, names = os.path.abspath(sys.argv[1]), sys.argv[2:]
     if names == ["--list"]:
         print("\n".join(CASES))
+        return
+    if names[:1] == ["--same"]:
+        assert list(CASES) == names[1:], f"tests/CMakeLists.txt has not the cases {' '.join(CASES)}"
         return
     if names[:1] == ["--random"]:
         random_faults(acc, int(names[1]), int(names[2]) if len(names) > 2 else 7)

@@ -11,6 +11,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/inheritance.hpp"
 
 namespace acc {
@@ -37,6 +38,16 @@ std::string address_towards(asio::io_context& loop, const std::vector<std::strin
     if (!error) return local.address().to_string();
   }
   return "127.0.0.1";
+}
+
+// An etcd on this machine does not say how others reach it; the way out of it does.
+std::string address_for_others(asio::io_context& loop, const std::vector<std::string>& addresses) {
+  // Of the addresses for documentation: routed as any other is, and nobody's.
+  constexpr const char* kElsewhere = "192.0.2.1";
+  const std::string towards = address_towards(loop, addresses);
+  error_code error;
+  const bool local = asio::ip::make_address(towards, error).is_loopback();
+  return local ? address_towards(loop, {kElsewhere}) : towards;
 }
 
 // `port`, or `host:port` of a hub elsewhere.
@@ -96,14 +107,20 @@ void ClusterNode::leave(const std::string& why) {
   const bool early = !std::exchange(over_, true);
   if (connecting_) connecting_->cancel();
   client_.reset();
+  // At once: the next job of this name is not to find the one that ends.
+  if (hub_key_) hub_key_->release();
+  const auto left = [this] {
+    if (!hub_key_) return tell(Left{});
+    hub_key_->release([this] { tell(Left{}); });
+  };
   if (host_) {
     // Whoever links to this node either goes because the job is over, or sees that it is gone.
     if (early) host_->drop();
-    return host_->wait_until_alone(plan_.shutdown_timeout + wanted_.close_timeout, [this] { tell(Left{}); });
+    return host_->wait_until_alone(plan_.shutdown_timeout + wanted_.close_timeout, left);
   }
-  if (!link_) return tell(Left{});
+  if (!link_) return left();
   if (early) link_->send(Leave{.why = why.empty() ? "it has ended" : why});
-  link_->close([this] { tell(Left{}); });
+  link_->close(left);
 }
 
 // --- Finding the job
@@ -111,6 +128,7 @@ void ClusterNode::leave(const std::string& why) {
 void ClusterNode::search() {
   search_ = Search::host;
   if (wanted_.backend == RendezvousBackend::static_ && wanted_.node_rank != 0) return dial();
+  if (hub_key_) return seek_hub_key();
   resolver_.async_resolve(wanted_.endpoint_host, "", [this](const error_code& error, const auto& results) {
     if (error == asio::error::operation_aborted || over_) return;
     std::vector<std::string> addresses;
@@ -122,6 +140,7 @@ void ClusterNode::search() {
 }
 
 void ClusterNode::resolved(const std::vector<std::string>& addresses) {
+  if (is_etcd()) return open_etcd(addresses);
   const bool hosts = wanted_.backend == RendezvousBackend::static_ ||
                      wanted_.is_host.value_or(names_this_machine(wanted_.endpoint_host, addresses, own_));
   if (!hosts || !try_to_host(addresses)) dial();
@@ -155,6 +174,7 @@ bool ClusterNode::try_to_host(const std::vector<std::string>& addresses) {
 }
 
 void ClusterNode::dial() {
+  if (hub_key_) return seek_hub_key();
   client_ = std::make_unique<StoreClient>(loop_, wanted_.read_timeout);
   const auto failed = [this](const std::string& why) { last_try_ = why; };
   client_->connect({wanted_.endpoint_host, wanted_.endpoint_port}, join_deadline_, failed,
@@ -168,6 +188,13 @@ void ClusterNode::dial() {
                    });
 }
 
+void ClusterNode::dial_later() {
+  watch_.expires_after(kWatch);
+  watch_.async_wait([this](const error_code& error) {
+    if (!error && !over_) dial();
+  });
+}
+
 // Where nodes of acc link is told by a host that is one; another launcher's says nothing.
 void ClusterNode::store_answered(const std::optional<std::string>& hub) {
   if (!hub) return meet_alone();
@@ -176,13 +203,69 @@ void ClusterNode::store_answered(const std::optional<std::string>& hub) {
     return give_up(fmt::format("{} says '{}' where its nodes should link", endpoint(), *hub),
                    exit_code(ErrorKind::rendezvous));
   }
+  hub_place_ = to_string(*place);
   connecting_ = std::make_shared<Connecting>(loop_);
   connecting_->start(place->host, place->port, wanted_.node_timeout,
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
                        if (socket) return linked(std::move(*socket));
                        last_try_ = "the host's port for nodes: " + why;
-                       dial();
+                       if (!hub_key_) return dial();
+                       // The key of a host that has died stays for a while.
+                       dial_later();
                      });
+}
+
+// Whoever may come to host listens before it is known.
+void ClusterNode::open_etcd(const std::vector<std::string>& addresses) {
+  addr_ = wanted_.local_addr.empty() ? address_for_others(loop_, addresses) : wanted_.local_addr;
+  try {
+    etcd_ = std::make_unique<EtcdCurl>(loop_, EtcdCurlOptions{.url = wanted_.protocol + "://" + endpoint(),
+                                                              .cert = wanted_.cert,
+                                                              .key = wanted_.key,
+                                                              .cacert = wanted_.cacert});
+    open_ports({contains(own_.addresses, addr_) ? addr_ : "::"});
+  } catch (const Error& error) {
+    return give_up(error.what(), exit_code(error.kind()));
+  }
+  hub_key_ = std::make_unique<EtcdHubKey>(loop_, *etcd_, etcd_hub_key(wanted_.etcd_prefix, plan_.run_id),
+                                          [this](const std::string& place) { hub_key_lost(place); });
+  seek_hub_key();
+}
+
+void ClusterNode::seek_hub_key() {
+  using How = EtcdHubKey::Claimed::How;
+  hub_key_->claim(own_place(), "", [this](const EtcdHubKey::Claimed& claimed) {
+    if (over_) return;
+    switch (claimed.how) {
+      case How::own:
+        return host_at_own_port({});
+      case How::held:
+        return store_answered(claimed.text);
+      case How::refused:
+        return give_up(fmt::format("etcd at {}: {}", endpoint(), claimed.text),
+                       exit_code(ErrorKind::rendezvous));
+      case How::failed:
+        break;
+    }
+    last_try_ = claimed.text;
+    dial_later();
+  });
+}
+
+// Where nodes are told of the host elsewhere than at its store.
+void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
+  search_ = Search::none;
+  try {
+    host_ = std::make_unique<Host>(
+        loop_, plan_, [this](const NodeMessage& message) { take(message); }, listen_addresses_, 0,
+        links_->port(), inherited);
+  } catch (const Error& error) {
+    return give_up(error.what(), exit_code(error.kind()));
+  }
+  sign(introduce());
+  host_->hello(introduce());
+  for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
+  if (wants_round_) say(Join{open_workers_store()});
 }
 
 void ClusterNode::meet_alone() {
@@ -267,12 +350,26 @@ void ClusterNode::begin(const RoundBegins& message) {
   if (workers_store_ && round.machine_rank == 0 && round.num_machines > message.nodes) {
     if (std::exchange(torchrun_knows_store_, true)) workers_store_->reset();
   }
+  if (round.machine_rank == 0) serve_only(message.clients);
   nodes_ = message.nodes;
   heirs_ = message.heirs;
   wants_round_ = false;
   in_round_ = true;
   reminder_.cancel();
   tell(message.ready);
+}
+
+// The workers' store is for the nodes of the round. Not where the hub is seen at an address that it does not
+// know of, so that others may be as well; and not once nodes of torchrun keep it for rounds to come.
+void ClusterNode::serve_only(const std::vector<std::string>& clients) {
+  if (!workers_store_ || torchrun_knows_store_ || clients.empty()) return;
+  if (link_) {
+    const std::string hub = link_->peer_address();
+    error_code error;
+    const auto address = asio::ip::make_address(hub, error);
+    if (error || (!address.is_loopback() && !contains(clients, hub))) return;
+  }
+  for (const std::string& client : clients) workers_store_->allow(client);
 }
 
 void ClusterNode::ended(const RoundOver& over) {
@@ -314,6 +411,9 @@ void ClusterNode::dropped(const std::string& why) {
 
 void ClusterNode::move_to(const NodeInfo& hub) {
   if (over_) return;
+  watch_.cancel();
+  if (hub_key_) hub_key_->release();
+  hub_place_ = to_string(StoreAddress{hub.addr, hub.link_port});
   if (link_) std::exchange(link_, nullptr)->close();
   if (host_) {
     signpost_ = host_->move_to(hub);
@@ -329,6 +429,7 @@ void ClusterNode::move_to(const NodeInfo& hub) {
   connecting_->start(hub.addr, hub.link_port, wanted_.node_timeout,
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
                        if (socket) return linked(std::move(*socket));
+                       if (hub_key_) return dial_later();
                        give_up("the node that hosts the job cannot be reached: " + why,
                                exit_code(ErrorKind::rendezvous));
                      });
@@ -344,6 +445,7 @@ void ClusterNode::watch_endpoint() {
   watch_.expires_after(kWatch);
   watch_.async_wait([this](const error_code& error) {
     if (error || over_) return;
+    if (hub_key_) return claim_hub_key();
     client_ = std::make_unique<StoreClient>(loop_, wanted_.node_timeout);
     client_->connect(
         {wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, [](const std::string&) {},
@@ -351,16 +453,16 @@ void ClusterNode::watch_endpoint() {
           if (failed || over_) return watch_endpoint();
           client_->get(hub_key(plan_.run_id), [this](StoreOutcome, const std::optional<std::string>& hub) {
             const auto place = hub ? parse_hub(*hub, "") : std::nullopt;
-            if (place && place->host.empty()) return claim_endpoint(place->port);
+            if (place && place->host.empty()) return claim_endpoint({wanted_.endpoint_host, place->port});
             watch_endpoint();
           });
         });
   });
 }
 
-void ClusterNode::claim_endpoint(std::uint16_t link_port) {
+void ClusterNode::claim_endpoint(const StoreAddress& place) {
   connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(wanted_.endpoint_host, link_port, wanted_.node_timeout,
+  connecting_->start(place.host, place.port, wanted_.node_timeout,
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
                        if (socket && !over_) {
                          const auto link = std::make_shared<Link>(std::move(*socket), wanted_.node_timeout);
@@ -371,6 +473,23 @@ void ClusterNode::claim_endpoint(std::uint16_t link_port) {
                        }
                        watch_endpoint();
                      });
+}
+
+// As a new host: in the place of the one that was lost, and not of one that somebody has begun meanwhile.
+void ClusterNode::claim_hub_key() {
+  hub_key_->claim(own_place(), hub_place_, [this](const EtcdHubKey::Claimed& claimed) {
+    if (over_ || claimed.how == EtcdHubKey::Claimed::How::own) return;
+    const auto place =
+        claimed.how == EtcdHubKey::Claimed::How::held ? parse_hub(claimed.text, "") : std::nullopt;
+    if (place) return claim_endpoint(*place);
+    watch_endpoint();
+  });
+}
+
+// This node was silent for so long that others went on without it.
+void ClusterNode::hub_key_lost(const std::string& place) {
+  const auto hub = parse_hub(place, "");
+  if (!over_ && host_ && hub) move_to({.addr = hub->host, .link_port = hub->port});
 }
 
 bool ClusterNode::may_outlive_hub() const {
@@ -390,6 +509,7 @@ void ClusterNode::try_heir(std::size_t place) {
                      [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
                        if (!socket) return try_heir(place + 1);
                        sign(heirs_[place]);
+                       hub_place_ = to_string(StoreAddress{heirs_[place].addr, heirs_[place].link_port});
                        linked(std::move(*socket));
                      });
 }
@@ -445,19 +565,10 @@ void ClusterNode::become_hub() {
     }
     return give_up(text, exit_code(ErrorKind::rendezvous));
   }
-  search_ = Search::none;
   const bool counts = wanted_.least_nodes == wanted_.most_nodes;
-  try {
-    host_ = std::make_unique<Host>(
-        loop_, plan_, [this](const NodeMessage& message) { take(message); }, listen_addresses_, 0,
-        links_->port(), Host::Inheritance{round_, restarts_ + (counts ? 1 : 0)});
-  } catch (const Error& error) {
-    return give_up(error.what(), exit_code(error.kind()));
-  }
-  sign(introduce());
-  host_->hello(introduce());
-  for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
-  if (wants_round_) say(Join{open_workers_store()});
+  host_at_own_port({round_, restarts_ + (counts ? 1 : 0)});
+  if (over_) return;
+  if (hub_key_) return claim_hub_key();
   watch_endpoint();
 }
 
@@ -479,9 +590,10 @@ void ClusterNode::wait_for_round() {
 void ClusterNode::remind() {
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(join_deadline_ - Clock::now());
   const bool late = Clock::now() >= join_deadline_;
+  const std::string host = is_etcd() ? "etcd at " + endpoint() + " is to say who hosts the job"
+                                     : endpoint() + " is to host the job";
   const std::string text = host_ ? host_->hub().missing()
-                                 : fmt::format("{} is to host the job; last try: {}", endpoint(),
-                                               link_ ? "it answered" : last_try_);
+                                 : fmt::format("{}; last try: {}", host, link_ ? "it answered" : last_try_);
   if (late) {
     const auto waited = std::chrono::duration_cast<std::chrono::seconds>(wanted_.join_timeout);
     const std::string why =
@@ -503,7 +615,12 @@ NodeInfo ClusterNode::introduce() const {
           .node_rank = wanted_.node_rank,
           .role = plan_.role,
           .workers = plan_.nproc_per_node,
-          .link_port = links_ ? links_->port() : std::uint16_t{0}};
+          .link_port = links_ ? links_->port() : std::uint16_t{0},
+          .addresses = addresses_for_others(own_)};
+}
+
+std::string ClusterNode::own_place() const {
+  return to_string(StoreAddress{addr_, links_->port()});
 }
 
 std::string ClusterNode::endpoint() const {

@@ -12,6 +12,8 @@
 
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/etcd_gateway.hpp"
+#include "acc/rendezvous/etcd_hub_key.hpp"
 #include "acc/rendezvous/host.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/rendezvous/link_listener.hpp"
@@ -42,8 +44,12 @@ class ClusterNode : public Rendezvous {
   void resolved(const std::vector<std::string>& addresses);
   bool try_to_host(const std::vector<std::string>& addresses);
   void dial();
+  void dial_later();
   void store_answered(const std::optional<std::string>& hub);
   void meet_alone();
+  void open_etcd(const std::vector<std::string>& addresses);
+  void seek_hub_key();
+  void host_at_own_port(const Host::Inheritance& inherited);
   void linked(boost::asio::ip::tcp::socket socket);
   void open_ports(const std::vector<std::string>& addresses);
   std::uint16_t open_workers_store();
@@ -52,6 +58,7 @@ class ClusterNode : public Rendezvous {
   void say(const NodeMessage& message);
   void begin(const RoundBegins& message);
   void ended(const RoundOver& over);
+  void serve_only(const std::vector<std::string>& clients);
 
   void hub_lost(const LinkLoss& loss);
   bool may_outlive_hub() const;
@@ -65,13 +72,17 @@ class ClusterNode : public Rendezvous {
   void sign(const NodeInfo& hub);
 
   void watch_endpoint();
-  void claim_endpoint(std::uint16_t link_port);
+  void claim_endpoint(const StoreAddress& place);
+  void claim_hub_key();
+  void hub_key_lost(const std::string& place);
 
   void give_up(const std::string& why, int code);
   void wait_for_round();
   void remind();
   NodeInfo introduce() const;
   std::string endpoint() const;
+  std::string own_place() const;
+  bool is_etcd() const { return wanted_.backend == RendezvousBackend::etcd; }
 
   boost::asio::io_context& loop_;
   const LaunchPlan& plan_;
@@ -97,6 +108,12 @@ class ClusterNode : public Rendezvous {
   std::unique_ptr<Host> host_ = {};
   /// The store of a host that has yielded: it says where the hub is.
   std::unique_ptr<StoreServer> signpost_ = {};
+
+  // etcd says who hosts.
+  std::unique_ptr<EtcdGateway> etcd_ = {};
+  std::unique_ptr<EtcdHubKey> hub_key_ = {};
+  /// Where the hub is, or was, that this node links to.
+  std::string hub_place_ = {};
 
   enum class Search { none, host, heir, followers } search_ = Search::none;
   bool wants_round_ = false;

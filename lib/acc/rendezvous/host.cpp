@@ -55,7 +55,11 @@ void Host::make_hub(const Inheritance& inherited) {
   if (inherited.rounds > 0) asked.rendezvous.last_call_timeout = {};
   board_ = make_board(
       loop_, asked, *client_,
-      Board::Events{.on_round = [events](const auto& places) { events->on_round(places); },
+      Board::Events{.on_round =
+                        [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
+                          events->on_round(places);
+                          if (!alive.expired()) serve_only_round();
+                        },
                     .on_change = [events] { events->on_change(); },
                     .on_closed =
                         [this, events] {
@@ -95,6 +99,8 @@ void Host::link_lost(Hub::NodeId node, const LinkLoss& loss) {
   boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     links_.erase(node);
+    // Another may take its place.
+    if (server_) server_->allow_all();
     hub_->lost(node, loss.why, loss.gone);
     check_alone();
   });
@@ -133,6 +139,14 @@ void Host::forget_workers() {
   server_->forget_except([&](std::string_view key) {
     return key.starts_with(agents) || key.starts_with("/acc/") || key == "init/";
   });
+}
+
+// With a static rendezvous the store is the workers' too, and nobody else is to come while the round is
+// whole.
+void Host::serve_only_round() {
+  if (!server_ || plan_.rendezvous.backend != RendezvousBackend::static_) return;
+  server_->allow_all();
+  for (const std::string& place : hub_->places_of_round()) server_->allow(place);
 }
 
 void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone) {

@@ -62,6 +62,7 @@ class Host {
   void send(Hub::NodeId node, const NodeMessage& message);
   void link_lost(Hub::NodeId node, const LinkLoss& loss);
   void forget_workers();
+  void serve_only_round();
   void check_alone();
   bool agents_remain() const;
   void look_again();

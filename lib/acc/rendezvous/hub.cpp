@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/asio/ip/address.hpp>
 
 namespace acc {
 namespace {
@@ -23,6 +24,15 @@ OwnNode on_board(const NodeInfo& info, Hub::NodeId id) {
           .role = info.role,
           .local_world_size = info.workers,
           .store_port = info.store_port};
+}
+
+// Nothing translates its addresses between it and us; the hub's own node is not seen from anywhere.
+bool is_where_it_says(const NodeInfo& node) {
+  if (node.seen_at.empty()) return true;
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(node.seen_at, error);
+  return (!error && address.is_loopback()) ||
+         std::ranges::find(node.addresses, node.seen_at) != node.addresses.end();
 }
 
 RoundOver over_for_all(const std::string& text) {
@@ -236,9 +246,10 @@ void Hub::find_places(const Places& places) {
   places_.clear();
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
-    const bool known = node != nodes_.end() && !node->second.info.seen_at.empty();
-    if (!known || round.num_machines != static_cast<int>(places.size())) return places_.clear();
-    places_.push_back(node->second.info.seen_at);
+    const bool all_ours = round.num_machines == static_cast<int>(places.size());
+    if (node == nodes_.end() || !all_ours || !is_where_it_says(node->second.info)) return places_.clear();
+    const std::vector<std::string>& addresses = node->second.info.addresses;
+    places_.insert(places_.end(), addresses.begin(), addresses.end());
   }
 }
 
@@ -246,7 +257,9 @@ std::vector<NodeInfo> Hub::heirs(const Places& places) const {
   std::vector<std::pair<int, NodeInfo>> sorted;
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
-    if (own.local_id != 0 && node != nodes_.end()) sorted.emplace_back(round.machine_rank, node->second.info);
+    if (own.local_id == 0 || node == nodes_.end()) continue;
+    sorted.emplace_back(round.machine_rank, node->second.info);
+    sorted.back().second.addresses.clear();
   }
   std::ranges::sort(sorted, {}, [](const auto& entry) { return entry.first; });
   std::vector<NodeInfo> result;

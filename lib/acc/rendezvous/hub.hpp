@@ -50,7 +50,8 @@ class Hub {
   /// Who is there and who is missing, for people.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
-  /// Where the nodes of the round come from; empty when some of them are not ours, or unknown.
+  /// Where connections of the round's nodes can come from; empty when it is not known of all: some are
+  /// another launcher's, or their addresses are translated on the way.
   std::vector<std::string> places_of_round() const { return places_; }
 
  private:

@@ -25,6 +25,9 @@ struct NodeInfo {
   /// Where it would serve the store of the next round's workers, and where nodes would link to it.
   std::uint16_t store_port = 0;
   std::uint16_t link_port = 0;
+  /// Of its network interfaces, in numbers, loopback excepted: its workers' connections come from one of
+  /// them.
+  std::vector<std::string> addresses = {};
   /// Where the hub sees its connection come from; the hub fills it in.
   std::string seen_at = {};
 

@@ -10,6 +10,7 @@
 #include <array>
 #include <boost/asio/ip/address.hpp>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 namespace acc {
@@ -64,6 +65,12 @@ OwnNames own_names() {
     if (!number.empty() && !contains(own.addresses, number)) own.addresses.push_back(number);
   }
   return own;
+}
+
+std::vector<std::string> addresses_for_others(const OwnNames& own) {
+  std::vector<std::string> others;
+  std::ranges::remove_copy_if(own.addresses, std::back_inserter(others), is_loopback);
+  return others;
 }
 
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,

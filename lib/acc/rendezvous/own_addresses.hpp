@@ -16,6 +16,9 @@ struct OwnNames {
 /// Asks the kernel. No name is looked up.
 OwnNames own_names();
 
+/// Those of its addresses that others can see it at: all but loopback.
+std::vector<std::string> addresses_for_others(const OwnNames& own);
+
 /// Whether `host`, a name or an address that resolves to `resolved`, is this machine. A forward look-up
 /// decides, never a reverse one: what a machine is called back is somebody else's habit.
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,

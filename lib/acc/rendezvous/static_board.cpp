@@ -201,8 +201,11 @@ void StaticBoard::add(const OwnNode& node) {
   impl_->wake();
 }
 
+// What it has said of itself goes too: the next round would be formed with it.
 void StaticBoard::remove(const OwnNode& node) {
   impl_->own.erase(node.node_rank);
+  impl_->client.delete_key(impl_->prefix + "torchelastic/role_info/" + std::to_string(node.node_rank),
+                           [](StoreOutcome, bool) {});
   impl_->wake();
 }
 

@@ -14,6 +14,9 @@ class AddressFilter {
   /// or v6 address in numbers.
   void allow(const std::string& address);
 
+  /// Everybody's again.
+  void allow_all() { allowed_.clear(); }
+
   /// `peer` is the other end of a connection that came to our address `own`; both may be v4 in v6 clothes.
   bool admits(const boost::asio::ip::address& peer, const boost::asio::ip::address& own) const;
 

@@ -106,6 +106,10 @@ void StoreServer::allow(const std::string& address) {
   impl_->filter.allow(address);
 }
 
+void StoreServer::allow_all() {
+  impl_->filter.allow_all();
+}
+
 void StoreServer::reset() {
   // A client of the attempt before may have connected and not been taken yet.
   for (const auto& listener : impl_->listeners) listener->discard_waiting();

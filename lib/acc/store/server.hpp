@@ -52,6 +52,8 @@ class StoreServer {
   /// From the first call on, connections from other addresses than the allowed ones and this machine's own
   /// are closed before anything is read. v4 or v6 in numbers; throws Error{usage} for what is no address.
   void allow(const std::string& address);
+  /// From everywhere again, as before the first allow().
+  void allow_all();
 
   /// Ends every connection and forgets every key, as if newly made; the port stays. For a restart: the next
   /// attempt must not meet the keys of the one before.

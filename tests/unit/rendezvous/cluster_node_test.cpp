@@ -7,6 +7,7 @@
 
 #include "support/catch.hpp"
 #include "support/drive.hpp"
+#include "support/etcd_server.hpp"
 #include "support/kept_events.hpp"
 
 using namespace acc;
@@ -235,4 +236,140 @@ TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rende
   cluster.add();
   cluster.until([&] { return cluster[1].over(); });
   CHECK(cluster[1].events.last<RoundOver>().exit_code == 75);
+}
+
+namespace {
+
+// Nodes that find each other through etcd.
+struct EtcdCluster : Cluster {
+  EtcdCluster(int least, int most) : Cluster(RendezvousBackend::etcd, least, most) {
+    plan.rendezvous.endpoint_port = server.port();
+    plan.rendezvous.local_addr = "127.0.0.1";
+  }
+
+  std::string hub() const { return server.etcd.value("/acc/rendezvous/job7/hub"); }
+
+  // The first is the host.
+  void start(int count) {
+    add();
+    until([this] { return !hub().empty(); });
+    while (static_cast<int>(nodes.size()) < count) add();
+    until_all_ready();
+    forget_events();
+  }
+  void rejoin(const std::vector<std::size_t>& indices) {
+    for (const std::size_t index : indices) until([&] { return nodes[index]->over(); });
+    forget_events();
+    for (const std::size_t index : indices) nodes[index]->rendezvous->join();
+  }
+
+  test::EtcdServer server{loop};
+};
+
+}  // namespace
+
+TEST_CASE("cluster_node: etcd: the first node hosts, the others link to it", "[rendezvous]") {
+  EtcdCluster cluster(3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().num_machines == 3);
+  CHECK(cluster[2].round().master_port == cluster[0].round().master_port);
+  CHECK(cluster.hub().starts_with("127.0.0.1:"));
+}
+
+TEST_CASE("cluster_node: etcd: a finished job leaves no key, and its name can be used at once",
+          "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  for (int run = 0; run < 2; ++run) {
+    cluster.nodes.clear();
+    cluster.add();
+    cluster.add();
+    cluster.until_all_ready();
+    for (int i : {0, 1}) cluster.nodes.at(static_cast<std::size_t>(i))->rendezvous->finish();
+    cluster.until([&] { return cluster[0].events.has<JobDone>() && cluster[1].events.has<JobDone>(); });
+    for (int i : {0, 1}) cluster.nodes.at(static_cast<std::size_t>(i))->rendezvous->leave("");
+    cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
+    CHECK(cluster.hub().empty());
+  }
+}
+
+TEST_CASE("cluster_node: etcd: the host is lost, and its heir writes the key", "[rendezvous]") {
+  EtcdCluster cluster(2, 3);
+  cluster.plan.rendezvous.node_timeout = 500ms;
+  cluster.start(3);
+  const std::string lost = cluster.hub();
+  cluster[0].stop();
+  cluster.rejoin({1, 2});
+  cluster.until_all_ready();
+  cluster.until([&] { return !cluster.hub().empty() && cluster.hub() != lost; });
+  cluster.forget_events();
+  cluster.add();
+  cluster.rejoin({1, 2});
+  cluster.until_all_ready();
+  CHECK(cluster[3].round().num_machines == 3);
+}
+
+TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that runs", "[rendezvous]") {
+  EtcdCluster cluster(2, 3);
+  cluster.plan.rendezvous.node_timeout = 500ms;
+  cluster.start(3);
+  // The lease lapses, and another node is there before the heir.
+  cluster[0].stop();
+  cluster.server.etcd.expire_leases();
+  cluster.add();
+  cluster.until([&] { return !cluster.hub().empty(); });
+  const std::string between = cluster.hub();
+  cluster.rejoin({1, 2});
+  cluster.until([&] { return !cluster.hub().empty() && cluster.hub() != between; });
+  cluster.rejoin({1, 2});
+  cluster.until([&] { return cluster[3].ready() && cluster[3].round().num_machines == 3; });
+}
+
+TEST_CASE("cluster_node: etcd: a host whose key another has taken yields to it", "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  cluster.add();
+  cluster.until([&] { return !cluster.hub().empty(); });
+  EtcdCluster other(2, 2);
+  other.add();
+  other.until([&] { return !other.hub().empty(); });
+  cluster.server.etcd.set("/acc/rendezvous/job7/hub", other.hub());
+  other.until([&] {
+    cluster.loop.poll();
+    return cluster[0].ready() && other[0].ready();
+  });
+  CHECK(cluster[0].round().num_machines == 2);
+  CHECK(cluster.hub() == other.hub());
+}
+
+TEST_CASE("cluster_node: etcd: a host that has died without a word is waited out", "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  cluster.server.etcd.set("/acc/rendezvous/job7/hub", "127.0.0.1:" + std::to_string(free_port()));
+  cluster.add();
+  cluster.until([&] { return cluster.server.etcd.times_asked("/v3/kv/range") == 2; });
+  cluster.server.etcd.remove("/acc/rendezvous/job7/hub");
+  cluster.add();
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().num_machines == 2);
+}
+
+TEST_CASE("cluster_node: etcd: a server without the gateway is refused in one line", "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  cluster.server.etcd.failure = {404, "404 page not found\n"};
+  Node& alone = cluster.add();
+  cluster.until([&] { return alone.over(); });
+  CHECK(alone.events.last<RoundOver>() ==
+        RoundOver{.text = "etcd at 127.0.0.1:" + std::to_string(cluster.server.port()) +
+                          ": it has no JSON gateway of etcd's API version 3: 404 page not found (404)",
+                  .exit_code = 75});
+}
+
+TEST_CASE("cluster_node: etcd: no server is said when the time is over", "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  cluster.plan.rendezvous.endpoint_port = free_port();
+  cluster.plan.rendezvous.join_timeout = 200ms;
+  Node& alone = cluster.add();
+  cluster.until([&] { return alone.over(); });
+  const std::string text = alone.events.last<RoundOver>().text;
+  CHECK(text.find("is to say who hosts the job; last try: ") != std::string::npos);
+  CHECK(text.find("Failed to connect to 127.0.0.1") != std::string::npos);
 }

@@ -289,3 +289,25 @@ TEST_CASE("hub: too few nodes in time", "[rendezvous]") {
   job.join(1);
   CHECK(job.last_end(1).text == "the job is over");
 }
+
+TEST_CASE("hub: group rank 0 is told where its clients come from", "[rendezvous]") {
+  Job job(2);
+  job.hub->hello(0, {.host = "node0", .addresses = {"10.0.0.1", "10.1.0.1"}});
+  job.join(0);
+  job.hub->hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "10.0.0.2"});
+  job.join(1);
+  const std::vector<std::string> places = {"10.0.0.1", "10.1.0.1", "10.0.0.2"};
+  CHECK(job.hub->places_of_round() == places);
+  CHECK(job.told<RoundBegins>(0).at(0).clients == places);
+  CHECK(job.told<RoundBegins>(1).at(0).clients.empty());
+  CHECK(job.told<RoundBegins>(0).at(0).heirs.at(0).addresses.empty());
+}
+
+TEST_CASE("hub: where addresses are translated, nobody's are told", "[rendezvous]") {
+  Job job(2);
+  job.hub->hello(0, {.host = "node0", .addresses = {"10.0.0.1"}});
+  job.join(0);
+  job.hub->hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "192.168.0.1"});
+  job.join(1);
+  CHECK(job.hub->places_of_round().empty());
+}

@@ -48,3 +48,8 @@ TEST_CASE("own_addresses: the kernel knows at least loopback", "[rendezvous]") {
   CHECK_FALSE(own.host_name.empty());
   CHECK(std::ranges::find(own.addresses, "127.0.0.1") != own.addresses.end());
 }
+
+TEST_CASE("own_addresses: loopback is for nobody else", "[rendezvous]") {
+  CHECK(addresses_for_others({.addresses = {"127.0.0.1", "10.0.0.1", "::1", "fd00::1"}}) ==
+        std::vector<std::string>{"10.0.0.1", "fd00::1"});
+}

@@ -22,6 +22,13 @@ TEST_CASE("address filter: everybody is admitted until somebody is allowed", "[s
   CHECK_FALSE(admits(filter, "10.9.9.9"));
 }
 
+TEST_CASE("address filter: everybody is admitted again when nobody is singled out any more", "[store]") {
+  AddressFilter filter;
+  filter.allow("10.0.0.2");
+  filter.allow_all();
+  CHECK(admits(filter, "10.9.9.9"));
+}
+
 TEST_CASE("address filter: this machine is always admitted", "[store]") {
   AddressFilter filter;
   filter.allow("10.0.0.2");

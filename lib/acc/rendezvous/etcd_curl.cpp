@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/etcd_curl.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+
+#include <array>
+#include <atomic>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <condition_variable>
+#include <csignal>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+
+// The few declarations of curl.h that are used; libcurl's interface is stable since its version 7.
+using Easy = void;
+using List = void;
+constexpr int kOk = 0;
+constexpr long kGlobalAll = 3;
+constexpr int kTimeoutMs = 155;
+constexpr int kConnectTimeoutMs = 156;
+constexpr int kNoSignal = 99;
+constexpr int kNoProgress = 43;
+constexpr int kForbidReuse = 75;
+constexpr int kPostFieldSize = 60;
+constexpr int kUrl = 10002;
+constexpr int kWriteData = 10001;
+constexpr int kErrorBuffer = 10010;
+constexpr int kPostFields = 10015;
+constexpr int kHttpHeader = 10023;
+constexpr int kSslCert = 10025;
+constexpr int kProgressData = 10057;
+constexpr int kCaInfo = 10065;
+constexpr int kSslKey = 10087;
+constexpr int kNoProxy = 10177;
+constexpr int kWriteFunction = 20011;
+constexpr int kSockOptFunction = 20148;
+constexpr int kProgressFunction = 20219;
+constexpr int kResponseCode = 0x200002;
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+
+std::size_t keep_answer(const char* bytes, std::size_t size, std::size_t count, void* answer) {
+  auto& text = *static_cast<std::string*>(answer);
+  if (text.size() + size * count > kMostBytes) return 0;
+  text.append(bytes, size * count);
+  return size * count;
+}
+
+// Workers that are started meanwhile must not inherit it.
+int close_on_exec(void* /*unused*/, int socket, int /*purpose*/) {
+  return ::fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? 0 : 1;
+}
+
+int is_stopped(void* stopped, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
+  return static_cast<std::atomic<bool>*>(stopped)->load() ? 1 : 0;
+}
+
+/// libcurl, as it was found.
+class Curl {
+ public:
+  // Debian has two, by the library for TLS beneath.
+  Curl() {
+    for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
+      if (library_ == nullptr) library_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    }
+    if (library_ == nullptr) missing("is not installed");
+    find(global_init_, "curl_global_init");
+    find(init_, "curl_easy_init");
+    find(set_, "curl_easy_setopt");
+    find(perform_, "curl_easy_perform");
+    find(info_, "curl_easy_getinfo");
+    find(cleanup_, "curl_easy_cleanup");
+    find(words_, "curl_easy_strerror");
+    find(append_, "curl_slist_append");
+    find(free_list_, "curl_slist_free_all");
+    if (global_init_(kGlobalAll) != kOk) missing("does not start");
+  }
+
+  EtcdReply post(const EtcdCurlOptions& options, const EtcdRequest& request, std::atomic<bool>& stopped) {
+    EtcdReply reply;
+    std::array<char, 256> why = {};
+    const std::string url = options.url + request.path;
+    const std::unique_ptr<List, void (*)(List*)> headers(append_(nullptr, "Content-Type: application/json"),
+                                                         free_list_);
+    const std::unique_ptr<Easy, void (*)(Easy*)> easy(init_(), cleanup_);
+    if (!easy || !headers) return {.body = "libcurl has no memory"};
+    set(easy.get(), kUrl, url.c_str());
+    set(easy.get(), kHttpHeader, headers.get());
+    set(easy.get(), kPostFields, request.body.c_str());
+    set(easy.get(), kPostFieldSize, static_cast<long>(request.body.size()));
+    set(easy.get(), kTimeoutMs, static_cast<long>(options.timeout.count()));
+    set(easy.get(), kConnectTimeoutMs, static_cast<long>(options.timeout.count()));
+    set(easy.get(), kNoSignal, 1L);
+    set(easy.get(), kForbidReuse, 1L);
+    // An etcd of the cluster is not behind the proxy that leads out of it.
+    set(easy.get(), kNoProxy, "*");
+    set(easy.get(), kErrorBuffer, why.data());
+    set(easy.get(), kWriteFunction, &keep_answer);
+    set(easy.get(), kWriteData, &reply.body);
+    set(easy.get(), kSockOptFunction, &close_on_exec);
+    set(easy.get(), kNoProgress, 0L);
+    set(easy.get(), kProgressFunction, &is_stopped);
+    set(easy.get(), kProgressData, &stopped);
+    if (!options.cert.empty()) set(easy.get(), kSslCert, options.cert.c_str());
+    if (!options.key.empty()) set(easy.get(), kSslKey, options.key.c_str());
+    if (!options.cacert.empty()) set(easy.get(), kCaInfo, options.cacert.c_str());
+    if (const int code = perform_(easy.get()); code != kOk) {
+      return {.body = why.front() != '\0' ? std::string(why.data()) : std::string(words_(code))};
+    }
+    long status = 0;
+    info_(easy.get(), kResponseCode, &status);
+    reply.status = static_cast<int>(status);
+    return reply;
+  }
+
+ private:
+  [[noreturn]] static void missing(const std::string& what) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = "the etcd rendezvous needs libcurl.so.4, which " + what,
+                 .hint = "install it (Debian: libcurl4, Fedora: libcurl), or use --rdzv-backend c10d"});
+  }
+
+  template <typename Function>
+  void find(Function*& function, const char* name) {
+    function = reinterpret_cast<Function*>(::dlsym(library_, name));
+    if (function == nullptr) missing(std::string("has no ") + name);
+  }
+
+  template <typename Value>
+  void set(Easy* easy, int option, Value value) const {
+    set_(easy, option, value);
+  }
+
+  // Never unloaded: what it holds of TLS may have functions to call when the process ends.
+  void* library_ = nullptr;
+  int (*global_init_)(long) = nullptr;
+  Easy* (*init_)() = nullptr;
+  int (*set_)(Easy*, int, ...) = nullptr;
+  int (*perform_)(Easy*) = nullptr;
+  int (*info_)(Easy*, int, ...) = nullptr;
+  void (*cleanup_)(Easy*) = nullptr;
+  const char* (*words_)(int) = nullptr;
+  List* (*append_)(List*, const char*) = nullptr;
+  void (*free_list_)(List*) = nullptr;
+};
+
+}  // namespace
+
+struct EtcdCurl::Impl {
+  struct Job {
+    EtcdRequest request;
+    Handler handler;
+    /// The loop has something to wait for.
+    asio::executor_work_guard<asio::io_context::executor_type> work;
+  };
+
+  Impl(asio::io_context& context, EtcdCurlOptions wanted) : loop(context), options(std::move(wanted)) {
+    // Signals are for the thread of the loop.
+    sigset_t all = {};
+    sigset_t before = {};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    thread = std::thread([this] { work(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopped = true;
+    }
+    wake.notify_one();
+    thread.join();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void work() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      wake.wait(lock, [this] { return stopped || !jobs.empty(); });
+      if (stopped) return;
+      Job job = std::move(jobs.front());
+      jobs.pop_front();
+      lock.unlock();
+      EtcdReply reply = curl.post(options, job.request, stopped);
+      // What the handler holds is the loop's to destroy.
+      asio::post(loop, [handler = std::move(job.handler), reply = std::move(reply),
+                        alive = std::weak_ptr<bool>(alive)] {
+        if (!alive.expired()) handler(reply);
+      });
+      lock.lock();
+    }
+  }
+
+  asio::io_context& loop;
+  EtcdCurlOptions options;
+  Curl curl = {};
+  std::shared_ptr<bool> alive = std::make_shared<bool>(true);
+  std::atomic<bool> stopped = false;
+  std::mutex mutex = {};
+  std::condition_variable wake = {};
+  std::deque<Job> jobs = {};
+  std::thread thread = {};
+};
+
+EtcdCurl::EtcdCurl(asio::io_context& loop, const EtcdCurlOptions& options)
+    : impl_(std::make_unique<Impl>(loop, options)) {}
+
+EtcdCurl::~EtcdCurl() = default;
+
+void EtcdCurl::post(const EtcdRequest& request, Handler handler) {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->jobs.push_back({request, std::move(handler), asio::make_work_guard(impl_->loop)});
+  }
+  impl_->wake.notify_one();
+}
+
+}  // namespace acc

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/etcd_messages.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "acc/base/text.hpp"
+#include "acc/rendezvous/base64.hpp"
+
+namespace acc {
+namespace {
+
+using Json = nlohmann::json;
+
+EtcdRequest request(std::string path, const Json& body) {
+  return {.path = std::move(path), .body = body.dump()};
+}
+
+std::optional<Json> object(std::string_view body) {
+  Json json = Json::parse(body, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  return json;
+}
+
+// In the gateway's JSON 64 bits are text, and what is zero is left out.
+std::int64_t number(const Json& json, const char* name) {
+  const auto field = json.find(name);
+  if (field == json.end()) return 0;
+  if (field->is_number_integer()) return field->get<std::int64_t>();
+  return field->is_string() ? parse_integer(field->get<std::string>()).value_or(0) : 0;
+}
+
+// No two servers agree whether an error is `error`, `message` or both.
+std::string text(const Json& json, const char* name) {
+  const auto field = json.find(name);
+  return field != json.end() && field->is_string() ? field->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+EtcdRequest etcd_grant(int ttl_seconds) {
+  return request("/v3/lease/grant", {{"TTL", ttl_seconds}});
+}
+
+EtcdRequest etcd_keep_alive(std::int64_t lease) {
+  return request("/v3/lease/keepalive", {{"ID", std::to_string(lease)}});
+}
+
+EtcdRequest etcd_revoke(std::int64_t lease) {
+  return request("/v3/lease/revoke", {{"ID", std::to_string(lease)}});
+}
+
+EtcdRequest etcd_read(std::string_view key) {
+  return request("/v3/kv/range", {{"key", to_base64(key)}});
+}
+
+EtcdRequest etcd_write_if(std::string_view key, std::string_view value, std::int64_t lease,
+                          std::int64_t revision) {
+  const std::string name = to_base64(key);
+  const Json unchanged = {
+      {"key", name}, {"target", "MOD"}, {"result", "EQUAL"}, {"mod_revision", std::to_string(revision)}};
+  const Json put = {{"key", name}, {"value", to_base64(value)}, {"lease", std::to_string(lease)}};
+  return request("/v3/kv/txn",
+                 {{"compare", Json::array({unchanged})}, {"success", Json::array({{{"request_put", put}}})}});
+}
+
+std::optional<std::int64_t> etcd_granted(std::string_view body) {
+  const auto json = object(body);
+  if (!json) return std::nullopt;
+  const std::int64_t lease = number(*json, "ID");
+  return lease == 0 ? std::nullopt : std::optional(lease);
+}
+
+std::optional<bool> etcd_kept_alive(std::string_view body) {
+  const auto json = object(body);
+  if (!json || !json->contains("result") || !json->at("result").is_object()) return std::nullopt;
+  return number(json->at("result"), "TTL") > 0;
+}
+
+std::optional<EtcdKey> etcd_key(std::string_view body) {
+  const auto json = object(body);
+  if (!json || !json->contains("header")) return std::nullopt;
+  const auto found = json->find("kvs");
+  if (found == json->end()) return EtcdKey{};
+  if (!found->is_array() || found->size() != 1 || !found->front().is_object()) return std::nullopt;
+  const Json& one = found->front();
+  auto value = from_base64(text(one, "value"));
+  if (!value) return std::nullopt;
+  return EtcdKey{
+      .value = std::move(*value), .revision = number(one, "mod_revision"), .lease = number(one, "lease")};
+}
+
+std::optional<bool> etcd_written(std::string_view body) {
+  const auto json = object(body);
+  if (!json || !json->contains("header")) return std::nullopt;
+  const auto field = json->find("succeeded");
+  return field != json->end() && field->is_boolean() && field->get<bool>();
+}
+
+std::string etcd_error(std::string_view body) {
+  constexpr std::size_t kMostShown = 200;
+  if (const auto json = object(body)) {
+    for (const char* name : {"message", "error"}) {
+      if (std::string said = text(*json, name); !said.empty()) return said;
+    }
+  }
+  return std::string(trim(body.substr(0, kMostShown)));
+}
+
+}  // namespace acc

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/rendezvous/base64.hpp"
+#include "acc/rendezvous/etcd_gateway.hpp"
+
+namespace acc::test {
+
+/// What an etcd server of API version 3 answers, as far as acc asks. Leases end when the test says so.
+class FakeEtcd {
+ public:
+  using Json = nlohmann::json;
+
+  EtcdReply answer(const EtcdRequest& request) {
+    asked.push_back(request.path);
+    if (failure.status != 200) return failure;
+    const Json body = Json::parse(request.body);
+    if (request.path == "/v3/lease/grant") {
+      leases_[++last_lease_] = true;
+      return good({{"ID", std::to_string(last_lease_)}, {"TTL", std::to_string(body.at("TTL").get<int>())}});
+    }
+    if (request.path == "/v3/lease/keepalive") {
+      Json result = {{"ID", body.at("ID")}};
+      if (leases_[id(body)]) result["TTL"] = "5";
+      return {200, Json{{"result", result}}.dump()};
+    }
+    if (request.path == "/v3/lease/revoke") {
+      end_lease(id(body));
+      return good(Json::object());
+    }
+    if (request.path == "/v3/kv/range") return read(body);
+    if (request.path == "/v3/kv/txn") return write(body);
+    return {404, "Not Found"};
+  }
+
+  /// As a host does that has died, or whose etcd was cut off from it.
+  void expire_leases() {
+    for (auto& [lease, lives] : leases_) end_lease(lease);
+  }
+  bool has(const std::string& key) const { return keys_.contains(key); }
+  std::string value(const std::string& key) const { return has(key) ? keys_.at(key).value : ""; }
+  /// Writes as another client.
+  void set(const std::string& key, const std::string& value) { keys_[key] = {value, ++revision_, 0}; }
+  void remove(const std::string& key) { keys_.erase(key); }
+  int times_asked(const std::string& path) const {
+    return static_cast<int>(std::count(asked.begin(), asked.end(), path));
+  }
+
+  std::vector<std::string> asked = {};
+  /// Any other status than 200: what every request is answered with.
+  EtcdReply failure = {.status = 200};
+
+ private:
+  static std::int64_t id(const Json& body) { return std::stoll(body.at("ID").get<std::string>()); }
+  static std::string key_of(const Json& body) {
+    return from_base64(body.at("key").get<std::string>()).value_or("");
+  }
+  static EtcdReply good(Json json) {
+    json["header"] = Json::object();
+    return {200, json.dump()};
+  }
+
+  void end_lease(std::int64_t lease) {
+    leases_[lease] = false;
+    std::erase_if(keys_, [&](const auto& entry) { return entry.second.lease == lease; });
+  }
+
+  EtcdReply read(const Json& body) const {
+    const auto found = keys_.find(key_of(body));
+    if (found == keys_.end()) return good(Json::object());
+    const Json one = {{"key", body.at("key")},
+                      {"value", to_base64(found->second.value)},
+                      {"mod_revision", std::to_string(found->second.revision)},
+                      {"lease", std::to_string(found->second.lease)}};
+    return good({{"kvs", Json::array({one})}});
+  }
+
+  EtcdReply write(const Json& body) {
+    const Json& unchanged = body.at("compare").at(0);
+    const Json& put = body.at("success").at(0).at("request_put");
+    const auto found = keys_.find(key_of(put));
+    const std::int64_t revision = found == keys_.end() ? 0 : found->second.revision;
+    if (std::to_string(revision) != unchanged.at("mod_revision")) return good(Json::object());
+    const std::int64_t lease = std::stoll(put.at("lease").get<std::string>());
+    if (!leases_[lease]) return {404, R"({"message":"etcdserver: requested lease not found"})"};
+    keys_[key_of(put)] = {from_base64(put.at("value").get<std::string>()).value_or(""), ++revision_, lease};
+    return good({{"succeeded", true}});
+  }
+
+  std::map<std::string, EtcdKey> keys_ = {};
+  std::map<std::int64_t, bool> leases_ = {};
+  std::int64_t last_lease_ = 0;
+  std::int64_t revision_ = 0;
+};
+
+/// The way to it without a network.
+class FakeEtcdGateway : public EtcdGateway {
+ public:
+  FakeEtcdGateway(boost::asio::io_context& loop, FakeEtcd& etcd) : loop_(loop), etcd_(etcd) {}
+
+  void post(const EtcdRequest& request, Handler handler) override {
+    boost::asio::post(loop_,
+                      [this, request, handler = std::move(handler)] { handler(etcd_.answer(request)); });
+  }
+
+ private:
+  boost::asio::io_context& loop_;
+  FakeEtcd& etcd_;
+};
+
+}  // namespace acc::test

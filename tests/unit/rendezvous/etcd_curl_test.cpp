@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/etcd_curl.hpp"
+
+#include <optional>
+
+#include "support/catch.hpp"
+#include "support/drive.hpp"
+#include "support/etcd_server.hpp"
+
+using namespace acc;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Asked {
+  explicit Asked(std::chrono::milliseconds timeout = 2s)
+      : gateway(std::make_unique<EtcdCurl>(loop, EtcdCurlOptions{.url = server.url(), .timeout = timeout})) {}
+
+  EtcdReply ask(const EtcdRequest& request) {
+    std::optional<EtcdReply> reply;
+    gateway->post(request, [&](const EtcdReply& said) { reply = said; });
+    test::drive(loop, [&] { return reply.has_value(); });
+    return *reply;
+  }
+
+  boost::asio::io_context loop;
+  test::EtcdServer server{loop};
+  std::unique_ptr<EtcdCurl> gateway;
+};
+
+}  // namespace
+
+TEST_CASE("etcd_curl: a request is posted, and its answer comes back", "[rendezvous]") {
+  Asked asked;
+  asked.server.etcd.set("/a", "b");
+  const EtcdReply reply = asked.ask(etcd_read("/a"));
+  CHECK(reply.status == 200);
+  CHECK(etcd_key(reply.body) == EtcdKey{.value = "b", .revision = 1});
+}
+
+TEST_CASE("etcd_curl: requests are answered in order", "[rendezvous]") {
+  Asked asked;
+  std::vector<int> answered;
+  for (int i = 0; i < 3; ++i) {
+    asked.gateway->post(etcd_grant(5), [&, i](const EtcdReply&) { answered.push_back(i); });
+  }
+  test::drive(asked.loop, [&] { return answered.size() == 3; });
+  CHECK(answered == std::vector<int>{0, 1, 2});
+}
+
+TEST_CASE("etcd_curl: an error of the server is an answer", "[rendezvous]") {
+  Asked asked;
+  asked.server.etcd.failure = {404, "page not found"};
+  const EtcdReply reply = asked.ask(etcd_grant(5));
+  CHECK(reply.status == 404);
+  CHECK(reply.body == "page not found");
+}
+
+TEST_CASE("etcd_curl: without an answer it says why", "[rendezvous]") {
+  Asked asked(50ms);
+  asked.server.is_silent = true;
+  const EtcdReply reply = asked.ask(etcd_grant(5));
+  CHECK(reply.status == 0);
+  CHECK(reply.body.find("timed out") != std::string::npos);
+}
+
+TEST_CASE("etcd_curl: it ends while a request is under way, and answers no more", "[rendezvous]") {
+  Asked asked(60s);
+  asked.server.is_silent = true;
+  bool answered = false;
+  asked.gateway->post(etcd_grant(5), [&](const EtcdReply&) { answered = true; });
+  asked.gateway->post(etcd_grant(5), [&](const EtcdReply&) { answered = true; });
+  asked.loop.poll();
+  asked.gateway.reset();
+  asked.loop.poll();
+  CHECK_FALSE(answered);
+}
+
+TEST_CASE("etcd_curl: https is spoken, and a file that is missing is named", "[rendezvous]") {
+  boost::asio::io_context loop;
+  test::EtcdServer server{loop};
+  EtcdCurl gateway(loop, {.url = "https://127.0.0.1:" + std::to_string(server.port()),
+                          .cacert = "/nowhere/ca.pem",
+                          .timeout = 500ms});
+  std::optional<EtcdReply> reply;
+  gateway.post(etcd_grant(5), [&](const EtcdReply& said) { reply = said; });
+  test::drive(loop, [&] { return reply.has_value(); });
+  CHECK(reply->status == 0);
+  CHECK(reply->body.find("/nowhere/ca.pem") != std::string::npos);
+}
