@@ -11,7 +11,7 @@ libtorch_version=2.11.0
 
 compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
   nlohmann-json3-dev 'libboost1.81-dev|libboost-dev' zlib1g-dev)
-test_packages=(catch2)
+test_packages=(catch2 iproute2)  # iproute2: nodes in network namespaces
 
 steps=0  # how many the script has: it sets this
 step=0
