@@ -60,6 +60,13 @@ Take checked_seconds() {
   return [](RendezvousPlan&, const std::string& text) { return bad_seconds(text); };
 }
 
+// Of torchrun 2.15: how long a node waits after it lost a race for the state. Ours take turns at the hub.
+std::string check_backoff(RendezvousPlan&, const std::string& text) {
+  const auto number = parse_number(text);
+  if (number && *number >= 0) return {};
+  return fmt::format("'{}' is not a number of seconds from 0 on", text);
+}
+
 Take text(std::string RendezvousPlan::*member) {
   return [member](RendezvousPlan& plan, const std::string& value) {
     plan.*member = value;
@@ -117,6 +124,7 @@ std::span<const Key> keys() {
       {"cacert", kEtcd, text(&Plan::cacert)},
       // Of torchrun's way to keep nodes in view; acc's nodes keep a connection (--node-timeout).
       {"heartbeat_timeout", 0, checked_seconds()},
+      {"cas_backoff_max_seconds", 0, check_backoff},
   };
   return all;
 }

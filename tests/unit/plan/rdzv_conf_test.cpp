@@ -57,6 +57,13 @@ TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
                                        .cacert = "c"});
 }
 
+TEST_CASE("rdzv_conf: keys that only torchrun's way of meeting needs are checked, and noted", "[plan]") {
+  CHECK(apply("cas_backoff_max_seconds=0.5", RendezvousBackend::c10d).notes.size() == 1);
+  CHECK(apply("heartbeat_timeout=5", RendezvousBackend::c10d).notes.size() == 1);
+  CHECK(error("cas_backoff_max_seconds=-1").find("'-1' is not a number of seconds from 0 on") !=
+        std::string::npos);
+}
+
 TEST_CASE("rdzv_conf: the static rendezvous has one key, timeout", "[plan]") {
   CHECK(apply("timeout=7", RendezvousBackend::static_).plan.join_timeout == 7s);
 }
