@@ -67,6 +67,20 @@ std::string check_backoff(RendezvousPlan&, const std::string& text) {
   return fmt::format("'{}' is not a number of seconds from 0 on", text);
 }
 
+// `2.4`, `2.4.1`, `2.11.0+cu130`: only what came before 2.6 meets in another way.
+std::string take_torch_version(RendezvousPlan& plan, const std::string& text) {
+  const std::vector<std::string> parts = split(text, '.');
+  const auto major = parse_integer(parts.front());
+  const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
+  if (!major || !minor || *major < 2 || (*major == 2 && *minor < 4))
+    return fmt::format("'{}' is not a version of torch from 2.4 on", text);
+  const bool before = *major == 2;
+  plan.agents = before && *minor == 4   ? TorchAgents::v2_4
+                : before && *minor == 5 ? TorchAgents::v2_5
+                                        : TorchAgents::v2_6;
+  return {};
+}
+
 Take text(std::string RendezvousPlan::*member) {
   return [member](RendezvousPlan& plan, const std::string& value) {
     plan.*member = value;
@@ -125,6 +139,7 @@ std::span<const Key> keys() {
       // Of torchrun's way to keep nodes in view; acc's nodes keep a connection (--node-timeout).
       {"heartbeat_timeout", 0, checked_seconds()},
       {"cas_backoff_max_seconds", 0, check_backoff},
+      {"torch_version", kC10d | kStatic, take_torch_version},
   };
   return all;
 }

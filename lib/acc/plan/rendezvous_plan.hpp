@@ -11,6 +11,13 @@ namespace acc {
 /// How the nodes of a job find each other.
 enum class RendezvousBackend { static_, c10d, etcd };
 
+/// Which torch the other agents have. It decides where workers of a c10d job find their store.
+enum class TorchAgents {
+  v2_4,  ///< worker 0 serves it, at an address that each round has anew
+  v2_5,  ///< it is the rendezvous store itself
+  v2_6,  ///< and later: node 0 serves it
+};
+
 /// What was asked of the rendezvous; the names are those of torchrun's flags and `--rdzv-conf` keys.
 struct RendezvousPlan {
   RendezvousBackend backend = RendezvousBackend::static_;
@@ -39,6 +46,8 @@ struct RendezvousPlan {
   /// How many surplus nodes stay connected and replace lost ones (`--spares`); absent: all that come, as with
   /// torchrun.
   std::optional<int> spares = {};
+  /// Which torch the nodes of torchrun have, where there are some (`torch_version`, acc's own key).
+  TorchAgents agents = TorchAgents::v2_6;
   /// etcd: where keys go, and the client's TLS files.
   std::string etcd_prefix = "/acc/rendezvous";
   std::string protocol = "http";

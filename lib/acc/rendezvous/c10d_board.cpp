@@ -298,11 +298,11 @@ void C10dBoard::Impl::exchange_ranks(const RendezvousState& state) {
                          .what = "the other nodes run torchrun of torch 2.4 or 2.5, which must not meet a "
                                  "launcher of later rules as rank 0",
                          .where = to_string(client.address()),
-                         .hint = "use the same torch on all nodes, or the static rendezvous"}));
+                         .hint = "--rdzv-conf torch_version=2.4 (or 2.5), or the static rendezvous"}));
     }
     master = Master{.addr = first->second.addr,
                     .port = first->second.store_port,
-                    .agent_serves = options.agents != TorchAgents::v2_4};
+                    .agent_serves = options.agent_serves && options.agents != TorchAgents::v2_4};
     if (options.agents == TorchAgents::v2_5) master = Master{options.endpoint.host, options.endpoint.port};
     ask.first = {{ask.prefix + "MASTER_ADDR", master->addr},
                  {ask.prefix + "MASTER_PORT", std::to_string(master->port)}};

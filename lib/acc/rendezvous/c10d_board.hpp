@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "acc/plan/rendezvous_plan.hpp"
 #include "acc/rendezvous/board.hpp"
 #include "acc/rendezvous/c10d_machine.hpp"
 #include "acc/store/client.hpp"
@@ -15,19 +16,14 @@ class io_context;
 
 namespace acc {
 
-/// Which torch the other agents have. It decides where workers of a c10d job find their store.
-enum class TorchAgents {
-  v2_4,  ///< worker 0 serves it, at an address that each round has anew
-  v2_5,  ///< it is the rendezvous store itself
-  v2_6,  ///< and later: node 0 serves it
-};
-
 struct C10dBoardOptions {
   std::string run_id = "none";
   C10dMachine::Settings machine = {};
   /// Of one answer of the node with rank 0.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
   TorchAgents agents = TorchAgents::v2_6;
+  /// Otherwise worker 0 serves the workers' store, as with torch 2.4.
+  bool agent_serves = true;
   /// The rendezvous store as all nodes know it: where workers meet with torch 2.5.
   StoreAddress endpoint = {};
   /// How often to look at the state; torchrun's agents look as often.

@@ -317,6 +317,10 @@ void ClusterNode::open_ports(const std::vector<std::string>& addresses) {
 // they were told first: for them it stays, and is emptied.
 std::uint16_t ClusterNode::open_workers_store() {
   if (wanted_.backend == RendezvousBackend::static_) return 0;
+  if (!plan_.use_agent_store || wanted_.agents == TorchAgents::v2_4) {
+    workers_port_.emplace(std::uint16_t{0});
+    return workers_port_->port();
+  }
   if (torchrun_knows_store_) return workers_store_->port();
   workers_store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.addresses = listen_addresses_});
   return workers_store_->port();

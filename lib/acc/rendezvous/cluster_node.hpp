@@ -19,6 +19,7 @@
 #include "acc/rendezvous/link_listener.hpp"
 #include "acc/rendezvous/own_addresses.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
+#include "acc/rendezvous/reserved_port.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
 
@@ -98,6 +99,8 @@ class ClusterNode : public Rendezvous {
   std::vector<std::string> listen_addresses_ = {};
   std::unique_ptr<LinkListener> links_ = {};
   std::unique_ptr<StoreServer> workers_store_ = {};
+  /// Where worker 0 serves the store, when no agent does.
+  std::optional<ReservedPort> workers_port_ = {};
   /// Nodes of torchrun were told where it is.
   bool torchrun_knows_store_ = false;
 

@@ -29,6 +29,8 @@ std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPla
                                    .keep_alive_interval = wanted.keep_alive_interval,
                                    .keep_alive_max_attempt = wanted.keep_alive_max_attempt},
                        .read_timeout = wanted.read_timeout,
+                       .agents = wanted.agents,
+                       .agent_serves = plan.use_agent_store,
                        .endpoint = {wanted.endpoint_host, wanted.endpoint_port}},
       std::move(events));
 }

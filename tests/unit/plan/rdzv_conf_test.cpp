@@ -57,6 +57,18 @@ TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
                                        .cacert = "c"});
 }
 
+TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") {
+  const auto agents = [](const std::string& version) {
+    return ::apply("torch_version=" + version, RendezvousBackend::c10d).plan.agents;
+  };
+  CHECK(agents("2.4") == acc::TorchAgents::v2_4);
+  CHECK(agents("2.4.1+cpu") == acc::TorchAgents::v2_4);
+  CHECK(agents("2.5.1") == acc::TorchAgents::v2_5);
+  CHECK(agents("2.11.0+cu130") == acc::TorchAgents::v2_6);
+  CHECK(agents("3.4") == acc::TorchAgents::v2_6);
+  CHECK(error("torch_version=2.3").find("'2.3' is not a version of torch from 2.4 on") != std::string::npos);
+}
+
 TEST_CASE("rdzv_conf: keys that only torchrun's way of meeting needs are checked, and noted", "[plan]") {
   CHECK(apply("cas_backoff_max_seconds=0.5", RendezvousBackend::c10d).notes.size() == 1);
   CHECK(apply("heartbeat_timeout=5", RendezvousBackend::c10d).notes.size() == 1);
