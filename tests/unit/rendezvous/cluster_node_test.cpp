@@ -313,16 +313,20 @@ TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that 
   EtcdCluster cluster(2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.start(3);
-  // The lease lapses, and another node is there before the heir.
+  // The lease lapses, and another node comes beside the heir.
   cluster[0].stop();
   cluster.server.etcd.expire_leases();
   cluster.add();
-  cluster.until([&] { return !cluster.hub().empty(); });
-  const std::string between = cluster.hub();
-  cluster.rejoin({1, 2});
-  cluster.until([&] { return !cluster.hub().empty() && cluster.hub() != between; });
-  cluster.rejoin({1, 2});
-  cluster.until([&] { return cluster[3].ready() && cluster[3].round().num_machines == 3; });
+  // Whichever of the two is first: in the end there is one job, and all three are in it.
+  cluster.until([&] {
+    for (const std::size_t i : {1U, 2U}) {
+      if (!cluster[i].over()) continue;
+      CHECK(cluster[i].events.last<RoundOver>().again);
+      cluster[i].events.clear();
+      cluster[i].rendezvous->join();
+    }
+    return cluster[3].ready() && cluster[3].round().num_machines == 3;
+  });
 }
 
 TEST_CASE("cluster_node: etcd: a host whose key another has taken yields to it", "[rendezvous]") {
