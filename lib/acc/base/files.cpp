@@ -32,6 +32,8 @@ struct RemoveUnlessKept {
   }
 };
 
+}  // namespace
+
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
@@ -41,8 +43,6 @@ bool write_all(int fd, std::string_view text) {
   }
   return true;
 }
-
-}  // namespace
 
 std::string read_file(const fs::path& file, std::size_t most) {
   const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));

@@ -8,6 +8,9 @@
 
 namespace acc {
 
+/// Writes all of `text`, whatever signals come. False: it could not, and errno says why.
+bool write_all(int fd, std::string_view text);
+
 /// The whole file. Throws Error{system} naming the file when it is missing, a folder, unreadable, or larger
 /// than `most` bytes.
 std::string read_file(const std::filesystem::path& file, std::size_t most = 64U << 20U);

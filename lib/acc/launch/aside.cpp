@@ -6,7 +6,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <exception>
 
 namespace acc {
@@ -44,15 +43,6 @@ bool run_aside(Descriptor to, const std::function<void(int to)>& work) {
   if (pid == 0) be_child(parent, to.get(), work);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return pid > 0;
-}
-
-bool write_all(int to, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(to, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return false;
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  return true;
 }
 
 }  // namespace acc

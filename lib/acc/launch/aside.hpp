@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 
 #include "acc/base/descriptor.hpp"
 
@@ -12,8 +11,5 @@ namespace acc {
 /// with us. Whoever reads the other end of `to` sees it end. The child is reaped as an orphan is. For a
 /// process without other threads. False: there is no room for another process.
 bool run_aside(Descriptor to, const std::function<void(int to)>& work);
-
-/// Writes everything, and waits for the reader. False: nobody reads any more.
-bool write_all(int to, std::string_view text);
 
 }  // namespace acc

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "acc/base/files.hpp"
 #include "acc/control/process_table.hpp"
 #include "acc/control/stacks.hpp"
 #include "acc/launch/aside.hpp"

@@ -7,17 +7,13 @@
 #include <vector>
 
 #include "acc/base/text.hpp"
-#include "acc/plan/command_line.hpp"
+#include "acc/plan/shell_completion.hpp"
 
 namespace acc {
 
 std::string completion(std::string_view shell, Dialect dialect, std::string_view program) {
   std::vector<std::string> flags = {"--help"};
-  for (const SettingSpec& spec : schema()) {
-    for (const Flag& flag : spec.flags) {
-      if (exists_in(flag, dialect)) flags.emplace_back(flag.spelling);
-    }
-  }
+  for (const CompletionFlag& flag : completion_flags(dialect)) flags.push_back(flag.spelling);
   const std::size_t blank = program.find(' ');
   const std::string_view command = program.substr(0, blank);
   // Of a command with subcommands the flags belong to one.

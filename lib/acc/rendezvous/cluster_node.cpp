@@ -129,14 +129,21 @@ void ClusterNode::search() {
   search_ = Search::host;
   if (wanted_.backend == RendezvousBackend::static_ && wanted_.node_rank != 0) return dial();
   if (hub_key_) return seek_hub_key();
-  resolver_.async_resolve(wanted_.endpoint_host, "", [this](const error_code& error, const auto& results) {
-    if (error == asio::error::operation_aborted || over_) return;
-    std::vector<std::string> addresses;
-    if (!error) {
-      for (const auto& entry : results) addresses.push_back(entry.endpoint().address().to_string());
-    }
-    resolved(addresses);
-  });
+  resolve_endpoint([this](const std::vector<std::string>& addresses) { resolved(addresses); });
+}
+
+// None when the name is not known; nothing once the job is over.
+void ClusterNode::resolve_endpoint(std::function<void(const std::vector<std::string>&)> done) {
+  resolver_.async_resolve(wanted_.endpoint_host, "",
+                          [this, done = std::move(done)](const error_code& error, const auto& results) {
+                            if (error == asio::error::operation_aborted || over_) return;
+                            std::vector<std::string> addresses;
+                            if (!error) {
+                              for (const auto& entry : results)
+                                addresses.push_back(entry.endpoint().address().to_string());
+                            }
+                            done(addresses);
+                          });
 }
 
 void ClusterNode::resolved(const std::vector<std::string>& addresses) {
@@ -269,12 +276,7 @@ void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
 }
 
 void ClusterNode::meet_alone() {
-  resolver_.async_resolve(wanted_.endpoint_host, "", [this](const error_code& error, const auto& results) {
-    if (error == asio::error::operation_aborted || over_) return;
-    std::vector<std::string> addresses;
-    if (!error) {
-      for (const auto& entry : results) addresses.push_back(entry.endpoint().address().to_string());
-    }
+  resolve_endpoint([this](const std::vector<std::string>& addresses) {
     const std::string towards = address_towards(loop_, addresses);
     addr_ = wanted_.local_addr.empty() ? towards : wanted_.local_addr;
     listen_addresses_ = {contains(own_.addresses, addr_) ? addr_ : "::"};

@@ -5,6 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ class ClusterNode : public Rendezvous {
   using Clock = std::chrono::steady_clock;
 
   void search();
+  void resolve_endpoint(std::function<void(const std::vector<std::string>&)> done);
   void resolved(const std::vector<std::string>& addresses);
   bool try_to_host(const std::vector<std::string>& addresses);
   void dial();

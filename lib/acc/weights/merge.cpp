@@ -63,12 +63,7 @@ Descriptor open_to_read(const fs::path& file) {
 }
 
 void write_all(const Descriptor& out, std::string_view bytes, const fs::path& file) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(out.get(), bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail(file, "written");
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-  }
+  if (!acc::write_all(out.get(), bytes)) fail(file, "written");
 }
 
 void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, const fs::path& from,

@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 
+#include "acc/base/files.hpp"
 #include "acc/launch/channel.hpp"
 #include "support/catch.hpp"
 
