@@ -2,7 +2,7 @@
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 
-#include "acc/runtime/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "checks.hpp"
 
 namespace acc::selftest {

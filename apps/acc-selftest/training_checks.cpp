@@ -6,7 +6,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include "acc/runtime/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "checks.hpp"
 
 namespace acc::selftest {

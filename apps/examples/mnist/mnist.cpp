@@ -17,8 +17,8 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/idx_file.hpp"
-#include "acc/runtime/tensor_dataset.hpp"
+#include "acc/runtime/data/idx_file.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "net.hpp"
 #include "progress.hpp"
 

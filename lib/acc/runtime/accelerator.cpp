@@ -10,8 +10,8 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
-#include "acc/runtime/collective_failure.hpp"
-#include "acc/runtime/model_file.hpp"
+#include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/torch_version.hpp"
 
 namespace acc {

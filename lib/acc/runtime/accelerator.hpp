@@ -14,12 +14,12 @@
 #include <type_traits>
 #include <utility>
 
-#include "acc/runtime/autocast.hpp"
-#include "acc/runtime/data_loader.hpp"
-#include "acc/runtime/ddp.hpp"
-#include "acc/runtime/model.hpp"
-#include "acc/runtime/optimizer.hpp"
-#include "acc/runtime/process_group.hpp"
+#include "acc/runtime/data/data_loader.hpp"
+#include "acc/runtime/optim/optimizer.hpp"
+#include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/parallel/model.hpp"
+#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/precision/autocast.hpp"
 #include "acc/runtime/random.hpp"
 
 namespace acc {

@@ -14,7 +14,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 
 namespace {
 

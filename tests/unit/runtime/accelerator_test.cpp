@@ -4,7 +4,7 @@
 
 #include <torch/torch.h>
 
-#include "acc/runtime/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "support/catch.hpp"
 
 namespace {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/idx_file.hpp"
+
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+struct CloseGz {
+  void operator()(gzFile file) const { gzclose(file); }
+};
+using Gz = std::unique_ptr<gzFile_s, CloseGz>;
+
+[[noreturn]] void fail(const std::filesystem::path& file, std::string what) {
+  throw Error({.kind = ErrorKind::system, .what = std::move(what), .where = file.string()});
+}
+
+// Plain files pass through zlib as they are.
+Gz open(const std::filesystem::path& file) {
+  errno = 0;
+  Gz gz(gzopen(file.c_str(), "rb"));
+  if (!gz) fail(file, fmt::format("cannot be read: {}", std::strerror(errno)));
+  return gz;
+}
+
+std::size_t read_some(gzFile gz, char* to, std::size_t size, const std::filesystem::path& file) {
+  const int got = gzread(gz, to, static_cast<unsigned>(std::min(size, std::size_t{1} << 20U)));
+  if (got >= 0) return static_cast<std::size_t>(got);
+  int code = 0;
+  fail(file, fmt::format("cannot be read: {}", gzerror(gz, &code)));
+}
+
+// As much as there is, up to `size`: a header that lies costs no more memory than the file has bytes.
+std::string read_up_to(gzFile gz, std::size_t size, const std::filesystem::path& file) {
+  std::string text;
+  while (text.size() < size) {
+    const std::size_t old = text.size();
+    text.resize(old + std::min(size - old, std::size_t{1} << 20U));
+    const std::size_t got = read_some(gz, text.data() + old, text.size() - old, file);
+    text.resize(old + got);
+    if (got == 0) break;
+  }
+  return text;
+}
+
+std::optional<at::ScalarType> type_of(unsigned char code) {
+  switch (code) {
+    case 0x08:
+      return at::kByte;
+    case 0x09:
+      return at::kChar;
+    case 0x0b:
+      return at::kShort;
+    case 0x0c:
+      return at::kInt;
+    case 0x0d:
+      return at::kFloat;
+    case 0x0e:
+      return at::kDouble;
+    default:
+      return std::nullopt;
+  }
+}
+
+struct Header {
+  at::ScalarType type = at::kByte;
+  std::vector<std::int64_t> shape = {};
+  std::size_t bytes = 0;
+};
+
+Header read_header(gzFile gz, const std::filesystem::path& file) {
+  const std::string magic = read_up_to(gz, 4, file);
+  const auto type = magic.size() == 4 ? type_of(static_cast<unsigned char>(magic[2])) : std::nullopt;
+  if (!type || magic[0] != 0 || magic[1] != 0 || magic[3] <= 0) fail(file, "is not an IDX file");
+  const auto dimensions = static_cast<std::size_t>(magic[3]);
+  const std::string sizes = read_up_to(gz, 4 * dimensions, file);
+  if (sizes.size() < 4 * dimensions) fail(file, "ends within its header");
+  Header header{.type = *type, .bytes = c10::elementSize(*type)};
+  for (std::size_t i = 0; i < dimensions; ++i) {
+    std::uint32_t size = 0;
+    for (std::size_t byte = 0; byte < 4; ++byte)
+      size = size << 8U | static_cast<unsigned char>(sizes[4 * i + byte]);
+    header.shape.push_back(size);
+    if (__builtin_mul_overflow(header.bytes, std::size_t{size}, &header.bytes))
+      fail(file, "has impossible sizes");
+  }
+  return header;
+}
+
+}  // namespace
+
+at::Tensor read_idx(const std::filesystem::path& file) {
+  const Gz gz = open(file);
+  const Header header = read_header(gz.get(), file);
+  std::string data = read_up_to(gz.get(), header.bytes, file);
+  if (data.size() < header.bytes) {
+    fail(file, fmt::format("ends after {} of {} bytes of data", data.size(), header.bytes));
+  }
+  char more = 0;
+  if (read_some(gz.get(), &more, 1, file) != 0) fail(file, "holds more data than its header says");
+  // IDX is big-endian.
+  const std::size_t width = c10::elementSize(header.type);
+  for (std::size_t at = 0; width > 1 && at < data.size(); at += width) {
+    std::reverse(data.data() + at, data.data() + at + width);
+  }
+  const at::Tensor tensor = at::empty(header.shape, at::TensorOptions(header.type));
+  std::memcpy(tensor.data_ptr(), data.data(), data.size());
+  return tensor;
+}
+
+}  // namespace acc

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/tensor_dataset.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+
+std::size_t rows_of(c10::ArrayRef<at::Tensor> tensors) {
+  const auto rows = [](const at::Tensor& tensor) { return tensor.dim() == 0 ? 0 : tensor.size(0); };
+  for (const at::Tensor& tensor : tensors) {
+    if (tensor.dim() > 0 && rows(tensor) == rows(tensors.front())) continue;
+    throw Error({.what = fmt::format("every tensor needs the same number of rows, not {} and {}",
+                                     rows(tensors.front()), rows(tensor)),
+                 .where = "TensorDataset"});
+  }
+  return tensors.empty() ? 0 : static_cast<std::size_t>(rows(tensors.front()));
+}
+
+at::Tensor take_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indices) {
+  const at::Tensor index =
+      at::empty({static_cast<std::int64_t>(indices.size())}, at::TensorOptions(at::kLong));
+  std::copy(indices.begin(), indices.end(), index.mutable_data_ptr<std::int64_t>());
+  return at::index_select(tensor, 0, index);
+}
+
+}  // namespace acc

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/optim/learning_rate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+constexpr double kPi = std::numbers::pi;
+
+double real(std::int64_t number) {
+  return static_cast<double>(number);
+}
+
+void require(bool holds, std::string_view what, std::string_view where) {
+  if (!holds) throw Error({.what = std::string(what), .where = std::string(where)});
+}
+
+double half_cosine(double from, double to, double part) {
+  return to + (from - to) * (1 + std::cos(kPi * part)) / 2;
+}
+
+// The rise to base that transformers' schedules begin with, then `after(step)`.
+Schedule after_warmup(std::int64_t warmup, std::function<double(const RatePoint&)> after) {
+  return {.rate = [=](const RatePoint& point) {
+    if (point.step < warmup) return point.base * (real(point.step) / real(std::max<std::int64_t>(1, warmup)));
+    return after(point);
+  }};
+}
+
+struct Phase {
+  double end = 0;
+  double from = 0;
+  double to = 0;
+};
+
+double in_phases(const std::vector<Phase>& phases, double step, Anneal anneal) {
+  double start = 0;
+  for (const Phase& phase : phases) {
+    if (step <= phase.end || &phase == &phases.back()) {
+      const double part = (step - start) / (phase.end - start);
+      return anneal == Anneal::cos ? half_cosine(phase.from, phase.to, part)
+                                   : (phase.to - phase.from) * part + phase.from;
+    }
+    start = phase.end;
+  }
+  return 0;
+}
+
+// The ends of a cycle's phases, with the values between which they go: low, high, low, last.
+std::vector<Phase> cycle(const OneCycleOptions& options, double low, double high, double last) {
+  const double rise = options.pct_start * real(options.total_steps);
+  const double end = real(options.total_steps - 1);
+  if (options.three_phase) return {{rise - 1, low, high}, {2 * rise - 2, high, low}, {end, low, last}};
+  return {{rise - 1, low, high}, {end, high, last}};
+}
+
+}  // namespace
+
+Schedule step_lr(std::int64_t step_size, double gamma) {
+  require(step_size > 0, "must be at least 1", "step_lr: step_size");
+  return {.rate = [=](const RatePoint& point) {
+    if (point.step == 0) return point.base;
+    return point.step % step_size == 0 ? point.current * gamma : point.current;
+  }};
+}
+
+Schedule multi_step_lr(std::vector<std::int64_t> milestones, double gamma) {
+  return {.rate = [milestones = std::move(milestones), gamma](const RatePoint& point) {
+    const auto times = std::count(milestones.begin(), milestones.end(), point.step);
+    const double before = point.step == 0 ? point.base : point.current;
+    return before * std::pow(gamma, static_cast<double>(times));
+  }};
+}
+
+Schedule exponential_lr(double gamma) {
+  return {
+      .rate = [=](const RatePoint& point) { return point.step == 0 ? point.base : point.current * gamma; }};
+}
+
+Schedule linear_lr(double start_factor, double end_factor, std::int64_t total_iters) {
+  require(start_factor > 0 && start_factor <= 1, "must be above 0 and at most 1", "linear_lr: start_factor");
+  require(end_factor >= 0 && end_factor <= 1, "must be between 0 and 1", "linear_lr: end_factor");
+  require(total_iters > 0, "must be at least 1", "linear_lr: total_iters");
+  return {.rate = [=](const RatePoint& point) {
+    const double part = real(std::min(point.step, total_iters)) / real(total_iters);
+    return point.base * (start_factor + (end_factor - start_factor) * part);
+  }};
+}
+
+Schedule cosine_annealing_lr(std::int64_t t_max, double eta_min) {
+  require(t_max > 0, "must be at least 1", "cosine_annealing_lr: t_max");
+  return {.rate = [=](const RatePoint& point) {
+    return half_cosine(point.base, eta_min, real(point.step) / real(t_max));
+  }};
+}
+
+Schedule cosine_annealing_warm_restarts(std::int64_t t_0, std::int64_t t_mult, double eta_min) {
+  require(t_0 > 0, "must be at least 1", "cosine_annealing_warm_restarts: t_0");
+  require(t_mult > 0, "must be at least 1", "cosine_annealing_warm_restarts: t_mult");
+  return {.rate = [=](const RatePoint& point) {
+    std::int64_t length = t_0;
+    std::int64_t at = t_mult == 1 ? point.step % t_0 : point.step;
+    while (at >= length) {
+      at -= length;
+      length *= t_mult;
+    }
+    return half_cosine(point.base, eta_min, real(at) / real(length));
+  }};
+}
+
+Schedule lambda_lr(std::function<double(std::int64_t)> factor) {
+  require(factor != nullptr, "is empty", "lambda_lr: factor");
+  return {.rate = [factor = std::move(factor)](const RatePoint& point) {
+    return point.base * factor(point.step);
+  }};
+}
+
+Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones) {
+  require(!schedules.empty() && milestones.size() + 1 == schedules.size(),
+          fmt::format("{} schedules need one milestone less than that, not {}", schedules.size(),
+                      milestones.size()),
+          "sequential_lr");
+  require(std::is_sorted(milestones.begin(), milestones.end()), "must rise", "sequential_lr: milestones");
+  const bool any_momentum = std::any_of(schedules.begin(), schedules.end(),
+                                        [](const Schedule& one) { return one.momentum != nullptr; });
+  const auto part = [=](Rate Schedule::*kind) {
+    return [=](RatePoint point) {
+      const auto next = std::upper_bound(milestones.begin(), milestones.end(), point.step);
+      const Rate& rate = schedules[static_cast<std::size_t>(next - milestones.begin())].*kind;
+      if (next != milestones.begin()) point.step -= *std::prev(next);
+      return rate ? rate(point) : point.current;
+    };
+  };
+  return {.rate = part(&Schedule::rate), .momentum = any_momentum ? Rate(part(&Schedule::momentum)) : Rate()};
+}
+
+Schedule one_cycle_lr(const OneCycleOptions& options) {
+  require(options.total_steps > 0, "must be at least 1", "one_cycle_lr: total_steps");
+  require(options.pct_start >= 0 && options.pct_start <= 1, "must be between 0 and 1",
+          "one_cycle_lr: pct_start");
+  require(!options.max_lr.empty(), "is missing", "one_cycle_lr: max_lr");
+  Schedule schedule;
+  schedule.rate = [options](const RatePoint& point) {
+    require(point.step <= options.total_steps,
+            fmt::format("step {} is past total_steps, which is {}", point.step, options.total_steps),
+            "one_cycle_lr");
+    require(options.max_lr.size() == 1 || point.group < options.max_lr.size(),
+            "needs one value, or one for each parameter group", "one_cycle_lr: max_lr");
+    const double high = options.max_lr[options.max_lr.size() == 1 ? 0 : point.group];
+    const double low = high / options.div_factor;
+    return in_phases(cycle(options, low, high, low / options.final_div_factor), real(point.step),
+                     options.anneal_strategy);
+  };
+  if (options.cycle_momentum) {
+    schedule.momentum = [options](const RatePoint& point) {
+      const double high = options.max_momentum;
+      return in_phases(cycle(options, high, options.base_momentum, high), real(point.step),
+                       options.anneal_strategy);
+    };
+  }
+  return schedule;
+}
+
+Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps) {
+  const double length = real(std::max<std::int64_t>(1, num_training_steps - num_warmup_steps));
+  return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
+    return point.base * std::max(0.0, real(num_training_steps - point.step) / length);
+  });
+}
+
+Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
+                            double num_cycles) {
+  const double length = real(std::max<std::int64_t>(1, num_training_steps - num_warmup_steps));
+  return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
+    const double part = real(point.step - num_warmup_steps) / length;
+    return point.base * std::max(0.0, 0.5 * (1 + std::cos(kPi * num_cycles * 2 * part)));
+  });
+}
+
+Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps, double lr_end,
+                                double power) {
+  const double length = real(num_training_steps - num_warmup_steps);
+  return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
+    require(point.base > lr_end, fmt::format("must be below the optimizer's rate, which is {}", point.base),
+            "polynomial_with_warmup: lr_end");
+    if (point.step > num_training_steps) return lr_end;
+    const double left = 1 - real(point.step - num_warmup_steps) / length;
+    return (point.base - lr_end) * std::pow(left, power) + lr_end;
+  });
+}
+
+}  // namespace acc

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/optim/schedulers.hpp"
+
+#include <fmt/format.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+using nlohmann::json;
+using torch::optim::OptimizerParamGroup;
+
+std::vector<double> rates_of(torch::optim::Optimizer& optimizer) {
+  std::vector<double> rates;
+  for (const OptimizerParamGroup& group : optimizer.param_groups()) rates.push_back(group.options().get_lr());
+  return rates;
+}
+
+void set_rates(torch::optim::Optimizer& optimizer, const std::vector<double>& rates) {
+  auto& groups = optimizer.param_groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
+}
+
+// Replaces the momentum or first beta by what `change` makes of it; false: the options have neither.
+bool change_momentum(torch::optim::OptimizerOptions& options, const std::function<double(double)>& change) {
+  const auto of_betas = [&](auto* adam) {
+    adam->betas({change(std::get<0>(adam->betas())), std::get<1>(adam->betas())});
+    return true;
+  };
+  const auto of_momentum = [&](auto* sgd) {
+    sgd->momentum(change(sgd->momentum()));
+    return true;
+  };
+  if (auto* adam = dynamic_cast<torch::optim::AdamOptions*>(&options)) return of_betas(adam);
+  if (auto* adamw = dynamic_cast<torch::optim::AdamWOptions*>(&options)) return of_betas(adamw);
+  if (auto* sgd = dynamic_cast<torch::optim::SGDOptions*>(&options)) return of_momentum(sgd);
+  if (auto* rmsprop = dynamic_cast<torch::optim::RMSpropOptions*>(&options)) return of_momentum(rmsprop);
+  return false;
+}
+
+// Reads a state with `read`, whose json exceptions become an Error.
+template <class Read>
+void read_state(std::string_view text, std::size_t groups, Read read) {
+  try {
+    const json state = json::parse(text);
+    const auto rates = state.at("_last_lr").get<std::vector<double>>();
+    if (rates.size() != groups) {
+      throw Error(
+          {.kind = ErrorKind::config,
+           .what = fmt::format("is of {} parameter groups, but the optimizer has {}", rates.size(), groups),
+           .where = "scheduler state"});
+    }
+    read(state, rates);
+  } catch (const json::exception& error) {
+    throw Error({.kind = ErrorKind::config,
+                 .what = fmt::format("is not what a scheduler wrote: {}", error.what()),
+                 .where = "scheduler state"});
+  }
+}
+
+}  // namespace
+
+Scheduler::Scheduler(torch::optim::Optimizer& optimizer, Schedule schedule)
+    : optimizer_(&optimizer),
+      schedule_(std::move(schedule)),
+      base_lrs_(rates_of(optimizer)),
+      last_lr_(base_lrs_) {
+  apply();
+}
+
+void Scheduler::step() {
+  ++last_epoch_;
+  apply();
+}
+
+void Scheduler::apply() {
+  const std::vector<double> current = rates_of(*optimizer_);
+  auto& groups = optimizer_->param_groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    RatePoint point{.step = last_epoch_, .base = base_lrs_.at(i), .current = current[i], .group = i};
+    groups[i].options().set_lr(schedule_.rate(point));
+    if (!schedule_.momentum) continue;
+    const bool changed = change_momentum(groups[i].options(), [&](double momentum) {
+      point.base = point.current = momentum;
+      return schedule_.momentum(point);
+    });
+    if (!changed) {
+      throw Error({.what = "the optimizer has neither a momentum nor betas",
+                   .where = "scheduler",
+                   .hint = "set cycle_momentum to false"});
+    }
+  }
+  last_lr_ = rates_of(*optimizer_);
+}
+
+std::string Scheduler::state() const {
+  return json{{"last_epoch", last_epoch_}, {"base_lrs", base_lrs_}, {"_last_lr", last_lr_}}.dump();
+}
+
+void Scheduler::load_state(std::string_view state) {
+  read_state(state, base_lrs_.size(), [&](const json& fields, const std::vector<double>& rates) {
+    const auto epoch = fields.at("last_epoch").get<std::int64_t>();
+    auto base = fields.at("base_lrs").get<std::vector<double>>();
+    if (base.size() != rates.size()) {
+      throw Error({.kind = ErrorKind::config,
+                   .what = "base_lrs and _last_lr differ in length",
+                   .where = "scheduler state"});
+    }
+    last_epoch_ = epoch;
+    base_lrs_ = std::move(base);
+    last_lr_ = rates;
+    set_rates(*optimizer_, rates);
+  });
+}
+
+ReduceOnPlateau::ReduceOnPlateau(torch::optim::Optimizer& optimizer, const PlateauOptions& options)
+    : optimizer_(&optimizer),
+      options_(options),
+      best_(std::numeric_limits<double>::infinity() * (options.mode == PlateauOptions::Mode::min ? 1 : -1)) {
+  if (options.factor >= 1) throw Error({.what = "must be below 1", .where = "reduce_on_plateau: factor"});
+}
+
+bool ReduceOnPlateau::is_better(double metric) const {
+  const bool less = options_.mode == PlateauOptions::Mode::min;
+  const double sign = less ? -1 : 1;
+  const double bar = options_.threshold_mode == PlateauOptions::ThresholdMode::rel
+                         ? best_ * (1 + sign * options_.threshold)
+                         : best_ + sign * options_.threshold;
+  return less ? metric < bar : metric > bar;
+}
+
+void ReduceOnPlateau::step(double metric) {
+  ++last_epoch_;
+  if (is_better(metric)) {
+    best_ = metric;
+    num_bad_epochs_ = 0;
+  } else {
+    ++num_bad_epochs_;
+  }
+  if (cooldown_counter_ > 0) {
+    --cooldown_counter_;
+    num_bad_epochs_ = 0;
+  }
+  if (num_bad_epochs_ <= options_.patience) return;
+  reduce();
+  cooldown_counter_ = options_.cooldown;
+  num_bad_epochs_ = 0;
+}
+
+void ReduceOnPlateau::reduce() {
+  for (OptimizerParamGroup& group : optimizer_->param_groups()) {
+    const double before = group.options().get_lr();
+    const double after = std::max(before * options_.factor, options_.min_lr);
+    if (before - after > options_.eps) group.options().set_lr(after);
+  }
+}
+
+std::vector<double> ReduceOnPlateau::last_lr() const {
+  return rates_of(*optimizer_);
+}
+
+std::string ReduceOnPlateau::state() const {
+  json state{{"last_epoch", last_epoch_},
+             {"num_bad_epochs", num_bad_epochs_},
+             {"cooldown_counter", cooldown_counter_},
+             {"_last_lr", last_lr()}};
+  // JSON has no infinity: before the first step there is no best.
+  state["best"] = std::isfinite(best_) ? json(best_) : json(nullptr);
+  return state.dump();
+}
+
+void ReduceOnPlateau::load_state(std::string_view state) {
+  ReduceOnPlateau loaded(*optimizer_, options_);
+  read_state(state, optimizer_->param_groups().size(),
+             [&](const json& fields, const std::vector<double>& rates) {
+               if (!fields.at("best").is_null()) loaded.best_ = fields.at("best").get<double>();
+               loaded.num_bad_epochs_ = fields.at("num_bad_epochs").get<std::int64_t>();
+               loaded.cooldown_counter_ = fields.at("cooldown_counter").get<std::int64_t>();
+               loaded.last_epoch_ = fields.at("last_epoch").get<std::int64_t>();
+               set_rates(*optimizer_, rates);
+               *this = loaded;
+             });
+}
+
+}  // namespace acc

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/runtime/optim/learning_rate.hpp"
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace acc {
+
+/// Sets the learning rates of any LibTorch optimizer by a schedule, as in
+/// `acc::Scheduler scheduler(optimizer.native(), acc::cosine_with_warmup(100, 10'000))`.
+class Scheduler {
+ public:
+  /// Sets the first rates at once; those of the optimizer at this moment are the base. The optimizer must
+  /// outlive it. Throws Error{usage} when the schedule moves a momentum that the optimizer does not have.
+  Scheduler(torch::optim::Optimizer& optimizer, Schedule schedule);
+
+  /// Call it after the optimizer's step. Throws what the schedule throws.
+  void step();
+
+  /// The rates of the parameter groups as the last step set them.
+  const std::vector<double>& last_lr() const { return last_lr_; }
+
+  /// How many steps have been done.
+  std::int64_t last_epoch() const { return last_epoch_; }
+
+  /// What it takes to go on: a JSON object with Python's names. The schedule itself is not in it.
+  std::string state() const;
+
+  /// Goes on where `state` was taken, and sets the optimizer's rates to those of then. Throws Error{config}
+  /// for text that is no such state, or one of another number of parameter groups.
+  void load_state(std::string_view state);
+
+ private:
+  void apply();
+
+  torch::optim::Optimizer* optimizer_;
+  Schedule schedule_;
+  std::vector<double> base_lrs_ = {};
+  std::vector<double> last_lr_ = {};
+  std::int64_t last_epoch_ = 0;
+};
+
+struct PlateauOptions {
+  enum class Mode { min, max };
+  enum class ThresholdMode { rel, abs };
+
+  /// Whether less or more is better.
+  Mode mode = Mode::min;
+  double factor = 0.1;
+  /// How many steps without an improvement are let pass.
+  std::int64_t patience = 10;
+  /// What counts as an improvement.
+  double threshold = 1e-4;
+  ThresholdMode threshold_mode = ThresholdMode::rel;
+  /// Steps after a reduction in which nothing is counted.
+  std::int64_t cooldown = 0;
+  double min_lr = 0;
+  /// A reduction smaller than this is left out.
+  double eps = 1e-8;
+};
+
+/// Reduces the learning rates when a metric no longer improves: PyTorch 2.11's ReduceLROnPlateau. Give it the
+/// same metric on all processes, as from Accelerator::reduce, or their rates differ.
+class ReduceOnPlateau {
+ public:
+  /// The optimizer must outlive it. Throws Error{usage} for a factor of 1 or more.
+  explicit ReduceOnPlateau(torch::optim::Optimizer& optimizer, const PlateauOptions& options = {});
+
+  void step(double metric);
+
+  std::vector<double> last_lr() const;
+
+  /// As Scheduler's.
+  std::string state() const;
+  void load_state(std::string_view state);
+
+ private:
+  bool is_better(double metric) const;
+  void reduce();
+
+  torch::optim::Optimizer* optimizer_;
+  PlateauOptions options_;
+  double best_;
+  std::int64_t num_bad_epochs_ = 0;
+  std::int64_t cooldown_counter_ = 0;
+  std::int64_t last_epoch_ = 0;
+};
+
+}  // namespace acc

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/collective_failure.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::array<std::string_view, 8> kPeerLost = {"Connection was likely closed",
+                                                       "Connection closed by peer",
+                                                       "Connection reset by peer",
+                                                       "Broken pipe",
+                                                       "Connection refused",
+                                                       "Socket closed",
+                                                       "Read error",
+                                                       "writev"};
+constexpr std::array<std::string_view, 3> kTimedOut = {"Timed out", "timed out", "Application timeout"};
+
+template <std::size_t N>
+bool contains_any(std::string_view text, const std::array<std::string_view, N>& words) {
+  return std::ranges::any_of(
+      words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+std::string seconds(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+}  // namespace
+
+std::string first_line(std::string_view text) {
+  text = trim(text.substr(0, text.find('\n')));
+  // "[/pytorch/gloo/pair.cc:547] Connection closed", "[enforce fail at device.cc:84] ifa != nullptr. Unable
+  // to": positions and conditions in sources that nobody here has.
+  const std::size_t end = text.find("] ");
+  if (end == std::string_view::npos) return std::string(text);
+  if (text.starts_with("[enforce fail at")) {
+    const std::size_t condition = text.find(". ", end);
+    return std::string(trim(text.substr(condition == std::string_view::npos ? end + 1 : condition + 1)));
+  }
+  return std::string(text.starts_with("[/") ? trim(text.substr(end + 1)) : text);
+}
+
+std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context) {
+  const std::string where = fmt::format("rank {}, {}", context.rank, context.doing);
+  if (contains_any(text, kPeerLost)) {
+    return Error({.kind = ErrorKind::system,
+                  .what = fmt::format("another process ended or was lost: {}", first_line(text)),
+                  .where = where,
+                  .hint = "the process that failed first says why"});
+  }
+  if (contains_any(text, kTimedOut)) {
+    return Error({.kind = ErrorKind::system,
+                  .what = fmt::format("no answer from another process within {}", seconds(context.timeout)),
+                  .where = where,
+                  .hint = "it hangs, or does not make the same calls in the same order; "
+                          "AcceleratorOptions::timeout sets the time"});
+  }
+  return std::nullopt;
+}
+
+Error explain_join_failure(std::string_view text, const CollectiveContext& context, std::string_view store) {
+  const std::string where = fmt::format("rank {}", context.rank);
+  if (text.find("EADDRINUSE") != std::string_view::npos) {
+    return Error({.kind = ErrorKind::system,
+                  .what = fmt::format("{} is in use by another program", store),
+                  .where = where,
+                  .hint = "choose another port with --main_process_port, or 0 for a free one"});
+  }
+  constexpr std::string_view kNoInterface = "Unable to find address for: ";
+  if (const std::size_t at = text.find(kNoInterface); at != std::string_view::npos) {
+    return Error({.kind = ErrorKind::usage,
+                  .what = fmt::format("{} is no network interface with an address",
+                                      first_line(text.substr(at + kNoInterface.size()))),
+                  .where = "GLOO_SOCKET_IFNAME",
+                  .hint = "`ip address` lists them"});
+  }
+  if (contains_any(text, kTimedOut)) {
+    return Error({.kind = ErrorKind::rendezvous,
+                  .what = fmt::format("did not find the other processes through {} within {}: {}", store,
+                                      seconds(context.timeout), first_line(text)),
+                  .where = where,
+                  .hint = "is every process running, and does rank 0 reach the others? GLOO_SOCKET_IFNAME "
+                          "names the network interface"});
+  }
+  if (contains_any(text, kPeerLost)) {
+    return Error({.kind = ErrorKind::rendezvous,
+                  .what = fmt::format("another process ended before all had joined at {}: {}", store,
+                                      first_line(text)),
+                  .where = where,
+                  .hint = "the process that failed first says why"});
+  }
+  return Error({.kind = ErrorKind::rendezvous,
+                .what = fmt::format("cannot join the job at {}: {}", store, first_line(text)),
+                .where = where});
+}
+
+}  // namespace acc

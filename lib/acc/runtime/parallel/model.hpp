@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/precision/autocast.hpp"
+
+namespace acc {
+
+/// What a forward pass under autocast gives back: every half tensor in it as float32.
+template <class Output>
+Output to_float32(Output output) {
+  if constexpr (std::is_same_v<Output, at::Tensor>) {
+    const bool half =
+        output.defined() && (output.scalar_type() == at::kBFloat16 || output.scalar_type() == at::kHalf);
+    return half ? output.to(at::kFloat) : output;
+  } else if constexpr (requires { std::tuple_size<Output>::value; }) {
+    std::apply([](auto&... part) { ((part = to_float32(std::move(part))), ...); }, output);
+    return output;
+  } else if constexpr (std::is_same_v<Output, std::vector<at::Tensor>>) {
+    for (at::Tensor& part : output) part = to_float32(std::move(part));
+    return output;
+  } else {
+    return output;
+  }
+}
+
+/// A module as Accelerator::prepare gives it back: its forward runs in the chosen precision, and its
+/// gradients are averaged over the processes. `model->` reaches the module itself: train(), eval(),
+/// parameters().
+template <class Module>
+class Model {
+ public:
+  Model(std::shared_ptr<Module> module, std::shared_ptr<Ddp> ddp, MixedPrecision precision)
+      : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision) {}
+
+  /// The module's forward. Throws Error when the processes cannot keep together; see Ddp.
+  template <class... Arguments>
+  auto forward(Arguments&&... arguments) {
+    if (ddp_) ddp_->before_forward();
+    auto output = compute(std::forward<Arguments>(arguments)...);
+    if (ddp_) ddp_->after_forward();
+    return output;
+  }
+
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments) {
+    return forward(std::forward<Arguments>(arguments)...);
+  }
+
+  Module* operator->() const { return module_.get(); }
+  const std::shared_ptr<Module>& module() const { return module_; }
+
+  /// While the result lives, backward adds up gradients on this process alone.
+  NoSync no_sync() const { return NoSync(ddp_); }
+
+ private:
+  template <class... Arguments>
+  auto compute(Arguments&&... arguments) {
+    if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);
+    const Autocast autocast(precision_);
+    return to_float32(module_->forward(std::forward<Arguments>(arguments)...));
+  }
+
+  std::shared_ptr<Module> module_;
+  std::shared_ptr<Ddp> ddp_;
+  MixedPrecision precision_;
+};
+
+}  // namespace acc

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/parameter_agreement.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+// Neither appears in a parameter's name: LibTorch refuses dots and nothing else, but these are not typed.
+constexpr char kFieldEnd = '\x1f';
+constexpr char kLineEnd = '\x1e';
+
+std::string form_of(const at::Tensor& tensor) {
+  return fmt::format("{} [{}]{}", c10::toString(tensor.scalar_type()), fmt::join(tensor.sizes(), ", "),
+                     tensor.requires_grad() ? "" : " without gradient");
+}
+
+std::string pack(const std::vector<ParameterInfo>& parameters) {
+  std::string text;
+  for (const auto& [name, form] : parameters) text += name + kFieldEnd + form + kLineEnd;
+  return text;
+}
+
+std::vector<ParameterInfo> unpack(std::string_view text) {
+  std::vector<ParameterInfo> parameters;
+  for (const std::string& line : split(text, kLineEnd)) {
+    const std::size_t end = line.find(kFieldEnd);
+    if (end != std::string::npos) parameters.push_back({line.substr(0, end), line.substr(end + 1)});
+  }
+  return parameters;
+}
+
+// FNV-1a: the same on every machine, unlike std::hash.
+std::uint64_t fingerprint(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
+  return hash;
+}
+
+std::vector<std::string> gather_texts(const std::string& text, std::int64_t longest, ProcessGroup& group) {
+  at::Tensor bytes = at::zeros({longest}, at::kByte);
+  std::memcpy(bytes.data_ptr(), text.data(), text.size());
+  const at::Tensor all = group.all_gather(bytes);
+  std::vector<std::string> texts;
+  for (std::int64_t rank = 0; rank < group.size(); ++rank) {
+    texts.emplace_back(static_cast<const char*>(all.data_ptr()) + rank * longest, longest);
+  }
+  return texts;
+}
+
+Error disagreement(std::size_t rank, const ParameterInfo* first, const ParameterInfo* other) {
+  const std::string name = first != nullptr ? first->name : other->name;
+  const auto said = [](const ParameterInfo* parameter) {
+    return parameter != nullptr ? fmt::format("'{}' of {}", parameter->name, parameter->form) : "none";
+  };
+  return Error({.what = fmt::format("is not the same on all processes: rank 0 has {}, rank {} has {}",
+                                    said(first), rank, said(other)),
+                .where = fmt::format("parameter '{}'", name),
+                .hint = "every process must build the same model"});
+}
+
+}  // namespace
+
+std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module) {
+  std::vector<ParameterInfo> parameters;
+  for (const auto& item : module.named_parameters())
+    parameters.push_back({item.key(), form_of(item.value())});
+  for (const auto& item : module.named_buffers()) parameters.push_back({item.key(), form_of(item.value())});
+  return parameters;
+}
+
+std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterInfo>>& by_rank) {
+  std::size_t longest = 0;
+  for (const auto& parameters : by_rank) longest = std::max(longest, parameters.size());
+  const auto at = [&](std::size_t rank, std::size_t index) {
+    return index < by_rank[rank].size() ? &by_rank[rank][index] : nullptr;
+  };
+  for (std::size_t index = 0; index < longest; ++index) {
+    const ParameterInfo* first = at(0, index);
+    for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+      const ParameterInfo* other = at(rank, index);
+      if (first == nullptr || other == nullptr || *first != *other) return disagreement(rank, first, other);
+    }
+  }
+  return std::nullopt;
+}
+
+void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group) {
+  const std::string text = pack(describe_parameters(module));
+  at::Tensor summary = at::zeros({2}, at::kLong);
+  summary[0] = static_cast<std::int64_t>(fingerprint(text));
+  summary[1] = static_cast<std::int64_t>(text.size());
+  const at::Tensor all = group.all_gather(summary);
+  if (all.equal(summary.expand_as(all))) return;
+
+  // Only now the names travel: a big job does not pay for them while all is well.
+  const auto longest = all.select(1, 1).max().item<std::int64_t>();
+  std::vector<std::vector<ParameterInfo>> by_rank;
+  for (const std::string& from_rank : gather_texts(text, longest, group))
+    by_rank.push_back(unpack(from_rank));
+  if (const auto error = find_disagreement(by_rank)) throw *error;
+}
+
+}  // namespace acc

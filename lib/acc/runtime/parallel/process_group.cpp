@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/process_group.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <c10/util/Flags.h>
+#include <fmt/format.h>
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "acc/base/environment.hpp"
+#include "acc/runtime/parallel/collective_failure.hpp"
+#include "acc/runtime/parallel/gloo/gloo_backend.hpp"
+
+// LibTorch's log level; no header has it.
+C10_DECLARE_int(caffe2_log_level);
+
+namespace acc {
+namespace {
+
+// While a process joins, LibTorch logs each try that fails, with stack traces, although the failure also
+// comes as an exception, which acc tells in a line. Who asked for LibTorch's log gets it.
+class QuietLog {
+ public:
+  QuietLog() {
+    constexpr int kFatal = 3;
+    if (!Environment::of_process().contains("TORCH_CPP_LOG_LEVEL")) FLAGS_caffe2_log_level = kFatal;
+  }
+  ~QuietLog() { FLAGS_caffe2_log_level = old_level_; }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+
+ private:
+  int old_level_ = FLAGS_caffe2_log_level;
+};
+
+using Store = c10::intrusive_ptr<c10d::Store>;
+
+// As torch's init_process_group: the same keys, so that the launcher's store looks the same to C++ and
+// Python.
+Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
+  c10d::TCPStoreOptions options;
+  options.port = worker.master_port;
+  options.isServer = !worker.use_agent_store && worker.rank == 0;
+  options.numWorkers = static_cast<std::size_t>(worker.world_size);
+  options.timeout = timeout;
+  options.multiTenant = true;
+  Store store = c10::make_intrusive<c10d::TCPStore>(worker.master_addr, options);
+  if (worker.use_agent_store) {
+    store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("/worker/attempt_{}", worker.restart_count),
+                                                   store);
+  }
+  return c10::make_intrusive<c10d::PrefixStore>("default_pg", store);
+}
+
+c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
+  const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout));
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
+                    make_gloo_backend(store, worker.rank, worker.world_size, timeout));
+  group->setGroupName("0");
+  group->setGroupDesc("default_pg");
+  return group;
+}
+
+std::string message_of(const std::exception& error) {
+  // c10::Error's what() carries a backtrace.
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  return from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
+}
+
+// Any type travels as bytes, also those that Gloo has no name for.
+at::Tensor as_bytes(const at::Tensor& contiguous) {
+  return contiguous.reshape({-1}).view(at::kByte);
+}
+
+}  // namespace
+
+struct ProcessGroup::Impl {
+  c10::intrusive_ptr<c10d::ProcessGroup> group = {};
+  std::chrono::milliseconds timeout = {};
+
+  template <class Act>
+  void together(std::string_view doing, Act act) {
+    try {
+      const at::NoGradGuard no_grad;
+      act();
+    } catch (const std::exception& error) {
+      const std::string text = message_of(error);
+      const CollectiveContext context{.rank = group->getRank(), .doing = doing, .timeout = timeout};
+      if (auto explained = explain_collective_failure(text, context)) throw *explained;
+      throw Error({.kind = ErrorKind::system,
+                   .what = first_line(text),
+                   .where = fmt::format("rank {}, {}", context.rank, doing)});
+    }
+  }
+};
+
+ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->timeout = timeout;
+  try {
+    const QuietLog quiet;
+    impl_->group = join(worker, timeout);
+  } catch (const std::exception& error) {
+    throw explain_join_failure(message_of(error), {.rank = worker.rank, .doing = "join", .timeout = timeout},
+                               fmt::format("{}:{}", worker.master_addr, worker.master_port));
+  }
+}
+
+ProcessGroup::~ProcessGroup() = default;
+
+int ProcessGroup::rank() const {
+  return impl_->group->getRank();
+}
+int ProcessGroup::size() const {
+  return impl_->group->getSize();
+}
+std::chrono::milliseconds ProcessGroup::timeout() const {
+  return impl_->timeout;
+}
+c10d::ProcessGroup& ProcessGroup::native() const {
+  return *impl_->group;
+}
+
+void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {
+  std::vector<at::Tensor> one{tensor.detach().contiguous().clone()};
+  c10d::AllreduceOptions options;
+  options.reduceOp = op == ReduceOp::max ? c10d::ReduceOp::MAX : c10d::ReduceOp::SUM;
+  impl_->together("all_reduce", [&] { impl_->group->allreduce(one, options)->wait(); });
+  tensor = op == ReduceOp::mean ? one[0].div(size()) : one[0];
+}
+
+at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {
+  at::Tensor input = tensor.detach().contiguous();
+  std::vector<std::int64_t> shape = input.sizes().vec();
+  shape.insert(shape.begin(), size());
+  at::Tensor output = at::empty(shape, input.options());
+  if (input.numel() == 0) return output;
+  at::Tensor bytes_in = as_bytes(input);
+  at::Tensor bytes_out = as_bytes(output);
+  impl_->together("all_gather", [&] { impl_->group->_allgather_base(bytes_out, bytes_in)->wait(); });
+  return output;
+}
+
+void ProcessGroup::broadcast(at::Tensor& tensor, int from) {
+  if (tensor.numel() == 0) return;
+  const at::NoGradGuard no_grad;
+  const at::Tensor contiguous = tensor.detach().contiguous();
+  std::vector<at::Tensor> bytes{as_bytes(contiguous)};
+  c10d::BroadcastOptions options;
+  options.rootRank = from;
+  impl_->together("broadcast", [&] { impl_->group->broadcast(bytes, options)->wait(); });
+  if (contiguous.data_ptr() != tensor.data_ptr()) tensor.detach().copy_(contiguous);
+}
+
+void ProcessGroup::broadcast(const std::vector<at::Tensor>& tensors, int from) {
+  constexpr std::size_t kMessageBytes = 250U << 20U;
+  if (tensors.empty()) return;
+  impl_->together("broadcast",
+                  [&] { c10d::broadcast_coalesced(impl_->group, tensors, kMessageBytes, from); });
+}
+
+void ProcessGroup::barrier() {
+  impl_->together("wait_for_everyone", [&] { impl_->group->barrier()->wait(); });
+}
+
+}  // namespace acc

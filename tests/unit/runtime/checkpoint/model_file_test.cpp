@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/model_file.hpp"
+
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+struct Net : torch::nn::Module {
+  explicit Net(std::int64_t width)
+      : first(register_module("first", torch::nn::Linear(3, width))),
+        norm(register_module("norm", torch::nn::BatchNorm1d(width))) {}
+
+  torch::nn::Linear first;
+  torch::nn::BatchNorm1d norm;
+};
+
+}  // namespace
+
+TEST_CASE("model_file: the names are those of Python's state_dict", "[runtime]") {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : acc::state_of(Net(2))) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"first.bias", "first.weight", "norm.bias",
+                                          "norm.num_batches_tracked", "norm.running_mean", "norm.running_var",
+                                          "norm.weight"});
+}
+
+TEST_CASE("model_file: a saved model is loaded as it was", "[runtime]") {
+  const auto file = acc::test::temporary_folder() / "model.safetensors";
+  const Net saved(4);
+  acc::save_model_file(saved, file);
+  Net loaded(4);
+  REQUIRE_FALSE(loaded.first->weight.equal(saved.first->weight));
+  acc::load_model_file(loaded, file);
+  for (const auto& [name, tensor] : acc::state_of(saved)) CHECK(acc::state_of(loaded).at(name).equal(tensor));
+  CHECK(loaded.first->weight.requires_grad());
+}
+
+TEST_CASE("model_file: everything that does not match is in one error, and nothing is loaded", "[runtime]") {
+  Net net(2);
+  const at::Tensor before = net.first->weight.detach().clone();
+  acc::NamedTensors state = acc::state_of(Net(2));
+  state["first.bias"] = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
+  state["norm.wieght"] = state["norm.weight"];
+  state.erase("norm.weight");
+  try {
+    acc::load_state(net, state, "f");
+    FAIL("no error");
+  } catch (const acc::Error& error) {
+    CHECK(std::string(error.what()) ==
+          "f: tensor 'first.bias' is [3], the model's is [2]\n"
+          "f: has no tensor 'norm.weight' (did you mean 'norm.wieght'?)\n"
+          "f: has a tensor 'norm.wieght' that the model lacks");
+  }
+  CHECK(net.first->weight.equal(before));
+}

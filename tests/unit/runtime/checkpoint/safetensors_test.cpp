@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/safetensors.hpp"
+
+#include <cstring>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using acc::test::numbers;
+
+std::filesystem::path new_file() {
+  return acc::test::temporary_folder() / "file.safetensors";
+}
+
+std::string with_length(const std::string& header, const std::string& data) {
+  const std::uint64_t length = header.size();
+  std::string text(sizeof length, '\0');
+  std::memcpy(text.data(), &length, sizeof length);
+  return text + header + data;
+}
+
+std::string complaint_about(const std::string& content) {
+  const auto file = new_file();
+  acc::replace_file(file, content);
+  try {
+    acc::read_safetensors(file);
+  } catch (const acc::Error& error) {
+    CHECK(error.problems().front().where == file.string());
+    return error.problems().front().what;
+  }
+  return "none";
+}
+
+std::string entry(const std::string& rest) {
+  return "{\"w\":{" + rest + "}}";
+}
+
+}  // namespace
+
+TEST_CASE("safetensors: every type, shape and text comes back as it was written", "[runtime]") {
+  acc::Safetensors written{.metadata = {{"format", "pt"}, {"odd \"text\"", "line\nend"}}};
+  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
+                                    at::kShort, at::kChar, at::kByte, at::kBool}) {
+    written.tensors[std::string("layer.") + c10::toString(type)] = numbers({0, 1, 2, 3, 4, 5}, {2, 3}, type);
+  }
+  written.tensors["scalar"] = numbers({7}, {}, at::kFloat);
+  written.tensors["empty"] = numbers({}, {0, 4}, at::kFloat);
+  const auto file = new_file();
+  acc::write_safetensors(file, written);
+  const acc::Safetensors read = acc::read_safetensors(file);
+  CHECK(read.metadata == written.metadata);
+  REQUIRE(read.tensors.size() == written.tensors.size());
+  for (const auto& [name, tensor] : written.tensors) {
+    INFO(name);
+    CHECK(read.tensors.at(name).scalar_type() == tensor.scalar_type());
+    CHECK(read.tensors.at(name).equal(tensor));
+  }
+}
+
+TEST_CASE("safetensors: a view with strides is written as its elements", "[runtime]") {
+  const at::Tensor transposed = numbers({0, 1, 2, 3, 4, 5}, {2, 3}, at::kFloat).t();
+  const auto file = new_file();
+  acc::write_safetensors(file, {.tensors = {{"t", transposed}}});
+  CHECK(acc::read_safetensors(file).tensors.at("t").equal(transposed));
+}
+
+TEST_CASE("safetensors: writing to what was read leaves the file alone", "[runtime]") {
+  const auto file = new_file();
+  acc::write_safetensors(file, {.tensors = {{"w", numbers({1, 2}, {2}, at::kFloat)}}});
+  acc::read_safetensors(file).tensors.at("w").zero_();
+  CHECK(acc::read_safetensors(file).tensors.at("w").equal(numbers({1, 2}, {2}, at::kFloat)));
+}
+
+TEST_CASE("safetensors: a type that the format lacks is an error that names the tensor", "[runtime]") {
+  try {
+    acc::write_safetensors(new_file(),
+                           {.tensors = {{"z", numbers({1}, {1}, at::kFloat).to(at::kComplexFloat)}}});
+    FAIL("no error");
+  } catch (const acc::Error& error) {
+    CHECK(std::string(error.what()) == "tensor 'z': ComplexFloat cannot be written to a safetensors file");
+  }
+}
+
+TEST_CASE("safetensors: a damaged file is an error and nothing outside of it is read", "[runtime]") {
+  CHECK(complaint_about("") == "is too short");
+  CHECK(complaint_about(std::string(8, '\xff')) == "has no whole header");
+  CHECK(complaint_about(with_length("{", "")) == "is no safetensors file, or its header is damaged");
+  CHECK(complaint_about(with_length("[]", "")) == "has a header that is no JSON object");
+  const auto damaged = [](const std::string& rest) {
+    return complaint_about(with_length(entry(rest), "12345678"));
+  };
+  CHECK(damaged(R"("dtype":"F31","shape":[1],"data_offsets":[0,4])") ==
+        "is damaged: tensor 'w' has the unknown type F31");
+  CHECK(damaged(R"("dtype":"F32","shape":[4],"data_offsets":[0,16])") ==
+        "is damaged: tensor 'w' has offsets that do not fit");
+  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,8])") ==
+        "is damaged: tensor 'w' has offsets that do not fit");
+  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[8,4])") ==
+        "is damaged: tensor 'w' has offsets that do not fit");
+  CHECK(damaged(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])") ==
+        "is damaged: tensor 'w' has a size that is no whole number");
+  CHECK(damaged(R"("dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0])") ==
+        "is damaged: tensor 'w' has an impossible shape");
+  CHECK(damaged(R"("dtype":"F32","shape":[1])") == "is no safetensors file, or its header is damaged");
+  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,4])") == "none");
+}
+
+TEST_CASE("safetensors: a tensor at an odd place is read", "[runtime]") {
+  const auto file = new_file();
+  const std::string header = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                             R"("b":{"dtype":"I16","shape":[2],"data_offsets":[1,5]}} )";
+  acc::replace_file(file, with_length(header, std::string("\x01\x02\x00\x03\x00", 5)));
+  CHECK(acc::read_safetensors(file).tensors.at("b").equal(numbers({2, 3}, {2}, at::kShort)));
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/idx_file.hpp"
+
+#include <zlib.h>
+
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using namespace std::string_literals;
+
+// 2 rows of 3 bytes.
+const std::string kBytes = "\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03\x01\x02\x03\x04\x05\xff"s;
+
+std::filesystem::path write(const std::string& content) {
+  const auto file = acc::test::temporary_folder() / "file.idx";
+  acc::replace_file(file, content);
+  return file;
+}
+
+std::string complaint_about(const std::string& content) {
+  const auto file = write(content);
+  try {
+    acc::read_idx(file);
+  } catch (const acc::Error& error) {
+    CHECK(error.problems().front().where == file.string());
+    return error.problems().front().what;
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("idx_file: bytes are read in the header's shape", "[runtime]") {
+  const at::Tensor expected = acc::test::numbers({1, 2, 3, 4, 5, 255}, {2, 3}, at::kByte);
+  CHECK(acc::read_idx(write(kBytes)).equal(expected));
+}
+
+TEST_CASE("idx_file: a gzip file reads as the plain one", "[runtime]") {
+  const auto file = acc::test::temporary_folder() / "file.idx.gz";
+  gzFile gz = gzopen(file.c_str(), "wb");
+  REQUIRE(gzwrite(gz, kBytes.data(), static_cast<unsigned>(kBytes.size())) ==
+          static_cast<int>(kBytes.size()));
+  REQUIRE(gzclose(gz) == Z_OK);
+  CHECK(acc::read_idx(file).equal(acc::read_idx(write(kBytes))));
+}
+
+TEST_CASE("idx_file: wide numbers are big-endian", "[runtime]") {
+  const std::string ints = "\x00\x00\x0c\x01\x00\x00\x00\x02\x00\x00\x01\x00\xff\xff\xff\xff"s;
+  CHECK(acc::read_idx(write(ints)).equal(acc::test::numbers({256, -1}, {2}, at::kInt)));
+  const std::string floats = "\x00\x00\x0d\x01\x00\x00\x00\x01\x3f\xc0\x00\x00"s;
+  CHECK(acc::read_idx(write(floats)).equal(acc::test::numbers({1.5}, {1}, at::kFloat)));
+}
+
+TEST_CASE("idx_file: a broken file is an error that names it", "[runtime]") {
+  CHECK(complaint_about("") == "is not an IDX file");
+  CHECK(complaint_about("PK\x03\x04 something else") == "is not an IDX file");
+  CHECK(complaint_about("\x00\x00\x07\x01"s) == "is not an IDX file");
+  CHECK(complaint_about("\x00\x00\x08\x00"s) == "is not an IDX file");
+  CHECK(complaint_about(kBytes.substr(0, 9)) == "ends within its header");
+  CHECK(complaint_about(kBytes.substr(0, 15)) == "ends after 3 of 6 bytes of data");
+  CHECK(complaint_about(kBytes + "x") == "holds more data than its header says");
+}
+
+TEST_CASE("idx_file: a header that lies about its size costs no memory", "[runtime]") {
+  const std::string huge = "\x00\x00\x08\x02\xff\xff\xff\xff\xff\xff\xff\xff"s;
+  CHECK(complaint_about(huge) == "ends after 0 of 18446744065119617025 bytes of data");
+  const std::string beyond = "\x00\x00\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"s;
+  CHECK(complaint_about(beyond) == "has impossible sizes");
+}
+
+TEST_CASE("idx_file: a missing file and a torn gzip file are errors", "[runtime]") {
+  CHECK_THROWS_AS(acc::read_idx(acc::test::temporary_folder() / "missing"), acc::Error);
+  const std::string torn = acc::read_file(ACC_MNIST_DATA "/t10k-labels-idx1-ubyte.gz").substr(0, 300);
+  CHECK(complaint_about(torn) != "none");
+}
+
+TEST_CASE("idx_file: the bundled digits are 4,000 and 1,000", "[runtime]") {
+  CHECK(acc::read_idx(ACC_MNIST_DATA "/train-images-idx3-ubyte.gz").sizes() ==
+        c10::IntArrayRef({4000, 28, 28}));
+  CHECK(acc::read_idx(ACC_MNIST_DATA "/t10k-labels-idx1-ubyte.gz").sizes() == c10::IntArrayRef({1000}));
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/collective_failure.hpp"
+
+#include "support/catch.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+const acc::CollectiveContext kContext{.rank = 3, .doing = "backward", .timeout = 5s};
+
+}  // namespace
+
+TEST_CASE("collective_failure: a lost peer is told without source positions", "[runtime]") {
+  const auto error = acc::explain_collective_failure(
+      "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer "
+      "[127.0.0.1]:32876\nmore",
+      kContext);
+  REQUIRE(error.has_value());
+  CHECK(std::string(error->what()) ==
+        "rank 3, backward: another process ended or was lost: Connection closed by peer [127.0.0.1]:32876 "
+        "(the process that failed first says why)");
+}
+
+TEST_CASE("collective_failure: a time-out tells the time and the way out", "[runtime]") {
+  const auto error = acc::explain_collective_failure(
+      "[/x/unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete", kContext);
+  REQUIRE(error.has_value());
+  CHECK(error->problems().front().what == "no answer from another process within 5 s");
+}
+
+TEST_CASE("collective_failure: what has nothing to do with other processes stays as it is", "[runtime]") {
+  CHECK_FALSE(
+      acc::explain_collective_failure("mat1 and mat2 shapes cannot be multiplied", kContext).has_value());
+}
+
+TEST_CASE("collective_failure: a port in use and an absent rank 0 are told apart", "[runtime]") {
+  const acc::Error in_use = acc::explain_join_failure(
+      "The server socket has failed to listen. port: 29500, name: EADDRINUSE", kContext, "h:1");
+  CHECK(in_use.kind() == acc::ErrorKind::system);
+  CHECK(in_use.problems().front().what == "h:1 is in use by another program");
+  const acc::Error absent =
+      acc::explain_join_failure("The client socket has timed out after 5000ms\nBacktrace", kContext, "h:1");
+  CHECK(absent.kind() == acc::ErrorKind::rendezvous);
+  CHECK(absent.problems().front().what ==
+        "did not find the other processes through h:1 within 5 s: The client socket has timed out after "
+        "5000ms");
+}
+
+TEST_CASE("collective_failure: an unknown network interface is named", "[runtime]") {
+  const acc::Error error = acc::explain_join_failure(
+      "[enforce fail at /x/device.cc:84] ifa != nullptr. Unable to find address for: nosuch0", kContext,
+      "h:1");
+  CHECK(std::string(error.what()) ==
+        "GLOO_SOCKET_IFNAME: nosuch0 is no network interface with an address (`ip address` lists them)");
+}
+
+TEST_CASE("collective_failure: a process that ended while others joined is told as such", "[runtime]") {
+  const acc::Error error = acc::explain_join_failure(
+      "Failed to recv, got 0 bytes. Connection was likely closed.", kContext, "h:1");
+  CHECK(error.problems().front().what ==
+        "another process ended before all had joined at h:1: Failed to recv, got 0 bytes. Connection was "
+        "likely "
+        "closed.");
+}
+
+TEST_CASE("collective_failure: positions and conditions of LibTorch's sources are left out", "[runtime]") {
+  CHECK(acc::first_line("[/a/b.cc:1] text [x] y\nmore") == "text [x] y");
+  CHECK(acc::first_line("[enforce fail at /a/b.cc:1] a != b. text") == "text");
+  CHECK(acc::first_line("plain [x] text") == "plain [x] text");
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/process_group.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Holds a port of the loopback address; connecting to it is refused unless it listens.
+class HeldPort {
+ public:
+  explicit HeldPort(bool listens) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    REQUIRE(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    if (listens) REQUIRE(::listen(fd_, 1) == 0);
+    socklen_t size = sizeof address;
+    REQUIRE(::getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~HeldPort() { ::close(fd_); }
+  HeldPort(const HeldPort&) = delete;
+  HeldPort& operator=(const HeldPort&) = delete;
+
+  std::uint16_t port() const { return port_; }
+
+ private:
+  int fd_;
+  std::uint16_t port_ = 0;
+};
+
+acc::Error error_of(int rank, std::uint16_t port) {
+  try {
+    const acc::ProcessGroup group(
+        {.rank = rank, .world_size = 2, .master_addr = "127.0.0.1", .master_port = port}, 1s);
+  } catch (const acc::Error& error) {
+    return error;
+  }
+  return acc::Error({.what = "none"});
+}
+
+}  // namespace
+
+TEST_CASE("process_group: a rank 0 whose port is taken says which", "[runtime]") {
+  const HeldPort held(true);
+  const acc::Error error = error_of(0, held.port());
+  CHECK(error.kind() == acc::ErrorKind::system);
+  CHECK(error.problems().front().what ==
+        "127.0.0.1:" + std::to_string(held.port()) + " is in use by another program");
+  CHECK(error.problems().front().where == "rank 0");
+}
+
+TEST_CASE("process_group: a rank that finds no rank 0 says where it looked", "[runtime]") {
+  const HeldPort held(false);
+  const acc::Error error = error_of(1, held.port());
+  CHECK(error.kind() == acc::ErrorKind::rendezvous);
+  CHECK(error.problems().front().where == "rank 1");
+  INFO(error.what());
+  CHECK(error.problems().front().what.find("127.0.0.1:" + std::to_string(held.port()) + " within 1 s") !=
+        std::string::npos);
+}
