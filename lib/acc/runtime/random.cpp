@@ -13,6 +13,16 @@ const at::Generator& default_generator() {
   return at::globalContext().defaultGenerator(at::Device(at::kCPU));
 }
 
+void synchronize(at::Generator generator, const std::function<void(at::Tensor&)>& broadcast) {
+  const auto locked = [&](auto act) {
+    const std::scoped_lock lock(generator.mutex());
+    return act();
+  };
+  at::Tensor state = locked([&] { return generator.get_state(); });
+  broadcast(state);
+  locked([&] { generator.set_state(state); });
+}
+
 }  // namespace
 
 void set_seed(std::uint64_t seed) {
@@ -29,6 +39,15 @@ at::Tensor random_state() {
   at::Generator generator = default_generator();
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
+}
+
+void synchronize_rng_states(const std::vector<RngType>& types,
+                            const std::function<void(at::Tensor&)>& broadcast) {
+  for (const RngType type : types) {
+    if (type == RngType::torch) synchronize(default_generator(), broadcast);
+    if (type == RngType::cuda && at::hasCUDA())
+      synchronize(at::globalContext().defaultGenerator(at::Device(at::kCUDA)), broadcast);
+  }
 }
 
 }  // namespace acc

@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace acc {
 
@@ -16,5 +18,16 @@ std::uint64_t default_seed();
 
 /// The state of the default CPU generator as bytes; equal states give equal numbers.
 at::Tensor random_state();
+
+/// Generators that processes can keep alike.
+enum class RngType {
+  generator,  ///< those of loaders and samplers: always alike, since their orders follow from one seed
+  torch,      ///< LibTorch's default CPU generator
+  cuda,       ///< the default generator of the current CUDA device, where there is one
+};
+
+/// Together: each generator of `types` takes rank 0's state. `broadcast` overwrites a tensor with rank 0's.
+void synchronize_rng_states(const std::vector<RngType>& types,
+                            const std::function<void(at::Tensor&)>& broadcast);
 
 }  // namespace acc
