@@ -11,6 +11,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/checkpoint/weights_folder.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/torch_version.hpp"
 
@@ -176,7 +177,7 @@ void Accelerator::save_module(const torch::nn::Module& module, const std::filesy
 }
 
 void Accelerator::load_module(torch::nn::Module& module, const std::filesystem::path& file) const {
-  load_model_file(module, file);
+  load_state(module, read_weights(file), file);
 }
 
 }  // namespace acc
