@@ -142,7 +142,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
       write_pt_file(made / random_states_file(processes.index), random_states(content.step));
     });
     publish(replacement, processes);
-  } catch (const Error&) {
+  } catch (...) {
     if (processes.is_local_main()) replacement.abandon();
     throw;
   }

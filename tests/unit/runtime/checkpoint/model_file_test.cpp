@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/model_file.hpp"
 
+#include <ATen/ops/randn.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
@@ -78,21 +79,16 @@ TEST_CASE("model_file: names of Python's DistributedDataParallel fit", "[runtime
 
 TEST_CASE("model_file: a tied weight is saved once and loaded under all its names", "[runtime]") {
   struct Tied : torch::nn::Module {
-    Tied()
-        : in(register_module("in", torch::nn::Linear(3, 3))),
-          out(register_module("out", torch::nn::Linear(3, 3))) {
-      out->weight = out->register_parameter("weight", in->weight);
-    }
-    torch::nn::Linear in;
-    torch::nn::Linear out;
+    Tied() : weight(register_parameter("in", at::randn({2, 3}))) { register_parameter("out", weight); }
+    at::Tensor weight;
   };
   const Tied saved;
   const auto file = acc::test::temporary_folder() / "model.safetensors";
   acc::save_model_file(saved, file);
   const acc::NamedTensors written = acc::read_safetensors(file).tensors;
-  CHECK(written.contains("in.weight"));
-  CHECK_FALSE(written.contains("out.weight"));
+  CHECK(written.contains("in"));
+  CHECK_FALSE(written.contains("out"));
   Tied loaded;
   acc::load_state(loaded, written, file);
-  CHECK(loaded.out->weight.equal(saved.out->weight));
+  CHECK(loaded.weight.equal(saved.weight));
 }

@@ -88,7 +88,7 @@ TEST_CASE("pt reader: every element type", "[runtime]") {
     INFO(*entry.key.get_if<std::string>());
     const auto* values = entry.value.get_if<at::Tensor>();
     REQUIRE(values != nullptr);
-    CHECK(values->to(at::kFloat).equal(numbers({0, 1, 1}, {3}, at::kFloat)));
+    CHECK(values->to(at::kComplexDouble).equal(numbers({0, 1, 1}, {3}, at::kDouble).to(at::kComplexDouble)));
   }
 }
 
