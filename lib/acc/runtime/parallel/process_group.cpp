@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include "acc/base/environment.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/parallel/gloo/gloo_backend.hpp"
 
@@ -56,12 +57,18 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
   return c10::make_intrusive<c10d::PrefixStore>("default_pg", store);
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
+c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                            c10::Device device) {
   const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout));
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
                     make_gloo_backend(store, worker.rank, worker.world_size, timeout));
+  if (device.is_cuda()) {
+    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
+                      cuda_table().make_nccl_backend(store, worker.rank, worker.world_size, timeout, device));
+    group->setBoundDeviceId(device);
+  }
   group->setGroupName("0");
   group->setGroupDesc("default_pg");
   return group;
@@ -83,6 +90,7 @@ at::Tensor as_bytes(const at::Tensor& contiguous) {
 struct ProcessGroup::Impl {
   c10::intrusive_ptr<c10d::ProcessGroup> group = {};
   std::chrono::milliseconds timeout = {};
+  c10::Device device = c10::Device(c10::kCPU);
 
   template <class Act>
   void together(std::string_view doing, Act act) {
@@ -100,19 +108,27 @@ struct ProcessGroup::Impl {
   }
 };
 
-ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout)
+ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout, c10::Device device)
     : impl_(std::make_unique<Impl>()) {
   impl_->timeout = timeout;
+  impl_->device = device;
   try {
     const QuietLog quiet;
-    impl_->group = join(worker, timeout);
+    impl_->group = join(worker, timeout, device);
   } catch (const std::exception& error) {
     throw explain_join_failure(message_of(error), {.rank = worker.rank, .doing = "join", .timeout = timeout},
                                fmt::format("{}:{}", worker.master_addr, worker.master_port));
   }
 }
 
-ProcessGroup::~ProcessGroup() = default;
+ProcessGroup::~ProcessGroup() {
+  if (!impl_->device.is_cuda()) return;
+  try {
+    // Gloo's needs no farewell; NCCL's threads end here and not while the process ends.
+    impl_->group->getBackend(c10::DeviceType::CUDA)->shutdown();
+  } catch (const std::exception&) {  // NOLINT: the others may be gone already
+  }
+}
 
 int ProcessGroup::rank() const {
   return impl_->group->getRank();
@@ -166,7 +182,12 @@ void ProcessGroup::broadcast(const std::vector<at::Tensor>& tensors, int from) {
 }
 
 void ProcessGroup::barrier() {
-  impl_->together("wait_for_everyone", [&] { impl_->group->barrier()->wait(); });
+  c10d::BarrierOptions options;
+  if (impl_->device.is_cuda()) {
+    options.device = impl_->device;
+    options.device_ids = {impl_->device.index()};
+  }
+  impl_->together("wait_for_everyone", [&] { impl_->group->barrier(options)->wait(); });
 }
 
 }  // namespace acc
