@@ -55,8 +55,8 @@ void train(const std::string& mode, const std::string& folder, const std::string
   acc::set_seed(mode == "save" ? 1 : 2);
   auto net = std::make_shared<NetImpl>();
   auto native = make_optimizer(name, net->parameters());
-  auto plain =
-      std::make_shared<acc::Scheduler>(*native, acc::lambda_lr([](auto step) { return 1.0 / (1 + step); }));
+  auto plain = std::make_shared<acc::Scheduler>(
+      *native, acc::lambda_lr([](std::int64_t step) { return 1.0 / static_cast<double>(1 + step); }));
   auto [model, optimizer, scheduler] = accelerator.prepare(net, native, plain);
   Counter counter;
   accelerator.register_for_checkpointing(counter);
