@@ -2,7 +2,6 @@
 #include "acc/runtime/accelerator.hpp"
 
 #include <ATen/ops/zeros.h>
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,7 +10,6 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/model_file.hpp"
-#include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/torch_version.hpp"
 
 namespace acc {
@@ -120,18 +118,8 @@ void Accelerator::share(LoaderPlan& plan) {
 }
 
 void Accelerator::backward(const at::Tensor& loss) {
-  try {
-    loss.backward();
-  } catch (const std::exception& error) {
-    if (!impl_->group) throw;
-    const CollectiveContext context{
-        .rank = process_index(), .doing = "backward", .timeout = impl_->group->timeout()};
-    const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
-    const auto explained = explain_collective_failure(
-        from_torch != nullptr ? from_torch->what_without_backtrace() : error.what(), context);
-    if (!explained) throw;
-    throw *explained;
-  }
+  if (!impl_->group) return loss.backward();
+  impl_->group->explained("backward", [&] { loss.backward(); });
 }
 
 at::Tensor Accelerator::gather(const at::Tensor& tensor) {
