@@ -7,7 +7,8 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${XDG_CACHE_HOME:-~/.cache}/acc
-libtorch_version=2.11.0
+default_libtorch_version=2.11.0
+libtorch_version=$default_libtorch_version
 
 compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
   nlohmann-json3-dev 'libboost1.81-dev|libboost-dev' zlib1g-dev)
@@ -171,8 +172,16 @@ PYTHON
 }
 
 # Sets libtorch to the folder to use, or to nothing when it has to be installed; libtorch_origin says which it is.
+# Where another version than the default is asked for, nothing but the cache holds it.
 find_libtorch() {
   local of_python
+  if [[ $libtorch_version != "$default_libtorch_version" ]]; then
+    libtorch='' libtorch_origin=''
+    if is_libtorch "$cache/libtorch-$libtorch_version/torch"; then
+      libtorch=$cache/libtorch-$libtorch_version/torch libtorch_origin="in the cache"
+    fi
+    return
+  fi
   of_python=$(libtorch_of_python || true)
   libtorch='' libtorch_origin=''
   if [[ -n ${LibTorch_ROOT:-} ]]; then
@@ -185,18 +194,29 @@ find_libtorch() {
   fi
 }
 
-# The least of PyPI's wheel that a CPU program needs, and the two libraries that libtorch_cpu.so is linked to.
+# The two libraries that libtorch_cpu.so is linked to, as requirements: the wheel's own for CUDA's run time and CUPTI.
+# Through CUDA 12 it names their packages, since then cuda-toolkit, which names those in turn.
+libtorch_requirements() {  # FOLDER
+  sed -nE -e 's/^Requires-Dist: cuda-toolkit\[[^]]*\] *== *([0-9.]+).*/cuda-toolkit[cudart,cupti]==\1/p' \
+    -e 's/^Requires-Dist: (nvidia-cuda-(cupti|runtime)[-a-z0-9]*) *\(?== *([0-9.]+).*/\1==\3/p' \
+    "$1"/torch-*.dist-info/METADATA
+}
+
+# The least of PyPI's wheel that a CPU program needs.
 download_libtorch() {  # FOLDER
-  local python
+  local python install needed
   python=$(python_with pip) || fail "missing pip for LibTorch; as root: apt-get install python3-pip" \
     "(or name a LibTorch of yours: LibTorch_ROOT=<site-packages>/torch)"
   # No Python will load these wheels, so they need not fit the one that is here.
-  "$python" -m pip install --no-deps --no-compile --only-binary :all: --target "$1" --python-version 3.11 \
-    --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64 \
-    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
-    "torch==$libtorch_version" nvidia-cuda-cupti==13.0.85 nvidia-cuda-runtime==13.0.96 ||
+  install=("$python" -m pip install --no-compile --only-binary ':all:' --target "$1" --python-version 3.11
+    --implementation cp --platform manylinux_2_28_x86_64 --platform manylinux_2_25_x86_64
+    --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64)
+  "${install[@]}" --no-deps "torch==$libtorch_version" ||
     fail "cannot download LibTorch $libtorch_version from the package index;" \
       "name one of yours: LibTorch_ROOT=<site-packages>/torch"
+  mapfile -t needed < <(libtorch_requirements "$1")
+  "${install[@]}" "${needed[@]}" ||
+    fail "cannot download what LibTorch $libtorch_version needs (${needed[*]}) from the package index"
 }
 
 need_libtorch() {
@@ -206,7 +226,7 @@ need_libtorch() {
   fi
   [[ $(uname -m) == x86_64 ]] || fail "missing LibTorch, which is installed for x86_64 only; install PyTorch, then" \
     "name it: LibTorch_ROOT=<site-packages>/torch"
-  begin_step "LibTorch $libtorch_version (544 MB to download)"
+  begin_step "LibTorch $libtorch_version (0.5 to 0.9 GB to download)"
   install_once "$cache/libtorch-$libtorch_version" 2500 download_libtorch
   libtorch=$cache/libtorch-$libtorch_version/torch
   is_libtorch "$libtorch" || fail "$cache/libtorch-$libtorch_version is damaged; remove it and start again"
@@ -215,16 +235,21 @@ need_libtorch() {
 
 # --- Build -----------------------------------------------------------------------------------------------------
 
+build_folder() {  # PRESET: another LibTorch than the default has a folder of its own
+  if [[ $libtorch_version == "$default_libtorch_version" ]]; then echo "build/$1"; else echo "build/torch-$libtorch_version"; fi
+}
+
 build() {  # PRESET [TARGET...]
-  local preset=$1 number
+  local preset=$1 number folder
   shift
   number=$(jobs)
-  begin_step "build of preset $preset in build/$preset ($number jobs)"
+  folder=$(build_folder "$preset")
+  begin_step "build of preset $preset in $folder ($number jobs)"
   cd "$root"
-  cmake --preset "$preset" --log-level=WARNING -DLibTorch_ROOT="$libtorch" >/dev/null ||
+  cmake --preset "$preset" -B "$folder" --log-level=WARNING -DLibTorch_ROOT="$libtorch" >/dev/null ||
     fail "cmake could not configure the build; what it lacks is named above (libraries on Debian, as root:" \
       "apt-get install --no-install-recommends ${compile_packages[*]%%|*} ${test_packages[*]})"
-  NINJA_STATUS='      [%f/%t %es] ' cmake --build --preset "$preset" -j "$number" ${1:+--target "$@"} ||
+  NINJA_STATUS='      [%f/%t %es] ' cmake --build "$folder" -j "$number" ${1:+--target "$@"} ||
     fail "the build failed; the compiler's message is above"
   end_step
 }

@@ -113,6 +113,13 @@ int start(const LaunchPlan& plan) {
   return launch(plan);
 }
 
+int start_or_explain(const LaunchPlan& plan) {
+  const Value& dry_run = plan.settings.at("dry_run").value;
+  if (dry_run.is_null()) return start(plan);
+  fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
+  return 0;
+}
+
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.help) {
@@ -123,11 +130,7 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
     return 0;
   }
-  const LaunchPlan plan = make_plan(std::move(command_line), dialect);
-  const Value& dry_run = plan.settings.at("dry_run").value;
-  if (dry_run.is_null()) return start(plan);
-  fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
-  return 0;
+  return start_or_explain(make_plan(std::move(command_line), dialect));
 }
 
 }  // namespace acc

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The CPU half of the LibTorch that is inside a PyTorch wheel or a libtorch archive: LibTorch::cpu and
-# LibTorch_VERSION. Torch's own package file is not used: that of a CUDA wheel refuses to work without nvcc.
+# LibTorch_VERSION; where it has CUDA's half, LibTorch::cuda. Torch's own package file is not used: that of a CUDA wheel refuses to work without nvcc.
 #
 # Looked for in this order, the first folder that holds it wins:
 #   LibTorch_ROOT (CMake or environment)      the `torch` folder
@@ -71,4 +71,10 @@ if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
   set_target_properties(LibTorch::cpu PROPERTIES
     IMPORTED_LOCATION ${_libtorch_folder}/lib/libtorch_cpu.so
     INTERFACE_LINK_LIBRARIES LibTorch::c10)
+  if(EXISTS ${_libtorch_folder}/lib/libtorch_cuda.so AND EXISTS ${_libtorch_folder}/lib/libc10_cuda.so)
+    add_library(LibTorch::cuda SHARED IMPORTED)
+    set_target_properties(LibTorch::cuda PROPERTIES
+      IMPORTED_LOCATION ${_libtorch_folder}/lib/libtorch_cuda.so
+      INTERFACE_LINK_LIBRARIES "${_libtorch_folder}/lib/libc10_cuda.so;LibTorch::cpu")
+  endif()
 endif()

@@ -116,4 +116,28 @@ mv "$scratch/torch" "$scratch/cache/acc/libtorch-2.11.0/torch"
 shell 'find_libtorch; need_libtorch'
 promise 'the cache is used when nothing else is there' says 'libtorch-2.11.0/torch (in the cache)'
 
+shell 'libtorch_version=2.15.0; find_libtorch; echo "it is: $libtorch."'
+promise 'another version than the default is not mistaken for it' says 'it is: .'
+mkdir -p "$scratch/cache/acc/libtorch-2.15.0"
+cp -r "$scratch/cache/acc/libtorch-2.11.0/torch" "$scratch/cache/acc/libtorch-2.15.0/torch"
+shell 'LibTorch_ROOT=/of/the/default; libtorch_version=2.15.0; find_libtorch; need_libtorch'
+promise 'and has a place of its own in the cache' says 'libtorch-2.15.0/torch (in the cache)'
+shell 'build_folder full; libtorch_version=2.15.0; build_folder full'
+promise 'and a build folder of its own' test "$said" = $'build/full\nbuild/torch-2.15.0'
+
+requirements_of() {  # TEXT OF METADATA
+  mkdir -p "$scratch/wheel/torch-9.dist-info"
+  printf '%s\n' "$@" >"$scratch/wheel/torch-9.dist-info/METADATA"
+  shell "libtorch_requirements $scratch/wheel"
+}
+requirements_of 'Requires-Dist: filelock' \
+  'Requires-Dist: nvidia-cuda-nvrtc-cu12==12.8.93; platform_system == "Linux"' \
+  'Requires-Dist: nvidia-cuda-runtime-cu12==12.8.90; platform_system == "Linux" and platform_machine == "x86_64"' \
+  'Requires-Dist: nvidia-cuda-cupti-cu12==12.8.90; platform_system == "Linux" and platform_machine == "x86_64"'
+promise 'of what 2.9 needs, the two libraries of the CPU half are taken' \
+  test "$said" = $'nvidia-cuda-runtime-cu12==12.8.90\nnvidia-cuda-cupti-cu12==12.8.90'
+requirements_of 'Requires-Dist: cuda-toolkit[cublas,cudart,cupti,nvtx]==13.0.2; platform_system == "Linux"' \
+  'Requires-Dist: cuda-bindings<14,>=13.0.3; platform_system == "Linux"'
+promise 'and of what later ones need, too' test "$said" = 'cuda-toolkit[cudart,cupti]==13.0.2'
+
 exit "$((failures > 0))"

@@ -99,6 +99,9 @@ MixedPrecision Accelerator::mixed_precision() const {
 std::shared_ptr<ActiveLoaders> Accelerator::active_loaders() const {
   return impl_->active;
 }
+std::shared_ptr<ProcessGroup> Accelerator::process_group() const {
+  return impl_->group;
+}
 
 std::shared_ptr<Ddp> Accelerator::make_ddp(std::shared_ptr<torch::nn::Module> module) {
   if (!impl_->group) return nullptr;

@@ -59,6 +59,9 @@ class Accelerator {
   at::Device device() const { return at::Device(at::kCPU); }
   MixedPrecision mixed_precision() const;
 
+  /// What the processes talk through; null where this process is the only one.
+  std::shared_ptr<ProcessGroup> process_group() const;
+
   /// Together: makes models, optimizers and data loaders ready, and gives them back in order: one alone,
   /// several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net, std::move(sgd),
   /// std::move(loader))`.

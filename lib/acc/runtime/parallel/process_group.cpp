@@ -12,6 +12,7 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include "acc/base/environment.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/parallel/gloo/gloo_backend.hpp"
 #include "acc/runtime/parallel/roll_call.hpp"
@@ -58,18 +59,29 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
 }
 
 std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                         c10::Device device,
                                          const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
   if (!worker.use_agent_store) return nullptr;
-  return std::make_unique<RollCall>(open_store(worker, timeout), worker.rank, worker.world_size,
-                                    [group] { return group->getSequenceNumberForGroup(); });
+  const auto calls = [group, device] {
+    std::uint64_t begun = group->getBackend(c10::DeviceType::CPU)->getSequenceNumberForGroup();
+    if (device.is_cuda()) begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
+    return begun;
+  };
+  return std::make_unique<RollCall>(open_store(worker, timeout), worker.rank, worker.world_size, calls);
 }
 
-c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
+c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                            c10::Device device) {
   const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout));
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
                     make_gloo_backend(store, worker.rank, worker.world_size, timeout));
+  if (device.is_cuda()) {
+    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
+                      cuda_table().make_nccl_backend(store, worker.rank, worker.world_size, timeout, device));
+    group->setBoundDeviceId(device);
+  }
   group->setGroupName("0");
   group->setGroupDesc("default_pg");
   return group;
@@ -91,7 +103,7 @@ at::Tensor as_bytes(const at::Tensor& contiguous) {
 struct ProcessGroup::Impl {
   c10::intrusive_ptr<c10d::ProcessGroup> group = {};
   std::chrono::milliseconds timeout = {};
-
+  c10::Device device = c10::Device(c10::kCPU);
   // Null where the launcher serves no store: rank 0's goes with rank 0, and LibTorch logs that at length.
   std::unique_ptr<RollCall> roll_call = {};
 
@@ -131,13 +143,14 @@ struct ProcessGroup::Impl {
   }
 };
 
-ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout)
+ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout, c10::Device device)
     : impl_(std::make_unique<Impl>()) {
   impl_->timeout = timeout;
+  impl_->device = device;
   try {
     const QuietLog quiet;
-    impl_->group = join(worker, timeout);
-    impl_->roll_call = open_roll_call(worker, timeout, impl_->group);
+    impl_->group = join(worker, timeout, device);
+    impl_->roll_call = open_roll_call(worker, timeout, device, impl_->group);
   } catch (const std::exception& error) {
     const CollectiveContext context{
         .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .roll = {}};
@@ -146,7 +159,14 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
   }
 }
 
-ProcessGroup::~ProcessGroup() = default;
+ProcessGroup::~ProcessGroup() {
+  if (!impl_->device.is_cuda()) return;
+  try {
+    // Gloo's needs no farewell; NCCL's threads end here and not while the process ends.
+    impl_->group->getBackend(c10::DeviceType::CUDA)->shutdown();
+  } catch (const std::exception&) {  // NOLINT: the others may be gone already
+  }
+}
 
 int ProcessGroup::rank() const {
   return impl_->group->getRank();
@@ -204,7 +224,12 @@ void ProcessGroup::broadcast(const std::vector<at::Tensor>& tensors, int from) {
 }
 
 void ProcessGroup::barrier() {
-  impl_->together("wait_for_everyone", [&] { impl_->group->barrier()->wait(); });
+  c10d::BarrierOptions options;
+  if (impl_->device.is_cuda()) {
+    options.device = impl_->device;
+    options.device_ids = {impl_->device.index()};
+  }
+  impl_->together("wait_for_everyone", [&] { impl_->group->barrier(options)->wait(); });
 }
 
 }  // namespace acc

@@ -23,15 +23,17 @@ enum class ReduceOp { sum, mean, max };
 /// How long a process waits for the others.
 inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minutes(30);
 
-/// The processes of a job, and what they do together over Gloo. Every process makes the same calls in the
-/// same order. Each function throws Error{system} naming this rank when another process is lost or does not
-/// answer in time; then the group is of no more use.
+/// The processes of a job, and what they do together: over Gloo with tensors on the CPU, over NCCL with those
+/// on CUDA devices. Every process makes the same calls in the same order. Each function throws Error{system}
+/// naming this rank when another process is lost or does not answer in time; then the group is of no more
+/// use.
 class ProcessGroup {
  public:
   /// Joins the job that `worker` describes: as a client of the launcher's store where it has one, else rank 0
-  /// serves the store. Returns when all processes have joined. Throws Error{rendezvous} when they do not in
-  /// time.
-  explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout);
+  /// serves the store. `device` is where this process computes; a CUDA one brings NCCL. Returns when all
+  /// processes have joined. Throws Error{rendezvous} when they do not in time.
+  explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout,
+                        c10::Device device = c10::Device(c10::kCPU));
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// libacc_cuda.so. The header declares NCCL's process group only where this is defined.
+#define USE_C10D_NCCL
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/cuda/CUDAGuard.h>
+#include <torch/version.h>
+
+#include <torch/csrc/distributed/c10d/NCCLUtils.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
+
+#include "acc/runtime/cuda/cuda_table.hpp"
+
+namespace acc {
+namespace {
+
+int count_devices(std::string& why) {
+  try {
+    return c10::cuda::device_count_ensure_non_zero();
+  } catch (const c10::Error& error) {
+    why = error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  return 0;
+}
+
+void set_device(c10::DeviceIndex device) {
+  c10::cuda::set_device(device);
+}
+
+void synchronize(c10::DeviceIndex device) {
+  const c10::cuda::CUDAGuard guard(device);
+  c10::cuda::device_synchronize();
+}
+
+void empty_cache() {
+  c10::cuda::CUDACachingAllocator::emptyCache();
+}
+
+// The options hold a struct of nccl.h that grows from one minor version to the next.
+void require_same_nccl() {
+  const auto [major, minor, patch] = c10d::getNcclVersionTuple();
+  TORCH_CHECK(major == NCCL_MAJOR && minor == NCCL_MINOR,
+              "libacc_cuda.so was built with the headers of NCCL ", NCCL_MAJOR, ".", NCCL_MINOR,
+              " but runs with NCCL ", major, ".", minor, ".", patch,
+              ": build acc again with the headers of the one that is used");
+}
+
+c10::intrusive_ptr<c10d::Backend> make_nccl_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                                    int size, std::chrono::milliseconds timeout,
+                                                    c10::Device device) {
+  require_same_nccl();
+  auto options = c10d::ProcessGroupNCCL::Options::create();
+  options->timeout = timeout;
+  auto backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(
+      c10::make_intrusive<c10d::PrefixStore>("cuda/", store), rank, size, options);
+  backend->setBoundDeviceId(device);
+  backend->setSequenceNumberForGroup();
+  return backend;
+}
+
+}  // namespace
+}  // namespace acc
+
+extern "C" [[gnu::visibility("default")]] const acc::CudaTable* acc_cuda_table() {
+  static constexpr acc::CudaTable table{.torch_version = TORCH_VERSION,
+                                        .count_devices = acc::count_devices,
+                                        .set_device = acc::set_device,
+                                        .synchronize = acc::synchronize,
+                                        .empty_cache = acc::empty_cache,
+                                        .make_nccl_backend = acc::make_nccl_backend};
+  return &table;
+}

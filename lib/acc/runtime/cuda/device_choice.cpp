@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/cuda/device_choice.hpp"
+
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
+
+namespace acc {
+
+bool cpu_is_asked_for(bool option, const Environment& environment) {
+  return option || parse_truth(environment.get("ACCELERATE_USE_CPU")).value_or(false);
+}
+
+c10::Device choose_device(const WorkerEnv& worker, int cuda_devices) {
+  if (cuda_devices == 0) return c10::Device(c10::kCPU);
+  if (worker.local_rank < cuda_devices) {
+    return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(worker.local_rank));
+  }
+  throw Error({.what = fmt::format("no GPU is left for local rank {}: this process sees {}",
+                                   worker.local_rank, cuda_devices),
+               .where = fmt::format("rank {}", worker.rank),
+               .hint = fmt::format("start at most {} on this machine (--num_processes), look at "
+                                   "CUDA_VISIBLE_DEVICES, or train on the CPU with --cpu",
+                                   cuda_devices)});
+}
+
+c10::Device claim_device(const WorkerEnv& worker, bool cpu) {
+  if (cpu_is_asked_for(cpu, Environment::of_process())) return c10::Device(c10::kCPU);
+  const CudaDevices devices = find_cuda_devices(cuda_plugin());
+  const c10::Device device = choose_device(worker, devices.count);
+  if (device.is_cuda()) {
+    cuda_table().set_device(device.index());
+  } else if (!devices.why_none.empty() && worker.local_rank == 0) {
+    TORCH_WARN("no CUDA device: ", devices.why_none, "; training runs on the CPU");
+  }
+  return device;
+}
+
+}  // namespace acc

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/cuda/plugin.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#include "acc/runtime/cuda/load_rule.hpp"
+#include "acc/runtime/parallel/collective_failure.hpp"
+
+namespace acc {
+namespace {
+
+constexpr const char* kPluginFile = "libacc_cuda.so";
+
+CudaPlugin& loaded_plugin() {
+  static CudaPlugin plugin = std::string();
+  return plugin;
+}
+
+std::filesystem::path folder_of_this_library() {
+  Dl_info info = {};
+  if (::dladdr(reinterpret_cast<const void*>(&loaded_plugin), &info) == 0) return {};
+  return std::filesystem::path(info.dli_fname).parent_path();
+}
+
+// Runs when the library is loaded: LibTorch looks for CUDA once, at the program's first seed or backward.
+[[gnu::constructor]] void load_plugin_where_there_is_a_driver() {
+  if (!may_load_cuda(Environment::of_process(), look_for_cuda_driver())) return;
+  loaded_plugin() = load_cuda_plugin(folder_of_this_library() / kPluginFile);
+}
+
+}  // namespace
+
+CudaPlugin load_cuda_plugin(const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    return fmt::format("acc was built without CUDA ({} is not there); build it with -DACC_CUDA=ON",
+                       file.string());
+  }
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return fmt::format("CUDA's half of LibTorch cannot be loaded: {}", ::dlerror());
+  const auto function = reinterpret_cast<CudaTableFunction>(::dlsym(library, kCudaTableFunction));
+  if (function == nullptr) return fmt::format("{} is no plug-in of acc", file.string());
+  const CudaTable* table = function();
+  if (std::string_view(table->torch_version) != TORCH_VERSION) {
+    return fmt::format("{} was built for LibTorch {}, libacc.so for {}", file.string(), table->torch_version,
+                       TORCH_VERSION);
+  }
+  return table;
+}
+
+const CudaPlugin& cuda_plugin() {
+  return loaded_plugin();
+}
+
+const CudaTable& cuda_table() {
+  return *std::get<const CudaTable*>(loaded_plugin());
+}
+
+CudaDevices find_cuda_devices(const CudaPlugin& plugin) {
+  if (const auto* why = std::get_if<std::string>(&plugin)) return {.why_none = *why};
+  CudaDevices devices;
+  devices.count = std::get<const CudaTable*>(plugin)->count_devices(devices.why_none);
+  devices.why_none = first_line(devices.why_none);
+  return devices;
+}
+
+}  // namespace acc

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/cuda/plugin.hpp"
+
+#include "support/catch.hpp"
+
+namespace {
+
+std::string why_not(const std::string& file) {
+  return std::get<std::string>(acc::load_cuda_plugin(ACC_FAKE_CUDA "/" + file));
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("plugin: one that is not there says how to get it", "[runtime]") {
+  CHECK(says(why_not("nothing.so"), "nothing.so is not there); build it with -DACC_CUDA=ON"));
+}
+
+TEST_CASE("plugin: another library is none", "[runtime]") {
+  CHECK(says(why_not("libcuda.so.1"), "libcuda.so.1 is no plug-in of acc"));
+}
+
+TEST_CASE("plugin: one for another LibTorch is not taken", "[runtime]") {
+  CHECK(says(why_not("libother_torch.so"), "was built for LibTorch 1.0.0, libacc.so for "));
+}
+
+TEST_CASE("plugin: it counts the devices, and where there is none its first line says why", "[runtime]") {
+  static constexpr acc::CudaTable two{.count_devices = [](std::string&) { return 2; }};
+  CHECK(acc::find_cuda_devices(&two).count == 2);
+  CHECK(acc::find_cuda_devices(&two).why_none.empty());
+
+  static constexpr acc::CudaTable none{.count_devices = [](std::string& why) {
+    why = "No CUDA GPUs are available\nsecond line";
+    return 0;
+  }};
+  CHECK(acc::find_cuda_devices(&none).count == 0);
+  CHECK(acc::find_cuda_devices(&none).why_none == "No CUDA GPUs are available");
+}
+
+TEST_CASE("plugin: where none was loaded there is no device, for the same reason", "[runtime]") {
+  const acc::CudaPlugin missing = std::string("the reason");
+  CHECK(acc::find_cuda_devices(missing).count == 0);
+  CHECK(acc::find_cuda_devices(missing).why_none == "the reason");
+}
