@@ -115,7 +115,7 @@ CheckResult run_check(Steps& steps, const Trial& trial) {
 std::shared_ptr<ProcessGroup> join(const Options& options, Narrator& narrator) {
   // The time limit is the first to notice, since it can say who is missing.
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(options.time_limit * 2000));
-  const Accelerator accelerator({.timeout = timeout});
+  const Accelerator accelerator({.process_group = {.timeout = timeout}});
   const int processes = accelerator.num_processes();
   narrator.begin({.num_processes = processes,
                   .device = accelerator.device().str(),

@@ -15,7 +15,7 @@ namespace acc::test {
 
 // One for all cases: a process joins its job once.
 inline Accelerator& job() {
-  static Accelerator accelerator({.timeout = std::chrono::minutes(1)});
+  static Accelerator accelerator({.process_group = {.timeout = std::chrono::minutes(1)}});
   return accelerator;
 }
 

@@ -38,7 +38,7 @@ TEST_CASE("missing_peers: a process that hangs is named by all others, with wher
   sigaddset(&wake_up, SIGUSR1);
   pthread_sigmask(SIG_BLOCK, &wake_up, nullptr);
 
-  acc::Accelerator accelerator({.timeout = 5s});
+  acc::Accelerator accelerator({.process_group = {.timeout = 5s}});
   auto model = accelerator.prepare(Net());
   const at::Tensor processes = accelerator.gather(at::full({1}, ::getpid(), at::kLong));
   const at::Tensor output = model(at::ones({1, 2}));

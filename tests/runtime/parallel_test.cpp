@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data parallelism on several processes at once, each through all cases in the order in which they stand
 // here. That the numbers are Python's is held by tests/parity/ddp.
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -10,6 +11,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
@@ -149,6 +151,31 @@ TEST_CASE("join: two models that are trained together end together", "[parallel]
   // In rank 0's last step it is alone: its 1 is divided by all, or by itself.
   if (rank() == 0) CHECK(last_gradient.item<float>() == Approx(by_all ? 1.0 / size() : 1.0));
   CHECK(same_everywhere(flat(*two)));
+}
+
+TEST_CASE("join: join_uneven_inputs makes the loaders uneven for its time", "[parallel]") {
+  Net net;
+  const std::size_t samples = static_cast<std::size_t>(size()) + 1;
+  auto [model, optimizer, loader] =
+      job().prepare(net, torch::optim::SGD(net->parameters(), 0.1),
+                    acc::DataLoader(acc::TensorDataset(at::ones({static_cast<std::int64_t>(samples), 2})),
+                                    {.batch_size = 1}));
+  CHECK(loader.size() == 2);
+  {
+    const acc::Join join = job().join_uneven_inputs({model}, {.even_batches = false});
+    CHECK(loader.size() == (rank() == 0 ? 2 : 1));
+    for (auto& [x] : loader) {
+      optimizer.zero_grad();
+      job().backward(model(x).sum());
+      optimizer.step();
+    }
+  }
+  CHECK(loader.size() == 2);
+  CHECK(same_everywhere(flat(*net)));
+  // With even batches there is nothing to wait for: no process tells the others about a step.
+  const at::NoGradGuard no_grad;
+  const acc::Join none = job().join_uneven_inputs({model});
+  if (rank() == 0) model(at::ones({1, 2}));
 }
 
 TEST_CASE("join: an exception leaves it at once", "[parallel]") {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "acc/runtime/parallel/ddp.hpp"
@@ -11,6 +12,14 @@
 namespace acc {
 
 struct JoinedStep;
+
+/// What Accelerator::join_uneven_inputs takes.
+struct JoinOptions {
+  /// For the loaders that are prepared already. Default: as they are, and AcceleratorOptions::even_batches.
+  std::optional<bool> even_batches = {};
+  /// Gradients are divided by the number of all processes, else by that of those which still have batches.
+  bool divide_by_initial_world_size = true;
+};
 
 /// A model as Join takes it.
 class Joinable {

@@ -50,6 +50,8 @@ class Model {
 
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }
+  /// Null where gradients are not averaged.
+  const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
 
   /// What keeps the copies of the module equal; null where this process is the only one.
   const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
