@@ -105,7 +105,7 @@ std::optional<Error> explain_collective_failure(std::string_view text, const Col
                   .what = timeout_text(context),
                   .where = where,
                   .hint = "it hangs, or does not make the same calls in the same order; "
-                          "AcceleratorOptions::timeout sets the time"});
+                          "AcceleratorOptions::process_group.timeout sets the time"});
   }
   return std::nullopt;
 }

@@ -36,8 +36,8 @@ class Joinable {
 /// Lets processes train on different numbers of batches, as Python's Join: while it lives, a process that has
 /// run out of batches adds gradients of zero to the steps of the others. Its end, where the process arrives
 /// when it has run out, returns when all have; the models are then those of the processes that were last.
-/// Meanwhile the processes do nothing together but forward and backward of these models, all of them in each
-/// step and in this order. Without effect for models of a single process.
+/// Meanwhile the processes do nothing together but, in each step, forward and backward of the first model,
+/// then of the second and so on. Without effect for models of a single process.
 class Join {
  public:
   /// `divide_by_initial_world_size`: gradients are divided by the number of all processes, else by that of

@@ -53,9 +53,6 @@ class Model {
   /// Null where gradients are not averaged.
   const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
 
-  /// What keeps the copies of the module equal; null where this process is the only one.
-  const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
-
   /// While the result lives, backward adds up gradients on this process alone.
   NoSync no_sync() const { return NoSync(ddp_); }
 

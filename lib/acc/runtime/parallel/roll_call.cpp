@@ -13,8 +13,8 @@ namespace acc {
 namespace {
 
 constexpr std::chrono::seconds kBetweenLooks{1};
-// Longer than kBetweenLooks: who is alive has answered by then.
-constexpr std::chrono::seconds kPatience{3};
+// Much longer than kBetweenLooks: who is alive has answered by then, on a busy machine as well.
+constexpr std::chrono::seconds kPatience{5};
 
 const std::string kCalled = "acc/roll_call";
 
