@@ -25,10 +25,11 @@
 namespace acc {
 namespace {
 
-int terminal_width() {
+std::size_t terminal_width() {
   winsize size = {};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? std::min<int>(size.ws_col, 120)
-                                                                             : 100;
+  constexpr std::size_t kNoTerminal = 100;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kNoTerminal;
+  return std::clamp<std::size_t>(size.ws_col, 40, 120);
 }
 
 std::string random_uuid() {
