@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/nested_tensors.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <torch/csrc/api/include/torch/ordered_dict.h>
 

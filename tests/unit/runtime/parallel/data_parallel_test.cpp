@@ -2,6 +2,7 @@
 // Two devices are the CPU twice: copies, cutting, threads and gradients are the same as on two GPUs.
 #include "acc/runtime/parallel/data_parallel.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>

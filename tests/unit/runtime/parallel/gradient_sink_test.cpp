@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/parallel/gradient_sink.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 
 #include "support/catch.hpp"

@@ -15,7 +15,7 @@ torch::nn::Sequential three_layers() {
 }  // namespace
 
 TEST_CASE("unused_parameters: they are named by their place among those that are trained", "[runtime]") {
-  const torch::nn::Sequential net = three_layers();
+  torch::nn::Sequential net = three_layers();
   net[0]->as<torch::nn::Linear>()->weight.requires_grad_(false);
   const auto error = acc::explain_unused_parameters(
       "Expected to have finished reduction in the prior iteration before starting a new one. ...\n"
@@ -30,7 +30,7 @@ TEST_CASE("unused_parameters: they are named by their place among those that are
 }
 
 TEST_CASE("unused_parameters: a text without a list is still told, and other texts are not", "[runtime]") {
-  const torch::nn::Sequential net = three_layers();
+  torch::nn::Sequential net = three_layers();
   const auto error =
       acc::explain_unused_parameters("Expected to have finished reduction in the prior", *net, "rank 0");
   REQUIRE(error.has_value());
