@@ -34,8 +34,9 @@ at::Tensor of(int value) {
 
 template <class Value>
 std::vector<int> values_in(Value value) {
+  using acc::for_each_tensor;
   std::vector<int> values;
-  acc::for_each_tensor(value, [&](at::Tensor& tensor) { values.push_back(tensor.item<int>()); });
+  for_each_tensor(value, [&](at::Tensor& tensor) { values.push_back(tensor.item<int>()); });
   return values;
 }
 
