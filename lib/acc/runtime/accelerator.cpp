@@ -8,12 +8,11 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/checkpoint/model_file.hpp"
 #include "acc/runtime/optim/clip_grad.hpp"
 
 namespace acc {
 
-Accelerator::Accelerator(AcceleratorOptions options) : Preparation(std::move(options)) {}
+Accelerator::Accelerator(AcceleratorOptions options) : Checkpointing(std::move(options)) {}
 
 Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps) {
   const ActiveLoaders::State* loader = active_loaders()->innermost();
@@ -117,14 +116,6 @@ void Accelerator::end_training() {
   wait_for_everyone();
   free_memory();
   leave();
-}
-
-void Accelerator::save_module(const torch::nn::Module& module, const std::filesystem::path& file) const {
-  if (is_main_process()) save_model_file(module, file);
-}
-
-void Accelerator::load_module(torch::nn::Module& module, const std::filesystem::path& file) const {
-  load_model_file(module, file);
 }
 
 }  // namespace acc

@@ -31,4 +31,11 @@ at::Tensor random_state() {
   return generator.get_state();
 }
 
+void set_random_state(const at::Tensor& state) {
+  at::Generator generator = default_generator();
+  const std::scoped_lock lock(generator.mutex());
+  // It is read through a pointer: its own memory, without gaps.
+  generator.set_state(state.clone());
+}
+
 }  // namespace acc

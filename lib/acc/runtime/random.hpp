@@ -17,4 +17,8 @@ std::uint64_t default_seed();
 /// The state of the default CPU generator as bytes; equal states give equal numbers.
 at::Tensor random_state();
 
+/// Sets the default CPU generator to what random_state() or Python's torch.get_rng_state() gave. Throws
+/// LibTorch's c10::Error for other bytes.
+void set_random_state(const at::Tensor& state);
+
 }  // namespace acc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/rendezvous/pickle_writer.hpp"
+#include "acc/base/pickle_writer.hpp"
 
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -8,9 +9,9 @@ namespace acc {
 
 // Opcodes by the names of CPython's pickletools.
 
-PickleWriter::PickleWriter() {
+PickleWriter::PickleWriter(int protocol) : protocol_(protocol) {
   put(0x80);  // PROTO
-  put(4);
+  put(static_cast<std::uint8_t>(protocol));
 }
 
 void PickleWriter::none() {
@@ -36,8 +37,14 @@ void PickleWriter::integer(std::int64_t value) {
   }
 }
 
+void PickleWriter::real(double value) {
+  put('G');  // BINFLOAT, big endian
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  for (int shift = 56; shift >= 0; shift -= 8) put(static_cast<std::uint8_t>(bits >> shift & 0xffU));
+}
+
 void PickleWriter::text(std::string_view utf8) {
-  const bool is_short = utf8.size() <= std::numeric_limits<std::uint8_t>::max();
+  const bool is_short = protocol_ >= 4 && utf8.size() <= std::numeric_limits<std::uint8_t>::max();
   put(is_short ? 0x8c : 'X');  // SHORT_BINUNICODE, BINUNICODE
   put_number(utf8.size(), is_short ? 1 : 4);
   bytes_ += utf8;
@@ -50,6 +57,11 @@ void PickleWriter::bytes(std::string_view bytes) {
 }
 
 void PickleWriter::class_name(std::string_view module, std::string_view name) {
+  if (protocol_ < 4) {
+    put('c');  // GLOBAL
+    bytes_.append(module).append(1, '\n').append(name).append(1, '\n');
+    return;
+  }
   text(module);
   text(name);
   put(0x93);  // STACK_GLOBAL
@@ -57,6 +69,10 @@ void PickleWriter::class_name(std::string_view module, std::string_view name) {
 
 void PickleWriter::empty_tuple() {
   put(')');
+}
+
+void PickleWriter::empty_list() {
+  put(']');
 }
 
 void PickleWriter::empty_dict() {
@@ -69,6 +85,14 @@ void PickleWriter::empty_set() {
 
 void PickleWriter::mark() {
   put('(');
+}
+
+void PickleWriter::tuple_of_marked() {
+  put('t');
+}
+
+void PickleWriter::fill_list() {
+  put('e');  // APPENDS
 }
 
 void PickleWriter::fill_dict() {
@@ -91,12 +115,21 @@ void PickleWriter::call() {
   put('R');  // REDUCE
 }
 
+void PickleWriter::persistent() {
+  put('Q');  // BINPERSID
+}
+
 void PickleWriter::build() {
   put('b');
 }
 
 std::uint32_t PickleWriter::remember() {
-  put(0x94);  // MEMOIZE
+  if (protocol_ >= 4) {
+    put(0x94);  // MEMOIZE
+  } else {
+    put('r');  // LONG_BINPUT
+    put_number(remembered_, 4);
+  }
   return remembered_++;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/rendezvous/pickle_reader.hpp"
+#include "acc/base/pickle_reader.hpp"
 
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ std::string error_of(const std::string& pickle) {
 
 }  // namespace
 
-TEST_CASE("pickle reader: plain data", "[rendezvous]") {
+TEST_CASE("pickle reader: plain data", "[base]") {
   // pickle.dumps({"a": (1, -2, None), "b": [True] as a set}, 2) and the same in protocol 4
   const std::string pickle =
       GENERATE("\x80\x02}q\0(X\1\0\0\0aq\1K\1J\xfe\xff\xff\xffN\x87X\1\0\0\0b\x8f(\x88\x90u."s,
@@ -37,8 +37,7 @@ TEST_CASE("pickle reader: plain data", "[rendezvous]") {
   CHECK(dict.pairs[1].second->items[0]->type == PickleValue::Type::boolean);
 }
 
-TEST_CASE("pickle reader: an object is its class, arguments and members, and a shared one is one",
-          "[rendezvous]") {
+TEST_CASE("pickle reader: an object is its class, arguments and members, and a shared one is one", "[base]") {
   PickleReader reader({"m.C"});
   const PickleValue& pair =
       reader.read("\x80\x04\x8c\1m\x8c\1"s + "C\x93\x94K\7\x85R}\x8c\1kK\5sb\x94h\1\x86.");
@@ -50,19 +49,22 @@ TEST_CASE("pickle reader: an object is its class, arguments and members, and a s
   CHECK(object.state->pairs.front().second->integer == 5);
 }
 
-TEST_CASE("pickle reader: refuses what it does not know or what makes no sense", "[rendezvous]") {
+TEST_CASE("pickle reader: refuses what it does not know or what makes no sense", "[base]") {
   const auto [pickle, text] = GENERATE(table<std::string, std::string>({
       {"", "the pickle ends in the middle"},
       {"\x80\x04", "the pickle ends in the middle"},
       {"\x80\x06N.", "the pickle's protocol is newer than 5"},
       {"\x80\x04\x8c\5os", "the pickle ends in the middle"},
-      {"cos\nsystem\n.", "the pickle uses opcode 99, which plain data does not need"},
+      {"I7\n.", "the pickle uses opcode 73, which plain data does not need"},
+      {"cos\nsystem\n.", "the pickle holds an unknown class, os.system"},
+      {"cos\nsystem", "the pickle ends in the middle"},
       {"\x8c\2os\x8c\6system\x93.", "the pickle holds an unknown class, os.system"},
       {"N)R.", "the pickle makes an object of no class"},
       {"\x8c\1m\x8c\1"s + "C\x93NR.", "the pickle makes an object of no class"},
       {"N}b.", "the pickle fills what is not an object"},
       {"NNNs.", "the pickle fills what is not a dict"},
       {"}(Nu.", "the pickle fills what is not a dict"},
+      {"}Na.", "the pickle adds items to what is not a list"},
       {"}(N\x90.", "the pickle adds items to what is not a set"},
       {"h\0."s, "the pickle refers to what is not in its memo"},
       {"Nq\1.", "the pickle's memo has gaps"},
@@ -74,4 +76,34 @@ TEST_CASE("pickle reader: refuses what it does not know or what makes no sense",
       {"N.N", "something is left over in the pickle"},
   }));
   CHECK(error_of(pickle) == text);
+}
+
+TEST_CASE("pickle reader: lists, and reals with all their bits", "[base]") {
+  PickleReader reader({});
+  const PickleValue& list = reader.read("\x80\x02]q\0(G?\xb9\x99\x99\x99\x99\x99\x9aNe]K\1a\x86."s);
+  REQUIRE(list.items.size() == 2);
+  REQUIRE(list.items[0]->type == PickleValue::Type::list);
+  REQUIRE(list.items[0]->items.size() == 2);
+  CHECK(list.items[0]->items[0]->real == 0.1);
+  CHECK(list.items[1]->items.front()->integer == 1);
+}
+
+TEST_CASE("pickle reader: what is kept beside the pickle is known by its id", "[base]") {
+  PickleReader reader({});
+  const PickleValue& value = reader.read("\x80\x02K\7\x85Q.");
+  REQUIRE(value.type == PickleValue::Type::persistent);
+  CHECK(value.arguments->items.front()->integer == 7);
+}
+
+TEST_CASE("pickle reader: objects of any class, when asked for, are read and nothing is run", "[base]") {
+  PickleReader reader = PickleReader::of_any_class();
+  const PickleValue& made = reader.read("cos\nsystem\nX\4\0\0\0true\x85RK\5b."s);
+  CHECK(made.type == PickleValue::Type::object);
+  CHECK(made.text == "os.system");
+  CHECK(made.arguments->items.front()->text == "true");
+  CHECK(made.state->integer == 5);
+  const PickleValue& filled = reader.read("ccollections\nOrderedDict\n)RK\1K\2s(K\3e.");
+  CHECK(filled.pairs.front().second->integer == 2);
+  CHECK(filled.items.front()->integer == 3);
+  CHECK(reader.read("\x8a\x09"s + "123456789.").text == "builtins.int");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/mapped_file.hpp"
+#include "acc/base/mapped_file.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
