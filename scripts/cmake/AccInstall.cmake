@@ -49,7 +49,7 @@ endif()
 
 if(TARGET acc_runtime)
   set_target_properties(acc_runtime PROPERTIES INSTALL_RPATH "${libtorch_folder}")
-  install(TARGETS acc_runtime EXPORT acc-runtime FILE_SET HEADERS)
+  install(TARGETS acc_runtime EXPORT acc-runtime FILE_SET HEADERS FILE_SET with_json)
   if(TARGET acc_runtime_cuda)
     install(TARGETS acc_runtime_cuda)
   endif()

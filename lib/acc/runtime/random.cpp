@@ -6,6 +6,9 @@
 
 #include <mutex>
 
+#include "acc/base/environment.hpp"
+#include "acc/base/worker_env.hpp"
+
 namespace acc {
 namespace {
 
@@ -15,8 +18,12 @@ const at::Generator& default_generator() {
 
 }  // namespace
 
-void set_seed(std::uint64_t seed) {
+void set_seed(std::uint64_t seed, const SeedOptions& options) {
+  if (options.device_specific) {
+    seed += static_cast<std::uint64_t>(read_worker_env(Environment::of_process()).rank);
+  }
   at::manual_seed(seed);
+  if (options.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
 }
 
 std::uint64_t default_seed() {

@@ -7,9 +7,17 @@
 
 namespace acc {
 
+struct SeedOptions {
+  /// Adds the process's rank to the seed: each process draws other numbers.
+  bool device_specific = false;
+  /// From now on LibTorch computes only by algorithms that give the same result each time, and throws where
+  /// it has none.
+  bool deterministic = false;
+};
+
 /// Seeds LibTorch's default generators, as torch.manual_seed: the same seed gives the same parameters in C++
 /// and in Python.
-void set_seed(std::uint64_t seed);
+void set_seed(std::uint64_t seed, const SeedOptions& options = {});
 
 /// What the default CPU generator was seeded with.
 std::uint64_t default_seed();
