@@ -22,7 +22,7 @@ endif()
 # `acc` looks for the self-test in its own folder, the examples for their data in share/acc.
 set(trainings "")
 if(ACC_RUNTIME)
-  get_property(trainings DIRECTORY ${CMAKE_SOURCE_DIR}/apps/examples PROPERTY BUILDSYSTEM_TARGETS)
+  set(trainings mnist)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/apps/examples/mnist/data/ DESTINATION ${CMAKE_INSTALL_DATADIR}/acc/mnist)
 endif()
 if(TARGET acc-selftest)
