@@ -15,6 +15,7 @@
 #include "acc/runtime/checkpoint/checkpointing.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/model.hpp"
 #include "acc/runtime/precision/autocast.hpp"
 #include "acc/runtime/process/structure.hpp"
@@ -72,6 +73,11 @@ class Accelerator : public Checkpointing {
   /// Together: computes gradients of `loss`, divided by the accumulation steps and scaled in fp16, and
   /// averages them over all processes.
   void backward(const at::Tensor& loss);
+
+  /// Together: while the result lives, processes may train on different numbers of batches; see Join. As in
+  /// accelerate it does nothing where batches are even, so pass `{.even_batches = false}`, unless the
+  /// accelerator's own are not.
+  [[nodiscard]] Join join_uneven_inputs(const std::vector<Joinable>& models, JoinOptions options = {});
 
   /// In fp16: divides gradients by the scale of the loss, before something looks at them. All optimizers, or
   /// one. Throws Error{usage} while gradients accumulate.

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <future>
+
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
@@ -44,7 +46,10 @@ void write_states(const fs::path& folder, const std::string& stem, const std::ve
 // What one process writes for all.
 void write_shared(const fs::path& folder, const CheckpointContent& content,
                   const std::vector<NamedTensors>& weights, bool safe) {
-  for (std::size_t i = 0; i < weights.size(); ++i) write_weights(folder, i, weights[i], safe);
+  // While the disk takes the one, the other is made ready.
+  std::future<void> weights_written = std::async(std::launch::async, [&] {
+    for (std::size_t i = 0; i < weights.size(); ++i) write_weights(folder, i, weights[i], safe);
+  });
   for (std::size_t i = 0; i < content.optimizers.size(); ++i)
     write_pt_file(folder / numbered_file("optimizer", i, ".bin"), optimizer_state(*content.optimizers[i]));
   write_states(folder, "scheduler", content.schedulers);
@@ -52,6 +57,7 @@ void write_shared(const fs::path& folder, const CheckpointContent& content,
   if (content.scaler) write_pt_file(folder / kScaler, content.scaler->state());
   for (std::size_t i = 0; i < content.registered.size(); ++i)
     write_pt_file(folder / custom_file(i), content.registered[i].state());
+  weights_written.get();
 }
 
 // Machines may share the file system or not: who comes after the main process does what is still to be done.

@@ -25,14 +25,14 @@ std::filesystem::path recorded(const std::string& name) {
   return std::filesystem::path(ACC_TEST_DATA) / "runtime" / "pt" / (name + ".pt");
 }
 
-const PtValue& at(const PtValue& dict, std::string_view key) {
+const PtValue& entry(const PtValue& dict, std::string_view key) {
   const PtValue* value = dict.find(key);
   REQUIRE(value != nullptr);
   return *value;
 }
 
 const at::Tensor& tensor(const PtValue& dict, std::string_view key) {
-  const auto* value = at(dict, key).get_if<at::Tensor>();
+  const auto* value = entry(dict, key).get_if<at::Tensor>();
   REQUIRE(value != nullptr);
   return *value;
 }
@@ -45,24 +45,24 @@ std::string error_of(const std::filesystem::path& file) {
 
 TEST_CASE("pt reader: plain data of Python", "[runtime]") {
   const PtValue plain = acc::read_pt_file(recorded("plain"));
-  CHECK(at(plain, "none").is_none());
-  CHECK(*at(plain, "yes").get_if<bool>());
-  CHECK_FALSE(*at(plain, "no").get_if<bool>());
-  CHECK(*at(plain, "small").get_if<std::int64_t>() == 7);
-  CHECK(*at(plain, "negative").get_if<std::int64_t>() == -70000);
-  CHECK(*at(plain, "large").get_if<std::int64_t>() == std::int64_t{1} << 40);
-  CHECK(at(plain, "huge").get_if<PtObject>()->class_name == "builtins.int");
-  CHECK(*at(plain, "real").get_if<double>() == 0.1);
-  CHECK(*at(plain, "text").get_if<std::string>() == "größe");
-  const auto* list = at(plain, "list").get_if<PtList>();
+  CHECK(entry(plain, "none").is_none());
+  CHECK(*entry(plain, "yes").get_if<bool>());
+  CHECK_FALSE(*entry(plain, "no").get_if<bool>());
+  CHECK(*entry(plain, "small").get_if<std::int64_t>() == 7);
+  CHECK(*entry(plain, "negative").get_if<std::int64_t>() == -70000);
+  CHECK(*entry(plain, "large").get_if<std::int64_t>() == std::int64_t{1} << 40);
+  CHECK(entry(plain, "huge").get_if<PtObject>()->class_name == "builtins.int");
+  CHECK(*entry(plain, "real").get_if<double>() == 0.1);
+  CHECK(*entry(plain, "text").get_if<std::string>() == "größe");
+  const auto* list = entry(plain, "list").get_if<PtList>();
   REQUIRE((list != nullptr && list->size() == 2));
   CHECK(*list->at(1).get_if<PtList>()->at(0).get_if<double>() == 2.5);
-  const auto* tuple = at(plain, "tuple").get_if<PtTuple>();
+  const auto* tuple = entry(plain, "tuple").get_if<PtTuple>();
   REQUIRE((tuple != nullptr && tuple->items.size() == 3));
   CHECK(tuple->items[2].get_if<PtTuple>()->items.empty());
-  CHECK(*at(plain, "size").get_if<PtTuple>()->items.at(1).get_if<std::int64_t>() == 3);
+  CHECK(*entry(plain, "size").get_if<PtTuple>()->items.at(1).get_if<std::int64_t>() == 3);
   CHECK(*plain.find(5)->get_if<std::string>() == "five");
-  CHECK(at(at(plain, "ordered"), "a").number() == 1);
+  CHECK(entry(entry(plain, "ordered"), "a").number() == 1);
   CHECK(plain.find("missing") == nullptr);
 }
 
@@ -94,9 +94,9 @@ TEST_CASE("pt reader: every element type", "[runtime]") {
 
 TEST_CASE("pt reader: numpy's objects in a file of random states are passed over", "[runtime]") {
   const PtValue file = acc::read_pt_file(recorded("random"));
-  CHECK(at(file, "step").number() == 3);
+  CHECK(entry(file, "step").number() == 3);
   CHECK(tensor(file, "torch_manual_seed").numel() == 5056);
-  CHECK(at(file, "numpy_float").get_if<PtObject>() != nullptr);
+  CHECK(entry(file, "numpy_float").get_if<PtObject>() != nullptr);
 }
 
 TEST_CASE("pt reader: nothing in a file is run", "[runtime]") {
@@ -105,7 +105,7 @@ TEST_CASE("pt reader: nothing in a file is run", "[runtime]") {
   std::filesystem::current_path(folder);
   const PtValue file = acc::read_pt_file(recorded("runs_code"));
   std::filesystem::current_path(before);
-  CHECK(at(file, "a").get_if<PtObject>()->class_name == "posix.system");
+  CHECK(entry(file, "a").get_if<PtObject>()->class_name == "posix.system");
   CHECK(tensor(file, "b").numel() == 12);
   CHECK(std::filesystem::is_empty(folder));
 }
