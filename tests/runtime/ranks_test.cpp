@@ -27,7 +27,7 @@ using acc::test::numbers;
 
 // One for all cases: a process joins its job once.
 acc::Accelerator& job() {
-  static acc::Accelerator accelerator({.timeout = std::chrono::minutes(1)});
+  static acc::Accelerator accelerator({.process_group = {.timeout = std::chrono::minutes(1)}});
   return accelerator;
 }
 

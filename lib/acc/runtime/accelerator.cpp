@@ -1,131 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/accelerator.hpp"
 
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <utility>
 
-#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/optim/clip_grad.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
-#include "acc/runtime/torch_version.hpp"
 
 namespace acc {
-namespace {
 
-constexpr std::string_view kPrecisionVariable = "ACCELERATE_MIXED_PRECISION";
+Accelerator::Accelerator(AcceleratorOptions options) : Preparation(std::move(options)) {}
 
-// One group per process: a second Accelerator of a program uses that of the first.
-std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
-  static std::weak_ptr<ProcessGroup> joined;
-  if (worker.world_size == 1) return nullptr;
-  auto group = joined.lock();
-  if (!group) {
-    group = std::make_shared<ProcessGroup>(worker, timeout);
-    joined = group;
-  }
-  return group;
+Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps) {
+  const ActiveLoaders::State* loader = active_loaders()->innermost();
+  GradientState& gradients = *prepared().gradients;
+  gradients.next_batch(loader != nullptr && loader->at_end);
+  const bool average = gradients.sync_gradients() || gradients.options().sync_each_batch;
+  return Accumulation(average ? std::vector<std::shared_ptr<Ddp>>() : ddps);
 }
 
-// Type, number of dimensions and sizes, in a tensor of the same size on every rank.
-at::Tensor form_of(const at::Tensor& tensor) {
-  constexpr std::int64_t kMostDimensions = 16;
-  if (tensor.dim() > kMostDimensions) throw Error({.what = "has more than 16 dimensions", .where = "gather"});
-  at::Tensor form = at::zeros({2 + kMostDimensions}, at::kLong);
-  auto* numbers = form.mutable_data_ptr<std::int64_t>();
-  numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
-  numbers[1] = tensor.dim();
-  std::copy(tensor.sizes().begin(), tensor.sizes().end(), numbers + 2);
-  return form;
+bool Accelerator::sync_gradients() const {
+  return prepared().gradients->sync_gradients();
 }
-
-std::string form_text(const at::Tensor& form) {
-  const auto* numbers = form.const_data_ptr<std::int64_t>();
-  return fmt::format("{} [{}]", c10::toString(static_cast<at::ScalarType>(numbers[0])),
-                     fmt::join(numbers + 2, numbers + 2 + numbers[1], ", "));
+void Accelerator::set_sync_gradients(bool on) {
+  prepared().gradients->set_sync_gradients(on);
 }
-
-// Gloo would hang or mix the bytes up.
-void require_same_form(const at::Tensor& tensor, ProcessGroup& group) {
-  const at::Tensor forms = group.all_gather(form_of(tensor));
-  for (int rank = 1; rank < group.size(); ++rank) {
-    if (forms[rank].equal(forms[0])) continue;
-    throw Error(
-        {.what = fmt::format("every process must give the same shape and type, but rank 0 gives {} and "
-                             "rank {} gives {}",
-                             form_text(forms[0]), rank, form_text(forms[rank])),
-         .where = "gather"});
-  }
+int Accelerator::gradient_accumulation_steps() const {
+  return prepared().gradients->num_steps();
 }
-
-}  // namespace
-
-struct Accelerator::Impl {
-  AcceleratorOptions options = {};
-  WorkerEnv worker = {};
-  MixedPrecision precision = MixedPrecision::no;
-  std::shared_ptr<ProcessGroup> group = {};
-  std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
-};
-
-Accelerator::Accelerator(AcceleratorOptions options) : impl_(std::make_unique<Impl>()) {
-  require_compiled_torch();
-  const Environment environment = Environment::of_process();
-  impl_->options = options;
-  impl_->worker = read_worker_env(environment);
-  const auto from_environment = [&] {
-    return parse_mixed_precision(environment.get(kPrecisionVariable, "no"), kPrecisionVariable);
-  };
-  impl_->precision = options.mixed_precision ? *options.mixed_precision : from_environment();
-  impl_->group = join(impl_->worker, options.timeout);
+void Accelerator::set_gradient_accumulation_steps(int steps) {
+  prepared().gradients->set_num_steps(steps);
 }
-
-Accelerator::~Accelerator() = default;
-
-int Accelerator::num_processes() const {
-  return impl_->worker.world_size;
-}
-int Accelerator::process_index() const {
-  return impl_->worker.rank;
-}
-int Accelerator::local_process_index() const {
-  return impl_->worker.local_rank;
-}
-MixedPrecision Accelerator::mixed_precision() const {
-  return impl_->precision;
-}
-std::shared_ptr<ActiveLoaders> Accelerator::active_loaders() const {
-  return impl_->active;
-}
-
-std::shared_ptr<Ddp> Accelerator::make_ddp(std::shared_ptr<torch::nn::Module> module) {
-  if (!impl_->group) return nullptr;
-  return std::make_shared<Ddp>(std::move(module), impl_->group, impl_->options.ddp);
-}
-
-void Accelerator::share(LoaderPlan& plan) {
-  // Processes that were seeded differently still must agree on the order of the samples.
-  at::Tensor seed = at::zeros({1}, at::kLong);
-  *seed.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(plan.seed());
-  seed = broadcast(seed);
-  plan.set_seed(static_cast<std::uint64_t>(*seed.const_data_ptr<std::int64_t>()));
-  plan.set_shard({.index = static_cast<std::size_t>(process_index()),
-                  .count = static_cast<std::size_t>(num_processes()),
-                  .even_batches = impl_->options.even_batches,
-                  .split_batches = impl_->options.split_batches});
+std::int64_t Accelerator::step() const {
+  return prepared().gradients->step();
 }
 
 void Accelerator::backward(const at::Tensor& loss) {
+  const int steps = gradient_accumulation_steps();
+  at::Tensor scaled = steps == 1 ? loss : loss / steps;
+  if (scaler()) scaled = scaler()->scale(scaled);
   try {
-    loss.backward();
+    scaled.backward();
   } catch (const std::exception& error) {
-    if (!impl_->group) throw;
+    if (!process_group()) throw;
     const CollectiveContext context{
-        .rank = process_index(), .doing = "backward", .timeout = impl_->group->timeout()};
+        .rank = process_index(), .doing = "backward", .timeout = process_group()->timeout()};
     const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
     const auto explained = explain_collective_failure(
         from_torch != nullptr ? from_torch->what_without_backtrace() : error.what(), context);
@@ -134,41 +59,62 @@ void Accelerator::backward(const at::Tensor& loss) {
   }
 }
 
-at::Tensor Accelerator::gather(const at::Tensor& tensor) {
-  const at::Tensor rows = tensor.dim() == 0 ? tensor.detach().reshape({1}) : tensor.detach();
-  if (!impl_->group) return rows;
-  require_same_form(rows, *impl_->group);
-  return impl_->group->all_gather(rows).flatten(0, 1);
+void Accelerator::unscale_gradients() {
+  for (const Optimizer& optimizer : prepared().optimizers) unscale_gradients(optimizer);
 }
 
-at::Tensor Accelerator::gather_for_metrics(const at::Tensor& tensor) {
-  const at::Tensor all = gather(tensor);
-  const ActiveLoaders::State* loader = impl_->active->innermost();
-  if (loader == nullptr || !loader->at_end || loader->remainder == 0) return all;
-  return all.slice(0, 0, static_cast<std::int64_t>(loader->remainder));
+void Accelerator::unscale_gradients(const Optimizer& optimizer) {
+  if (!scaler() || scaler()->is_unscaled(optimizer.native())) return;
+  if (!sync_gradients()) {
+    throw Error({.what = "gradients still accumulate, and scaled ones cannot be added to unscaled ones",
+                 .where = "unscale_gradients",
+                 .hint = "clip and unscale only when sync_gradients() is true"});
+  }
+  scaler()->unscale(optimizer.native());
 }
 
-at::Tensor Accelerator::reduce(const at::Tensor& tensor, ReduceOp op) {
-  at::Tensor result = tensor.detach();
-  if (impl_->group) impl_->group->all_reduce(result, op);
-  return result;
+at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
+                                        double norm_type) {
+  unscale_gradients();
+  return clip_grad_norm(parameters, max_norm, norm_type);
 }
 
-at::Tensor Accelerator::broadcast(const at::Tensor& tensor, int from) {
-  at::Tensor result = tensor.detach().clone();
-  if (impl_->group) impl_->group->broadcast(result, from);
-  return result;
+void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
+  unscale_gradients();
+  clip_grad_value(parameters, clip_value);
 }
 
-void Accelerator::wait_for_everyone() {
-  if (impl_->group) impl_->group->barrier();
+bool Accelerator::optimizer_step_was_skipped() const {
+  return std::ranges::any_of(prepared().optimizers, &Optimizer::step_was_skipped);
 }
 
-void Accelerator::print(std::string_view line) const {
-  if (!is_local_main_process()) return;
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
+std::optional<std::size_t> Accelerator::new_samples() const {
+  const ActiveLoaders::State* loader = active_loaders()->innermost();
+  if (loader == nullptr || !loader->at_end || loader->remainder == 0) return {};
+  return loader->remainder;
+}
+
+bool Accelerator::check_trigger() {
+  const at::Tensor flag = at::full({1}, triggered_ ? 1 : 0, at::kLong);
+  if (reduce(flag, ReduceOp::max).item<std::int64_t>() == 0) return false;
+  triggered_ = false;
+  return true;
+}
+
+std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) const {
+  if (options.output_trace_dir.empty()) return {};
+  return options.output_trace_dir / fmt::format("profile_{}.json", process_index());
+}
+
+void Accelerator::free_memory() {
+  forget();
+  prepared().gradients->set_step(0);
+}
+
+void Accelerator::end_training() {
+  wait_for_everyone();
+  free_memory();
+  leave();
 }
 
 void Accelerator::save_module(const torch::nn::Module& module, const std::filesystem::path& file) const {

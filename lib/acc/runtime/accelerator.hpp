@@ -4,146 +4,134 @@
 #include <ATen/core/Tensor.h>
 
 #include <array>
-#include <chrono>
 #include <concepts>
 #include <filesystem>
+#include <list>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <tuple>
-#include <type_traits>
-#include <utility>
+#include <vector>
 
-#include "acc/runtime/data/data_loader.hpp"
+#include "acc/runtime/accelerator_options.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/parallel/model.hpp"
-#include "acc/runtime/parallel/process_group.hpp"
 #include "acc/runtime/precision/autocast.hpp"
+#include "acc/runtime/preparation.hpp"
+#include "acc/runtime/process/structure.hpp"
+#include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
 
 namespace acc {
 
-struct AcceleratorOptions {
-  /// Default: ACCELERATE_MIXED_PRECISION, else no.
-  std::optional<MixedPrecision> mixed_precision = {};
-  /// How long a process waits for the others before it gives up.
-  std::chrono::milliseconds timeout = kDefaultTimeout;
-  DdpOptions ddp = {};
-  /// Prepared loaders give every process the same number of full batches.
-  bool even_batches = true;
-  /// The loaders' batch size is that of all processes together.
-  bool split_batches = false;
+/// A batch whose gradients are accumulated: what Accelerator::accumulate gives, to live as long as the batch.
+class Accumulation {
+ public:
+  /// Where nothing is averaged, `ddps` are kept from doing so.
+  explicit Accumulation(const std::vector<std::shared_ptr<Ddp>>& ddps) {
+    for (const auto& ddp : ddps) guards_.emplace_back(ddp);
+  }
+  Accumulation(const Accumulation&) = delete;
+  Accumulation& operator=(const Accumulation&) = delete;
+
+ private:
+  std::list<NoSync> guards_ = {};
 };
 
-/// A process's place in the job, and what it takes to train together: as accelerate's Accelerator in Python.
-/// Started by `acc launch`, `torchrun` or alone; the same program then runs on many processes or one. All
-/// processes call the functions marked "together", in the same order; those throw Error{system} when another
-/// process is lost.
-class Accelerator {
+/// What it takes to train on many processes or one with the same program: accelerate's Accelerator in Python.
+/// Started by `acc launch`, `torchrun` or alone. All processes call the functions marked "together", in the
+/// same order; those throw Error{system} when another process is lost.
+class Accelerator : public Preparation {
  public:
-  /// Together: joins the job that the environment describes. Throws Error{usage} for an environment that
-  /// makes no sense or a precision that is not supported, Error{rendezvous} when the others do not come.
+  /// Together: joins the job that the environment describes, see PartialState. Throws Error{usage} for
+  /// options or variables that make no sense, and when another Accelerator lives that has another precision.
   explicit Accelerator(AcceleratorOptions options = {});
-  ~Accelerator();
-  Accelerator(const Accelerator&) = delete;
-  Accelerator& operator=(const Accelerator&) = delete;
 
-  int num_processes() const;
-  int process_index() const;
-  int local_process_index() const;
-  bool is_main_process() const { return process_index() == 0; }
-  bool is_local_main_process() const { return local_process_index() == 0; }
-  bool is_last_process() const { return process_index() == num_processes() - 1; }
-  bool distributed() const { return num_processes() > 1; }
-  at::Device device() const { return at::Device(at::kCPU); }
-  MixedPrecision mixed_precision() const;
-
-  /// Together: makes models, optimizers and data loaders ready, and gives them back in order: one alone,
-  /// several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net, std::move(sgd),
-  /// std::move(loader))`.
-  template <class First, class... Rest>
-  auto prepare(First&& first, Rest&&... rest) {
-    if constexpr (sizeof...(Rest) == 0) {
-      return prepare_one(std::forward<First>(first));
-    } else {
-      // Braces evaluate from left to right: every process prepares in the same order.
-      return std::tuple<decltype(prepare_one(std::forward<First>(first))),
-                        decltype(prepare_one(std::forward<Rest>(rest)))...>{
-          prepare_one(std::forward<First>(first)), prepare_one(std::forward<Rest>(rest))...};
-    }
+  /// Begins a batch, for as long as the result lives: `const auto batch = accelerator.accumulate(model);` at
+  /// the top of the loop. Gradients add up over `gradient_accumulation_steps` batches, or to the loader's
+  /// last; until then prepared optimizers and schedulers stand still and the models' gradients are not
+  /// averaged.
+  template <class... Modules>
+  Accumulation accumulate(const Model<Modules>&... models) {
+    return begin_batch({models.ddp()...});
   }
 
-  /// Together: a module, as a shared_ptr or as LibTorch's holder. Throws Error{usage}, see Ddp.
+  /// While the result lives, backward adds up gradients on this process alone.
   template <class Module>
-  Model<Module> prepare_model(std::shared_ptr<Module> module) {
-    auto ddp = make_ddp(module);
-    return Model<Module>(std::move(module), std::move(ddp), mixed_precision());
+  NoSync no_sync(const Model<Module>& model) const {
+    return model.no_sync();
   }
 
-  /// An optimizer, moved here, or as a shared_ptr.
-  template <class Native>
-  requires(!std::is_lvalue_reference_v<Native>) Optimizer prepare_optimizer(Native&& optimizer) {
-    return Optimizer(std::make_shared<std::remove_cvref_t<Native>>(std::forward<Native>(optimizer)));
-  }
-  template <class Native>
-  Optimizer prepare_optimizer(std::shared_ptr<Native> optimizer) {
-    return Optimizer(std::move(optimizer));
-  }
+  /// Whether this batch ends with a step of the optimizers.
+  bool sync_gradients() const;
+  void set_sync_gradients(bool on);
+  int gradient_accumulation_steps() const;
+  void set_gradient_accumulation_steps(int steps);
+  /// Batches that accumulate() has counted since the last end of a loader.
+  std::int64_t step() const;
 
-  /// Together: the loader then gives this process its share of the batches.
-  template <class Dataset>
-  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
-    share(loader.plan());
-    loader.set_active_loaders(active_loaders());
-    return loader;
-  }
-
-  /// The module inside of a prepared model.
-  template <class Module>
-  std::shared_ptr<Module> unwrap_model(const Model<Module>& model) const {
-    return model.module();
-  }
-
-  /// Together: computes gradients and averages them over all processes.
+  /// Together: computes gradients of `loss`, divided by the accumulation steps and scaled in fp16, and
+  /// averages them over all processes.
   void backward(const at::Tensor& loss);
 
-  /// The chosen precision for code outside of a prepared model's forward.
-  Autocast autocast() const { return Autocast(mixed_precision()); }
+  /// In fp16: divides gradients by the scale of the loss, before something looks at them. All optimizers, or
+  /// one. Throws Error{usage} while gradients accumulate.
+  void unscale_gradients();
+  void unscale_gradients(const Optimizer& optimizer);
 
-  /// Together: the tensors of all processes one after the other along dimension 0; a 0-d one counts as one
-  /// element. Throws Error{usage} on every rank when shapes or types differ.
-  at::Tensor gather(const at::Tensor& tensor);
+  /// Unscales, then acc::clip_grad_norm and acc::clip_grad_value. Call them when sync_gradients().
+  at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
+                             double norm_type = 2);
+  void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
+
+  /// Whether an optimizer's last step was left out because gradients overflowed in fp16.
+  bool optimizer_step_was_skipped() const;
+
+  /// The chosen precision for code outside of a prepared model's forward.
+  Autocast autocast(AutocastOptions options = {}) const {
+    return Autocast(mixed_precision(), device().type(), options);
+  }
 
   /// Together: as gather, without the samples that fill up the last batch of the loader that is being read:
-  /// over a whole pass each sample comes exactly once.
-  at::Tensor gather_for_metrics(const at::Tensor& tensor);
+  /// over a whole pass each sample comes exactly once. Vectors of something else than tensors go through
+  /// gather_object.
+  template <class Input>
+  Input gather_for_metrics(const Input& input) const {
+    const std::optional<std::size_t> keep = new_samples();
+    if constexpr (TensorStructure<Input>) {
+      return map_tensors(gather(input), [&](const at::Tensor& all) {
+        return keep ? all.slice(0, 0, static_cast<std::int64_t>(*keep)) : all;
+      });
+    } else {
+      Input all = gather_object(input);
+      if (keep && *keep < all.size()) all.erase(all.begin() + static_cast<std::ptrdiff_t>(*keep), all.end());
+      return all;
+    }
+  }
   template <std::same_as<at::Tensor>... More>
   requires(sizeof...(More) >
            0) std::array<at::Tensor, 1 + sizeof...(More)> gather_for_metrics(const at::Tensor& tensor,
-                                                                             const More&... more) {
-    return {gather_for_metrics(tensor), gather_for_metrics(more)...};
-  }
+                                                                             const More&... more)
+  const { return {gather_for_metrics(tensor), gather_for_metrics(more)...}; }
 
-  /// Together: the sum, mean or maximum over all processes, on each of them.
-  at::Tensor reduce(const at::Tensor& tensor, ReduceOp op = ReduceOp::sum);
+  /// Tells the others, when they next check, that something happened here, as that training should end.
+  void set_trigger() { triggered_ = true; }
+  /// Together: whether any process has set its trigger since the last check that said so.
+  bool check_trigger();
 
-  /// Together: rank `from`'s tensor, on each process. All must have one shape and type.
-  at::Tensor broadcast(const at::Tensor& tensor, int from = 0);
-
-  /// Together: returns when every process has called it.
-  void wait_for_everyone();
-
-  /// Calls `act` on the main process first and on the others when it is done there. Together.
+  /// Calls `act` under LibTorch's profiler. With an output_trace_dir each process writes
+  /// `profile_<rank>.json` there, and all wait until it is done: then together. Throws Error{system} when it
+  /// cannot be written.
   template <class Act>
-  void main_process_first(Act act) {
-    if (!is_main_process()) wait_for_everyone();
-    act();
-    if (is_main_process()) wait_for_everyone();
+  void profile(const ProfileOptions& options, Act act) const {
+    profile_to(trace_file(options), options, device().type(), act);
+    if (!options.output_trace_dir.empty()) wait_for_everyone();
   }
 
-  /// A line on standard output, from the first process of each machine.
-  void print(std::string_view line) const;
+  /// Lets everything go that was prepared, and counts batches from 0 again: between two trainings.
+  void free_memory();
+
+  /// Together: waits for all and leaves the job; only what this process does alone works after that.
+  void end_training();
 
   /// The main process writes the model as a safetensors file, with the names of Python's state_dict, in one
   /// step; the others return at once. Throws Error{system} when it cannot.
@@ -160,33 +148,14 @@ class Accelerator {
   }
 
  private:
-  struct Impl;
-
-  template <class Module>
-  Model<Module> prepare_one(std::shared_ptr<Module> module) {
-    return prepare_model(std::move(module));
-  }
-  template <class Holder>
-  requires requires(Holder holder) { typename std::remove_cvref_t<Holder>::ContainedType; }
-  auto prepare_one(Holder&& holder) { return prepare_model(holder.ptr()); }
-  template <class Dataset>
-  DataLoader<Dataset> prepare_one(DataLoader<Dataset> loader) {
-    return prepare_data_loader(std::move(loader));
-  }
-  template <class Native>
-  requires requires(Native optimizer) { optimizer.param_groups(); }
-  Optimizer prepare_one(Native&& optimizer) {
-    static_assert(!std::is_lvalue_reference_v<Native>, "an optimizer is given with std::move");
-    return prepare_optimizer(std::forward<Native>(optimizer));
-  }
-
-  std::shared_ptr<Ddp> make_ddp(std::shared_ptr<torch::nn::Module> module);
-  void share(LoaderPlan& plan);
-  std::shared_ptr<ActiveLoaders> active_loaders() const;
+  Accumulation begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps);
   void save_module(const torch::nn::Module& module, const std::filesystem::path& file) const;
   void load_module(torch::nn::Module& module, const std::filesystem::path& file) const;
+  // How many rows of what is gathered now are new; nothing: all.
+  std::optional<std::size_t> new_samples() const;
+  std::filesystem::path trace_file(const ProfileOptions& options) const;
 
-  std::unique_ptr<Impl> impl_;
+  bool triggered_ = false;
 };
 
 }  // namespace acc

@@ -4,6 +4,10 @@
 
 #include <torch/torch.h>
 
+#include <cmath>
+#include <string>
+
+#include "acc/base/error.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
 #include "support/catch.hpp"
 
@@ -15,6 +19,14 @@ struct NetImpl : torch::nn::Module {
   torch::nn::Linear fc;
 };
 TORCH_MODULE(Net);
+
+double rate_of(torch::optim::Optimizer& optimizer) {
+  return optimizer.param_groups()[0].options().get_lr();
+}
+
+auto batches(std::int64_t samples, std::size_t batch_size) {
+  return acc::DataLoader(acc::TensorDataset(torch::ones({samples, 2})), {.batch_size = batch_size});
+}
 
 }  // namespace
 
@@ -61,4 +73,160 @@ TEST_CASE("accelerator: a LibTorch data set trains a LibTorch module", "[runtime
     }
   }
   CHECK(losses.back() < losses.front() / 2);
+}
+
+TEST_CASE("accelerator: schedulers follow an optimizer that moves, wherever they stand", "[runtime]") {
+  acc::Accelerator accelerator;
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 1.0);
+  acc::Scheduler schedule(sgd, acc::step_lr(1, 0.5));
+  auto [scheduler, model, optimizer] = accelerator.prepare(std::move(schedule), net, std::move(sgd));
+  scheduler.step();
+  CHECK(rate_of(optimizer.native()) == 0.5);
+  // One of LibTorch's, on an optimizer that stays where it is.
+  auto adam = std::make_shared<torch::optim::Adam>(net->parameters(), 1.0);
+  auto [second, step_lr] = accelerator.prepare(adam, torch::optim::StepLR(*adam, 1, 0.1));
+  step_lr.step();
+  CHECK(rate_of(second.native()) == 0.1);
+}
+
+TEST_CASE("accelerator: what is prepared already comes back as it is", "[runtime]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto [model, optimizer, loader] =
+      accelerator.prepare(net, torch::optim::SGD(net->parameters(), 1.0), batches(4, 2));
+  auto scheduler = accelerator.prepare(acc::Scheduler(optimizer.native(), acc::exponential_lr(0.5)));
+  auto [again, optimizer_again, loader_again, scheduler_again] =
+      accelerator.prepare(model, optimizer, loader, scheduler);
+  CHECK(again.module() == model.module());
+  CHECK(optimizer_again == optimizer);
+  CHECK(&loader_again.plan() == &loader.plan());
+  CHECK(scheduler_again.native() == scheduler.native());
+  CHECK(accelerator.prepared().models.size() == 1);
+  CHECK(accelerator.prepared().optimizers.size() == 1);
+  CHECK(accelerator.prepared().loaders.size() == 1);
+  CHECK(accelerator.prepared().schedulers.size() == 1);
+}
+
+TEST_CASE("accelerator: what was prepared is known in its order, with its state", "[runtime]") {
+  acc::Accelerator accelerator;
+  Net first;
+  Net second;
+  auto [a, b] = accelerator.prepare(first, second);
+  auto optimizer = accelerator.prepare(torch::optim::SGD(first->parameters(), 1.0));
+  auto scheduler = accelerator.prepare(acc::Scheduler(optimizer.native(), acc::exponential_lr(0.5)));
+  const acc::Prepared& prepared = accelerator.prepared();
+  CHECK(prepared.models.at(0).module == first.ptr());
+  CHECK(prepared.models.at(1).module == second.ptr());
+  CHECK(prepared.optimizers.at(0) == optimizer);
+  CHECK(prepared.gradients->step() == 0);
+  CHECK(prepared.scaler == nullptr);
+  const std::string before = prepared.schedulers.at(0).state();
+  scheduler.step();
+  CHECK(rate_of(optimizer.native()) == 0.5);
+  prepared.schedulers.at(0).load_state(before);
+  CHECK(rate_of(optimizer.native()) == 1.0);
+}
+
+TEST_CASE("accelerator: a loader that is prepared leaves the one it was made from alone", "[runtime]") {
+  acc::Accelerator accelerator({.even_batches = false});
+  auto loader = batches(4, 2);
+  auto prepared = accelerator.prepare(loader);
+  prepared.set_epoch(3);
+  CHECK(&prepared.plan() != &loader.plan());
+  CHECK_FALSE(prepared.plan().shard().even_batches);
+  CHECK(loader.plan().shard().even_batches);
+}
+
+TEST_CASE("accelerator: gradients accumulate to the third batch and to the last, each a third of its loss",
+          "[runtime]") {
+  acc::Accelerator accelerator({.gradient_accumulation_steps = 3});
+  Net net;
+  auto [model, optimizer, loader] =
+      accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.0), batches(5, 1));
+  std::string steps;
+  std::vector<double> gradients;
+  for (auto& [x] : loader) {
+    const auto batch = accelerator.accumulate(model);
+    accelerator.backward(model(x).sum());
+    optimizer.step();
+    steps += accelerator.sync_gradients() ? 'S' : '.';
+    gradients.push_back(net->fc->bias.grad().item<double>());
+    optimizer.zero_grad();
+  }
+  CHECK(steps == "..S.S");
+  CHECK(std::abs(gradients.at(2) - 1) < 1e-6);
+  CHECK(std::abs(gradients.at(4) - 2.0 / 3) < 1e-6);
+  CHECK_FALSE(net->fc->bias.grad().defined());
+}
+
+TEST_CASE("accelerator: two that live at once have one precision", "[runtime]") {
+  {
+    const acc::Accelerator first({.mixed_precision = acc::MixedPrecision::bf16});
+    const acc::Accelerator second({.mixed_precision = acc::MixedPrecision::bf16});
+    CHECK_THROWS_WITH(
+        acc::Accelerator({.mixed_precision = acc::MixedPrecision::no}),
+        "mixed_precision: another Accelerator of this program is in bf16, this one in no (end the "
+        "other first, or give both the same)");
+  }
+  CHECK(acc::Accelerator().mixed_precision() == acc::MixedPrecision::no);
+}
+
+TEST_CASE("accelerator: in fp16 it trains with a scaled loss, and clips gradients that are not",
+          "[runtime]") {
+  acc::set_seed(0);
+  acc::Accelerator accelerator({.mixed_precision = acc::MixedPrecision::fp16,
+                                .gradient_accumulation_steps = 2,
+                                .grad_scaler = {.init_scale = 1024}});
+  REQUIRE(accelerator.scaler() != nullptr);
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const torch::Tensor x = torch::ones({1, 2});
+  std::vector<double> losses;
+  for (int step = 0; step < 20; ++step) {
+    const auto batch = accelerator.accumulate(model);
+    const torch::Tensor loss = (model(x) - 3).square().mean();
+    losses.push_back(loss.item<double>());
+    accelerator.backward(loss);
+    if (step == 0) CHECK_THROWS_AS(accelerator.clip_grad_norm_(net->parameters(), 1), acc::Error);
+    if (accelerator.sync_gradients()) {
+      // The gradient of each weight is twice the error, the bias's too.
+      const double norm = accelerator.clip_grad_norm_(net->parameters(), 1e9).item<double>();
+      CHECK(std::abs(norm / (2 * std::sqrt(3 * losses.back())) - 1) < 0.01);
+      accelerator.clip_grad_value_(net->parameters(), 1e9);
+    }
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  CHECK(losses.back() < 1e-3 * losses.front());
+  CHECK_FALSE(accelerator.optimizer_step_was_skipped());
+  CHECK(accelerator.scaler()->get_scale() == 1024);
+  CHECK(accelerator.scaler()->state().growth_tracker == 10);
+}
+
+TEST_CASE("accelerator: options are told as they were given, with accelerate's defaults", "[runtime]") {
+  acc::Accelerator plain;
+  CHECK(plain.gradient_accumulation_steps() == 1);
+  CHECK(plain.even_batches());
+  CHECK_FALSE(plain.split_batches());
+  CHECK_FALSE(plain.dispatch_batches().has_value());
+  CHECK(plain.device_placement());
+  CHECK(plain.sync_gradients());
+  acc::Accelerator accelerator({.gradient_accumulation_steps = 4,
+                                .split_batches = true,
+                                .dispatch_batches = false,
+                                .project_dir = "runs",
+                                .project = {.total_limit = 2, .iteration = 3}});
+  CHECK(accelerator.split_batches());
+  CHECK(accelerator.dispatch_batches() == false);
+  CHECK(accelerator.project_dir() == "runs");
+  CHECK(accelerator.logging_dir() == "runs");
+  CHECK(accelerator.save_iteration() == 3);
+  accelerator.set_gradient_accumulation_steps(2);
+  accelerator.set_sync_gradients(false);
+  accelerator.set_even_batches(false);
+  CHECK(accelerator.gradient_accumulation_steps() == 2);
+  CHECK_FALSE(accelerator.sync_gradients());
+  CHECK_FALSE(accelerator.even_batches());
+  CHECK_THROWS_AS(acc::Accelerator({.gradient_accumulation_steps = 0}), acc::Error);
 }

@@ -68,7 +68,7 @@ class DataLoader {
 
   /// Throws Error{usage} when the options do not fit.
   DataLoader(Dataset dataset, const DataLoaderOptions& options)
-      : dataset_(std::move(dataset)), plan_(size_of(dataset_), options) {}
+      : dataset_(std::move(dataset)), plan_(std::make_shared<LoaderPlan>(size_of(dataset_), options)) {}
 
   /// One pass, from its first batch on. Only one iterator at a time reads it.
   class Iterator {
@@ -110,18 +110,22 @@ class DataLoader {
   };
 
   /// Starts the next pass.
-  Iterator begin() { return Iterator(dataset_, plan_.next_pass(), active_->enter(plan_.remainder())); }
+  Iterator begin() { return Iterator(dataset_, plan_->next_pass(), active_->enter(plan_->remainder())); }
   std::default_sentinel_t end() const { return {}; }
 
   /// The number of batches in a pass of this process.
-  std::size_t size() const { return plan_.size(); }
+  std::size_t size() const { return plan_->size(); }
 
   /// Which epoch the next pass is; without it they count from 0.
-  void set_epoch(std::uint64_t epoch) { plan_.set_epoch(epoch); }
+  void set_epoch(std::uint64_t epoch) { plan_->set_epoch(epoch); }
 
   Dataset& dataset() { return dataset_; }
-  LoaderPlan& plan() { return plan_; }
-  const LoaderPlan& plan() const { return plan_; }
+  LoaderPlan& plan() { return *plan_; }
+  const LoaderPlan& plan() const { return *plan_; }
+
+  /// Copies of a loader have one plan.
+  const std::shared_ptr<LoaderPlan>& shared_plan() const { return plan_; }
+  void set_plan(std::shared_ptr<LoaderPlan> plan) { plan_ = std::move(plan); }
 
   /// Where the loader tells that it is being read; Accelerator::prepare sets its own.
   void set_active_loaders(std::shared_ptr<ActiveLoaders> active) { active_ = std::move(active); }
@@ -134,7 +138,7 @@ class DataLoader {
   }
 
   Dataset dataset_;
-  LoaderPlan plan_;
+  std::shared_ptr<LoaderPlan> plan_;
   std::shared_ptr<ActiveLoaders> active_ = std::make_shared<ActiveLoaders>();
 };
 

@@ -148,6 +148,7 @@ Schedule one_cycle_lr(const OneCycleOptions& options) {
           "one_cycle_lr: pct_start");
   require(!options.max_lr.empty(), "is missing", "one_cycle_lr: max_lr");
   Schedule schedule;
+  schedule.total_steps = options.total_steps;
   schedule.rate = [options](const RatePoint& point) {
     require(point.step <= options.total_steps,
             fmt::format("step {} is past total_steps, which is {}", point.step, options.total_steps),

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace acc {
@@ -26,6 +27,8 @@ struct Schedule {
   Rate rate = {};
   /// The momentum, or Adam's first beta; empty: left alone.
   Rate momentum = {};
+  /// Where the schedule ends, if it does: a step past it is an error.
+  std::optional<std::int64_t> total_steps = {};
 };
 
 /// These are PyTorch 2.11's schedulers of the same names, with its defaults and values. All throw

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,13 @@ class Scheduler {
 
   /// How many steps have been done.
   std::int64_t last_epoch() const { return last_epoch_; }
+
+  /// How many there can be; nothing: any number.
+  std::optional<std::int64_t> total_steps() const { return schedule_.total_steps; }
+
+  /// Whose rates it sets; another one is the same optimizer in another place, as after a move.
+  torch::optim::Optimizer& optimizer() const { return *optimizer_; }
+  void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
 
   /// What it takes to go on: a JSON object with Python's names. The schedule itself is not in it.
   std::string state() const;
@@ -79,6 +87,8 @@ class ReduceOnPlateau {
   std::vector<double> last_lr() const;
 
   /// As Scheduler's.
+  torch::optim::Optimizer& optimizer() const { return *optimizer_; }
+  void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
   std::string state() const;
   void load_state(std::string_view state);
 

@@ -57,6 +57,8 @@ class Model {
 
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }
+  /// Null where gradients are not averaged.
+  const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
 
   /// While the result lives, backward adds up gradients on this process alone.
   NoSync no_sync() const { return NoSync(ddp_); }

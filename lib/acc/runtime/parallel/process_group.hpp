@@ -16,8 +16,8 @@ class ProcessGroup;
 
 namespace acc {
 
-/// How `reduce` combines the values of all processes.
-enum class ReduceOp { sum, mean, max };
+/// How `reduce` combines the values of all processes. `none` is accelerate's word for sum without a mean.
+enum class ReduceOp { sum, mean, max, none };
 
 /// How long a process waits for the others.
 inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minutes(30);

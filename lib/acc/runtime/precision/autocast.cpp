@@ -5,15 +5,15 @@
 
 namespace acc {
 
-Autocast::Autocast(MixedPrecision precision, c10::DeviceType device)
+Autocast::Autocast(MixedPrecision precision, c10::DeviceType device, AutocastOptions options)
     : active_(precision != MixedPrecision::no), device_(device) {
   if (!active_) return;
   was_enabled_ = at::autocast::is_autocast_enabled(device_);
   was_cached_ = at::autocast::is_autocast_cache_enabled();
   old_type_ = at::autocast::get_autocast_dtype(device_);
-  at::autocast::set_autocast_enabled(device_, true);
-  at::autocast::set_autocast_dtype(device_, at::kBFloat16);
-  at::autocast::set_autocast_cache_enabled(true);
+  at::autocast::set_autocast_enabled(device_, options.enabled);
+  at::autocast::set_autocast_dtype(device_, precision == MixedPrecision::fp16 ? at::kHalf : at::kBFloat16);
+  at::autocast::set_autocast_cache_enabled(options.cache_enabled.value_or(was_cached_));
   at::autocast::increment_nesting();
 }
 

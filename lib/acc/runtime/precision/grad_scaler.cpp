@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/precision/grad_scaler.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_amp_foreach_non_finite_check_and_unscale.h>
+#include <ATen/ops/_amp_update_scale.h>
+#include <ATen/ops/full.h>
+#include <torch/optim/optimizer.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+[[noreturn]] void refuse(std::string what, std::string hint = {}) {
+  throw Error({.what = std::move(what), .where = "GradScaler", .hint = std::move(hint)});
+}
+
+// Gradients of one device and type, which one call checks and divides.
+struct Gradients {
+  at::Device device;
+  at::ScalarType type;
+  std::vector<at::Tensor> tensors = {};
+};
+
+std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
+  std::vector<Gradients> all;
+  for (auto& group : optimizer.param_groups()) {
+    for (const at::Tensor& parameter : group.params()) {
+      if (!parameter.grad().defined()) continue;
+      const at::Tensor values = parameter.grad().is_sparse() ? parameter.grad()._values() : parameter.grad();
+      if (values.scalar_type() == at::kHalf) {
+        refuse("the gradients are fp16",
+               "keep the model's parameters in float32; the forward pass runs in fp16");
+      }
+      const auto same = [&](const Gradients& one) {
+        return one.device == values.device() && one.type == values.scalar_type();
+      };
+      auto place = std::find_if(all.begin(), all.end(), same);
+      if (place == all.end()) {
+        place = all.insert(all.end(), {.device = values.device(), .type = values.scalar_type()});
+      }
+      place->tensors.push_back(values);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+struct GradScaler::Impl {
+  // What is known about an optimizer's gradients since the last update.
+  struct Check {
+    std::vector<at::Tensor> found_inf = {};
+    bool stepped = false;
+  };
+
+  GradScalerOptions options = {};
+  GradScalerState begin = {};
+  // Not there before the first loss tells the device.
+  at::Tensor scale = {};
+  at::Tensor growth_tracker = {};
+  // 1 / scale as it was when the last loss was multiplied.
+  at::Tensor inverse = {};
+  bool inverse_is_old = true;
+  std::map<const torch::optim::Optimizer*, Check> checks = {};
+
+  void place_on(at::Device device) {
+    if (scale.defined()) return;
+    scale = at::full({}, begin.scale, at::TensorOptions(device).dtype(at::kFloat));
+    growth_tracker = at::full({}, begin.growth_tracker, at::TensorOptions(device).dtype(at::kInt));
+  }
+};
+
+GradScaler::GradScaler(GradScalerOptions options) : impl_(std::make_unique<Impl>()) {
+  impl_->options = options;
+  if (options.growth_factor <= 1) refuse("growth_factor must be above 1");
+  if (options.backoff_factor >= 1) refuse("backoff_factor must be below 1");
+  impl_->begin = {.scale = options.init_scale,
+                  .growth_factor = options.growth_factor,
+                  .backoff_factor = options.backoff_factor,
+                  .growth_interval = options.growth_interval,
+                  .growth_tracker = 0};
+}
+
+GradScaler::~GradScaler() = default;
+
+bool GradScaler::is_enabled() const {
+  return impl_->options.enabled;
+}
+
+at::Tensor GradScaler::scale(const at::Tensor& loss) {
+  if (!is_enabled()) return loss;
+  impl_->place_on(loss.device());
+  if (std::exchange(impl_->inverse_is_old, false)) {
+    // By way of double, as Python does: the same last digit.
+    impl_->inverse = impl_->scale.to(at::kDouble).reciprocal().to(at::kFloat);
+  }
+  return loss * impl_->scale.to(loss.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
+}
+
+bool GradScaler::is_unscaled(const torch::optim::Optimizer& optimizer) const {
+  return impl_->checks.contains(&optimizer);
+}
+
+void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
+  if (!is_enabled()) return;
+  if (is_unscaled(optimizer)) refuse("the optimizer's gradients were unscaled since the last update");
+  if (!impl_->inverse.defined()) refuse("no loss was scaled yet", "call accelerator.backward(loss) first");
+  const at::NoGradGuard no_grad;
+  std::vector<Gradients> gradients = gradients_of(optimizer);
+  Impl::Check& check = impl_->checks[&optimizer];
+  for (Gradients& same : gradients) {
+    at::Tensor found = at::full({}, 0, at::TensorOptions(same.device).dtype(at::kFloat));
+    at::_amp_foreach_non_finite_check_and_unscale_(same.tensors, found, impl_->inverse.to(same.device));
+    check.found_inf.push_back(found.to(impl_->scale.device()));
+  }
+}
+
+bool GradScaler::step(torch::optim::Optimizer& optimizer) {
+  if (!is_enabled()) {
+    optimizer.step();
+    return true;
+  }
+  if (!is_unscaled(optimizer)) unscale(optimizer);
+  Impl::Check& check = impl_->checks[&optimizer];
+  if (check.stepped) refuse("the optimizer stepped already since the last update");
+  if (check.found_inf.empty()) {
+    impl_->checks.erase(&optimizer);
+    refuse("the optimizer's parameters have no gradients", "call accelerator.backward(loss) before its step");
+  }
+  check.stepped = true;
+  for (const at::Tensor& found : check.found_inf) {
+    if (found.item<float>() != 0) return false;
+  }
+  optimizer.step();
+  return true;
+}
+
+void GradScaler::update() {
+  if (!is_enabled()) return;
+  at::Tensor found;
+  for (const auto& [optimizer, check] : impl_->checks) {
+    if (!check.stepped) continue;
+    for (const at::Tensor& one : check.found_inf) found = found.defined() ? found + one : one;
+  }
+  if (!found.defined()) refuse("no optimizer stepped since the last update");
+  at::_amp_update_scale_(impl_->scale, impl_->growth_tracker, found, impl_->begin.growth_factor,
+                         impl_->begin.backoff_factor, impl_->begin.growth_interval);
+  impl_->inverse_is_old = true;
+  // What was only unscaled stays so, for the step that is still to come.
+  std::erase_if(impl_->checks, [](const auto& entry) { return entry.second.stepped; });
+}
+
+double GradScaler::get_scale() const {
+  if (!is_enabled()) return 1;
+  return impl_->scale.defined() ? static_cast<double>(impl_->scale.item<float>()) : impl_->begin.scale;
+}
+
+GradScalerState GradScaler::state() const {
+  GradScalerState state = impl_->begin;
+  state.scale = get_scale();
+  if (impl_->growth_tracker.defined()) state.growth_tracker = impl_->growth_tracker.item<int>();
+  return state;
+}
+
+void GradScaler::load_state(const GradScalerState& state) {
+  impl_->begin = state;
+  impl_->inverse_is_old = true;
+  impl_->checks.clear();
+  if (!impl_->scale.defined()) return;
+  impl_->scale.fill_(state.scale);
+  impl_->growth_tracker.fill_(state.growth_tracker);
+}
+
+}  // namespace acc

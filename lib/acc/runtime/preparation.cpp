@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/preparation.hpp"
+
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <ranges>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/optim/torch_scheduler.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kPrecisionVariable = "ACCELERATE_MIXED_PRECISION";
+constexpr std::string_view kAccumulationVariable = "ACCELERATE_GRADIENT_ACCUMULATION_STEPS";
+
+MixedPrecision chosen_precision(const AcceleratorOptions& options, const Environment& environment) {
+  if (options.mixed_precision) return *options.mixed_precision;
+  return parse_mixed_precision(environment.get(kPrecisionVariable, "no"), kPrecisionVariable);
+}
+
+int accumulation_steps(const AcceleratorOptions& options, const Environment& environment) {
+  const auto text = environment.find(kAccumulationVariable);
+  if (!text) return options.gradient_accumulation_steps;
+  const auto steps = parse_integer(*text);
+  if (!steps || *steps < 1 || *steps > std::numeric_limits<int>::max()) {
+    throw Error({.what = fmt::format("must be a whole number of at least 1, not '{}'", *text),
+                 .where = std::string(kAccumulationVariable)});
+  }
+  return static_cast<int>(*steps);
+}
+
+// The precision of the Accelerators that live: code far apart must not train in two.
+std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) {
+  static std::weak_ptr<const MixedPrecision> shared;
+  auto living = shared.lock();
+  if (!living) {
+    living = std::make_shared<const MixedPrecision>(precision);
+    shared = living;
+  }
+  if (*living == precision) return living;
+  throw Error({.what = fmt::format("another Accelerator of this program is in {}, this one in {}",
+                                   to_string(*living), to_string(precision)),
+               .where = "mixed_precision",
+               .hint = "end the other first, or give both the same"});
+}
+
+}  // namespace
+
+struct Preparation::Impl {
+  AcceleratorOptions options = {};
+  std::shared_ptr<const MixedPrecision> precision = {};
+  std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
+  Prepared prepared = {};
+  // Where optimizers were before they were moved here, which schedulers still point at; the latest last.
+  std::vector<std::pair<const torch::optim::Optimizer*, torch::optim::Optimizer*>> moved = {};
+};
+
+Preparation::Preparation(AcceleratorOptions options)
+    : PartialState(options.process_group.timeout), impl_(std::make_unique<Impl>()) {
+  const Environment environment = Environment::of_process();
+  impl_->precision = share_precision(chosen_precision(options, environment));
+  impl_->prepared.gradients = std::make_shared<GradientState>(accumulation_steps(options, environment),
+                                                              options.gradient_accumulation);
+  if (mixed_precision() == MixedPrecision::fp16 && options.grad_scaler.enabled) {
+    impl_->prepared.scaler = std::make_shared<GradScaler>(options.grad_scaler);
+  }
+  if (options.project.logging_dir.empty()) options.project.logging_dir = options.project_dir;
+  impl_->options = std::move(options);
+}
+
+Preparation::~Preparation() = default;
+
+MixedPrecision Preparation::mixed_precision() const {
+  return *impl_->precision;
+}
+bool Preparation::split_batches() const {
+  return impl_->options.split_batches;
+}
+std::optional<bool> Preparation::dispatch_batches() const {
+  return impl_->options.dispatch_batches;
+}
+bool Preparation::even_batches() const {
+  return impl_->options.even_batches;
+}
+void Preparation::set_even_batches(bool on) {
+  impl_->options.even_batches = on;
+}
+bool Preparation::device_placement() const {
+  return impl_->options.device_placement;
+}
+const std::filesystem::path& Preparation::project_dir() const {
+  return impl_->options.project_dir;
+}
+const std::filesystem::path& Preparation::logging_dir() const {
+  return impl_->options.project.logging_dir;
+}
+ProjectOptions& Preparation::project() {
+  return impl_->options.project;
+}
+int Preparation::save_iteration() const {
+  return impl_->options.project.iteration;
+}
+Prepared& Preparation::prepared() {
+  return impl_->prepared;
+}
+const std::shared_ptr<GradScaler>& Preparation::scaler() const {
+  return impl_->prepared.scaler;
+}
+const Prepared& Preparation::prepared() const {
+  return impl_->prepared;
+}
+const std::shared_ptr<ActiveLoaders>& Preparation::active_loaders() const {
+  return impl_->active;
+}
+
+std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
+                                                 const ModelOptions& options) {
+  PreparedModel model{.module = std::move(module)};
+  if (process_group() && !options.evaluation_mode) {
+    model.ddp = std::make_shared<Ddp>(model.module, process_group(), impl_->options.ddp);
+  }
+  impl_->prepared.models.push_back(model);
+  return model.ddp;
+}
+
+Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
+                                          const torch::optim::Optimizer* from) {
+  if (from != nullptr) impl_->moved.emplace_back(from, native.get());
+  return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
+                                                 impl_->prepared.scaler);
+}
+
+std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan) {
+  auto shared = std::make_shared<LoaderPlan>(plan);
+  // Processes that were seeded differently still must agree on the order of the samples.
+  at::Tensor seed = at::zeros({1}, at::kLong);
+  *seed.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(shared->seed());
+  seed = broadcast(seed);
+  shared->set_seed(static_cast<std::uint64_t>(*seed.const_data_ptr<std::int64_t>()));
+  shared->set_shard({.index = static_cast<std::size_t>(process_index()),
+                     .count = static_cast<std::size_t>(num_processes()),
+                     .even_batches = impl_->options.even_batches,
+                     .split_batches = impl_->options.split_batches});
+  impl_->prepared.loaders.push_back(shared);
+  return shared;
+}
+
+void Preparation::forget() {
+  impl_->prepared.models.clear();
+  impl_->prepared.optimizers.clear();
+  impl_->prepared.schedulers.clear();
+  impl_->prepared.loaders.clear();
+  impl_->moved.clear();
+}
+
+bool Preparation::is_prepared(const LoaderPlan& plan) const {
+  return std::ranges::any_of(impl_->prepared.loaders, [&](const auto& one) { return one.get() == &plan; });
+}
+
+void Preparation::remember_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler) {
+  require_optimizer(*scheduler);
+  impl_->prepared.schedulers.push_back(
+      {.state = [scheduler] { return state_of(*scheduler); },
+       .load_state = [scheduler](std::string_view state) { load_state_of(*scheduler, state); }});
+}
+
+torch::optim::Optimizer& Preparation::where_it_is_now(torch::optim::Optimizer& optimizer) const {
+  for (const auto& [from, native] : std::views::reverse(impl_->moved)) {
+    if (from == &optimizer) return *native;
+  }
+  return optimizer;
+}
+
+SchedulerRule Preparation::scheduler_rule(const torch::optim::Optimizer* optimizer) const {
+  SchedulerRule rule{.gradients = impl_->prepared.gradients,
+                     .optimizers = impl_->prepared.optimizers,
+                     .step_with_optimizer = impl_->options.step_scheduler_with_optimizer,
+                     .steps = split_batches() ? 1 : num_processes()};
+  const auto is_its = [&](const Optimizer& one) { return &one.native() == optimizer; };
+  if (std::ranges::any_of(rule.optimizers, is_its)) std::erase_if(rule.optimizers, std::not_fn(is_its));
+  return rule;
+}
+
+}  // namespace acc

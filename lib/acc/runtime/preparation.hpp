@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "acc/runtime/accelerator_options.hpp"
+#include "acc/runtime/data/data_loader.hpp"
+#include "acc/runtime/optim/accelerated_scheduler.hpp"
+#include "acc/runtime/optim/optimizer.hpp"
+#include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/parallel/model.hpp"
+#include "acc/runtime/preparable.hpp"
+#include "acc/runtime/prepared.hpp"
+#include "acc/runtime/process/partial_state.hpp"
+
+namespace acc {
+
+/// The part of an Accelerator that holds its options and makes a program's objects ready for training.
+class Preparation : public PartialState {
+ public:
+  ~Preparation();
+  Preparation(const Preparation&) = delete;
+  Preparation& operator=(const Preparation&) = delete;
+
+  MixedPrecision mixed_precision() const;
+  bool split_batches() const;
+  std::optional<bool> dispatch_batches() const;
+  bool even_batches() const;
+  /// For loaders that are prepared from now on.
+  void set_even_batches(bool on);
+  bool device_placement() const;
+  const std::filesystem::path& project_dir() const;
+  /// Default: the project's folder.
+  const std::filesystem::path& logging_dir() const;
+  /// May be changed, as when a resumed training goes on counting its checkpoints.
+  ProjectOptions& project();
+  /// The number of the next checkpoint.
+  int save_iteration() const;
+  /// Null unless the precision is fp16.
+  const std::shared_ptr<GradScaler>& scaler() const;
+
+  /// Together: makes models, optimizers, data loaders and schedulers ready, and gives them back in order: one
+  /// alone, several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net,
+  /// std::move(sgd), std::move(loader))`. Schedulers find their optimizer wherever it stands; what is
+  /// prepared already comes back as it is.
+  template <class... Objects>
+  auto prepare(Objects&&... objects) {
+    // Braces evaluate from left to right: every process prepares in the same order.
+    auto first = std::tuple{prepare_first(std::forward<Objects>(objects))...};
+    return std::apply(
+        [this](auto&... object) {
+          if constexpr (sizeof...(Objects) == 1) {
+            return (prepare_last(std::move(object)), ...);
+          } else {
+            return std::tuple{prepare_last(std::move(object))...};
+          }
+        },
+        first);
+  }
+
+  struct ModelOptions {
+    /// Only autocast: gradients are not averaged, and the model need not have parameters that are trained.
+    bool evaluation_mode = false;
+  };
+
+  /// Together: a module, as a shared_ptr. Throws Error{usage}, see Ddp.
+  template <TorchModule Module>
+  Model<Module> prepare_model(std::shared_ptr<Module> module) {
+    return prepare_model(std::move(module), ModelOptions());
+  }
+  template <TorchModule Module>
+  Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
+    auto ddp = remember_model(module, options);
+    return Model<Module>(std::move(module), std::move(ddp), mixed_precision());
+  }
+
+  /// An optimizer, moved here, or as a shared_ptr.
+  template <TorchOptimizer Native>
+  Optimizer prepare_optimizer(Native&& optimizer) {
+    const torch::optim::Optimizer* from = &optimizer;
+    return remember_optimizer(std::make_shared<Native>(std::forward<Native>(optimizer)), from);
+  }
+  template <TorchOptimizer Native>
+  Optimizer prepare_optimizer(std::shared_ptr<Native> optimizer) {
+    return remember_optimizer(std::move(optimizer), nullptr);
+  }
+
+  /// Together: the loader then gives this process its share of the batches.
+  template <class Dataset>
+  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
+    if (is_prepared(loader.plan())) return loader;
+    loader.set_plan(remember_loader(loader.plan()));
+    loader.set_active_loaders(active_loaders());
+    return loader;
+  }
+
+  /// A scheduler of acc's or LibTorch's. Throws Error{usage} for one of LibTorch's whose optimizer was moved.
+  template <AnyScheduler Native>
+  AcceleratedScheduler<Native> prepare_scheduler(std::shared_ptr<Native> scheduler) {
+    remember_scheduler(scheduler);
+    if constexpr (OwnScheduler<Native>) {
+      torch::optim::Optimizer& optimizer = where_it_is_now(scheduler->optimizer());
+      scheduler->set_optimizer(optimizer);
+      return {std::move(scheduler), scheduler_rule(&optimizer)};
+    } else {
+      return {std::move(scheduler), scheduler_rule(nullptr)};
+    }
+  }
+
+  /// Everything that was prepared.
+  Prepared& prepared();
+  const Prepared& prepared() const;
+
+  /// The module inside of a prepared model.
+  template <class Module>
+  std::shared_ptr<Module> unwrap_model(const Model<Module>& model) const {
+    return model.module();
+  }
+
+ protected:
+  /// See Accelerator's constructor.
+  explicit Preparation(AcceleratorOptions options);
+
+  const std::shared_ptr<ActiveLoaders>& active_loaders() const;
+
+  /// Lets go what was prepared.
+  void forget();
+
+ private:
+  struct Impl;
+
+  // Everything but schedulers, which come last and only pass here.
+  template <TorchModule Module>
+  Model<Module> prepare_first(std::shared_ptr<Module> module) {
+    return prepare_model(std::move(module));
+  }
+  template <class Holder>
+  requires TorchModuleHolder<std::remove_cvref_t<Holder>>
+  auto prepare_first(Holder&& holder) { return prepare_model(holder.ptr()); }
+  template <class Module>
+  Model<Module> prepare_first(Model<Module> model) {
+    return model;
+  }
+  template <class Dataset>
+  DataLoader<Dataset> prepare_first(DataLoader<Dataset> loader) {
+    return prepare_data_loader(std::move(loader));
+  }
+  template <class Native>
+  requires TorchOptimizer<std::remove_cvref_t<Native>> Optimizer prepare_first(Native&& optimizer) {
+    static_assert(!std::is_lvalue_reference_v<Native>, "an optimizer is given with std::move");
+    return prepare_optimizer(std::forward<Native>(optimizer));
+  }
+  template <TorchOptimizer Native>
+  Optimizer prepare_first(std::shared_ptr<Native> optimizer) {
+    return prepare_optimizer(std::move(optimizer));
+  }
+  Optimizer prepare_first(Optimizer optimizer) { return optimizer; }
+  template <SchedulerArgument Native>
+  Native prepare_first(Native scheduler) {
+    return scheduler;
+  }
+  template <class Native>
+  AcceleratedScheduler<Native> prepare_first(AcceleratedScheduler<Native> scheduler) {
+    return scheduler;
+  }
+
+  template <class Object>
+  Object prepare_last(Object object) {
+    return object;
+  }
+  template <AnyScheduler Native>
+  AcceleratedScheduler<Native> prepare_last(Native scheduler) {
+    return prepare_scheduler(std::make_shared<Native>(std::move(scheduler)));
+  }
+  template <AnyScheduler Native>
+  AcceleratedScheduler<Native> prepare_last(std::shared_ptr<Native> scheduler) {
+    return prepare_scheduler(std::move(scheduler));
+  }
+
+  std::shared_ptr<Ddp> remember_model(std::shared_ptr<torch::nn::Module> module, const ModelOptions& options);
+  Optimizer remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
+                               const torch::optim::Optimizer* from);
+  std::shared_ptr<LoaderPlan> remember_loader(const LoaderPlan& plan);
+  void remember_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler);
+  template <OwnScheduler Native>
+  void remember_scheduler(const std::shared_ptr<Native>& scheduler) {
+    prepared().schedulers.push_back(
+        {.state = [scheduler] { return scheduler->state(); },
+         .load_state = [scheduler](std::string_view state) { scheduler->load_state(state); }});
+  }
+  bool is_prepared(const LoaderPlan& plan) const;
+  torch::optim::Optimizer& where_it_is_now(torch::optim::Optimizer& optimizer) const;
+  SchedulerRule scheduler_rule(const torch::optim::Optimizer* optimizer) const;
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace acc

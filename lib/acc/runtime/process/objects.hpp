@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// gather_object and broadcast_object for any type that nlohmann's JSON library can convert: include this
+// beside the accelerator.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "acc/runtime/process/object_text.hpp"
+
+namespace acc {
+
+/// Objects travel as CBOR, which keeps every bit of a number, also of those that JSON's text has no word for.
+template <class T>
+struct ObjectText {
+  static std::string write(const T& object) {
+    const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(object));
+    return {bytes.begin(), bytes.end()};
+  }
+  static T read(std::string_view text) {
+    return nlohmann::json::from_cbor(text.begin(), text.end()).template get<T>();
+  }
+};
+
+}  // namespace acc

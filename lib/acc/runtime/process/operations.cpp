@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/process/operations.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/ScalarType.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::int64_t kMostDimensions = 16;
+
+void require_few_dimensions(const at::Tensor& tensor) {
+  if (tensor.dim() <= kMostDimensions) return;
+  throw Error({.what = fmt::format("has more than {} dimensions", kMostDimensions), .where = "gather"});
+}
+
+// Type, number of dimensions and sizes, in a tensor of the same size on every rank.
+at::Tensor form_of(const at::Tensor& tensor) {
+  require_few_dimensions(tensor);
+  at::Tensor form = at::zeros({2 + kMostDimensions}, at::kLong);
+  auto* numbers = form.mutable_data_ptr<std::int64_t>();
+  numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
+  numbers[1] = tensor.dim();
+  std::copy(tensor.sizes().begin(), tensor.sizes().end(), numbers + 2);
+  return form;
+}
+
+std::string form_text(const at::Tensor& form) {
+  const auto* numbers = form.const_data_ptr<std::int64_t>();
+  return fmt::format("{} [{}]", c10::toString(static_cast<at::ScalarType>(numbers[0])),
+                     fmt::join(numbers + 2, numbers + 2 + numbers[1], ", "));
+}
+
+// Gloo would hang or mix the bytes up.
+void require_same_form(const at::Tensor& tensor, ProcessGroup& group) {
+  const at::Tensor forms = group.all_gather(form_of(tensor));
+  for (int rank = 1; rank < group.size(); ++rank) {
+    if (forms[rank].equal(forms[0])) continue;
+    throw Error(
+        {.what = fmt::format("every process must give the same shape and type, but rank 0 gives {} and "
+                             "rank {} gives {}",
+                             form_text(forms[0]), rank, form_text(forms[rank])),
+         .where = "gather"});
+  }
+}
+
+at::Tensor whole_number(std::int64_t number) {
+  return at::full({1}, number, at::kLong);
+}
+
+at::Tensor bytes_of(std::string_view text, std::int64_t size) {
+  at::Tensor bytes = at::zeros({size}, at::kByte);
+  std::memcpy(bytes.mutable_data_ptr(), text.data(), std::min(text.size(), static_cast<std::size_t>(size)));
+  return bytes;
+}
+
+std::string text_of(const at::Tensor& bytes, std::int64_t size) {
+  return {static_cast<const char*>(bytes.const_data_ptr()), static_cast<std::size_t>(size)};
+}
+
+}  // namespace
+
+at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group) {
+  const at::Tensor rows = tensor.dim() == 0 ? tensor.detach().reshape({1}) : tensor.detach();
+  if (group == nullptr) return rows;
+  require_same_form(rows, *group);
+  return group->all_gather(rows).flatten(0, 1);
+}
+
+at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group) {
+  at::Tensor result = tensor.detach();
+  if (group == nullptr) return scale == 1 ? result.clone() : result * scale;
+  group->all_reduce(result, op);
+  return scale == 1 ? result : result * scale;
+}
+
+at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group) {
+  at::Tensor result = tensor.detach().clone();
+  if (group != nullptr) group->broadcast(result, from);
+  return result;
+}
+
+at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group) {
+  const std::int64_t dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
+  if (group == nullptr || dim < 0 || dim >= tensor.dim()) return tensor.detach();
+  at::Tensor largest = whole_number(tensor.size(dim));
+  group->all_reduce(largest, ReduceOp::max);
+  const std::int64_t size = largest.item<std::int64_t>();
+  if (size == tensor.size(dim)) return tensor.detach();
+  std::vector<std::int64_t> shape = tensor.sizes().vec();
+  shape[static_cast<std::size_t>(dim)] = size;
+  at::Tensor padded = at::full(shape, options.pad_index, tensor.options().requires_grad(false));
+  padded.narrow(dim, options.pad_first ? size - tensor.size(dim) : 0, tensor.size(dim))
+      .copy_(tensor.detach());
+  return padded;
+}
+
+std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group) {
+  if (group == nullptr) return texts;
+  // Three messages: how many texts each has, how long they are, and all of them in one.
+  std::string own;
+  std::vector<std::int64_t> own_lengths;
+  for (const std::string& text : texts) {
+    own += text;
+    own_lengths.push_back(static_cast<std::int64_t>(text.size()));
+  }
+  const at::Tensor counts = group->all_gather(whole_number(static_cast<std::int64_t>(texts.size())));
+  at::Tensor lengths = at::zeros({counts.max().item<std::int64_t>()}, at::kLong);
+  std::ranges::copy(own_lengths, lengths.mutable_data_ptr<std::int64_t>());
+  lengths = group->all_gather(lengths);
+  const std::int64_t largest = lengths.numel() == 0 ? 0 : lengths.sum(1).max().item<std::int64_t>();
+  const at::Tensor bytes = group->all_gather(bytes_of(own, largest));
+  std::vector<std::string> all;
+  for (int rank = 0; rank < group->size(); ++rank) {
+    std::int64_t begin = 0;
+    for (std::int64_t i = 0; i < counts[rank].item<std::int64_t>(); ++i) {
+      const std::int64_t length = lengths[rank][i].item<std::int64_t>();
+      all.push_back(text_of(bytes[rank].narrow(0, begin, length), length));
+      begin += length;
+    }
+  }
+  return all;
+}
+
+std::string broadcast_text(std::string_view text, int from, ProcessGroup* group) {
+  if (group == nullptr) return std::string(text);
+  at::Tensor size = whole_number(static_cast<std::int64_t>(text.size()));
+  group->broadcast(size, from);
+  at::Tensor bytes = bytes_of(text, size.item<std::int64_t>());
+  group->broadcast(bytes, from);
+  return text_of(bytes, size.item<std::int64_t>());
+}
+
+}  // namespace acc

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/process/partial_state.hpp"
+
+#include <cstdio>
+
+#include "acc/base/environment.hpp"
+#include "acc/runtime/torch_version.hpp"
+
+namespace acc {
+namespace {
+
+// One group per process: a second state of a program uses that of the first.
+std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
+  require_compiled_torch();
+  static std::weak_ptr<ProcessGroup> joined;
+  if (worker.world_size == 1) return nullptr;
+  auto group = joined.lock();
+  if (!group) {
+    group = std::make_shared<ProcessGroup>(worker, timeout);
+    joined = group;
+  }
+  return group;
+}
+
+}  // namespace
+
+PartialState::PartialState(std::chrono::milliseconds timeout)
+    : worker_(read_worker_env(Environment::of_process())), group_(join(worker_, timeout)) {}
+
+DistributedType PartialState::distributed_type() const {
+  if (!distributed()) return DistributedType::no;
+  return device().is_cpu() ? DistributedType::multi_cpu : DistributedType::multi_gpu;
+}
+
+void PartialState::wait_for_everyone() const {
+  if (group_) group_->barrier();
+}
+
+void PartialState::print(std::string_view line) const {
+  if (!is_local_main_process()) return;
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace acc

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/worker_env.hpp"
+#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/process/object_text.hpp"
+#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/process/split.hpp"
+#include "acc/runtime/process/structure.hpp"
+
+namespace acc {
+
+enum class DistributedType { no, multi_cpu, multi_gpu };
+
+/// A process's place in the job, and what the processes do together beside training: accelerate's
+/// PartialState, of which every Accelerator is one. All processes call the functions marked "together", in
+/// the same order; those throw Error{system} when another process is lost.
+class PartialState {
+ public:
+  /// Together: joins the job that the environment describes; the second object of a program shares what the
+  /// first joined. Throws Error{usage} for an environment that makes no sense, Error{rendezvous} when the
+  /// others do not come.
+  explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout);
+
+  int num_processes() const { return worker_.world_size; }
+  int process_index() const { return worker_.rank; }
+  int local_process_index() const { return worker_.local_rank; }
+  bool is_main_process() const { return process_index() == 0; }
+  bool is_local_main_process() const { return local_process_index() == 0; }
+  bool is_last_process() const { return process_index() == num_processes() - 1; }
+  bool distributed() const { return num_processes() > 1; }
+  DistributedType distributed_type() const;
+  at::Device device() const { return at::Device(at::kCPU); }
+
+  /// Together: returns when every process has called it.
+  void wait_for_everyone() const;
+
+  /// Calls `act` on the main process first and on the others when it is done there. Together.
+  template <class Act>
+  void main_process_first(Act act) const {
+    one_first(is_main_process(), act);
+  }
+  /// The same on each machine.
+  template <class Act>
+  void local_main_process_first(Act act) const {
+    one_first(is_local_main_process(), act);
+  }
+
+  /// Call `act` on the process that the name says, and on no other; without other processes always.
+  template <class Act>
+  void on_main_process(Act act) const {
+    if (is_main_process()) act();
+  }
+  template <class Act>
+  void on_local_main_process(Act act) const {
+    if (is_local_main_process()) act();
+  }
+  template <class Act>
+  void on_last_process(Act act) const {
+    if (is_last_process()) act();
+  }
+  template <class Act>
+  void on_process(int process_index, Act act) const {
+    if (process_index == this->process_index() || !distributed()) act();
+  }
+  template <class Act>
+  void on_local_process(int local_process_index, Act act) const {
+    if (local_process_index == this->local_process_index() || !distributed()) act();
+  }
+
+  /// This process's part of a vector or of a tensor's rows; in a map or tuple, of each value. The first
+  /// processes get one more where it does not divide; with padding the others repeat the last element. One
+  /// process gets all. Throws Error{usage} when values of a map or tuple differ in length.
+  template <class Sequence>
+  Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
+    const std::size_t length = split_length(sequence);
+    if (!distributed()) return sequence;
+    return take(sequence, split(length, static_cast<std::size_t>(process_index()),
+                                static_cast<std::size_t>(num_processes()), apply_padding));
+  }
+
+  /// Together: the tensors of all processes one after the other along dimension 0; a 0-d one counts as one
+  /// element. Takes tensors and structures of them, see structure.hpp, as do the next three. Throws
+  /// Error{usage} on every rank when shapes or types differ.
+  template <TensorStructure Structure>
+  Structure gather(const Structure& tensors) const {
+    return map_tensors(tensors, [this](const at::Tensor& one) { return gather_tensor(one, group_.get()); });
+  }
+
+  /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`.
+  template <TensorStructure Structure>
+  Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
+    return map_tensors(tensors,
+                       [&](const at::Tensor& one) { return reduce_tensor(one, op, scale, group_.get()); });
+  }
+
+  /// Together: rank `from`'s tensors, on each process. All must have one shape and type.
+  template <TensorStructure Structure>
+  Structure broadcast(const Structure& tensors, int from = 0) const {
+    return map_tensors(tensors,
+                       [&](const at::Tensor& one) { return broadcast_tensor(one, from, group_.get()); });
+  }
+
+  /// Together: fills each tensor up with `pad_index` to the largest size that a process has along `dim`, at
+  /// the end or first, so that all can be gathered. Tensors without that dimension stay as they are.
+  template <TensorStructure Structure>
+  Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
+    return map_tensors(tensors,
+                       [&](const at::Tensor& one) { return pad_tensor(one, options, group_.get()); });
+  }
+
+  /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, and with
+  /// acc/runtime/process/objects.hpp any type that nlohmann's JSON library converts.
+  template <class T>
+  std::vector<T> gather_object(const std::vector<T>& objects) const {
+    std::vector<std::string> texts;
+    for (const T& object : objects) texts.push_back(ObjectText<T>::write(object));
+    std::vector<T> all;
+    for (const std::string& text : gather_texts(texts, group_.get()))
+      all.push_back(ObjectText<T>::read(text));
+    return all;
+  }
+
+  /// Together: rank `from`'s object, on each process.
+  template <class T>
+  T broadcast_object(const T& object, int from = 0) const {
+    const bool is_source = process_index() == from;
+    return ObjectText<T>::read(
+        broadcast_text(is_source ? ObjectText<T>::write(object) : std::string(), from, group_.get()));
+  }
+
+  /// A line on standard output, from the first process of each machine.
+  void print(std::string_view line) const;
+
+  /// What the processes talk through; null when there is one process.
+  const std::shared_ptr<ProcessGroup>& process_group() const { return group_; }
+  const WorkerEnv& worker() const { return worker_; }
+
+ protected:
+  /// Leaves the job: from now on nothing is done together.
+  void leave() { group_.reset(); }
+
+ private:
+  template <class Act>
+  void one_first(bool is_first, Act& act) const {
+    if (!is_first) wait_for_everyone();
+    act();
+    if (is_first) wait_for_everyone();
+  }
+
+  WorkerEnv worker_;
+  std::shared_ptr<ProcessGroup> group_;
+};
+
+}  // namespace acc

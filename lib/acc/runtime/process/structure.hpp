@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <concepts>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace acc {
+
+// What collectives take beside a tensor: tuples, pairs, arrays, vectors and maps of tensors, nested as deep
+// as one likes. All processes give the same structure.
+
+template <class T>
+struct IsTensorStructure : std::is_same<T, at::Tensor> {};
+template <class... Parts>
+struct IsTensorStructure<std::tuple<Parts...>> : std::conjunction<IsTensorStructure<Parts>...> {};
+template <class First, class Second>
+struct IsTensorStructure<std::pair<First, Second>>
+    : std::conjunction<IsTensorStructure<First>, IsTensorStructure<Second>> {};
+template <class Part, std::size_t size>
+struct IsTensorStructure<std::array<Part, size>> : IsTensorStructure<Part> {};
+template <class Part>
+struct IsTensorStructure<std::vector<Part>> : IsTensorStructure<Part> {};
+template <class Key, class Part>
+struct IsTensorStructure<std::map<Key, Part>> : IsTensorStructure<Part> {};
+
+template <class T>
+concept TensorStructure = IsTensorStructure<std::remove_cvref_t<T>>::value;
+
+/// The structure with `act(tensor)` in the place of each tensor, in order.
+template <TensorStructure Structure, class Act>
+Structure map_tensors(Structure structure, const Act& act) {
+  if constexpr (std::same_as<Structure, at::Tensor>) {
+    return act(structure);
+  } else if constexpr (requires { typename Structure::mapped_type; }) {
+    for (auto& [key, part] : structure) part = map_tensors(std::move(part), act);
+    return structure;
+  } else if constexpr (requires { structure.push_back({}); }) {
+    for (auto& part : structure) part = map_tensors(std::move(part), act);
+    return structure;
+  } else {
+    std::apply([&](auto&... part) { ((part = map_tensors(std::move(part), act)), ...); }, structure);
+    return structure;
+  }
+}
+
+}  // namespace acc

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/profile.hpp"
+
+#include <torch/csrc/autograd/profiler_kineto.h>
+
+#include <memory>
+#include <set>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace profiler = torch::autograd::profiler;
+namespace impl = torch::profiler::impl;
+
+// Records from its construction on; the trace is there when it is stopped.
+class Recording {
+ public:
+  Recording(const ProfileOptions& options, c10::DeviceType device) {
+    const impl::ProfilerConfig config(impl::ProfilerState::KINETO, options.record_shapes,
+                                      options.profile_memory,
+                                      /*with_stack=*/false, options.with_flops);
+    std::set<impl::ActivityType> activities{impl::ActivityType::CPU};
+    if (device == c10::DeviceType::CUDA) activities.insert(impl::ActivityType::CUDA);
+    profiler::prepareProfiler(config, activities);
+    profiler::enableProfiler(config, activities);
+  }
+  ~Recording() {
+    if (running_) profiler::disableProfiler();
+  }
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+
+  std::unique_ptr<profiler::ProfilerResult> stop() {
+    running_ = false;
+    return profiler::disableProfiler();
+  }
+
+ private:
+  bool running_ = true;
+};
+
+}  // namespace
+
+void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
+                const std::function<void()>& act) {
+  Recording recording(options, device);
+  act();
+  const auto result = recording.stop();
+  if (file.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  result->save(file.string());
+  if (!std::filesystem::exists(file)) {
+    throw Error({.kind = ErrorKind::system, .what = "the trace cannot be written", .where = file.string()});
+  }
+}
+
+}  // namespace acc

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/optim/accelerated_scheduler.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <torch/optim/schedulers/step_lr.h>
+#include <torch/optim/sgd.h>
+
+#include <limits>
+
+#include "acc/runtime/optim/schedulers.hpp"
+#include "acc/runtime/precision/grad_scaler.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+std::shared_ptr<torch::optim::SGD> sgd() {
+  return std::make_shared<torch::optim::SGD>(std::vector<at::Tensor>{at::zeros({1}).set_requires_grad(true)},
+                                             1.0);
+}
+
+// A schedule that counts its steps: the rate is their number.
+acc::AcceleratedScheduler<acc::Scheduler> counting(torch::optim::Optimizer& optimizer,
+                                                   acc::SchedulerRule rule) {
+  acc::Schedule schedule = acc::lambda_lr([](std::int64_t step) { return static_cast<double>(step); });
+  schedule.total_steps = 5;
+  return {std::make_shared<acc::Scheduler>(optimizer, schedule), std::move(rule)};
+}
+
+}  // namespace
+
+TEST_CASE("accelerated_scheduler: a step of the optimizer is a step for each process, up to total_steps",
+          "[runtime]") {
+  const auto native = sgd();
+  auto gradients = std::make_shared<acc::GradientState>(2);
+  auto scheduler = counting(*native, {.gradients = gradients, .steps = 2});
+  std::vector<std::int64_t> steps;
+  for (int batch = 0; batch < 8; ++batch) {
+    gradients->next_batch(false);
+    scheduler.step();
+    steps.push_back(scheduler->last_epoch());
+  }
+  CHECK(steps == std::vector<std::int64_t>{0, 2, 2, 4, 4, 5, 5, 5});
+}
+
+TEST_CASE("accelerated_scheduler: waits when the optimizer left a step out", "[runtime]") {
+  const auto native = sgd();
+  auto gradients = std::make_shared<acc::GradientState>();
+  auto scaler = std::make_shared<acc::GradScaler>();
+  acc::Optimizer optimizer(native, gradients, scaler);
+  auto scheduler = counting(*native, {.gradients = gradients, .optimizers = {optimizer}});
+  const auto step = [&](double gradient) {
+    scaler->scale(at::full({}, 1.0));
+    native->param_groups()[0].params()[0].mutable_grad() = at::full({1}, gradient, at::kFloat);
+    optimizer.step();
+    scheduler.step();
+    return scheduler->last_epoch();
+  };
+  CHECK(step(1) == 1);
+  CHECK(step(std::numeric_limits<double>::quiet_NaN()) == 1);
+  CHECK(step(1) == 2);
+}
+
+TEST_CASE("accelerated_scheduler: without step_with_optimizer each call is one step", "[runtime]") {
+  const auto native = sgd();
+  auto gradients = std::make_shared<acc::GradientState>(4);
+  auto scheduler = counting(*native, {.gradients = gradients, .step_with_optimizer = false, .steps = 3});
+  gradients->next_batch(false);
+  scheduler.step();
+  CHECK(scheduler->last_epoch() == 1);
+}
+
+TEST_CASE("accelerated_scheduler: LibTorch's schedulers and one that takes a metric step the same way",
+          "[runtime]") {
+  const auto native = sgd();
+  const acc::SchedulerRule rule{.gradients = std::make_shared<acc::GradientState>(), .steps = 2};
+  acc::AcceleratedScheduler step(std::make_shared<torch::optim::StepLR>(*native, 2, 0.1), rule);
+  step.step();
+  CHECK(native->param_groups()[0].options().get_lr() == 1.0);
+  step.step();
+  CHECK(native->param_groups()[0].options().get_lr() == 0.1);
+  acc::AcceleratedScheduler plateau(
+      std::make_shared<acc::ReduceOnPlateau>(*native, acc::PlateauOptions{.patience = 0}), rule);
+  plateau.step(1.0);
+  CHECK(std::abs(plateau->last_lr()[0] - 0.01) < 1e-12);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/optim/optimizer.hpp"
+
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/sgd.h>
+
+#include <limits>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/optim/gradient_state.hpp"
+#include "acc/runtime/precision/grad_scaler.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+// One weight at 0 that a step with gradient 1 moves to -1.
+struct Setup {
+  explicit Setup(std::shared_ptr<acc::GradScaler> scaler = nullptr)
+      : weight(at::zeros({1}).set_requires_grad(true)),
+        gradients(std::make_shared<acc::GradientState>(2)),
+        optimizer(std::make_shared<torch::optim::SGD>(std::vector<at::Tensor>{weight}, 1.0), gradients,
+                  scaler) {}
+
+  void set_gradient(double value) { weight.mutable_grad() = at::full({1}, value, at::kFloat); }
+  double value() const { return weight.item<double>(); }
+
+  at::Tensor weight;
+  std::shared_ptr<acc::GradientState> gradients;
+  acc::Optimizer optimizer;
+};
+
+}  // namespace
+
+TEST_CASE("optimizer: while gradients accumulate it neither steps nor forgets them", "[runtime]") {
+  Setup setup;
+  setup.set_gradient(1);
+  setup.gradients->next_batch(false);
+  setup.optimizer.step();
+  setup.optimizer.zero_grad();
+  CHECK(setup.value() == 0);
+  CHECK(setup.weight.grad().defined());
+  setup.gradients->next_batch(false);
+  setup.optimizer.step();
+  setup.optimizer.zero_grad();
+  CHECK(setup.value() == -1);
+  CHECK_FALSE(setup.weight.grad().defined());
+}
+
+TEST_CASE("optimizer: an overflow is skipped and told until the next step, to each of its copies",
+          "[runtime]") {
+  auto scaler = std::make_shared<acc::GradScaler>(acc::GradScalerOptions{.init_scale = 4});
+  Setup setup(scaler);
+  const acc::Optimizer copy = setup.optimizer;
+  scaler->scale(at::full({}, 1.0));
+  setup.set_gradient(std::numeric_limits<double>::infinity());
+  setup.optimizer.step();
+  CHECK(setup.value() == 0);
+  CHECK(copy.step_was_skipped());
+  CHECK(scaler->get_scale() == 2);
+  scaler->scale(at::full({}, 1.0));
+  setup.set_gradient(2);
+  setup.optimizer.step();
+  CHECK(setup.value() == -1);
+  CHECK_FALSE(copy.step_was_skipped());
+}
+
+TEST_CASE("optimizer: a closure is called, but not in fp16", "[runtime]") {
+  const at::Tensor weight = at::full({1}, 3.0).set_requires_grad(true);
+  const auto lbfgs = std::make_shared<torch::optim::LBFGS>(std::vector<at::Tensor>{weight});
+  const auto closure = [&] {
+    lbfgs->zero_grad();
+    at::Tensor loss = (weight - 1).square().sum();
+    loss.backward();
+    return loss;
+  };
+  CHECK(acc::Optimizer(lbfgs).step(closure).item<double>() == 4);
+  CHECK(std::abs(weight.item<double>() - 1) < 1e-3);
+  acc::Optimizer scaled(lbfgs, std::make_shared<acc::GradientState>(), std::make_shared<acc::GradScaler>());
+  CHECK_THROWS_AS(scaled.step(closure), acc::Error);
+}

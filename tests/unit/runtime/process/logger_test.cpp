@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/process/logger.hpp"
+
+#include <cstdlib>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/printed.hpp"
+
+using acc::test::printed_to;
+
+TEST_CASE("logger: a line tells level, name and rank, and what is below the level is left out", "[runtime]") {
+  const acc::PartialState state;
+  const acc::Logger logger = acc::get_logger(state, "train", acc::LogLevel::info);
+  CHECK(printed_to(stderr, [&] {
+          logger.debug("no");
+          logger.info("yes");
+          logger.error("also", {.main_process_only = false});
+          logger.critical("in turn", {.in_order = true});
+        }) == "INFO:train:[RANK 0] yes\nERROR:train:[RANK 0] also\nCRITICAL:train:[RANK 0] in turn\n");
+}
+
+TEST_CASE("logger: warning_once says a text once, also through a copy", "[runtime]") {
+  const acc::Logger logger = acc::get_logger(acc::PartialState(), "train");
+  const acc::Logger copy = logger;
+  CHECK(printed_to(stderr, [&] {
+          logger.warning_once("a");
+          copy.warning_once("a");
+          logger.warning_once("b");
+          logger.info("below the default level");
+        }) == "WARNING:train:[RANK 0] a\nWARNING:train:[RANK 0] b\n");
+}
+
+TEST_CASE("logger: ACCELERATE_LOG_LEVEL is the default level", "[runtime]") {
+  const acc::PartialState state;
+  ::setenv("ACCELERATE_LOG_LEVEL", "Debug", 1);
+  const acc::Logger logger = acc::get_logger(state, "train");
+  ::setenv("ACCELERATE_LOG_LEVEL", "loud", 1);
+  CHECK_THROWS_WITH(
+      acc::get_logger(state, "train"),
+      "ACCELERATE_LOG_LEVEL: 'loud' is no log level (use debug, info, warning, error or critical)");
+  ::unsetenv("ACCELERATE_LOG_LEVEL");
+  CHECK(printed_to(stderr, [&] { logger.debug("seen"); }) == "DEBUG:train:[RANK 0] seen\n");
+}

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/process/partial_state.hpp"
+
+#include "support/catch.hpp"
+
+TEST_CASE("partial_state: without a launcher it is the only process, the first and the last", "[runtime]") {
+  const acc::PartialState state;
+  CHECK(state.num_processes() == 1);
+  CHECK(state.is_main_process());
+  CHECK(state.is_local_main_process());
+  CHECK(state.is_last_process());
+  CHECK_FALSE(state.distributed());
+  CHECK(state.distributed_type() == acc::DistributedType::no);
+  CHECK(state.device() == at::Device(at::kCPU));
+  CHECK(state.process_group() == nullptr);
+  state.wait_for_everyone();
+  int calls = 0;
+  state.main_process_first([&] { ++calls; });
+  state.local_main_process_first([&] { ++calls; });
+  CHECK(calls == 2);
+}
