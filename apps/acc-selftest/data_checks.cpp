@@ -12,11 +12,19 @@ using Numbers = DataLoader<TensorDataset<1>>;
 
 constexpr std::size_t kBatchSize = 8;
 
+struct Setup {
+  bool shuffle = false;
+  /// Each process has its part of each batch, which is that of all together.
+  bool split = false;
+};
+
 // 32 full batches for each process, and a few samples that fill no batch.
-Numbers make_loader(Accelerator& accelerator, bool shuffle) {
+Numbers make_loader(Accelerator& accelerator, const Setup& setup) {
   const std::int64_t samples = 32 * accelerator.num_processes() + 5;
-  return accelerator.prepare(Numbers(TensorDataset<1>(at::arange(samples, at::kLong)),
-                                     {.batch_size = kBatchSize, .shuffle = shuffle}));
+  const auto processes = static_cast<std::size_t>(accelerator.num_processes());
+  return accelerator.prepare(
+      Numbers(TensorDataset<1>(at::arange(samples, at::kLong)),
+              {.batch_size = setup.split ? kBatchSize * processes : kBatchSize, .shuffle = setup.shuffle}));
 }
 
 at::Tensor read_all(Accelerator& accelerator, Numbers& loader) {
@@ -25,21 +33,19 @@ at::Tensor read_all(Accelerator& accelerator, Numbers& loader) {
   return at::cat(parts);
 }
 
-at::Tensor every_sample(const Numbers& loader) {
-  return at::arange(static_cast<std::int64_t>(loader.plan().dataset_size()), at::kLong);
+at::Tensor every_sample(Numbers& loader) {
+  return at::arange(static_cast<std::int64_t>(loader.dataset().size()), at::kLong);
 }
 
-}  // namespace
-
-Complaint check_sharded_loading(Accelerator& accelerator) {
-  Numbers loader = make_loader(accelerator, false);
+Complaint check_in_order(Accelerator& accelerator, bool split) {
+  Numbers loader = make_loader(accelerator, {.shuffle = false, .split = split});
   return read_all(accelerator, loader).equal(every_sample(loader))
              ? ""
              : "a sample is missing, twice or out of order";
 }
 
-Complaint check_shuffled_loading(Accelerator& accelerator) {
-  Numbers loader = make_loader(accelerator, true);
+Complaint check_shuffled(Accelerator& accelerator, bool split) {
+  Numbers loader = make_loader(accelerator, {.shuffle = true, .split = split});
   const at::Tensor first = read_all(accelerator, loader);
   const at::Tensor second = read_all(accelerator, loader);
   for (const at::Tensor& pass : {first, second}) {
@@ -48,6 +54,26 @@ Complaint check_shuffled_loading(Accelerator& accelerator) {
   if (first.equal(second)) return "two epochs have the same order";
   loader.set_epoch(0);
   return read_all(accelerator, loader).equal(first) ? "" : "epoch 0 has another order the second time";
+}
+
+template <class CheckOne>
+Complaint with_and_without_split(CheckOne check) {
+  for (const bool split : {false, true}) {
+    Accelerator accelerator({.split_batches = split});
+    const Complaint complaint = check(accelerator, split);
+    if (!complaint.empty()) return split ? "split batches: " + complaint : complaint;
+  }
+  return {};
+}
+
+}  // namespace
+
+Complaint check_sharded_loading(Accelerator& /*accelerator*/) {
+  return with_and_without_split(check_in_order);
+}
+
+Complaint check_shuffled_loading(Accelerator& /*accelerator*/) {
+  return with_and_without_split(check_shuffled);
 }
 
 Complaint check_random_state(Accelerator& accelerator) {

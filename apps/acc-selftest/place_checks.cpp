@@ -31,6 +31,15 @@ Complaint check_state(Accelerator& accelerator) {
     return "the processes disagree on their number";
   const at::Tensor pids = accelerator.gather(at::full({}, ::getpid(), at::kLong));
   if (pids.numel() != accelerator.num_processes()) return "not every process answered";
+
+  const Accelerator second;
+  const bool agree = second.num_processes() == accelerator.num_processes() &&
+                     second.process_index() == accelerator.process_index() &&
+                     second.local_process_index() == accelerator.local_process_index() &&
+                     second.device() == accelerator.device() &&
+                     second.mixed_precision() == accelerator.mixed_precision() &&
+                     second.process_group() == accelerator.process_group();
+  if (!agree) return "a second Accelerator has another state";
   return {};
 }
 

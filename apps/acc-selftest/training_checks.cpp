@@ -54,11 +54,12 @@ struct Trained {
   double last_loss = 0;
 };
 
-Trained train(Accelerator& accelerator) {
+// `batch_size`: of this process, or where batches are split, of all.
+Trained train(Accelerator& accelerator, std::size_t batch_size) {
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   auto [model, optimizer, loader] =
-      accelerator.prepare(net, std::move(sgd), make_points(kBatchSize, accelerator.num_processes()));
+      accelerator.prepare(net, std::move(sgd), make_points(batch_size, accelerator.num_processes()));
   Trained result;
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     double sum = 0;
@@ -95,18 +96,21 @@ at::Tensor train_alone(std::size_t batch_size, int num_processes) {
 
 Complaint check_training(Accelerator& plain) {
   constexpr double kTolerance = 1e-6;
-  Accelerator accelerator({.mixed_precision = MixedPrecision::no});
-  const auto size = static_cast<std::size_t>(plain.num_processes());
-  const at::Tensor alone = train_alone(kBatchSize * size, plain.num_processes());
-  const at::Tensor together = train(accelerator).parameters;
-  if (together.allclose(alone, kTolerance, kTolerance)) return {};
-  return fmt::format("differs by {:.3g} from one process with the whole batch",
-                     together.sub(alone).abs().max().item<double>());
+  const std::size_t all = kBatchSize * static_cast<std::size_t>(plain.num_processes());
+  const at::Tensor alone = train_alone(all, plain.num_processes());
+  for (const bool split : {false, true}) {
+    Accelerator accelerator({.mixed_precision = MixedPrecision::no, .split_batches = split});
+    const at::Tensor together = train(accelerator, split ? all : kBatchSize).parameters;
+    if (together.allclose(alone, kTolerance, kTolerance)) continue;
+    return fmt::format("{}differs by {:.3g} from one process with the whole batch",
+                       split ? "split batches: " : "", together.sub(alone).abs().max().item<double>());
+  }
+  return {};
 }
 
 Complaint check_bf16_training(Accelerator& plain) {
   Accelerator accelerator({.mixed_precision = MixedPrecision::bf16});
-  const Trained trained = train(accelerator);
+  const Trained trained = train(accelerator, kBatchSize);
   if (!plain.broadcast(trained.parameters).equal(trained.parameters)) return "the parameters drifted apart";
   if (trained.last_loss < trained.first_loss) return {};
   return fmt::format("the loss did not fall: {:.3g} to {:.3g}", trained.first_loss, trained.last_loss);

@@ -25,10 +25,11 @@
 namespace acc {
 namespace {
 
-int terminal_width() {
+std::size_t terminal_width() {
   winsize size = {};
-  return ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 60 ? std::min<int>(size.ws_col, 120)
-                                                                             : 100;
+  constexpr std::size_t kNoTerminal = 100;
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kNoTerminal;
+  return std::clamp<std::size_t>(size.ws_col, 40, 120);
 }
 
 std::string random_uuid() {
@@ -113,6 +114,13 @@ int start(const LaunchPlan& plan) {
   return launch(plan);
 }
 
+int start_or_explain(const LaunchPlan& plan) {
+  const Value& dry_run = plan.settings.at("dry_run").value;
+  if (dry_run.is_null()) return start(plan);
+  fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
+  return 0;
+}
+
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.help) {
@@ -123,11 +131,7 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
     return 0;
   }
-  const LaunchPlan plan = make_plan(std::move(command_line), dialect);
-  const Value& dry_run = plan.settings.at("dry_run").value;
-  if (dry_run.is_null()) return start(plan);
-  fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
-  return 0;
+  return start_or_explain(make_plan(std::move(command_line), dialect));
 }
 
 }  // namespace acc

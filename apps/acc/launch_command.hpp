@@ -15,6 +15,9 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect);
 /// Throws the plan's problems, says its notes, and runs it. Returns the exit code.
 int start(const LaunchPlan& plan);
 
+/// The same, or with --dry_run says what it would do.
+int start_or_explain(const LaunchPlan& plan);
+
 /// `acc launch`, or `acc run` and the name torchrun by their dialect. `program` is how the help calls it.
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program);
 

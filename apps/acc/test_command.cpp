@@ -2,22 +2,87 @@
 #include "test_command.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <iterator>
 
+#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/plan/program.hpp"
 #include "launch_command.hpp"
 
 namespace acc {
+namespace {
+
+constexpr std::string_view kHelp =
+    "usage: acc test [--json] [--time-limit SECONDS] [--config_file FILE] [options of acc launch]\n\n"
+    "Starts a distributed sanity program as the config asks: checks what a training needs, measures every\n"
+    "pair of processes, all-reduces and each rank's speed, and names the outlier. Exits 0 when all checks\n"
+    "passed and there were as many processes as the config asks for.\n\n"
+    "  --json                what it found, as one JSON object on standard output\n"
+    "  --time-limit SECONDS  of each step, 60 by default; then it names the rank that is missing and ends\n";
+
+struct TestOptions {
+  bool json = false;
+  double time_limit = 60;
+  /// The words for acc launch.
+  std::vector<std::string> others = {};
+};
+
+double to_seconds(const std::string& text) {
+  const auto seconds = parse_number(text);
+  if (!seconds || *seconds <= 0) {
+    throw Error({.what = "must be a number of seconds above 0", .where = "--time-limit " + text});
+  }
+  return *seconds;
+}
+
+TestOptions read_options(const std::vector<std::string>& words) {
+  constexpr std::string_view kTimeLimit = "--time-limit";
+  TestOptions options;
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (*word == "--json") {
+      options.json = true;
+    } else if (*word == kTimeLimit) {
+      if (std::next(word) == words.end()) throw Error({.what = "expected one argument", .where = *word});
+      options.time_limit = to_seconds(*++word);
+    } else if (word->starts_with(fmt::format("{}=", kTimeLimit))) {
+      options.time_limit = to_seconds(word->substr(kTimeLimit.size() + 1));
+    } else {
+      options.others.push_back(*word);
+    }
+  }
+  return options;
+}
+
+// A rank that stands still does not end on SIGTERM, and one that hangs before its first line is seen by
+// nobody but the launcher. What the user says comes later and wins.
+std::vector<std::string> with_limits(const TestOptions& options) {
+  std::vector<std::string> words = {"--shutdown-timeout", "2",
+                                    "--on-hang",          "kill",
+                                    "--hang-timeout",     fmt::format("{:g}", 2 * options.time_limit + 10)};
+  words.insert(words.end(), options.others.begin(), options.others.end());
+  return words;
+}
+
+int processes_asked_for(const LaunchPlan& plan) {
+  const auto asked = plan.settings.find("num_processes");
+  if (asked != plan.settings.end() && asked->second.value.is_number_integer())
+    return asked->second.value.get<int>();
+  return plan.num_machines * plan.nproc_per_node;
+}
+
+}  // namespace
 
 int test_command(const std::vector<std::string>& words) {
-  CommandLine command_line = parse_command_line(words, Dialect::launch);
+  const TestOptions options = read_options(words);
+  CommandLine command_line = parse_command_line(with_limits(options), Dialect::launch);
   if (command_line.help) {
-    fmt::print(
-        "usage: acc test [--config_file FILE] [options of acc launch]\n\n"
-        "Starts a distributed sanity program as the config asks, and says whether all its checks passed.\n");
+    fmt::print("{}", kHelp);
     return 0;
   }
   if (!command_line.program.empty()) {
@@ -33,9 +98,17 @@ int test_command(const std::vector<std::string>& words) {
                  .hint = "build the preset `release` with LibTorch; scripts/quickstart does it"});
   }
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
-  const int processes = plan.num_machines * plan.nproc_per_node;
-  plan.worker_command.insert(plan.worker_command.end(), {"--expect-processes", fmt::to_string(processes)});
-  return start(plan);
+  // The ranks see on it how far each of them is; it is gone with this process.
+  const Descriptor board(::memfd_create("acc-test", MFD_CLOEXEC));
+  const std::vector<std::string> arguments = {"--expect-processes",
+                                              fmt::to_string(processes_asked_for(plan)),
+                                              "--time-limit",
+                                              fmt::format("{:g}", options.time_limit),
+                                              "--board",
+                                              fmt::format("/proc/{}/fd/{}", ::getpid(), board.get())};
+  plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
+  if (options.json) plan.worker_command.emplace_back("--json");
+  return start_or_explain(plan);
 }
 
 }  // namespace acc

@@ -175,7 +175,7 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
             "multi-CPU\x1b[0m\r\x1b[10B" + "\x1b[12A\r\x1b[J\x1b[32mmulti-CPU\x1b[0m\r\n\x1b[?25h" +
             machines + "2\r\nWhich rank has this machine?\r\n" + keys + arrow + "0\x1b[0m\r\n    1\r\n" +
             "\x1b[3A\r\x1b[J\x1b[?25h" + machines +
-            "\r\nCheck each distributed operation while the training runs (slower, for debugging)? [no] \r\n"
+            "\r\nCheck distributed operations while training (slower, for debugging)? [no] \r\n"
             "Start the workers through mpirun? [no] \r\nCompile the model with torch.compile (dynamo)? [no] "
             "\r\n"
             "How many processes in all, over all machines (one for each device)? [1] \r\n"

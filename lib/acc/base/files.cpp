@@ -2,6 +2,7 @@
 #include "acc/base/files.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,6 +33,20 @@ struct RemoveUnlessKept {
   }
 };
 
+// What happens to a descriptor that is read, within so many milliseconds; -1 waits.
+short events(int fd, int milliseconds) {
+  pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
+  while (::poll(&waiting, 1, milliseconds) < 0 && errno == EINTR) continue;
+  return waiting.revents;
+}
+
+// A pipe that once had a writer hangs up when the last one is gone.
+bool has_no_writer(int fd) {
+  struct stat about = {};
+  const bool pipe = ::fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
+  return pipe && (events(fd, 0) & POLLHUP) == 0;
+}
+
 }  // namespace
 
 bool write_all(int fd, std::string_view text) {
@@ -45,14 +60,19 @@ bool write_all(int fd, std::string_view text) {
 }
 
 std::string read_file(const fs::path& file, std::size_t most) {
-  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  // Opening a named pipe would wait for somebody who writes to it.
+  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) fail(file, "cannot be read", errno);
   std::string text;
   std::array<char, 1U << 16U> buffer;
   for (;;) {
     const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN && events(fd.get(), -1) != 0) continue;
     if (n < 0) fail(file, "cannot be read", errno);
+    if (n == 0 && text.empty() && has_no_writer(fd.get()))
+      throw Error(
+          {.kind = ErrorKind::system, .what = "is a pipe that nobody writes to", .where = file.string()});
     if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
     if (text.size() > most) {

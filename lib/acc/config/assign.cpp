@@ -25,12 +25,6 @@ Target split_key(std::string_view text) {
   return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
 }
 
-ConfigKind kind_of(const ConfigValues& values) {
-  const auto found = values.find("compute_environment");
-  return found != values.end() && found->second == "AMAZON_SAGEMAKER" ? ConfigKind::sagemaker
-                                                                      : ConfigKind::cluster;
-}
-
 // What was meant may stand in a section: `zero_stage` is `deepspeed_config.zero_stage`.
 std::string nearest_path(const std::string& key, ConfigKind kind) {
   for (const SettingSpec& spec : schema()) {

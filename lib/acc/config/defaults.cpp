@@ -3,19 +3,26 @@
 
 #include <string>
 
-#include "acc/config/schema.hpp"
-
 namespace acc {
 
+ConfigKind kind_of(const ConfigValues& values) {
+  const auto found = values.find("compute_environment");
+  const bool sagemaker = found != values.end() && found->second == "AMAZON_SAGEMAKER";
+  return sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
+}
+
 ConfigValues with_defaults(ConfigValues values) {
-  const auto environment = values.find("compute_environment");
-  if (environment != values.end() && environment->second == "AMAZON_SAGEMAKER") return values;
+  const ConfigKind kind = kind_of(values);
   for (const SettingSpec& spec : schema()) {
-    if (!at_top_level(spec, ConfigKind::cluster)) continue;
+    if (!at_top_level(spec, kind)) continue;
     if (Value value = default_value(spec); !value.is_null())
-      values.try_emplace(std::string(spec.name), std::move(value));
+      values.try_emplace(std::string(file_key(spec)), std::move(value));
   }
-  if (values["distributed_type"] == "NO") values.try_emplace("num_processes", 1);
+  if (kind == ConfigKind::sagemaker) {
+    values.try_emplace("gpu_ids", "all");
+  } else if (values["distributed_type"] == "NO") {
+    values.try_emplace("num_processes", 1);
+  }
   return values;
 }
 

@@ -4,11 +4,14 @@
 #include <string_view>
 
 #include "acc/config/read.hpp"
+#include "acc/config/schema.hpp"
 
 namespace acc {
 
-/// The values with everything that accelerate fills in when a file leaves it out. SageMaker's files stay as
-/// they are: their keys are not acc's.
+/// The kind of file that the values make.
+ConfigKind kind_of(const ConfigValues& values);
+
+/// The values with everything that accelerate fills in when a file of their kind leaves it out.
 ConfigValues with_defaults(ConfigValues values);
 
 /// What `acc config default` writes for a machine with that many visible GPUs: one worker for each, or one on

@@ -13,6 +13,7 @@ namespace {
 std::string ask_one(const Interview& interview, Dialog& dialog) {
   const Question& question = *interview.current();
   const std::string otherwise = interview.otherwise();
+  if (question.kind == QuestionKind::secret) return dialog.ask_secret(question.prompt);
   if (question.kind != QuestionKind::menu) return dialog.ask(question.prompt, otherwise);
   std::vector<std::string> labels;
   for (const Choice& choice : interview.choices()) labels.push_back(choice.label);

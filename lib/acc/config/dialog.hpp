@@ -29,6 +29,8 @@ class Dialog {
   /// A line of text, without its end, or kGoBack, or kAskHelp. `otherwise` is shown as what an empty line
   /// means. Throws Error{usage} when the input ends; Interrupted.
   virtual std::string ask(std::string_view prompt, std::string_view otherwise) = 0;
+  /// The same for what nobody may see on the screen; an empty line is an answer.
+  virtual std::string ask_secret(std::string_view prompt) = 0;
   /// The answer of a menu: a choice's text or its index, or an empty line, or kGoBack, or kAskHelp. Throws as
   /// ask().
   virtual std::string ask_menu(std::string_view prompt, const std::vector<std::string>& choices,

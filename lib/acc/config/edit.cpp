@@ -8,6 +8,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/defaults.hpp"
 #include "acc/config/document.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/config/typed_value.hpp"
@@ -35,8 +36,7 @@ Value written_values(const ConfigValues& values) {
 using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
 
 RowOf rows_of(const Value& values) {
-  const bool sagemaker = values.value("compute_environment", "") == "AMAZON_SAGEMAKER";
-  const ConfigKind kind = sagemaker ? ConfigKind::sagemaker : ConfigKind::cluster;
+  const ConfigKind kind = kind_of(values.get<ConfigValues>());
   return [kind](std::string_view section, std::string_view key) {
     return section.empty() ? find_file_key(key, kind) : find_section_key(section, key);
   };

@@ -15,7 +15,8 @@ namespace acc {
 namespace {
 
 // What accelerate's questionnaire writes for everything that it does not ask.
-ConfigValues first_values() {
+ConfigValues unasked_values(ConfigKind kind) {
+  if (kind == ConfigKind::sagemaker) return with_defaults({{"compute_environment", "AMAZON_SAGEMAKER"}});
   ConfigValues values = with_defaults({{"distributed_type", "NO"}});
   values.erase("mixed_precision");  // asked for, but not beside a DeepSpeed file, which says it
   values["same_network"] = true;
@@ -51,7 +52,12 @@ std::optional<bool> parse_yes_no(const std::string& text) {
 
 Interview::Interview(InterviewFacts facts) : facts_(std::move(facts)) {
   answers_.gpus = facts_.gpus;
-  answers_.values = first_values();
+}
+
+ConfigValues Interview::values() const {
+  ConfigValues all = answers_.values;
+  all.merge(unasked_values(answers_.kind()));
+  return all;
 }
 
 const Question* Interview::current() const {
@@ -86,7 +92,7 @@ std::optional<std::string> Interview::answer(std::string_view line) {
     }
     return take({.value = std::move(list)});
   }
-  if (text.empty()) return "an answer is needed";
+  if (text.empty() && !question.optional) return "an answer is needed";
   switch (question.kind) {
     case QuestionKind::yes_no: {
       const auto truth = parse_yes_no(text);
@@ -104,6 +110,7 @@ std::optional<std::string> Interview::answer(std::string_view line) {
     case QuestionKind::path:
       return take({.value = (facts_.folder / expand_home(text, facts_.environment)).string()});
     case QuestionKind::text:
+    case QuestionKind::secret:
     case QuestionKind::list:
       break;
   }
@@ -122,7 +129,7 @@ std::string Interview::help() const {
   const Question& question = *current();
   const std::size_t dot = question.key.find('.');
   const SettingSpec* spec = dot == std::string_view::npos
-                                ? find_setting(question.key)
+                                ? find_file_key(question.key, answers_.kind())
                                 : find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
   if (spec == nullptr) {
     return question.kind == QuestionKind::yes_no ? "The answer decides which questions follow: yes or no."
@@ -151,7 +158,7 @@ std::optional<std::string> Interview::take_number(const std::string& text) {
 
 std::optional<std::string> Interview::take(Choice choice) {
   const Question& question = *current();
-  const SettingSpec* spec = find_setting(question.key);
+  const SettingSpec* spec = find_file_key(question.key, answers_.kind());
   if (spec != nullptr && spec->type == ValueType::integer) {
     const auto checked = typed_value(*spec, choice.value.dump());
     if (const auto* mismatch = std::get_if<Mismatch>(&checked)) return mismatch->what;
@@ -186,9 +193,13 @@ void Interview::advance(std::string_view back_to) {
     next_ = static_cast<std::size_t>(std::ranges::find(all, back_to, &Question::name) - all.begin());
     return;
   }
+  const auto applies = [&](const Question& question) {
+    if (question.of && *question.of != answers_.kind()) return false;
+    return question.asked == nullptr || question.asked(answers_);
+  };
   do {
     ++next_;
-  } while (next_ < all.size() && all[next_].asked != nullptr && !all[next_].asked(answers_));
+  } while (next_ < all.size() && !applies(all[next_]));
 }
 
 }  // namespace acc

@@ -48,7 +48,7 @@ class Interview {
   std::optional<std::string> choose(std::size_t index);
 
   /// The file that the answers make.
-  const ConfigValues& values() const { return answers_.values; }
+  ConfigValues values() const;
 
  private:
   std::optional<std::string> take(Choice choice);

@@ -15,6 +15,7 @@ class LineDialog : public Dialog {
 
   void say(std::string_view text) override;
   std::string ask(std::string_view prompt, std::string_view otherwise) override;
+  std::string ask_secret(std::string_view prompt) override { return ask(prompt, ""); }
   std::string ask_menu(std::string_view prompt, const std::vector<std::string>& choices,
                        std::size_t otherwise) override;
 

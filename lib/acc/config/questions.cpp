@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-#include "acc/config/schema.hpp"
-
 namespace acc {
 
 bool Answers::is(std::string_view question, const Value& answer) const {
@@ -13,6 +11,10 @@ bool Answers::is(std::string_view question, const Value& answer) const {
 std::int64_t Answers::number(std::string_view question) const {
   const auto found = given.find(question);
   return found != given.end() && found->second.is_number() ? found->second.get<std::int64_t>() : 0;
+}
+
+ConfigKind Answers::kind() const {
+  return is("compute_environment", "AMAZON_SAGEMAKER") ? ConfigKind::sagemaker : ConfigKind::cluster;
 }
 
 std::string Answers::type() const {
@@ -51,7 +53,8 @@ std::vector<Choice> yes_makes(std::string_view key, const Value& value) {
 std::span<const Question> questions() {
   static const std::vector<Question> all = [] {
     std::vector<Question> list;
-    for (const auto& family : {place_questions, dynamo_questions, deepspeed_questions, fsdp_questions,
+    for (const auto& family : {place_questions, sagemaker_questions, training_questions, dynamo_questions,
+                               sagemaker_machine_questions, deepspeed_questions, fsdp_questions,
                                megatron_questions, device_questions, tpu_questions, precision_questions}) {
       for (Question& question : family()) list.push_back(std::move(question));
     }

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "acc/config/read.hpp"
+#include "acc/config/schema.hpp"
 
 namespace acc {
 
-enum class QuestionKind { yes_no, menu, text, integer, number, list, path };
+/// The answer to a `secret` is not shown while it is typed.
+enum class QuestionKind { yes_no, menu, text, integer, number, list, path, secret };
 
 /// One answer of a menu, or of a question for yes and no.
 struct Choice {
@@ -37,6 +39,8 @@ class Answers {
   /// The number, or 0 when it was not asked for.
   std::int64_t number(std::string_view question) const;
 
+  /// The kind of file that the answers make.
+  ConfigKind kind() const;
   /// The distributed_type that the answers add up to.
   std::string type() const;
   bool is_multi() const { return type().starts_with("MULTI_"); }
@@ -51,8 +55,9 @@ struct Question {
   std::string_view name;
   std::string_view prompt;
   QuestionKind kind = QuestionKind::yes_no;
-  /// What an empty line means, as it would be typed; empty: an answer is needed.
+  /// What an empty line means, as it would be typed; empty: an answer is needed, unless it is `optional`.
   std::string_view otherwise = {};
+  bool optional = false;
   /// Where the answer is written: a key, or `section.key`.
   std::string_view key = {};
   /// The answers of all questions with this key make a list.
@@ -66,6 +71,8 @@ struct Question {
   std::optional<std::string> (*refuse)(const Answers&, const Value&) = nullptr;
   /// After a yes, the question to go back to.
   std::string_view back_to = {};
+  /// The kind of file that it is asked for; absent: both kinds.
+  std::optional<ConfigKind> of = ConfigKind::cluster;
 };
 
 /// All questions in the order in which accelerate 1.15 asks them.
@@ -80,6 +87,9 @@ std::vector<Choice> yes_makes(std::string_view key, const Value& value);
 
 /// The parts of the list, one for each family of settings.
 std::vector<Question> place_questions();
+std::vector<Question> training_questions();
+std::vector<Question> sagemaker_questions();
+std::vector<Question> sagemaker_machine_questions();
 std::vector<Question> dynamo_questions();
 std::vector<Question> deepspeed_questions();
 std::vector<Question> fsdp_questions();

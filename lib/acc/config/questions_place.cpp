@@ -27,11 +27,6 @@ std::vector<Choice> machine_ranks(const Answers& answers) {
   return choices;
 }
 
-std::optional<std::string> refuse_sagemaker(const Answers&, const Value& value) {
-  if (value != "AMAZON_SAGEMAKER") return std::nullopt;
-  return "acc starts jobs on the machines it runs on; it keeps SageMaker's files but makes none";
-}
-
 bool several_machines(const Answers& answers) {
   return answers.is_multi() && answers.machines() > 1;
 }
@@ -47,7 +42,13 @@ std::vector<Question> place_questions() {
        .otherwise = "This machine",
        .key = "compute_environment",
        .choices = {{"This machine", "LOCAL_MACHINE", {}}, {"AWS (Amazon SageMaker)", "AMAZON_SAGEMAKER", {}}},
-       .refuse = refuse_sagemaker},
+       .of = {}},
+  };
+}
+
+std::vector<Question> training_questions() {
+  using enum QuestionKind;
+  return {
       {.name = "distributed_type",
        .prompt = "Which kind of training?",
        .kind = menu,
@@ -89,7 +90,7 @@ std::vector<Question> place_questions() {
        .key = "rdzv_backend",
        .asked = [](const Answers& a) { return several_machines(a) && a.is("same_network", false); }},
       {.name = "debug",
-       .prompt = "Check each distributed operation while the training runs (slower, for debugging)?",
+       .prompt = "Check distributed operations while training (slower, for debugging)?",
        .otherwise = "no",
        .key = "debug",
        .asked = [](const Answers& a) { return a.is_multi(); }},

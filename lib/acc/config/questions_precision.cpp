@@ -92,7 +92,8 @@ std::vector<Question> precision_questions() {
        .key = "mixed_precision",
        .choices = allowed_words("mixed_precision"),
        // DeepSpeed's own file says it, and TPUs have none.
-       .asked = [](const Answers& a) { return a.type() != "XLA" && !a.yes("deepspeed_file"); }},
+       .asked = [](const Answers& a) { return a.type() != "XLA" && !a.yes("deepspeed_file"); },
+       .of = {}},
       {.name = "fp8_backend",
        .prompt = "Which library for FP8?",
        .kind = menu,

@@ -1,34 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-
 #include "acc/config/dialog.hpp"
+#include "acc/config/raw_terminal.hpp"
 
 namespace acc {
 
 /// A dialog in a terminal: menus with arrows, j and k, digits, first letters, Home and End; lines that can be
-/// corrected. Esc and the left arrow go back a question, `?` asks for help.
+/// corrected. Esc and the left arrow go back a question, `?` asks for help, Ctrl-Z stops the program.
 ///
-/// The terminal is in raw mode as long as the object lives, so keys typed early are not echoed twice. It is
-/// given back as it was, with its cursor, at the end, on an exception, and before a signal ends the program.
+/// The terminal is raw as long as the object lives, so keys typed early are not echoed twice.
 class TerminalDialog : public Dialog {
  public:
-  /// Reads keys from `input` and draws on `output`; both stay open and belong to the caller.
-  /// Throws Error{system} when `input` is not a terminal.
-  TerminalDialog(int input, int output);
-  ~TerminalDialog() override;
-  TerminalDialog(const TerminalDialog&) = delete;
-  TerminalDialog& operator=(const TerminalDialog&) = delete;
+  /// Throws as RawTerminal does.
+  TerminalDialog(int input, int output) : terminal_(input, output) {}
 
   void say(std::string_view text) override;
   std::string ask(std::string_view prompt, std::string_view otherwise) override;
+  std::string ask_secret(std::string_view prompt) override;
   std::string ask_menu(std::string_view prompt, const std::vector<std::string>& choices,
                        std::size_t otherwise) override;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::string read_line(const std::string& question, bool hidden) const;
+
+  RawTerminal terminal_;
 };
 
 }  // namespace acc

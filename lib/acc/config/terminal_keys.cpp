@@ -40,6 +40,8 @@ Key key_of_control(char byte) {
       return Key::enter;
     case '\x03':
       return Key::interrupt;
+    case '\x1a':
+      return Key::suspend;
     case '\x04':
       return Key::end_of_file;
     case '\x08':

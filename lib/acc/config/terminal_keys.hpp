@@ -7,6 +7,8 @@
 
 namespace acc {
 
+/// Keys, and what happens to a terminal between them: it got another size, or the program goes on after a
+/// stop.
 enum class Key {
   text,
   up,
@@ -20,7 +22,10 @@ enum class Key {
   erase_word,
   erase_line,
   interrupt,
+  suspend,
   end_of_file,
+  resized,
+  continued,
   unknown,
 };
 

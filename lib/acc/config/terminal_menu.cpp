@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/terminal_menu.hpp"
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 
 #include "acc/base/text.hpp"
+#include "acc/base/wrap.hpp"
 
 namespace acc {
 namespace {
@@ -12,6 +15,7 @@ constexpr std::string_view kHideCursor = "\x1b[?25l";
 constexpr std::string_view kShowCursor = "\x1b[?25h";
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 constexpr std::string_view kEraseBelow = "\r\x1b[J";
+constexpr std::size_t kIndent = 4;
 constexpr std::string_view kGreen = "\x1b[32m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
@@ -25,10 +29,26 @@ std::string green(const std::string& text) {
   return std::string(kGreen) + text + std::string(kPlain);
 }
 
+// As much about the keys as one line can say.
+std::string_view about_keys(std::size_t columns) {
+  constexpr std::array<std::string_view, 3> kTexts = {
+      "(arrows, j/k, numbers from 0 or letters, then Enter; Esc: back, ?: help)",
+      "(arrows, Enter; Esc: back, ?: help)", "(?: help)"};
+  const auto* const fits =
+      std::ranges::find_if(kTexts, [&](std::string_view text) { return text.size() < columns; });
+  return fits == kTexts.end() ? "" : *fits;
+}
+
 }  // namespace
 
+std::size_t TerminalMenu::width() const {
+  std::size_t widest = about_keys(columns_).size();
+  for (const std::string& choice : choices_) widest = std::max(widest, kIndent + count_characters(choice));
+  return std::min(widest, columns_ - 1);
+}
+
 std::string TerminalMenu::draw() const {
-  std::string text = "(arrows, j/k, numbers from 0 or letters, then Enter; Esc: back, ?: help)\n";
+  std::string text = std::string(about_keys(columns_)) + "\n";
   text += kHideCursor;
   for (std::size_t i = 0; i < choices_.size(); ++i) text += line(i) + "\n";
   return text;
@@ -55,7 +75,8 @@ void TerminalMenu::move(const KeyPress& press) {
   const std::size_t last = choices_.size() - 1;
   if (press.key == Key::home) chosen_ = 0;
   if (press.key == Key::end) chosen_ = last;
-  const bool searching = !letters_.empty();
+  // In a search that they lead on, j and k are letters.
+  const bool searching = !letters_.empty() && find_beginning(letters_ + press.text).has_value();
   if ((press.key == Key::up || (press.text == "k" && !searching)) && chosen_ > 0) --chosen_;
   if ((press.key == Key::down || (press.text == "j" && !searching)) && chosen_ < last) ++chosen_;
   std::optional<std::size_t> digits;
@@ -70,22 +91,33 @@ void TerminalMenu::move(const KeyPress& press) {
   search(press.key == Key::text && !digits ? press.text : "");
 }
 
+std::optional<std::size_t> TerminalMenu::find_beginning(const std::string& letters) const {
+  const auto found = std::ranges::find_if(
+      choices_, [&](const std::string& choice) { return to_lower(choice).starts_with(letters); });
+  if (found == choices_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - choices_.begin());
+}
+
 // More letters narrow the search; one that leads nowhere begins a new one.
 void TerminalMenu::search(const std::string& letter) {
-  if (letter.empty() || (letters_.empty() && (letter == "j" || letter == "k"))) return letters_.clear();
+  const bool moves = letter == "j" || letter == "k";
+  if (letter.empty() || (moves && !find_beginning(letters_ + letter)) || (moves && letters_.empty()))
+    return letters_.clear();
   for (const std::string& wanted : {letters_ + to_lower(letter), to_lower(letter)}) {
-    for (std::size_t i = 0; i < choices_.size(); ++i) {
-      if (!to_lower(choices_[i]).starts_with(wanted)) continue;
-      letters_ = wanted;
-      chosen_ = i;
-      return;
-    }
+    const auto found = find_beginning(wanted);
+    if (!found) continue;
+    letters_ = wanted;
+    chosen_ = *found;
+    return;
   }
   letters_.clear();
 }
 
 std::string TerminalMenu::line(std::size_t index) const {
-  return index == chosen_ ? " \u2794  " + green(choices_[index]) : "    " + choices_[index];
+  // One column stays free: terminals differ in what follows a character in the last one.
+  const std::string text =
+      cut_characters(choices_[index], columns_ > kIndent + 1 ? columns_ - kIndent - 1 : 0);
+  return index == chosen_ ? " \u2794  " + green(text) : std::string(kIndent, ' ') + text;
 }
 
 std::string TerminalMenu::redraw(std::size_t index) const {

@@ -13,11 +13,16 @@ namespace acc {
 /// A list of choices on a terminal: what to write there, and which choice is meant. Pure.
 class TerminalMenu {
  public:
-  /// `choices` must outlive the menu and not be empty.
-  TerminalMenu(const std::vector<std::string>& choices, std::size_t chosen)
-      : choices_(choices), chosen_(chosen) {}
+  /// `choices` must outlive the menu and not be empty. What is too long for a line of `columns` is cut, so
+  /// that the terminal breaks none.
+  TerminalMenu(const std::vector<std::string>& choices, std::size_t chosen, std::size_t columns = 80)
+      : choices_(choices), chosen_(chosen), columns_(columns) {}
 
   std::size_t chosen() const { return chosen_; }
+  /// The columns that the longest line takes.
+  std::size_t width() const;
+  /// Lines that are drawn from now on have room for so many.
+  void set_columns(std::size_t columns) { columns_ = columns; }
 
   /// A line about the keys and the list, with the cursor hidden below it.
   std::string draw() const;
@@ -32,11 +37,14 @@ class TerminalMenu {
  private:
   void move(const KeyPress& press);
   void search(const std::string& letter);
+  /// The first choice that begins with these letters (in lower case).
+  std::optional<std::size_t> find_beginning(const std::string& letters) const;
   std::string line(std::size_t index) const;
   std::string redraw(std::size_t index) const;
 
   const std::vector<std::string>& choices_;
   std::size_t chosen_;
+  std::size_t columns_;
   /// The index that the digits typed so far make.
   std::optional<std::size_t> digits_ = {};
   /// The letters typed so far, in lower case.

@@ -7,30 +7,16 @@
 #include <array>
 
 #include "acc/base/text.hpp"
+#include "acc/base/wrap.hpp"
 #include "acc/plan/command_line.hpp"
 
 namespace acc {
 namespace {
 
-constexpr int kIndent = 30;
-
-std::string wrap(const std::string& text, int indent, int width) {
-  std::string result;
-  int column = indent;
-  for (const std::string& word : split(text, ' ')) {
-    const int length = static_cast<int>(word.size());
-    if (column > indent && column + 1 + length > width) {
-      result += "\n" + std::string(static_cast<std::size_t>(indent), ' ');
-      column = indent;
-    } else if (column > indent) {
-      result += ' ';
-      ++column;
-    }
-    result += word;
-    column += length;
-  }
-  return result;
-}
+// Descriptions stand beside the flags, or below where the terminal is narrow.
+constexpr std::size_t kBeside = 30;
+constexpr std::size_t kBelow = 6;
+constexpr std::size_t kNarrow = 70;
 
 std::string value_name(const SettingSpec& spec, const Flag& flag) {
   if (flag.means) return spec.type == ValueType::boolean ? "" : "[=" + std::string(spec.allowed.back()) + "]";
@@ -57,16 +43,17 @@ std::string with_default(const SettingSpec& spec) {
 }
 
 // One flag with its help, a line or more; empty when it does not exist here.
-std::string setting_help(const SettingSpec& spec, Dialect dialect, int width, bool all) {
+std::string setting_help(const SettingSpec& spec, Dialect dialect, std::size_t width, bool all) {
   const std::string synopsis = flag_synopsis(spec, dialect);
   if (synopsis.empty()) return "";
+  const std::size_t indent = width < kNarrow ? kBelow : kBeside;
   std::string left = "  " + synopsis;
-  if (static_cast<int>(left.size()) + 2 > kIndent) {
-    left += "\n" + std::string(kIndent, ' ');
+  if (left.size() + 2 > indent) {
+    left += "\n" + std::string(indent, ' ');
   } else {
-    left.resize(kIndent, ' ');
+    left.resize(indent, ' ');
   }
-  return left + wrap(all ? flag_description(spec) : with_default(spec), kIndent, width) + "\n";
+  return left + wrap(all ? flag_description(spec) : with_default(spec), indent, width) + "\n";
 }
 
 // Headings of the families: a job trains by few of them.
@@ -143,7 +130,8 @@ std::string flag_description(const SettingSpec& spec) {
   return with_default(spec) + (places.empty() ? "" : " [" + join(places, "; ") + "]");
 }
 
-std::string launch_help(Dialect dialect, std::string_view program, int width, const HelpScope& scope) {
+std::string launch_help(Dialect dialect, std::string_view program, std::size_t width,
+                        const HelpScope& scope) {
   std::string text = fmt::format("usage: {} [options] PROGRAM [ARGUMENTS ...]\n\n", program);
   text += wrap(
       dialect == Dialect::launch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,7 @@ struct HelpScope {
 HelpScope help_scope(const CommandLine& command_line);
 
 /// The help of `acc launch` or of `acc run`, made from the schema, wrapped at `width` columns.
-std::string launch_help(Dialect dialect, std::string_view program, int width, const HelpScope& scope);
+std::string launch_help(Dialect dialect, std::string_view program, std::size_t width, const HelpScope& scope);
 
 /// The headings of the flags that exist under these rules, in the order of the table.
 std::vector<std::string_view> help_groups(Dialect dialect);

@@ -34,11 +34,20 @@ Environment mpi_environment(const JobShape& shape, const Settings& settings) {
          .where = settings.origin("num_machines"),
          .hint = "--main_process_ip and --main_process_port"});
   }
+  if (shape.num_machines * shape.nproc_per_node == 1) return {};
   // The processes of MPI meet at a port that all of them know beforehand.
   Environment environment{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
   if (settings.given("main_process_ip")) environment.set("MASTER_ADDR", settings.text("main_process_ip"));
   if (settings.given("main_process_port")) environment.set("MASTER_PORT", settings.text("main_process_port"));
   return environment;
+}
+
+Environment open_mpi_environment(const Environment& added, const Environment& inherited) {
+  const std::string list = "OMPI_MCA_mca_base_env_list";
+  const std::string delimiter = inherited.get("OMPI_MCA_mca_base_env_list_delimiter", ";");
+  std::string names = inherited.get(list);
+  for (const auto& [name, value] : added.variables()) names += (names.empty() ? "" : delimiter) + name;
+  return {{list, names}};
 }
 
 }  // namespace acc

@@ -13,7 +13,12 @@ bool uses_mpi(const JobShape& shape, const Settings& settings);
 OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings,
                           const std::vector<std::string>& worker);
 
-/// MASTER_ADDR and MASTER_PORT of the workers. Throws Error{usage} when several machines have none.
+/// MASTER_ADDR and MASTER_PORT of the workers, if there are several. Throws Error{usage} when several
+/// machines have none.
 Environment mpi_environment(const JobShape& shape, const Settings& settings);
+
+/// The variable that makes Open MPI hand on `added` to other machines, where it takes nothing by itself. What
+/// `inherited` lists there stays.
+Environment open_mpi_environment(const Environment& added, const Environment& inherited);
 
 }  // namespace acc

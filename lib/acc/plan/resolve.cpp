@@ -171,6 +171,8 @@ void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings&
   plan.machine_rank = 0;
   plan.nproc_per_node = 1;
   if (shape.launcher == "deepspeed") plan.deepspeed_env = plan.environment.to_strings();
+  if (shape.launcher == "simple" && inputs.open_mpi)
+    plan.environment.overlay(open_mpi_environment(plan.environment, inputs.environment));
 }
 
 HangPlan plan_hang(const Settings& settings) {

@@ -2,6 +2,10 @@
 #include "acc/base/files.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <thread>
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -48,6 +52,27 @@ TEST_CASE("files: reading says what stands in the way", "[base]") {
         folder.path().string() + ": cannot be read: Is a directory");
   const fs::path large = folder.write("large", std::string(11, 'x'));
   CHECK(error_of([&] { acc::read_file(large, 10); }) == large.string() + ": is larger than 10 bytes");
+}
+
+TEST_CASE("files: a pipe is read to its end, and one that nobody writes to is refused at once", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { acc::read_file(pipe); }) == pipe.string() + ": is a pipe that nobody writes to");
+
+  std::array<int, 2> ends = {};
+  REQUIRE(::pipe(ends.data()) == 0);
+  const std::string name = "/dev/fd/" + std::to_string(ends[0]);
+  ssize_t written = 0;
+  std::thread writer([&] {
+    written = ::write(ends[1], "one\n", 4);
+    ::close(ends[1]);
+  });
+  const std::string text = acc::read_file(name);
+  writer.join();
+  CHECK(written == 4);
+  CHECK(text == "one\n");
+  ::close(ends[0]);
 }
 
 TEST_CASE("files: the program's folder is where this test lies", "[base]") {

@@ -36,7 +36,17 @@ TEST_CASE("defaults: what is said stays, and only type NO implies a number of pr
   CHECK(with_defaults({{"distributed_type", "NO"}}).at("num_processes") == 1);
 }
 
-TEST_CASE("defaults: SageMaker's files stay as they are", "[config]") {
-  const ConfigValues values = {{"compute_environment", "AMAZON_SAGEMAKER"}, {"region", "x"}};
-  CHECK(with_defaults(values) == values);
+TEST_CASE("defaults: SageMaker's files have defaults of their own", "[config]") {
+  const ConfigValues values = with_defaults(
+      {{"compute_environment", "AMAZON_SAGEMAKER"}, {"distributed_type", "NO"}, {"region", "x"}});
+  CHECK(values.at("region") == "x");
+  CHECK(values.at("py_version") == "py38");
+  CHECK(values.at("gpu_ids") == "all");
+  CHECK_FALSE(values.contains("num_processes"));
+}
+
+TEST_CASE("defaults: the word AMAZON_SAGEMAKER makes it SageMaker's file", "[config]") {
+  CHECK(acc::kind_of({}) == acc::ConfigKind::cluster);
+  CHECK(acc::kind_of({{"compute_environment", "LOCAL_MACHINE"}}) == acc::ConfigKind::cluster);
+  CHECK(acc::kind_of({{"compute_environment", "AMAZON_SAGEMAKER"}}) == acc::ConfigKind::sagemaker);
 }

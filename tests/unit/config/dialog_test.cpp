@@ -19,6 +19,10 @@ class ScriptedDialog : public acc::Dialog {
     defaults.emplace_back(otherwise);
     return next();
   }
+  std::string ask_secret(std::string_view) override {
+    defaults.emplace_back("(secret)");
+    return next();
+  }
   std::string ask_menu(std::string_view, const std::vector<std::string>& choices,
                        std::size_t otherwise) override {
     defaults.push_back(choices.at(otherwise));
@@ -75,6 +79,15 @@ TEST_CASE("dialog: a question mark tells what the question is about", "[config]"
   CHECK(dialog.said == std::vector<std::string>{
                            "Train on the CPU, also where there are GPUs. Key in the file: use_cpu. Flag of a "
                            "launch: --cpu. Workers see it in ACCELERATE_USE_CPU."});
+}
+
+TEST_CASE("dialog: secrets are asked for as such, and may be left out", "[config]") {
+  acc::Interview interview({});
+  ScriptedDialog dialog({"AWS (Amazon SageMaker)", "1", "AKIA", "", "", "", "r", "", "", "", "", "", "", ""});
+  run_interview(interview, dialog);
+  CHECK(dialog.defaults.at(2) == "(secret)");
+  CHECK(dialog.defaults.at(3) == "(secret)");
+  for (const auto& [key, value] : interview.values()) CHECK(value != "AKIA");
 }
 
 TEST_CASE("dialog: when the input ends, the question without an answer is named", "[config]") {

@@ -15,12 +15,6 @@ TEST_CASE("questions_place: recorded answers give accelerate's file", "[config]"
   CHECK(file_of(name) == recorded_file(name));
 }
 
-TEST_CASE("questions_place: SageMaker is refused with a reason, and the question stays", "[config]") {
-  acc::Interview interview = interview_after({});
-  CHECK(interview.answer("AWS (Amazon SageMaker)").has_value());
-  CHECK(current_name(interview) == "compute_environment");
-}
-
 TEST_CASE("questions_place: mpirun's hostfile is asked for on CPUs, and ~ is expanded", "[config]") {
   const acc::Interview interview = interview_after({"", "multi-CPU", "", "", "yes", ""});
   CHECK(interview.values().at("use_cpu") == true);

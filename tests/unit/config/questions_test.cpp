@@ -11,6 +11,14 @@ using acc::Question;
 using acc::QuestionKind;
 using acc::questions;
 
+namespace {
+
+acc::ConfigKind kind_of(const Question& question) {
+  return question.of.value_or(acc::ConfigKind::cluster);
+}
+
+}  // namespace
+
 TEST_CASE("questions: each has a name of its own and a sentence", "[config]") {
   std::set<std::string_view> names;
   for (const Question& question : questions()) {
@@ -25,9 +33,10 @@ TEST_CASE("questions: every key that is written is one of the schema's", "[confi
     if (question.key.empty()) continue;
     INFO(question.name);
     const std::size_t dot = question.key.find('.');
-    const acc::SettingSpec* spec = acc::find_setting(question.key.substr(0, dot));
+    const acc::SettingSpec* spec = acc::find_file_key(question.key.substr(0, dot), kind_of(question));
     REQUIRE(spec != nullptr);
-    CHECK(spec->in_file);
+    if (!question.of)
+      CHECK(acc::find_file_key(question.key.substr(0, dot), acc::ConfigKind::sagemaker) == spec);
     CHECK((spec->type == acc::ValueType::section) == (dot != std::string_view::npos));
   }
 }
@@ -38,7 +47,7 @@ TEST_CASE("questions: menus offer their default, and only what the schema allows
     INFO(question.name);
     CHECK(std::ranges::find(question.choices, question.otherwise, &acc::Choice::label) !=
           question.choices.end());
-    const acc::SettingSpec* spec = acc::find_setting(question.key);
+    const acc::SettingSpec* spec = acc::find_file_key(question.key, kind_of(question));
     if (spec == nullptr || spec->allowed.empty()) continue;
     for (const acc::Choice& choice : question.choices)
       CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Config files as no person writes them: real ones, cut, mixed and with changed bytes. Each is read, or
 // refused with a place; what is read can be written and read again. ACC_RANDOM_FILES says how many (the
-// target random-config-files: a million).
+// script scripts/stress: a million).
 #include <cstdlib>
 #include <filesystem>
 #include <random>

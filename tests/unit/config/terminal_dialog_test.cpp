@@ -1,79 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/terminal_dialog.hpp"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstring>
-#include <optional>
-#include <stdexcept>
+#include <csignal>
 
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/pseudo_terminal.hpp"
 
 using acc::TerminalDialog;
-
-namespace {
-
-// A pseudo-terminal: keys are typed at one end, the dialog runs at the other.
-class Terminal {
- public:
-  Terminal() : keyboard_(::posix_openpt(O_RDWR | O_NOCTTY)) {
-    if (keyboard_ < 0 || ::grantpt(keyboard_) != 0 || ::unlockpt(keyboard_) != 0)
-      throw std::runtime_error("no pseudo-terminal");
-    screen_ = ::open(::ptsname(keyboard_), O_RDWR | O_NOCTTY);
-  }
-  ~Terminal() {
-    hang_up();
-    ::close(screen_);
-  }
-  Terminal(const Terminal&) = delete;
-  Terminal& operator=(const Terminal&) = delete;
-
-  int fd() const { return screen_; }
-  void type(const std::string& keys) const {
-    REQUIRE(::write(keyboard_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
-  }
-  void hang_up() {
-    if (keyboard_ >= 0) ::close(keyboard_);
-    keyboard_ = -1;
-  }
-
-  // All that was shown until `end`, which must come.
-  std::string shown_until(const std::string& end) const {
-    std::string text;
-    std::array<char, 4096> buffer = {};
-    while (text.find(end) == std::string::npos) {
-      pollfd screen = {.fd = keyboard_, .events = POLLIN, .revents = 0};
-      constexpr int kGiveUpAfter = 10'000;
-      REQUIRE(::poll(&screen, 1, kGiveUpAfter) == 1);
-      const ssize_t n = ::read(keyboard_, buffer.data(), buffer.size());
-      REQUIRE(n > 0);
-      text.append(buffer.data(), static_cast<std::size_t>(n));
-    }
-    return text;
-  }
-
-  bool is_cooked() const {
-    termios now = {};
-    REQUIRE(::tcgetattr(screen_, &now) == 0);
-    constexpr tcflag_t kCooked = ICANON | ECHO | ISIG | IEXTEN;
-    return (now.c_lflag & kCooked) == kCooked;
-  }
-
- private:
-  int keyboard_;
-  int screen_ = -1;
-};
-
-}  // namespace
+using acc::test::PseudoTerminal;
 
 TEST_CASE("terminal_dialog: keys choose from a menu", "[config]") {
-  const Terminal terminal;
+  const PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   const std::vector<std::string> choices = {"first", "second", "third"};
   terminal.type("\x1b[B\r");
@@ -87,7 +27,7 @@ TEST_CASE("terminal_dialog: keys choose from a menu", "[config]") {
 }
 
 TEST_CASE("terminal_dialog: keys that were typed early wait for their question", "[config]") {
-  const Terminal terminal;
+  const PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   terminal.type("j\r10.0.0.1\r\r");
   CHECK(dialog.ask_menu("Which?", {"a", "b"}, 0) == "b");
@@ -96,7 +36,7 @@ TEST_CASE("terminal_dialog: keys that were typed early wait for their question",
 }
 
 TEST_CASE("terminal_dialog: a line can be corrected", "[config]") {
-  const Terminal terminal;
+  const PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   terminal.type(
       "ax\x7f\xc3\xa9\x7f"
@@ -116,7 +56,7 @@ TEST_CASE("terminal_dialog: a line can be corrected", "[config]") {
 }
 
 TEST_CASE("terminal_dialog: Esc goes back, and so does the left arrow where nothing is typed", "[config]") {
-  const Terminal terminal;
+  const PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   terminal.type("\x1b[D");
   CHECK(dialog.ask("?", "") == acc::kGoBack);
@@ -129,7 +69,7 @@ TEST_CASE("terminal_dialog: Esc goes back, and so does the left arrow where noth
 }
 
 TEST_CASE("terminal_dialog: what is typed is shown once, and menus leave their answer", "[config]") {
-  const Terminal terminal;
+  const PseudoTerminal terminal;
   {
     TerminalDialog dialog(terminal.fd(), terminal.fd());
     terminal.type("ab\r\r");
@@ -143,7 +83,7 @@ TEST_CASE("terminal_dialog: what is typed is shown once, and menus leave their a
 }
 
 TEST_CASE("terminal_dialog: Ctrl-C ends it, and the terminal is as it was", "[config]") {
-  const Terminal terminal;
+  const PseudoTerminal terminal;
   REQUIRE(terminal.is_cooked());
   bool interrupted = false;
   try {
@@ -160,7 +100,7 @@ TEST_CASE("terminal_dialog: Ctrl-C ends it, and the terminal is as it was", "[co
 }
 
 TEST_CASE("terminal_dialog: Ctrl-D on an empty line and a lost terminal end the input", "[config]") {
-  Terminal terminal;
+  PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   terminal.type("\x04");
   CHECK(acc::test::error_of([&] { dialog.ask("?", ""); }) == "the input ended");
@@ -168,12 +108,34 @@ TEST_CASE("terminal_dialog: Ctrl-D on an empty line and a lost terminal end the 
   CHECK(acc::test::error_of([&] { dialog.ask_menu("?", {"a"}, 0); }) == "the input ended");
 }
 
-TEST_CASE("terminal_dialog: what is no terminal is refused", "[config]") {
-  std::array<int, 2> ends = {};
-  REQUIRE(::pipe(ends.data()) == 0);
-  CHECK(acc::test::error_of([&] {
-          TerminalDialog dialog(ends[0], ends[1]);
-        }).starts_with("the input is not a terminal: "));
-  ::close(ends[0]);
-  ::close(ends[1]);
+TEST_CASE("terminal_dialog: a secret is not shown, and may be left out", "[config]") {
+  const PseudoTerminal terminal;
+  TerminalDialog dialog(terminal.fd(), terminal.fd());
+  terminal.type("abc\r\r");
+  CHECK(dialog.ask_secret("Key?") == "abc");
+  CHECK(dialog.ask_secret("Key?").empty());
+  CHECK(terminal.shown_until("Key? \r\nKey? \r\n") == "Key? \r\nKey? \r\n");
+}
+
+TEST_CASE("terminal_dialog: questions break at words, and long choices are cut", "[config]") {
+  const PseudoTerminal terminal(30);
+  TerminalDialog dialog(terminal.fd(), terminal.fd());
+  terminal.type("x\r");
+  CHECK(dialog.ask("What is it that you want to know?", "y") == "x");
+  CHECK(terminal.shown_until("x\r\n") == "What is it that you want to\r\nknow? [y] x\r\n");
+  terminal.type("\r");
+  CHECK(dialog.ask_menu("Which?", {"one", "a choice longer than the terminal is wide"}, 1).size() == 41);
+  const std::string shown = terminal.shown_until("\x1b[?25h");
+  CHECK(
+      shown.starts_with("Which?\r\n(?: help)\r\n\x1b[?25l    one\r\n \u2794  \x1b[32ma choice longer than the"
+                        "\u2026\x1b[0m\r\n"));
+}
+
+TEST_CASE("terminal_dialog: after a stop the question and what was typed are shown again", "[config]") {
+  const PseudoTerminal terminal;
+  TerminalDialog dialog(terminal.fd(), terminal.fd());
+  ::kill(::getpid(), SIGCONT);
+  terminal.type("ab\r");
+  CHECK(dialog.ask("Name?", "") == "ab");
+  CHECK(terminal.shown_until("b\r\n").find("Name? ", 1) != std::string::npos);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/terminal_menu.hpp"
 
+#include "acc/base/text.hpp"
+#include "acc/base/wrap.hpp"
 #include "support/catch.hpp"
 
 using acc::Key;
@@ -63,6 +65,9 @@ TEST_CASE("terminal_menu: letters go to the choice that begins with them", "[con
   CHECK(after(menu, "jk") == 0);
   CHECK(after(menu, "x") == 0);
   CHECK(after(menu, "Ind") == 1);
+  // Where they cannot be letters of the word, j and k move.
+  CHECK(after(menu, "ij") == 2);
+  CHECK(after(menu, "ijk") == 1);
 }
 
 TEST_CASE("terminal_menu: it can be taken away whole", "[config]") {
@@ -78,10 +83,22 @@ TEST_CASE("terminal_menu: other keys change nothing", "[config]") {
   CHECK(menu.press({Key::backspace, ""}).empty());
 }
 
-TEST_CASE("terminal_menu: the line about the keys fits a narrow terminal", "[config]") {
-  const auto choices = letters(1);
-  const std::string drawn = TerminalMenu(choices, 0).draw();
-  CHECK(drawn.find('\n') < 80);
+TEST_CASE("terminal_menu: no line is as wide as the terminal", "[config]") {
+  const std::vector<std::string> choices = {"short", "a choice of thirty characters.", "\xc3\xa9t\xc3\xa9"};
+  for (const std::size_t columns : {200, 80, 73, 72, 40, 36, 35, 20, 11, 10, 5}) {
+    const TerminalMenu menu(choices, 0, columns);
+    INFO(columns);
+    CHECK(menu.width() < columns);
+    std::string drawn = menu.draw();
+    for (const std::string code : {"\x1b[?25l", "\x1b[32m", "\x1b[0m"}) {
+      if (drawn.find(code) != std::string::npos) drawn.erase(drawn.find(code), code.size());
+    }
+    const std::vector<std::string> lines = acc::split(drawn, '\n');
+    CHECK(lines.size() == choices.size() + 2);
+    std::size_t widest = 0;
+    for (const std::string& line : lines) widest = std::max(widest, acc::count_characters(line));
+    CHECK(widest == menu.width());
+  }
 }
 
 TEST_CASE("terminal_menu: only the two lines that change are drawn again", "[config]") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/mpi.hpp"
 
+#include "acc/plan/resolve.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
@@ -29,9 +30,26 @@ TEST_CASE("mpi: each MPI has its own words", "[plan]") {
   CHECK(acc::mpi_command(given, shape, settings, {"python", "x"}).command == hydra);
 }
 
+TEST_CASE("mpi: Open MPI is told which variables other machines need, and no other MPI is", "[plan]") {
+  const acc::Environment added = {{"A", "1"}, {"B", "2"}};
+  const std::string list = "OMPI_MCA_mca_base_env_list";
+  CHECK(acc::open_mpi_environment(added, {}) == acc::Environment{{list, "A;B"}});
+  CHECK(acc::open_mpi_environment(added, {{list, "HF_TOKEN"}}) == acc::Environment{{list, "HF_TOKEN;A;B"}});
+  CHECK(acc::open_mpi_environment(added, {{list, "X"}, {list + "_delimiter", ","}}) ==
+        acc::Environment{{list, "X,A,B"}});
+
+  acc::LaunchInputs given = inputs({"--cpu", "--num_processes", "2", "--mpirun_hostfile", "/h", "train.py"});
+  const acc::Environment workers = acc::resolve(given).environment;
+  CHECK(workers.get(list).find("ACCELERATE_USE_CPU;") != std::string::npos);
+  CHECK(workers.get(list).find("MASTER_ADDR;MASTER_PORT;OMP_NUM_THREADS") != std::string::npos);
+  given.open_mpi = false;
+  CHECK_FALSE(acc::resolve(given).environment.contains(list));
+}
+
 TEST_CASE("mpi: workers of several machines must be told where to meet", "[plan]") {
   const JobShape shape{.num_machines = 2};
-  CHECK(acc::mpi_environment({}, Settings(inputs({"train.py"}))) ==
+  CHECK(acc::mpi_environment({}, Settings(inputs({"train.py"}))).empty());
+  CHECK(acc::mpi_environment({.nproc_per_node = 2}, Settings(inputs({"train.py"}))) ==
         acc::Environment{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}});
   CHECK(acc::mpi_environment(
             shape, Settings(inputs({"--main_process_ip", "a", "--main_process_port", "7", "train.py"}))) ==

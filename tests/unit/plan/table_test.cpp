@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the table, through everything that is made from it: the reader and the writer of files, the
-// file's schema, assignments, flags, help, completion and the settings of a launch.
+// file's schema, assignments, checks, edits, questions, flags, help, manual, completion, torchrun's
+// variables, the settings of a launch and the variables of its workers.
 #include <algorithm>
+#include <map>
 
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/config/assign.hpp"
+#include "acc/config/edit.hpp"
 #include "acc/config/file_schema.hpp"
+#include "acc/config/questions.hpp"
 #include "acc/config/write.hpp"
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/file_settings.hpp"
 #include "acc/plan/help.hpp"
 #include "acc/plan/man_page.hpp"
+#include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
+#include "acc/plan/shell_completion.hpp"
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
@@ -135,8 +143,155 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
   }
 }
 
+TEST_CASE("table: a value that the row does not allow is told with its place", "[plan]") {
+  int checked = 0;
+  for (const SettingSpec& spec : acc::schema()) {
+    if (!is_in_files(spec) || (spec.type == ValueType::text && spec.allowed.empty())) continue;
+    INFO(spec.name);
+    ConfigValues values = file_with(spec);
+    const std::string key(file_key(spec));
+    Value& value = spec.section.empty() ? values[key] : values[std::string(spec.section)][key];
+    value = Value::object({{"no", "such value"}});
+    std::string told;
+    try {
+      acc::parse_config(acc::format_config(values, "c.yaml"), "c.yaml");
+    } catch (const acc::Error& error) {
+      told = error.what();
+    }
+    CHECK(told.starts_with("c.yaml:"));
+    ++checked;
+  }
+  CHECK(checked >= 90);
+}
+
+TEST_CASE("table: a misspelt key is told with the one that was meant", "[plan]") {
+  for (const SettingSpec& spec : acc::schema()) {
+    if (!is_in_files(spec) || !spec.in_file || spec.name == "distributed_type") continue;
+    INFO(spec.name);
+    const std::string key(file_key(spec));
+    // Two keys may differ in a letter; one that is doubled is nearest to its own.
+    const std::string misspelt = key.substr(0, 3) + key.substr(2);
+    ConfigValues values = {{"distributed_type", "NO"}};
+    Value& holder = values[spec.section.empty() ? misspelt : std::string(spec.section)];
+    holder = spec.section.empty() ? sample(spec) : Value{{misspelt, sample(spec)}};
+    std::string told;
+    try {
+      const acc::FileConfig read = acc::parse_config(acc::format_config(values, "c.yaml"), "c.yaml");
+      REQUIRE(read.notes.size() == 1);
+      told = to_string(read.notes.front());
+    } catch (const acc::Error& error) {
+      told = error.what();
+    }
+    CHECK(told.find("did you mean '" + key + "'?") != std::string::npos);
+  }
+}
+
+TEST_CASE("table: a file is edited in place, and its comments stay", "[plan]") {
+  for (const SettingSpec& spec : acc::schema()) {
+    if (!is_in_files(spec) || !spec.in_file || spec.name == "distributed_type") continue;
+    INFO(spec.name);
+    const std::string edited =
+        acc::edited_config("# mine\ndistributed_type: 'NO'  # one\n", file_with(spec), "c.yaml");
+    CHECK(edited.starts_with("# mine\ndistributed_type: 'NO'  # one\n"));
+    CHECK(acc::parse_config(edited, "c.yaml").values == file_with(spec));
+  }
+}
+
+TEST_CASE("table: former keys are read as the keys of today", "[plan]") {
+  int checked = 0;
+  for (const SettingSpec& spec : acc::schema()) {
+    for (const std::string_view former : spec.former) {
+      INFO(former);
+      ConfigValues old = {{"distributed_type", "NO"}};
+      old[std::string(spec.section)] = {{former, sample(spec)}};
+      CHECK(acc::parse_config(acc::format_config(old, "c.yaml"), "c.yaml").values == file_with(spec));
+      ++checked;
+    }
+  }
+  CHECK(checked > 2);
+}
+
+TEST_CASE("table: torchrun's variables set what they name", "[plan]") {
+  for (const SettingSpec& spec : acc::schema()) {
+    if (spec.pet.empty()) continue;
+    INFO(spec.pet);
+    acc::LaunchInputs given = acc::test::inputs({"train.py"}, Dialect::torchrun);
+    given.environment.set(std::string(spec.pet), typed(sample(spec)));
+    CHECK(acc::Settings(given)[spec.name].value == sample(spec));
+    CHECK(acc::Settings(given).origin(spec.name) == spec.pet);
+  }
+}
+
+TEST_CASE("table: workers see every variable of the table", "[plan]") {
+  // What makes each family's variables appear at all.
+  const std::map<std::string_view, std::vector<std::string>> by_section = {
+      {"fsdp_config", {"--use_fsdp"}},
+      {"deepspeed_config", {"--use_deepspeed"}},
+      {"megatron_lm_config", {"--use_megatron_lm"}},
+      {"parallelism_config",
+       {"--use_fsdp", "--use_parallelism_config", "--parallelism_config_cp_size=2",
+        "--parallelism_config_sp_size=2", "--parallelism_config_sp_seq_length=8"}},
+      {"fp8_config", {"--mixed_precision=fp8"}},
+  };
+  int checked = 0;
+  for (const SettingSpec& spec : acc::schema()) {
+    if (spec.environment.empty()) continue;
+    INFO(spec.name);
+    std::vector<std::string> words = {"--num_processes=2"};
+    if (const auto more = by_section.find(spec.section); more != by_section.end())
+      words.insert(words.end(), more->second.begin(), more->second.end());
+    // Weights that one process loads have to reach the others.
+    if (spec.name == "fsdp_sync_module_states") words.emplace_back("--fsdp_cpu_ram_efficient_loading=false");
+    if (!spec.in_file) words.push_back(std::string(spec.flags.front().spelling) + "=" + typed(sample(spec)));
+    words.emplace_back("train.py");
+    acc::LaunchInputs given = acc::test::inputs(words, Dialect::launch, spec.name == "use_cpu" ? 0 : 2);
+    if (spec.in_file) {
+      ConfigValues values = file_with(spec);
+      values["distributed_type"] = spec.name == "use_cpu" ? "MULTI_CPU" : "MULTI_GPU";
+      given.file = file_settings(acc::parse_config(acc::format_config(values, "c.yaml"), "c.yaml"));
+    }
+    const auto shown = acc::resolve(given).environment.find(spec.environment);
+    REQUIRE(shown);
+    const bool typed_above = std::ranges::any_of(words, [&](const std::string& word) {
+      return !spec.flags.empty() && word.starts_with(spec.flags.front().spelling);
+    });
+    const std::string expected = typed(sample(spec));
+    if (!typed_above || !spec.in_file)
+      CHECK((acc::to_lower(*shown) == acc::to_lower(expected) || (expected == "true" && *shown == "1")));
+    ++checked;
+  }
+  CHECK(checked > 70);
+}
+
+TEST_CASE("table: what a question writes is of the row's type, and among its words", "[plan]") {
+  using acc::QuestionKind;
+  for (const acc::Question& question : acc::questions()) {
+    if (question.key.empty()) continue;
+    INFO(question.name);
+    const std::size_t dot = question.key.find('.');
+    const SettingSpec* spec =
+        dot == std::string_view::npos
+            ? acc::find_file_key(question.key, question.of.value_or(ConfigKind::cluster))
+            : acc::find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
+    REQUIRE(spec != nullptr);
+    const bool offers_numbers = std::ranges::all_of(
+        question.choices, [](const acc::Choice& choice) { return choice.value.is_number_integer(); });
+    if (spec->type == ValueType::integer)
+      CHECK((question.kind == QuestionKind::integer ||
+             (question.kind == QuestionKind::menu && offers_numbers)));
+    if (spec->type == ValueType::number) CHECK(question.kind == QuestionKind::number);
+    if (spec->type == ValueType::boolean) CHECK(question.kind == QuestionKind::yes_no);
+    for (const acc::Choice& choice : question.choices) {
+      if (question.kind != QuestionKind::menu || !choice.value.is_string() || spec->allowed.empty()) continue;
+      CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
+    }
+  }
+}
+
 TEST_CASE("table: every flag is in the help and in the completion", "[plan]") {
   const std::string help = launch_help(Dialect::launch, "acc launch", 100, {.all = true});
+  std::string page = launch_man_page(Dialect::launch, "1");
+  std::erase(page, '\\');
   const auto flags = acc::completion_flags(Dialect::launch);
   for (const SettingSpec& spec : acc::schema()) {
     for (const acc::Flag& flag : spec.flags) {
@@ -144,6 +299,7 @@ TEST_CASE("table: every flag is in the help and in the completion", "[plan]") {
       INFO(flag.spelling);
       CHECK(help.find(flag.spelling) != std::string::npos);
       CHECK(std::ranges::find(flags, flag.spelling, &acc::CompletionFlag::spelling) != flags.end());
+      CHECK(page.find(flag_synopsis(spec, Dialect::launch)) != std::string::npos);
     }
   }
 }

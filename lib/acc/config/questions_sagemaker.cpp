@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/questions.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kNewRole = "accelerate_sagemaker_execution_role";
+
+bool by_keys(const Answers& answers) {
+  return answers.is("aws_authorization", "keys");
+}
+bool several(const Answers& answers) {
+  return !answers.is("sagemaker_distributed_type", "NO");
+}
+
+}  // namespace
+
+std::vector<Question> sagemaker_questions() {
+  using enum QuestionKind;
+  std::vector<Question> all = {
+      {.name = "aws_authorization",
+       .prompt = "How does AWS know you?",
+       .kind = menu,
+       .otherwise = "AWS profile",
+       .choices = {{"AWS profile", "profile", {}}, {"Access keys, given again at each launch", "keys", {}}}},
+      {.name = "profile",
+       .prompt = "Name of the AWS profile?",
+       .kind = text,
+       .otherwise = "default",
+       .key = "profile",
+       .asked = [](const Answers& a) { return a.is("aws_authorization", "profile"); }},
+      // accelerate makes a role with the keys, and keeps them no more than acc does.
+      {.name = "aws_access_key_id",
+       .prompt = "AWS access key ID (kept nowhere, may be left out)?",
+       .kind = secret,
+       .optional = true,
+       .asked = by_keys},
+      {.name = "aws_secret_access_key",
+       .prompt = "AWS secret access key (kept nowhere, may be left out)?",
+       .kind = secret,
+       .optional = true,
+       .asked = by_keys},
+      {.name = "region", .prompt = "AWS region?", .kind = text, .otherwise = "us-east-1", .key = "region"},
+      {.name = "iam_role",
+       .prompt = "Which IAM role do the jobs run under?",
+       .kind = menu,
+       .otherwise = "One that exists",
+       .choices = {{"One that exists", "existing", {}},
+                   {"A new one, to be made with `aws iam create-role`",
+                    "new",
+                    {{"iam_role_name", kNewRole}}}}},
+      {.name = "iam_role_name",
+       .prompt = "Name of the IAM role?",
+       .kind = text,
+       .key = "iam_role_name",
+       .asked = [](const Answers& a) { return a.is("iam_role", "existing"); }},
+      {.name = "image", .prompt = "Use a container image of your own?", .otherwise = "no"},
+      {.name = "image_uri",
+       .prompt = "Which image?",
+       .kind = text,
+       .key = "image_uri",
+       .asked = [](const Answers& a) { return a.yes("image"); }},
+      {.name = "sagemaker_inputs", .prompt = "Does the job read input channels?", .otherwise = "no"},
+      {.name = "sagemaker_inputs_file",
+       .prompt = "Path of the table of channels (TSV: channel_name, data_location)?",
+       .kind = text,
+       .key = "sagemaker_inputs_file",
+       .asked = [](const Answers& a) { return a.yes("sagemaker_inputs"); }},
+      {.name = "sagemaker_metrics", .prompt = "Watch metrics of the job?", .otherwise = "no"},
+      {.name = "sagemaker_metrics_file",
+       .prompt = "Path of the table of metrics (TSV: metric_name, metric_regex)?",
+       .kind = text,
+       .key = "sagemaker_metrics_file",
+       .asked = [](const Answers& a) { return a.yes("sagemaker_metrics"); }},
+      {.name = "sagemaker_distributed_type",
+       .prompt = "Which kind of training?",
+       .kind = menu,
+       .otherwise = "No distributed training",
+       .key = "distributed_type",
+       .choices = {{"No distributed training", "NO", {}}, {"Data parallelism", "DATA_PARALLEL", {}}}},
+  };
+  for (Question& question : all) question.of = ConfigKind::sagemaker;
+  return all;
+}
+
+std::vector<Question> sagemaker_machine_questions() {
+  using enum QuestionKind;
+  std::vector<Question> all = {
+      // The types that SageMaker's data parallelism runs on.
+      {.name = "parallel_instance_type",
+       .prompt = "Which type of EC2 instance?",
+       .kind = menu,
+       .otherwise = "ml.p3.16xlarge",
+       .key = "ec2_instance_type",
+       .choices = words({"ml.p3.16xlarge", "ml.p3dn.24xlarge", "ml.p4dn.24xlarge"}),
+       .asked = several},
+      {.name = "ec2_instance_type",
+       .prompt = "Which type of EC2 instance?",
+       .kind = text,
+       .otherwise = "ml.p3.2xlarge",
+       .key = "ec2_instance_type",
+       .asked = [](const Answers& a) { return !several(a); }},
+      {.name = "sagemaker_debug",
+       .prompt = "Check distributed operations while training (slower, for debugging)?",
+       .otherwise = "no",
+       .key = "debug",
+       .asked = several},
+      {.name = "sagemaker_num_machines",
+       .prompt = "How many machines?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "num_machines",
+       .asked = several},
+  };
+  for (Question& question : all) question.of = ConfigKind::sagemaker;
+  return all;
+}
+
+}  // namespace acc

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/raw_terminal.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include "acc/base/error.hpp"
+#include "acc/config/dialog.hpp"
+
+namespace acc {
+namespace {
+
+constexpr std::string_view kShowCursor = "\x1b[?25h";
+constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+constexpr std::array kWatchedSignals = {SIGTSTP, SIGCONT, SIGWINCH};
+
+// What a signal handler needs to give the terminal back.
+struct TakenTerminal {
+  int input = -1;
+  int output = -1;
+  termios saved = {};
+};
+TakenTerminal taken;
+volatile std::sig_atomic_t stop_asked = 0;
+volatile std::sig_atomic_t was_continued = 0;
+volatile std::sig_atomic_t was_resized = 0;
+
+void give_back_terminal() {
+  const ssize_t ignored = ::write(taken.output, kShowCursor.data(), kShowCursor.size());
+  static_cast<void>(ignored);
+  ::tcsetattr(taken.input, TCSANOW, &taken.saved);
+}
+
+void take_terminal() {
+  termios raw = taken.saved;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG | IEXTEN);
+  raw.c_cc[VMIN] = 1;
+  raw.c_cc[VTIME] = 0;
+  ::tcsetattr(taken.input, TCSADRAIN, &raw);
+}
+
+extern "C" void end_by_signal(int signal) {
+  give_back_terminal();
+  ::raise(signal);  // SA_RESETHAND and SA_NODEFER: this is the end
+}
+
+extern "C" void note_signal(int signal) {
+  if (signal == SIGTSTP) stop_asked = 1;
+  if (signal == SIGCONT) was_continued = 1;
+  if (signal == SIGWINCH) was_resized = 1;
+}
+
+sigset_t watched_set() {
+  sigset_t set = {};
+  ::sigemptyset(&set);
+  for (const int signal : kWatchedSignals) ::sigaddset(&set, signal);
+  return set;
+}
+
+// All of the job stops, as the terminal itself would make it, and this program among it.
+void stop_here() {
+  give_back_terminal();
+  struct sigaction before = {};
+  struct sigaction plain = {};
+  plain.sa_handler = SIG_DFL;
+  ::sigaction(SIGTSTP, &plain, &before);
+  // SIGCONT comes in here too, and not once more later.
+  const sigset_t watched = watched_set();
+  ::kill(0, SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+  ::sigprocmask(SIG_BLOCK, &watched, nullptr);
+  ::sigaction(SIGTSTP, &before, nullptr);
+}
+
+std::optional<char> next_byte(int input) {
+  char byte = 0;
+  ssize_t n = 0;
+  do {
+    n = ::read(input, &byte, 1);
+  } while (n < 0 && errno == EINTR);
+  return n == 1 ? std::optional(byte) : std::nullopt;
+}
+
+// A key that sends several bytes sends them together; 50 ms allow for slow lines.
+bool byte_follows(int input) {
+  pollfd waiting = {.fd = input, .events = POLLIN, .revents = 0};
+  constexpr int kMilliseconds = 50;
+  return ::poll(&waiting, 1, kMilliseconds) == 1;
+}
+
+winsize size_of(int terminal) {
+  winsize size = {};
+  if (::ioctl(terminal, TIOCGWINSZ, &size) != 0) size = {};
+  return size;
+}
+
+}  // namespace
+
+struct RawTerminal::Impl {
+  Impl(int input, int output) {
+    termios now = {};
+    if (::tcgetattr(input, &now) != 0) {
+      throw Error({.kind = ErrorKind::system,
+                   .what = std::string("the input is not a terminal: ") + std::strerror(errno)});
+    }
+    taken = {input, output, now};
+    stop_asked = 0;
+    was_continued = 0;
+    was_resized = 0;
+    struct sigaction ending = {};
+    ending.sa_handler = end_by_signal;
+    ending.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+    for (std::size_t i = 0; i < kEndingSignals.size(); ++i)
+      ::sigaction(kEndingSignals[i], &ending, &endings_before[i]);
+    // Blocked but while a key is waited for, so that none comes between a look and the wait.
+    const sigset_t watched = watched_set();
+    ::sigprocmask(SIG_BLOCK, &watched, &mask_before);
+    struct sigaction noting = {};
+    noting.sa_handler = note_signal;
+    for (std::size_t i = 0; i < kWatchedSignals.size(); ++i)
+      ::sigaction(kWatchedSignals[i], &noting, &watched_before[i]);
+    take_terminal();
+  }
+
+  ~Impl() {
+    give_back_terminal();
+    for (std::size_t i = 0; i < kEndingSignals.size(); ++i)
+      ::sigaction(kEndingSignals[i], &endings_before[i], nullptr);
+    for (std::size_t i = 0; i < kWatchedSignals.size(); ++i)
+      ::sigaction(kWatchedSignals[i], &watched_before[i], nullptr);
+    ::sigprocmask(SIG_SETMASK, &mask_before, nullptr);
+  }
+
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  // Waits for a byte, or for something that happens to the terminal, which it returns.
+  std::optional<Key> wait() const {
+    // Lets in what came before, also where keys are waiting.
+    const timespec at_once = {};
+    ::ppoll(nullptr, 0, &at_once, &mask_before);
+    for (;;) {
+      if (stop_asked != 0) return Key::suspend;
+      if (was_continued != 0) return Key::continued;
+      if (was_resized != 0) return Key::resized;
+      pollfd waiting = {.fd = taken.input, .events = POLLIN, .revents = 0};
+      if (::ppoll(&waiting, 1, nullptr, &mask_before) >= 0 || errno != EINTR) return std::nullopt;
+    }
+  }
+
+  std::array<struct sigaction, kEndingSignals.size()> endings_before = {};
+  std::array<struct sigaction, kWatchedSignals.size()> watched_before = {};
+  sigset_t mask_before = {};
+};
+
+RawTerminal::RawTerminal(int input, int output) : impl_(std::make_unique<Impl>(input, output)) {}
+RawTerminal::~RawTerminal() = default;
+
+void RawTerminal::write(std::string_view text) const {
+  while (!text.empty()) {
+    const ssize_t n = ::write(taken.output, text.data(), text.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return;  // a terminal that is gone shows itself when keys are read
+    text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
+KeyPress RawTerminal::next_key() const {
+  std::optional<Key> happened = impl_->wait();
+  KeyPress press;
+  if (!happened) {
+    const auto read =
+        read_key({[] { return next_byte(taken.input); }, [] { return byte_follows(taken.input); }});
+    if (!read) throw Error({.what = "the input ended"});
+    press = *read;
+  }
+  if (press.key == Key::interrupt) {
+    write("^C\n");
+    throw Interrupted();
+  }
+  if (happened == Key::resized) was_resized = 0;
+  if (press.key == Key::suspend || happened == Key::suspend) {
+    stop_here();
+    stop_asked = 0;
+    happened = Key::continued;
+  }
+  if (happened == Key::continued) {
+    was_continued = 0;
+    take_terminal();
+  }
+  return happened ? KeyPress{*happened, ""} : press;
+}
+
+std::size_t RawTerminal::columns() const {
+  constexpr std::size_t kUsual = 80;
+  const winsize size = size_of(taken.output);
+  return size.ws_col == 0 ? kUsual : size.ws_col;
+}
+
+std::size_t RawTerminal::rows() const {
+  constexpr std::size_t kUsual = 24;
+  const winsize size = size_of(taken.output);
+  return size.ws_row == 0 ? kUsual : size.ws_row;
+}
+
+}  // namespace acc

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a Tab key does in bash, zsh and fish, each in a terminal of its own.
+
+completion_shells.py ACC
+
+A program that shows its arguments stands in for acc, so that what was completed is what it was given. Shells that are
+not installed are left out; exits 77, which CTest shows as skipped, when none is there.
+"""
+
+import os
+import pathlib
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMIT = 60  # seconds after which a shell counts as hung
+STAND_IN = "#!/bin/sh\nprintf '%s' 'given:'; printf ' <%s>' \"$@\"; printf '%s\\n' ' end'\n"
+
+# What is typed, and what acc is given then.
+CASES = [
+    ("acc conf\t", "<config>"),
+    ("acc launch --num_proc\t2", "<launch> <--num_processes> <2>"),
+    ("acc launch --mixed_precision b\t", "<launch> <--mixed_precision> <bf16>"),
+    ("acc run --stand\t", "<run> <--standalone>"),
+    ("acc completion z\t", "<completion> <zsh>"),
+    ("acc config upd\t", "<config> <update>"),
+    ("acc launch trai\t", "<launch> <train.py>"),
+    ("acc launch --config_file c.y\t", "<launch> <--config_file> <c.yaml>"),
+]
+
+
+class Terminal:
+    """A shell in a pseudo-terminal."""
+
+    def __init__(self, command, environment, folder):
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(command[0], command, environment)
+        self.shown = ""
+
+    def type(self, keys):
+        os.write(self.descriptor, keys.encode())
+
+    def see(self, text):
+        """Waits for the text, after what was waited for before."""
+        deadline = time.monotonic() + LIMIT
+        while text not in self.shown:
+            readable, _, _ = select.select([self.descriptor], [], [], max(0, deadline - time.monotonic()))
+            if not readable:
+                raise TimeoutError(f"no {text!r} in {self.shown!r}")
+            self.shown += os.read(self.descriptor, 4096).decode(errors="replace")
+        before, self.shown = self.shown.split(text, 1)
+        return before
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.descriptor)
+
+
+def prepare(shell, acc, folder):
+    """The command of the shell, with the script where its first lines say it belongs."""
+    script = subprocess.run([acc, "completion", shell], capture_output=True, text=True, check=True).stdout
+    if shell == "bash":
+        (folder / "bashrc").write_text(script)
+        return ["--noprofile", "--rcfile", str(folder / "bashrc"), "-i"]
+    if shell == "zsh":
+        (folder / "functions").mkdir()
+        (folder / "functions" / "_acc").write_text(script)
+        (folder / ".zshrc").write_text(f"fpath=({folder}/functions $fpath)\nautoload -Uz compinit\ncompinit -u -D\n")
+        return ["-i"]
+    completions = folder / "fish" / "completions"
+    completions.mkdir(parents=True)
+    (completions / "acc.fish").write_text(script)
+    return ["-i"]
+
+
+def try_shell(shell, acc):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "bin").mkdir()
+        (folder / "bin" / "acc").write_text(STAND_IN)
+        (folder / "bin" / "acc").chmod(0o755)
+        (folder / "train.py").touch()
+        (folder / "c.yaml").touch()
+        environment = {"PATH": f"{folder}/bin:/usr/bin:/bin", "HOME": name, "ZDOTDIR": name, "XDG_CONFIG_HOME": name,
+                       "XDG_DATA_HOME": name, "TERM": "dumb", "LANG": "C.UTF-8"}  # fmt: skip
+        terminal = Terminal([shutil.which(shell), *prepare(shell, acc, folder)], environment, folder)
+        try:
+            terminal.type("echo rea''dy\r")
+            terminal.see("ready")
+            for keys, given in CASES:
+                terminal.type(keys + "\r")
+                terminal.see("given:")
+                got = terminal.see(" end").strip()
+                assert got == given, f"{shell}: {keys!r} gave {got!r} instead of {given!r}"
+        finally:
+            terminal.close()
+    print(f"{shell}: ok")
+
+
+def main():
+    there = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
+    for shell in there:
+        try_shell(shell, os.path.abspath(sys.argv[1]))
+    sys.exit(0 if there else 77)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on several processes at once, each through all cases in the order in which they stand here.
+#include "acc/runtime/accelerator.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/process/logger.hpp"
+#include "acc/runtime/process/objects.hpp"
+#include "support/catch.hpp"
+#include "support/printed.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using acc::test::printed_to;
+
+// One for all cases: a process joins its job once.
+acc::PartialState& job() {
+  static acc::PartialState state(std::chrono::minutes(1));
+  return state;
+}
+
+int rank() {
+  return job().process_index();
+}
+int size() {
+  return job().num_processes();
+}
+
+std::vector<int> count_to(int end) {
+  std::vector<int> numbers;
+  for (int i = 0; i < end; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+at::Tensor mine(double times = 1) {
+  return at::full({}, rank() * times);
+}
+
+struct NetImpl : torch::nn::Module {
+  NetImpl() : fc(register_module("fc", torch::nn::Linear(2, 1))) {}
+  at::Tensor forward(const at::Tensor& x) { return fc->forward(x); }
+  torch::nn::Linear fc;
+};
+TORCH_MODULE(Net);
+
+// The folder of the main process, on all.
+std::filesystem::path shared_folder() {
+  return job().broadcast_object(acc::test::temporary_folder().string());
+}
+
+}  // namespace
+
+TEST_CASE("accelerator: each process knows its place", "[ranks]") {
+  REQUIRE(size() > 1);
+  CHECK(job().distributed());
+  CHECK(job().distributed_type() == acc::DistributedType::multi_cpu);
+  CHECK(job().is_main_process() == (rank() == 0));
+  CHECK(job().is_last_process() == (rank() == size() - 1));
+}
+
+TEST_CASE("accelerator: lists are split, padded and put together again", "[ranks]") {
+  const std::vector<int> even = count_to(2 * size());
+  CHECK(job().split_between_processes(even) == std::vector<int>{2 * rank(), 2 * rank() + 1});
+  const std::vector<int> uneven = count_to(2 * size() - 1);
+  const std::vector<int> padded = job().split_between_processes(uneven, true);
+  CHECK(padded.size() == 2);
+  std::vector<int> together = job().gather_object(padded);
+  CHECK(together.back() == uneven.back());
+  together.resize(uneven.size());
+  CHECK(together == uneven);
+  CHECK(job().gather_object(job().split_between_processes(count_to(17))) == count_to(17));
+  CHECK(job().split_between_processes(count_to(17)).size() ==
+        static_cast<std::size_t>(17 / size() + (rank() < 17 % size() ? 1 : 0)));
+}
+
+TEST_CASE("accelerator: tensors and tuples are split along their first dimension", "[ranks]") {
+  const at::Tensor rows = at::arange(4 * size()).reshape({2 * size(), 2});
+  CHECK(job().gather(job().split_between_processes(rows)).equal(rows));
+  const at::Tensor uneven = rows.slice(0, 0, 2 * size() - 1);
+  const at::Tensor padded = job().gather(job().split_between_processes(uneven, true));
+  CHECK(padded.slice(0, 0, 2 * size() - 1).equal(uneven));
+  CHECK(padded[-1].equal(uneven[-1]));
+  const auto [list, other, tensor] =
+      job().split_between_processes(std::tuple(count_to(8), std::vector<std::string>(8, "x"), at::arange(8)));
+  CHECK(list.size() == other.size());
+  CHECK(static_cast<std::int64_t>(list.size()) == tensor.size(0));
+  CHECK(tensor[0].item<int>() == list[0]);
+}
+
+TEST_CASE("accelerator: structures of tensors are gathered, reduced and broadcast part by part", "[ranks]") {
+  using Structure = std::map<std::string, std::tuple<at::Tensor, std::vector<at::Tensor>>>;
+  const Structure own{{"a", {mine(), {mine(2), mine(3)}}}};
+  const auto all = std::get<1>(job().gather(own).at("a"));
+  CHECK(all.at(1).equal(at::arange(size(), at::kDouble).to(mine().scalar_type()) * 3));
+  const double sum = size() * (size() - 1) / 2.0;
+  CHECK(std::get<0>(job().reduce(own).at("a")).item<double>() == sum);
+  CHECK(std::get<0>(job().reduce(own, acc::ReduceOp::none).at("a")).item<double>() == sum);
+  CHECK(std::get<0>(job().reduce(own, acc::ReduceOp::sum, 0.5).at("a")).item<double>() == sum / 2);
+  CHECK(std::get<0>(job().broadcast(own, size() - 1).at("a")).item<double>() == size() - 1);
+}
+
+TEST_CASE("accelerator: tensors are padded to the largest of their dimension", "[ranks]") {
+  const at::Tensor own = at::full({rank() + 1, 2}, rank(), at::kLong);
+  const at::Tensor last = job().pad_across_processes(own, {.pad_index = -1});
+  CHECK(last.sizes() == c10::IntArrayRef({size(), 2}));
+  CHECK(last.slice(0, 0, rank() + 1).equal(own));
+  CHECK(last.slice(0, rank() + 1).equal(at::full({size() - rank() - 1, 2}, -1, at::kLong)));
+  const at::Tensor first =
+      job().pad_across_processes(own.t(), {.dim = -1, .pad_index = 9, .pad_first = true});
+  CHECK(first.slice(1, size() - rank() - 1).equal(own.t()));
+  CHECK(job().pad_across_processes(own, {.dim = 5}).equal(own));
+  CHECK(job().gather(last).size(0) == size() * size());
+}
+
+TEST_CASE("accelerator: objects of any number and length are gathered, and one is broadcast", "[ranks]") {
+  const std::vector<std::string> own(static_cast<std::size_t>(rank()),
+                                     std::string(static_cast<std::size_t>(rank()), 'x'));
+  const std::vector<std::string> all = job().gather_object(own);
+  CHECK(all.size() == static_cast<std::size_t>(size() * (size() - 1) / 2));
+  CHECK(all.back() == std::string(static_cast<std::size_t>(size() - 1), 'x'));
+  CHECK(job().gather_object(std::vector<std::string>()).empty());
+  using Object = std::map<std::string, std::vector<double>>;
+  const Object object{{"rank", {static_cast<double>(rank()), std::numeric_limits<double>::infinity()}}};
+  CHECK(job().broadcast_object(object, 1).at("rank") ==
+        std::vector<double>{1, std::numeric_limits<double>::infinity()});
+}
+
+TEST_CASE("accelerator: the main process is done before the others begin", "[ranks]") {
+  const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  const auto act = [&] {
+    begin = now();
+    end = now();
+  };
+  const bool local = GENERATE(false, true);
+  if (local) {
+    job().local_main_process_first(act);
+  } else {
+    job().main_process_first(act);
+  }
+  const auto begins = job().gather(at::full({}, begin, at::kLong));
+  const auto ends = job().gather(at::full({}, end, at::kLong));
+  for (int other = 1; other < size(); ++other) {
+    CHECK(ends[0].item<std::int64_t>() <= begins[other].item<std::int64_t>());
+  }
+}
+
+TEST_CASE("accelerator: what is for one process runs there alone", "[ranks]") {
+  std::string ran;
+  const auto note = [&](const char* what) { return [&ran, what] { ran += what; }; };
+  job().on_main_process(note("main "));
+  job().on_local_main_process(note("local "));
+  job().on_last_process(note("last "));
+  job().on_process(1, note("one "));
+  job().on_local_process(1, note("local-one "));
+  const std::string first = rank() == 0 ? "main local " : "";
+  const std::string last = rank() == size() - 1 ? "last " : "";
+  CHECK(ran == first + last + (rank() == 1 ? "one local-one " : ""));
+}
+
+TEST_CASE("accelerator: print writes on the first process alone, the logger as it is told", "[ranks]") {
+  CHECK(printed_to(stdout, [] { job().print("once"); }) == (rank() == 0 ? "once\n" : ""));
+  const acc::Logger logger = acc::get_logger(job(), "test");
+  CHECK(printed_to(stderr, [&] { logger.warning("main"); }) ==
+        (rank() == 0 ? "WARNING:test:[RANK 0] main\n" : ""));
+  const std::string own = "WARNING:test:[RANK " + std::to_string(rank()) + "] each\n";
+  CHECK(printed_to(stderr, [&] { logger.warning("each", {.main_process_only = false}); }) == own);
+  CHECK(printed_to(stderr, [&] { logger.warning("each", {.in_order = true}); }) == own);
+}
+
+TEST_CASE("accelerator: a trigger on one process is seen on all, once", "[ranks]") {
+  acc::Accelerator accelerator;
+  CHECK_FALSE(accelerator.check_trigger());
+  if (rank() == size() - 1) accelerator.set_trigger();
+  CHECK(accelerator.check_trigger());
+  CHECK_FALSE(accelerator.check_trigger());
+}
+
+TEST_CASE("accelerator: gradients differ while they accumulate, and agree at the step", "[ranks]") {
+  acc::Accelerator accelerator({.gradient_accumulation_steps = 2});
+  auto model = accelerator.prepare(Net());
+  const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
+  const auto gradient = [&] { return model->fc->weight.grad().clone(); };
+  {
+    const auto batch = accelerator.accumulate(model);
+    accelerator.backward(model(x).sum());
+  }
+  CHECK(gradient().equal(x / 2));
+  {
+    const auto batch = accelerator.accumulate(model);
+    accelerator.backward(model(x).sum());
+  }
+  CHECK(gradient().allclose(accelerator.reduce(x, acc::ReduceOp::mean)));
+}
+
+TEST_CASE("accelerator: a model for evaluation alone is left to itself", "[ranks]") {
+  acc::Accelerator accelerator;
+  const auto model = accelerator.prepare_model(Net().ptr(), {.evaluation_mode = true});
+  CHECK(model.ddp() == nullptr);
+}
+
+TEST_CASE("accelerator: in fp16 an overflow on one process is a skipped step on all", "[ranks]") {
+  acc::Accelerator accelerator(
+      {.mixed_precision = acc::MixedPrecision::fp16, .grad_scaler = {.init_scale = 64}});
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), 0.1);
+  acc::Scheduler plain(sgd, acc::exponential_lr(0.5));
+  auto [model, optimizer, scheduler] = accelerator.prepare(net, std::move(sgd), std::move(plain));
+  const auto step = [&](float input) {
+    const at::Tensor before = net->fc->weight.detach().clone();
+    optimizer.zero_grad();
+    accelerator.backward(model(at::full({1, 2}, input)).sum());
+    optimizer.step();
+    scheduler.step();
+    return !net->fc->weight.equal(before);
+  };
+  CHECK(step(1));
+  CHECK(scheduler->last_epoch() == size());
+  CHECK_FALSE(step(rank() == 0 ? std::numeric_limits<float>::infinity() : 1));
+  CHECK(accelerator.optimizer_step_was_skipped());
+  CHECK(scheduler->last_epoch() == size());
+  CHECK(accelerator.scaler()->get_scale() == 32);
+  CHECK(step(1));
+  CHECK_FALSE(accelerator.optimizer_step_was_skipped());
+}
+
+TEST_CASE("accelerator: gathered objects of a whole pass come once each", "[ranks]") {
+  acc::Accelerator accelerator;
+  auto loader =
+      accelerator.prepare(acc::DataLoader(acc::TensorDataset(at::arange(7, at::kLong)), {.batch_size = 2}));
+  std::vector<int> all;
+  for (auto& [numbers] : loader) {
+    std::vector<int> objects;
+    for (std::int64_t i = 0; i < numbers.size(0); ++i) objects.push_back(numbers[i].item<int>());
+    const std::vector<int> part = accelerator.gather_for_metrics(objects);
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  CHECK(all == count_to(7));
+}
+
+TEST_CASE("accelerator: each process writes its trace", "[ranks]") {
+  acc::Accelerator accelerator;
+  const std::filesystem::path folder = shared_folder() / "traces";
+  accelerator.profile({.output_trace_dir = folder}, [] { at::ones({2, 2}).mm(at::ones({2, 2})); });
+  for (int other = 0; other < size(); ++other) {
+    CHECK(std::filesystem::exists(folder / ("profile_" + std::to_string(other) + ".json")));
+  }
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("accelerator: at the end of the training nothing is held and the job is left", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  {
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+    const auto batch = accelerator.accumulate(model);
+  }
+  CHECK(net.ptr().use_count() > 1);
+  accelerator.end_training();
+  CHECK(net.ptr().use_count() == 1);
+  CHECK(accelerator.step() == 0);
+  CHECK(accelerator.prepared().optimizers.empty());
+  CHECK(accelerator.process_group() == nullptr);
+  job().wait_for_everyone();
+}

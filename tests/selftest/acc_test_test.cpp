@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// `acc test` as a person starts it.
+#include <sched.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "support/catch.hpp"
+#include "support/in_child.hpp"
+#include "support/run.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+acc::test::Run acc_test(std::vector<std::string> arguments) {
+  const acc::test::TemporaryFolder home;
+  arguments.insert(arguments.begin(), {"acc", "test", "--cpu", "--num_processes", "2"});
+  return acc::test::run(arguments, acc::test::clean_environment(home.path().string()), "",
+                        home.path().string());
+}
+
+// False: this user may not.
+bool enter_network_without_loopback() {
+  return ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("acc test: --json is one object with every check, pair, size and rank", "[selftest]") {
+  const auto run = acc_test({"--json"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const auto report = nlohmann::json::parse(run.out);
+  CHECK(report["passed"] == true);
+  CHECK(report["num_processes"] == 2);
+  CHECK(report["checks"].size() >= 8);
+  for (const auto& check : report["checks"]) {
+    INFO(check.dump());
+    CHECK(check["passed"] == true);
+    CHECK(check["seconds"] > 0);
+  }
+  REQUIRE(report["links"].size() == 1);
+  CHECK(report["links"][0]["ranks"] == nlohmann::json{0, 1});
+  CHECK(report["links"][0]["latency_seconds"] > 0);
+  CHECK(report["all_reduce"].size() == 4);
+  CHECK(report["all_reduce"].back()["bus_bytes_per_second"] > 0);
+  REQUIRE(report["matmul"].size() == 2);
+  CHECK(report["matmul"][1]["rank"] == 1);
+}
+
+TEST_CASE("acc test: a rank that does not come is named within the time limit", "[selftest]") {
+  const auto run = acc_test({"--time-limit", "2", "--json", "--wrap-rank", "1:sh -c 'kill -STOP $$'"});
+  INFO(run.err);
+  CHECK(run.code == 1);
+  CHECK(run.err.find("acc-selftest: 'join' did not end within 2 s: rank 1 has not begun") !=
+        std::string::npos);
+  const auto report = nlohmann::json::parse(run.out);
+  CHECK(report["passed"] == false);
+  CHECK(report["error"] == "'join' did not end within 2 s: rank 1 has not begun");
+}
+
+TEST_CASE("acc test: without a network it ends, and says that all ranks are there", "[selftest]") {
+  const int result = acc::test::in_child([] {
+    if (!enter_network_without_loopback()) return acc::test::kSkipped;
+    const auto run = acc_test({"--time-limit", "3"});
+    const bool told = run.err.find("they do not reach each other through the network") != std::string::npos;
+    if (!told) std::fprintf(stderr, "%s", run.err.c_str());
+    return told && run.code == 1 ? 0 : 1;
+  });
+  if (result == acc::test::kSkipped) {
+    WARN("no network namespace can be made here: not tested");
+    return;
+  }
+  CHECK(result == 0);
+}
+
+TEST_CASE("acc test: a slow rank is named", "[selftest]") {
+  // The one multiplies as the machine can, the other by the instructions that every processor has.
+  const auto run = acc_test({"--json", "--wrap-rank", "1:env MKL_CBWR=COMPATIBLE"});
+  INFO(run.err);
+  REQUIRE(run.code == 0);
+  const auto report = nlohmann::json::parse(run.out);
+  if (report["matmul"][1]["seconds"] < 1.5 * report["matmul"][0]["seconds"].get<double>()) {
+    WARN("this processor's LibTorch does not take MKL_CBWR: not tested");
+    return;
+  }
+  REQUIRE(report["outliers"].size() >= 1);
+  CHECK(report["outliers"][0].get<std::string>().starts_with("rank 1 on "));
+}
+
+TEST_CASE("acc test: wrong words are one line and exit 2", "[selftest]") {
+  const auto run = acc_test({"--time-limit", "soon"});
+  CHECK(run.code == 2);
+  CHECK(run.err == "acc: --time-limit soon: must be a number of seconds above 0\n");
+  CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: takes no program: it runs its own\n");
+}
+
+TEST_CASE("acc test: --dry_run starts nothing and shows what it would", "[selftest]") {
+  const auto run = acc_test({"--dry_run"});
+  CHECK(run.code == 0);
+  CHECK(run.out.find("--expect-processes 2 --time-limit 60") != std::string::npos);
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/defaults.hpp"
+#include "support/catch.hpp"
+#include "support/transcripts.hpp"
+
+using acc::Interview;
+using acc::test::current_name;
+using acc::test::file_of;
+using acc::test::interview_after;
+using acc::test::recorded_file;
+
+TEST_CASE("questions_sagemaker: recorded answers give accelerate's file", "[config]") {
+  CHECK(file_of("config_sagemaker_data_parallel") == recorded_file("config_sagemaker_data_parallel"));
+}
+
+TEST_CASE("questions_sagemaker: images and paths stay as they were typed", "[config]") {
+  // accelerate writes img and in.tsv, which name something else.
+  std::string expected = recorded_file("config_sagemaker_no");
+  expected.replace(expected.find("img"), 3, "IMG");
+  expected.replace(expected.find("in.tsv"), 6, "IN.tsv");
+  CHECK(file_of("config_sagemaker_no") == expected);
+}
+
+TEST_CASE("questions_sagemaker: keys may be left out, and a new role has accelerate's name", "[config]") {
+  const Interview interview = interview_after(
+      {"AWS (Amazon SageMaker)", "1", "", "secret", "", "1", "no", "no", "no", "Data parallelism", "no"});
+  CHECK(current_name(interview) == "parallel_instance_type");
+  const acc::ConfigValues values = interview.values();
+  CHECK(values.at("iam_role_name") == "accelerate_sagemaker_execution_role");
+  CHECK_FALSE(values.contains("profile"));
+  CHECK(acc::format_config(values, "c.yaml").find("secret") == std::string::npos);
+}
+
+TEST_CASE("questions_sagemaker: dynamo is asked for, FP8's library is not", "[config]") {
+  Interview interview =
+      interview_after({"1", "", "", "", "", "role", "", "", "", "", "yes", "", "", "", "fp8"});
+  CHECK(interview.current() == nullptr);
+  CHECK(interview.values().at("dynamo_config") == acc::Value{{"dynamo_backend", "INDUCTOR"}});
+}
+
+TEST_CASE("questions_sagemaker: after a step back to the first question this machine can be chosen",
+          "[config]") {
+  Interview interview = interview_after({"1", ""});
+  CHECK(interview.go_back());
+  CHECK(interview.go_back());
+  CHECK_FALSE(interview.answer("This machine"));
+  CHECK(current_name(interview) == "distributed_type");
+  CHECK_FALSE(interview.values().contains("region"));
+}
