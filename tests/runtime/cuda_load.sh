@@ -34,7 +34,7 @@ case $case in
     # With a whole LibTorch the plug-in is loaded, with the least one it cannot be, and without CUDA there is none.
     report
     expect "plugin: (loaded|acc was built without CUDA .*|CUDA's half of LibTorch cannot be loaded: .*)" \
-      'devices: 0 .+' "${trains_on_cpu[@]}"
+      'devices: 0 .+' '.*no CUDA device: .+; training runs on the CPU.*' "${trains_on_cpu[@]}"
     ;;
   whole_libtorch)
     [[ -f $(dirname "$program")/../lib/libacc_cuda.so ]] || { echo "SKIPPED: built without the CUDA plug-in" && exit 77; }
@@ -46,6 +46,6 @@ case $case in
     fi
     report LD_LIBRARY_PATH="$torch/lib:$fake"
     expect 'plugin: loaded' 'devices: 0 .+' 'nccl: .*no GPUs found.*' \
-      "${trains_on_cpu[@]}"
+      '.*no CUDA device: .+; training runs on the CPU.*' "${trains_on_cpu[@]}"
     ;;
 esac

@@ -12,6 +12,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/optim/optimizer_device.hpp"
 #include "acc/runtime/optim/torch_scheduler.hpp"
 
 namespace acc {
@@ -63,7 +64,7 @@ struct Preparation::Impl {
 };
 
 Preparation::Preparation(AcceleratorOptions options)
-    : PartialState(options.process_group.timeout), impl_(std::make_unique<Impl>()) {
+    : PartialState(options.process_group.timeout, options.cpu), impl_(std::make_unique<Impl>()) {
   const Environment environment = Environment::of_process();
   impl_->precision = share_precision(chosen_precision(options, environment));
   impl_->prepared.gradients = std::make_shared<GradientState>(accumulation_steps(options, environment),
@@ -123,6 +124,7 @@ const std::shared_ptr<ActiveLoaders>& Preparation::active_loaders() const {
 std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
                                                  const ModelOptions& options) {
   PreparedModel model{.module = std::move(module)};
+  if (device_placement()) model.module->to(device());
   if (process_group() && !options.evaluation_mode) {
     model.ddp = std::make_shared<Ddp>(model.module, process_group(), impl_->options.ddp);
   }
@@ -132,6 +134,7 @@ std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Modu
 
 Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                                           const torch::optim::Optimizer* from) {
+  if (device_placement()) move_optimizer_state(*native, device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
   return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
                                                  impl_->prepared.scaler);

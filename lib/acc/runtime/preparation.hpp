@@ -76,7 +76,7 @@ class Preparation : public PartialState {
   template <TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
     auto ddp = remember_model(module, options);
-    return Model<Module>(std::move(module), std::move(ddp), mixed_precision());
+    return Model<Module>(std::move(module), std::move(ddp), mixed_precision(), device().type());
   }
 
   /// An optimizer, moved here, or as a shared_ptr.

@@ -34,7 +34,7 @@ c10::Device claim_device(const WorkerEnv& worker, bool cpu) {
   if (device.is_cuda()) {
     cuda_table().set_device(device.index());
   } else if (!devices.why_none.empty() && worker.local_rank == 0) {
-    TORCH_WARN("no CUDA device: ", devices.why_none, "; training runs on the CPU");
+    TORCH_WARN_ONCE("no CUDA device: ", devices.why_none, "; training runs on the CPU");
   }
   return device;
 }

@@ -28,8 +28,9 @@ Output to_float32(Output output) {
 template <class Module>
 class Model {
  public:
-  Model(std::shared_ptr<Module> module, std::shared_ptr<Ddp> ddp, MixedPrecision precision)
-      : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision) {}
+  Model(std::shared_ptr<Module> module, std::shared_ptr<Ddp> ddp, MixedPrecision precision,
+        c10::DeviceType device = c10::DeviceType::CPU)
+      : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision), device_(device) {}
 
   /// The module's forward. Throws Error when the processes cannot keep together; see Ddp.
   template <class... Arguments>
@@ -60,13 +61,14 @@ class Model {
   template <class... Arguments>
   auto compute(Arguments&&... arguments) {
     if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);
-    const Autocast autocast(precision_);
+    const Autocast autocast(precision_, device_);
     return to_float32(module_->forward(std::forward<Arguments>(arguments)...));
   }
 
   std::shared_ptr<Module> module_;
   std::shared_ptr<Ddp> ddp_;
   MixedPrecision precision_;
+  c10::DeviceType device_;
 };
 
 }  // namespace acc

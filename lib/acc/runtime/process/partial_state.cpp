@@ -4,28 +4,34 @@
 #include <cstdio>
 
 #include "acc/base/environment.hpp"
+#include "acc/runtime/cuda/device_choice.hpp"
 #include "acc/runtime/torch_version.hpp"
 
 namespace acc {
 namespace {
 
 // One group per process: a second state of a program uses that of the first.
-std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
-  require_compiled_torch();
+std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                   at::Device device) {
   static std::weak_ptr<ProcessGroup> joined;
   if (worker.world_size == 1) return nullptr;
   auto group = joined.lock();
   if (!group) {
-    group = std::make_shared<ProcessGroup>(worker, timeout);
+    group = std::make_shared<ProcessGroup>(worker, timeout, device);
     joined = group;
   }
   return group;
 }
 
+WorkerEnv read_place() {
+  require_compiled_torch();
+  return read_worker_env(Environment::of_process());
+}
+
 }  // namespace
 
-PartialState::PartialState(std::chrono::milliseconds timeout)
-    : worker_(read_worker_env(Environment::of_process())), group_(join(worker_, timeout)) {}
+PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu)
+    : worker_(read_place()), device_(claim_device(worker_, cpu)), group_(join(worker_, timeout, device_)) {}
 
 DistributedType PartialState::distributed_type() const {
   if (!distributed()) return DistributedType::no;

@@ -28,7 +28,8 @@ class PartialState {
   /// Together: joins the job that the environment describes; the second object of a program shares what the
   /// first joined. Throws Error{usage} for an environment that makes no sense, Error{rendezvous} when the
   /// others do not come.
-  explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout);
+  /// With `cpu`, or ACCELERATE_USE_CPU, it stays on the CPU where there are GPUs.
+  explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false);
 
   int num_processes() const { return worker_.world_size; }
   int process_index() const { return worker_.rank; }
@@ -38,7 +39,8 @@ class PartialState {
   bool is_last_process() const { return process_index() == num_processes() - 1; }
   bool distributed() const { return num_processes() > 1; }
   DistributedType distributed_type() const;
-  at::Device device() const { return at::Device(at::kCPU); }
+  /// The CUDA device of the local rank where the CUDA plug-in and a driver are there, else the CPU.
+  at::Device device() const { return device_; }
 
   /// Together: returns when every process has called it.
   void wait_for_everyone() const;
@@ -157,6 +159,7 @@ class PartialState {
   }
 
   WorkerEnv worker_;
+  at::Device device_;
   std::shared_ptr<ProcessGroup> group_;
 };
 

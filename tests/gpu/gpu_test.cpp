@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// On CUDA devices, one for each process, over NCCL; main.cpp skips them where there are none. All processes
+// run all cases in the order in which they stand here.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <c10/core/Stream.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+
+#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+// No Accelerator: while one lives, all of a program compute in its precision.
+const acc::PartialState& job() {
+  static const acc::PartialState state;
+  return state;
+}
+
+// Also where the job has one process, and therefore none of its own.
+std::shared_ptr<acc::ProcessGroup> group() {
+  static const auto group = job().process_group() ? job().process_group()
+                                                  : std::make_shared<acc::ProcessGroup>(
+                                                        acc::WorkerEnv{.world_size = 1, .master_port = 0},
+                                                        acc::kDefaultTimeout, job().device());
+  return group;
+}
+
+struct NetImpl : torch::nn::Module {
+  NetImpl()
+      : first(register_module("first", torch::nn::Linear(8, 16))),
+        second(register_module("second", torch::nn::Linear(16, 1))) {}
+  at::Tensor forward(const at::Tensor& x) { return second->forward(first->forward(x).tanh()); }
+
+  torch::nn::Linear first;
+  torch::nn::Linear second;
+};
+TORCH_MODULE(Net);
+
+std::vector<double> train(acc::MixedPrecision precision, int steps) {
+  acc::set_seed(3);
+  acc::Accelerator accelerator({.mixed_precision = precision});
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const at::Tensor x = at::randn({32, 8}).to(accelerator.device());
+  std::vector<double> losses;
+  for (int step = 0; step < steps; ++step) {
+    optimizer.zero_grad();
+    const at::Tensor loss = (model(x) - 1).square().mean();
+    CHECK(loss.device() == accelerator.device());
+    accelerator.backward(loss);
+    optimizer.step();
+    losses.push_back(loss.item<double>());
+  }
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("gpu: the device is that of the local rank", "[gpu]") {
+  CHECK(job().device() == at::Device(at::kCUDA, static_cast<at::DeviceIndex>(job().local_process_index())));
+  CHECK(at::ones({1}, at::kCUDA).device() == job().device());
+}
+
+TEST_CASE("gpu: a seed gives the same numbers again on the device", "[gpu]") {
+  acc::set_seed(7);
+  const at::Tensor first = at::randn({64}, job().device());
+  acc::set_seed(7);
+  CHECK(at::randn({64}, job().device()).equal(first));
+}
+
+TEST_CASE("gpu: a prepared model and the state of its optimizer are on the device", "[gpu]") {
+  Net net;
+  torch::optim::Adam adam(net->parameters(), 0.1);
+  net->forward(at::ones({4, 8})).sum().backward();
+  adam.step();
+  acc::Accelerator accelerator;
+  auto [model, optimizer] = accelerator.prepare(net, std::move(adam));
+  for (const at::Tensor& parameter : model->parameters()) CHECK(parameter.device() == job().device());
+  optimizer.zero_grad();
+  accelerator.backward(model(at::ones({4, 8}, job().device())).sum());
+  optimizer.step();
+  CHECK(optimizer.native().state().size() == model->parameters().size());
+}
+
+TEST_CASE("gpu: without device_placement a model stays where it is", "[gpu]") {
+  acc::Accelerator accelerator({.device_placement = false});
+  if (accelerator.distributed()) return;  // NCCL cannot average what is on the CPU
+  auto model = accelerator.prepare(Net());
+  CHECK(model->parameters().front().device().is_cpu());
+}
+
+TEST_CASE("gpu: collectives carry every type over NCCL, and tensors on the CPU over Gloo", "[gpu]") {
+  for (const at::Device device : {job().device(), at::Device(at::kCPU)}) {
+    for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
+                                      at::kShort, at::kByte, at::kChar, at::kBool}) {
+      CAPTURE(device.str(), c10::toString(type));
+      const at::Tensor mine = at::ones({3}, at::TensorOptions(device).dtype(type));
+      at::Tensor all = group()->all_gather(mine);
+      CHECK(all.device() == device);
+      CHECK(all.equal(at::ones({group()->size(), 3}, mine.options())));
+      at::Tensor sent = mine.clone();
+      group()->broadcast(sent, 0);
+      CHECK(sent.equal(mine));
+    }
+    at::Tensor sum = at::ones({4}, at::TensorOptions(device));
+    group()->all_reduce(sum, acc::ReduceOp::sum);
+    CHECK(sum.equal(at::full({4}, group()->size(), at::TensorOptions(device))));
+  }
+  group()->barrier();
+}
+
+TEST_CASE("gpu: averaged gradients are those of the whole batch", "[gpu]") {
+  acc::set_seed(5);
+  Net net;
+  Net alone;
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < net->parameters().size(); ++i)
+      alone->parameters()[i].copy_(net->parameters()[i]);
+  }
+  net->to(job().device());
+  alone->to(job().device());
+  acc::Ddp ddp(net.ptr(), group());
+  const at::Tensor x = at::randn({2 * group()->size(), 8}).to(job().device());
+  group()->broadcast({x}, 0);
+  ddp.before_forward();
+  const at::Tensor loss = net->forward(x.slice(0, 2 * group()->rank(), 2 * group()->rank() + 2)).mean();
+  ddp.after_forward();
+  loss.backward();
+  alone->forward(x).mean().backward();
+  for (std::size_t i = 0; i < net->parameters().size(); ++i)
+    CHECK(net->parameters()[i].grad().allclose(alone->parameters()[i].grad(), 1e-4, 1e-6));
+}
+
+TEST_CASE("gpu: float32, bf16 and fp16 train to nearly the same loss", "[gpu]") {
+  const std::vector<double> full = train(acc::MixedPrecision::no, 20);
+  CHECK(full.back() < full.front() / 2);
+  CHECK(std::abs(train(acc::MixedPrecision::bf16, 20).back() - full.back()) < 0.05);
+  CHECK(std::abs(train(acc::MixedPrecision::fp16, 20).back() - full.back()) < 0.05);
+}
+
+TEST_CASE("gpu: a copy from pinned memory runs while the device computes", "[gpu]") {
+  const c10::impl::VirtualGuardImpl cuda(c10::DeviceType::CUDA);
+  const at::Tensor matrix = at::randn({4096, 4096}, job().device());
+  const at::Tensor host = at::ones({1 << 22}).pin_memory();
+  acc::cuda_table().synchronize(job().device().index());
+  for (int i = 0; i < 50; ++i) matrix.matmul(matrix);
+  const c10::Stream computing = cuda.getStream(job().device());
+  const c10::Stream copying = cuda.getStreamFromGlobalPool(job().device());
+  {
+    const c10::StreamGuard guard(copying);
+    host.to(job().device(), /*non_blocking=*/true);
+  }
+  copying.synchronize();
+  CHECK_FALSE(computing.query());
+  acc::cuda_table().synchronize(job().device().index());
+  CHECK(computing.query());
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the cases where this process has a CUDA device, else ends with 77 and a reason, which CTest shows as
+// skipped.
+#define CATCH_CONFIG_RUNNER
+#include <cstdio>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/worker_env.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
+#include "support/catch.hpp"
+
+int main(int argc, char** argv) {
+  const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
+  const acc::CudaDevices devices = acc::find_cuda_devices(acc::cuda_plugin());
+  if (devices.count < worker.local_world_size) {
+    constexpr int kSkipped = 77;
+    std::printf("SKIPPED: %d CUDA devices for %d processes. %s\n", devices.count, worker.local_world_size,
+                devices.why_none.empty() ? "" : devices.why_none.c_str());
+    return kSkipped;
+  }
+  return Catch::Session().run(argc, argv);
+}
