@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "images.hpp"
 
+#include <ATen/ops/tensor.h>
+
 #include <string>
 
 #include "acc/base/files.hpp"
+#include "acc/runtime/data/cifar_file.hpp"
 #include "acc/runtime/data/idx_file.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
 
@@ -27,6 +30,14 @@ Images load_mnist(const fs::path& folder, const std::string& part) {
   return {images.unsqueeze(1).to(at::kFloat).div_(255).sub_(0.1307).div_(0.3081), labels.to(at::kLong)};
 }
 
+Images load_cifar10(const fs::path& folder, bool train) {
+  const acc::LabelledImages all = acc::read_cifar10(folder, train);
+  // Means and deviations of CIFAR-10's colours.
+  const at::Tensor mean = at::tensor({0.4914, 0.4822, 0.4465}, at::kFloat).view({3, 1, 1});
+  const at::Tensor deviation = at::tensor({0.2470, 0.2435, 0.2616}, at::kFloat).view({3, 1, 1});
+  return {all.images.to(at::kFloat).div_(255).sub_(mean).div_(deviation), all.labels};
+}
+
 }  // namespace
 
 std::pair<torch::Tensor, torch::Tensor> Images::get_batch(c10::ArrayRef<std::size_t> indices) {
@@ -34,8 +45,10 @@ std::pair<torch::Tensor, torch::Tensor> Images::get_batch(c10::ArrayRef<std::siz
 }
 
 Data load_data(const fs::path& folder) {
-  const fs::path digits = folder.empty() ? own_digits() : folder;
-  return {.train = load_mnist(digits, "train"), .test = load_mnist(digits, "t10k")};
+  const fs::path place = folder.empty() ? own_digits() : folder;
+  if (fs::exists(place / "data_batch_1.bin"))
+    return {.train = load_cifar10(place, true), .test = load_cifar10(place, false)};
+  return {.train = load_mnist(place, "train"), .test = load_mnist(place, "t10k")};
 }
 
 Data load_data(int argc, char** argv) {
