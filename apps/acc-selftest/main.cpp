@@ -21,7 +21,9 @@
 #include "checks.hpp"
 #include "measurements.hpp"
 #include "narrator.hpp"
+#include "process_checks.hpp"
 #include "stall.hpp"
+#include "training_checks.hpp"
 
 namespace acc::selftest {
 namespace {
@@ -35,12 +37,17 @@ struct Trial {
 constexpr std::array kTrials = {
     Trial{{"state", check_state}},
     Trial{{"process order", check_process_order}},
+    Trial{{"functions by process", check_where_functions_run}},
+    Trial{{"splitting", check_splitting}},
+    Trial{{"trigger", check_trigger}},
     Trial{{"collectives", check_collectives}},
     Trial{{"random state", check_random_state}},
     Trial{{"sharded loading", check_sharded_loading}},
     Trial{{"shuffled loading", check_shuffled_loading}},
     Trial{{"training parity", check_training}, MixedPrecision::no},
     Trial{{"bf16 training", check_bf16_training}, MixedPrecision::bf16},
+    Trial{{"fp16 training", check_fp16_training}, MixedPrecision::fp16},
+    Trial{{"accumulation", check_accumulation}, MixedPrecision::no},
 };
 
 struct Options {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "training_checks.hpp"
+
 #include <ATen/ops/cat.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
@@ -7,7 +9,6 @@
 #include <torch/optim/sgd.h>
 
 #include "acc/runtime/data/tensor_dataset.hpp"
-#include "checks.hpp"
 
 namespace acc::selftest {
 namespace {
@@ -92,6 +93,14 @@ at::Tensor train_alone(std::size_t batch_size, int num_processes) {
   return parameters_of(*net);
 }
 
+Complaint check_half_training(Accelerator& accelerator) {
+  const Trained trained = train(accelerator, kBatchSize);
+  if (!accelerator.broadcast(trained.parameters).equal(trained.parameters))
+    return "the parameters drifted apart";
+  if (trained.last_loss < trained.first_loss) return {};
+  return fmt::format("the loss did not fall: {:.3g} to {:.3g}", trained.first_loss, trained.last_loss);
+}
+
 }  // namespace
 
 Complaint check_training(Accelerator& plain) {
@@ -108,12 +117,35 @@ Complaint check_training(Accelerator& plain) {
   return {};
 }
 
-Complaint check_bf16_training(Accelerator& plain) {
-  Accelerator accelerator({.mixed_precision = MixedPrecision::bf16});
-  const Trained trained = train(accelerator, kBatchSize);
-  if (!plain.broadcast(trained.parameters).equal(trained.parameters)) return "the parameters drifted apart";
-  if (trained.last_loss < trained.first_loss) return {};
-  return fmt::format("the loss did not fall: {:.3g} to {:.3g}", trained.first_loss, trained.last_loss);
+Complaint check_bf16_training(Accelerator& accelerator) {
+  return check_half_training(accelerator);
+}
+
+Complaint check_fp16_training(Accelerator& accelerator) {
+  return check_half_training(accelerator);
+}
+
+Complaint check_accumulation(Accelerator& plain) {
+  Accelerator accelerator({.gradient_accumulation_steps = 3});
+  Regressor net = make_regressor();
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
+  auto [model, optimizer, loader] =
+      accelerator.prepare(net, std::move(sgd), make_points(kBatchSize, accelerator.num_processes()));
+  // What the launcher was told wins over the 3.
+  const auto every = static_cast<std::size_t>(accelerator.gradient_accumulation_steps());
+  std::size_t batches = 0;
+  for (auto& [x, y] : loader) {
+    const auto batch = accelerator.accumulate(model);
+    const at::Tensor before = parameters_of(*net).clone();
+    accelerator.backward(at::mse_loss(model(x), y));
+    optimizer.step();
+    optimizer.zero_grad();
+    const bool due = ++batches % every == 0 || batches == loader.size();
+    if (parameters_of(*net).equal(before) == due)
+      return fmt::format("{} after batch {}", due ? "no step" : "a step", batches);
+  }
+  const at::Tensor own = parameters_of(*net);
+  return plain.broadcast(own).equal(own) ? "" : "the parameters drifted apart";
 }
 
 }  // namespace acc::selftest

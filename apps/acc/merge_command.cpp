@@ -7,7 +7,9 @@
 #include <memory>
 #include <string>
 
+#include "acc/base/byte_size.hpp"
 #include "acc/base/error.hpp"
+#include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
 
 namespace acc {
@@ -29,20 +31,35 @@ struct Typed {
 
 // What is there instead of safetensors files.
 [[noreturn]] void refuse(const fs::path& folder) {
-  if (fs::exists(folder / ".metadata")) {
-    fail(folder.string(), "is a checkpoint of torch.distributed, whose tensors are Python pickles",
-         fmt::format(
-             "`python -m torch.distributed.checkpoint.format_utils dcp_to_torch {} model.pt` reads them",
-             folder.string()));
-  }
   for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && fs::exists(entry.path() / ".metadata"))
+    if (entry.is_directory() && is_dcp_checkpoint(entry.path()))
       fail(folder.string(),
            "holds no safetensors files, but a checkpoint of torch.distributed in " +
                entry.path().filename().string(),
            "give that folder");
   }
   fail(folder.string(), "holds no safetensors files", "the folder of the shards is wanted");
+}
+
+// A tensor at a time is put together in memory.
+std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t most) {
+  const std::vector<DcpTensor> tensors = read_dcp_checkpoint(folder);
+  std::vector<MergeItem> items;
+  for (std::size_t i = 0; i < tensors.size(); ++i) items.push_back({tensors[i].info, {i, 0}});
+  const std::vector<MergedFile> files = lay_out(std::move(items), most);
+  write_files(files, output,
+              [&](const MergedFile::Source& source, const TensorInfo&, const WriteBytes& write) {
+                write(read_dcp_tensor(tensors[source.file]));
+              });
+  return files;
+}
+
+std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& output, std::uint64_t most) {
+  const std::vector<CheckpointFile> from = read_checkpoint(folder);
+  if (from.empty()) refuse(folder);
+  std::vector<MergedFile> files = plan_merge(from, most);
+  write_merged(from, files, output);
+  return files;
 }
 
 bool is_inside(const fs::path& path, const fs::path& folder) {
@@ -59,13 +76,11 @@ int merge(const Typed& typed) {
   if (typed.remove_checkpoint_dir && is_inside(typed.output, folder))
     fail(typed.output, "lies in the folder that --remove_checkpoint_dir removes", "name another folder");
   const std::uint64_t most =
-      typed.max_shard_size.empty() ? UINT64_MAX : parse_size(typed.max_shard_size, "--max_shard_size");
-  const std::vector<CheckpointFile> from = read_checkpoint(folder);
-  if (from.empty()) refuse(folder);
-  const std::vector<MergedFile> files = plan_merge(from, most);
+      typed.max_shard_size.empty() ? UINT64_MAX : parse_byte_size(typed.max_shard_size, "--max_shard_size");
   if (fs::exists(typed.output) && fs::equivalent(typed.output, folder))
     fail(typed.output, "is the folder of the shards itself", "name another folder");
-  write_merged(from, files, typed.output);
+  const auto files = is_dcp_checkpoint(folder) ? merge_dcp(folder, typed.output, most)
+                                               : merge_shards(folder, typed.output, most);
   if (typed.remove_checkpoint_dir) fs::remove_all(folder);
   for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(typed.output) / file.name).string());
   return 0;

@@ -61,12 +61,22 @@ TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli
   CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
 }
 
+TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "[cli]") {
+  const TemporaryFolder folder;
+  const std::filesystem::path data = std::filesystem::path(ACC_TEST_DATA) / "dcp";
+  const Run run = acc_in(folder, {"merge-weights", (data / "sharded").string(), "out"});
+  CHECK(run.err == "");
+  CHECK(run.out == "out/model.safetensors\n");
+  CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 6);
+}
+
 TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cli]") {
   const TemporaryFolder folder;
   folder.write("dcp/pytorch_model_fsdp_0/.metadata", "x");
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out"}).err,
                  "torch.distributed in pytorch_model_fsdp_0"));
-  CHECK(contains(acc_in(folder, {"merge-weights", "dcp/pytorch_model_fsdp_0", "out"}).err, "dcp_to_torch"));
+  CHECK(contains(acc_in(folder, {"merge-weights", "dcp/pytorch_model_fsdp_0", "out"}).err,
+                 "is no metadata of torch.distributed.checkpoint: the pickle"));
   CHECK(contains(acc_in(folder, {"merge-weights", "none", "out"}).err, "none: is no folder"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out", "--unsafe_serialization"}).err,
                  "no Python pickles"));

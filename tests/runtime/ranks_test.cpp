@@ -10,7 +10,6 @@
 #include <torch/optim/sgd.h>
 
 #include <cstdlib>
-#include <functional>
 #include <string>
 
 #include "acc/base/environment.hpp"
@@ -18,58 +17,11 @@
 #include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
+#include "runtime/job.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
-namespace {
-
-using acc::test::numbers;
-
-// One for all cases: a process joins its job once.
-acc::Accelerator& job() {
-  static acc::Accelerator accelerator({.process_group = {.timeout = std::chrono::minutes(1)}});
-  return accelerator;
-}
-
-int rank() {
-  return job().process_index();
-}
-int size() {
-  return job().num_processes();
-}
-
-struct NetImpl : torch::nn::Module {
-  explicit NetImpl(std::int64_t width = 4)
-      : first(register_module("first", torch::nn::Linear(2, width))),
-        second(register_module("second", torch::nn::Linear(width, 1))) {}
-
-  at::Tensor forward(const at::Tensor& x, bool skip = false) {
-    const at::Tensor hidden = first->forward(x);
-    return skip ? hidden : second->forward(hidden.tanh());
-  }
-
-  torch::nn::Linear first;
-  torch::nn::Linear second;
-};
-TORCH_MODULE(Net);
-
-acc::Error error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const acc::Error& error) {
-    return error;
-  }
-  return acc::Error({.what = "none"});
-}
-
-// Everything that all processes trained, on one line.
-at::Tensor flat(const torch::nn::Module& module) {
-  std::vector<at::Tensor> parts;
-  for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));
-  return at::cat(parts);
-}
-
-}  // namespace
+using namespace acc::test;  // NOLINT: the job and its net
 
 TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ranks]") {
   REQUIRE(size() > 1);
@@ -226,7 +178,7 @@ TEST_CASE("ranks: a process that is gone is told as such", "[.lost]") {
   INFO(error.what());
   CHECK(error.kind() == acc::ErrorKind::system);
   CHECK(error.problems().front().where == "rank 0, all_gather");
-  CHECK(error.problems().front().what.starts_with("another process ended or was lost: "));
+  CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
 }
 
 TEST_CASE("ranks: a process that is gone ends backward with the same words", "[.lost_in_backward]") {
@@ -236,7 +188,7 @@ TEST_CASE("ranks: a process that is gone ends backward with the same words", "[.
   const acc::Error error = error_of([&] { job().backward(model(at::ones({1, 2})).sum()); });
   INFO(error.what());
   CHECK(error.problems().front().where == "rank 0, backward");
-  CHECK(error.problems().front().what.starts_with("another process ended or was lost: "));
+  CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
 }
 
 TEST_CASE("ranks: after a crash the next attempt meets on the launcher's store", "[.restarts]") {

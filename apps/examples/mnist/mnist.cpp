@@ -15,19 +15,16 @@
 #include <cstdio>
 
 #include "acc/base/error.hpp"
-#include "acc/base/files.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/idx_file.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
-#include "net.hpp"
+#include "common/images.hpp"
+#include "common/net.hpp"
 #include "progress.hpp"
 
 namespace {
 
 namespace fs = std::filesystem;
 
-using Digits = acc::TensorDataset<2>;
-using Loader = acc::DataLoader<Digits>;
+using Loader = acc::DataLoader<Images>;
 
 struct Options {
   fs::path data_dir = {};
@@ -44,7 +41,7 @@ Options parse(int argc, char** argv) {
   CLI::App app("Trains a small network on handwritten digits");
   app.option_defaults()->always_capture_default();
   app.add_option("--data-dir", options.data_dir,
-                 "Folder with the four MNIST files, .gz or not; default: 5,000 digits")
+                 "Folder with the four MNIST files, .gz or not, or with CIFAR-10's; default: 5,000 digits")
       ->capture_default_str();
   app.add_option("--epochs", options.epochs, "Passes through the images");
   app.add_option("--batch-size", options.batch_size, "Images per process and step");
@@ -60,23 +57,6 @@ Options parse(int argc, char** argv) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }
   return options;
-}
-
-fs::path find_data(const fs::path& chosen) {
-  if (!chosen.empty()) return chosen;
-  const fs::path installed = acc::program_folder() / ".." / "share" / "acc" / "mnist";
-  return fs::exists(installed) ? installed : fs::path(ACC_MNIST_DATA);
-}
-
-at::Tensor read(const fs::path& folder, const std::string& name) {
-  return acc::read_idx(fs::exists(folder / name) ? folder / name : folder / (name + ".gz"));
-}
-
-Digits load(const fs::path& folder, const std::string& part) {
-  const at::Tensor images = read(folder, part + "-images-idx3-ubyte");
-  const at::Tensor labels = read(folder, part + "-labels-idx1-ubyte");
-  // Mean and deviation of MNIST's pixels.
-  return Digits(images.unsqueeze(1).to(at::kFloat).div_(255).sub_(0.1307).div_(0.3081), labels.to(at::kLong));
 }
 
 void train(acc::Accelerator& accelerator, acc::Model<NetImpl>& model, acc::Optimizer& optimizer,
@@ -113,12 +93,12 @@ void run(const Options& options) {
   acc::Accelerator accelerator(accelerator_options);
   acc::set_seed(options.seed);
 
-  const fs::path data = find_data(options.data_dir);
-  Net net;
+  const Data data = load_data(options.data_dir);
+  Net net(data.train.channels(), data.train.side());
   torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(options.lr));
   auto [model, optimizer, train_loader, test_loader] = accelerator.prepare(
-      net, std::move(adam), Loader(load(data, "train"), {.batch_size = options.batch_size, .shuffle = true}),
-      Loader(load(data, "t10k"), {.batch_size = 250}));
+      net, std::move(adam), Loader(data.train, {.batch_size = options.batch_size, .shuffle = true}),
+      Loader(data.test, {.batch_size = 250}));
 
   torch::optim::StepLR schedule(optimizer.native(), 1, 0.7);
   double accuracy = 0;

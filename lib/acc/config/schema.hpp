@@ -46,6 +46,8 @@ struct SettingSpec {
   std::string_view key = {};
   /// Keys of older versions that mean the same.
   std::vector<std::string_view> former = {};
+  /// The first release of accelerate that read the key from a file; empty: the setting is in no file.
+  std::string_view since = {};
   /// As JSON: what holds when nobody says anything. "null": nothing.
   std::string_view otherwise = "null";
   /// The only values allowed; empty: any of the type.

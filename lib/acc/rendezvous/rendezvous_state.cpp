@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/rendezvous/pickle_reader.hpp"
-#include "acc/rendezvous/pickle_writer.hpp"
+#include "acc/base/pickle_reader.hpp"
+#include "acc/base/pickle_writer.hpp"
 
 namespace acc {
 namespace {

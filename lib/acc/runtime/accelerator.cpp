@@ -2,20 +2,17 @@
 #include "acc/runtime/accelerator.hpp"
 
 #include <ATen/ops/full.h>
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/checkpoint/model_file.hpp"
 #include "acc/runtime/optim/clip_grad.hpp"
-#include "acc/runtime/parallel/collective_failure.hpp"
 
 namespace acc {
 
-Accelerator::Accelerator(AcceleratorOptions options) : Preparation(std::move(options)) {}
+Accelerator::Accelerator(AcceleratorOptions options) : Checkpointing(std::move(options)) {}
 
 Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps) {
   const ActiveLoaders::State* loader = active_loaders()->innermost();
@@ -45,18 +42,22 @@ void Accelerator::backward(const at::Tensor& loss) {
   const int steps = gradient_accumulation_steps();
   at::Tensor scaled = steps == 1 ? loss : loss / steps;
   if (scaler()) scaled = scaler()->scale(scaled);
-  try {
-    scaled.backward();
-  } catch (const std::exception& error) {
-    if (!process_group()) throw;
-    const CollectiveContext context{
-        .rank = process_index(), .doing = "backward", .timeout = process_group()->timeout()};
-    const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
-    const auto explained = explain_collective_failure(
-        from_torch != nullptr ? from_torch->what_without_backtrace() : error.what(), context);
-    if (!explained) throw;
-    throw *explained;
+  if (!process_group()) return scaled.backward();
+  process_group()->explained("backward", [&] { scaled.backward(); });
+}
+
+Join Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, JoinOptions options) {
+  const bool even = options.even_batches.value_or(even_batches());
+  std::vector<std::pair<std::shared_ptr<LoaderPlan>, Shard>> before;
+  for (const auto& loader : prepared().loaders) {
+    Shard shard = loader->shard();
+    before.emplace_back(loader, shard);
+    shard.even_batches = options.even_batches.value_or(shard.even_batches);
+    loader->set_shard(shard);
   }
+  return Join(even ? std::vector<Joinable>() : models, options.divide_by_initial_world_size, [before] {
+    for (const auto& [loader, shard] : before) loader->set_shard(shard);
+  });
 }
 
 void Accelerator::unscale_gradients() {
@@ -115,14 +116,6 @@ void Accelerator::end_training() {
   wait_for_everyone();
   free_memory();
   leave();
-}
-
-void Accelerator::save_module(const torch::nn::Module& module, const std::filesystem::path& file) const {
-  if (is_main_process()) save_model_file(module, file);
-}
-
-void Accelerator::load_module(torch::nn::Module& module, const std::filesystem::path& file) const {
-  load_model_file(module, file);
 }
 
 }  // namespace acc

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "acc/runtime/accelerator_options.hpp"
+#include "acc/runtime/checkpoint/checkpointing.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/model.hpp"
 #include "acc/runtime/precision/autocast.hpp"
-#include "acc/runtime/preparation.hpp"
 #include "acc/runtime/process/structure.hpp"
 #include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
@@ -40,7 +41,7 @@ class Accumulation {
 /// What it takes to train on many processes or one with the same program: accelerate's Accelerator in Python.
 /// Started by `acc launch`, `torchrun` or alone. All processes call the functions marked "together", in the
 /// same order; those throw Error{system} when another process is lost.
-class Accelerator : public Preparation {
+class Accelerator : public Checkpointing {
  public:
   /// Together: joins the job that the environment describes, see PartialState. Throws Error{usage} for
   /// options or variables that make no sense, and when another Accelerator lives that has another precision.
@@ -72,6 +73,11 @@ class Accelerator : public Preparation {
   /// Together: computes gradients of `loss`, divided by the accumulation steps and scaled in fp16, and
   /// averages them over all processes.
   void backward(const at::Tensor& loss);
+
+  /// Together: while the result lives, processes may train on different numbers of batches; see Join. As in
+  /// accelerate it does nothing where batches are even, so pass `{.even_batches = false}`, unless the
+  /// accelerator's own are not.
+  [[nodiscard]] Join join_uneven_inputs(const std::vector<Joinable>& models, JoinOptions options = {});
 
   /// In fp16: divides gradients by the scale of the loss, before something looks at them. All optimizers, or
   /// one. Throws Error{usage} while gradients accumulate.
@@ -133,24 +139,8 @@ class Accelerator : public Preparation {
   /// Together: waits for all and leaves the job; only what this process does alone works after that.
   void end_training();
 
-  /// The main process writes the model as a safetensors file, with the names of Python's state_dict, in one
-  /// step; the others return at once. Throws Error{system} when it cannot.
-  template <class Module>
-  void save_model(const Model<Module>& model, const std::filesystem::path& file) const {
-    save_module(*model.module(), file);
-  }
-
-  /// Every process reads the file. Throws Error with all names and shapes that do not match; the model is
-  /// then unchanged.
-  template <class Module>
-  void load_model(Model<Module>& model, const std::filesystem::path& file) const {
-    load_module(*model.module(), file);
-  }
-
  private:
   Accumulation begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps);
-  void save_module(const torch::nn::Module& module, const std::filesystem::path& file) const;
-  void load_module(torch::nn::Module& module, const std::filesystem::path& file) const;
   // How many rows of what is gathered now are new; nothing: all.
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;

@@ -6,6 +6,9 @@
 
 #include <mutex>
 
+#include "acc/base/environment.hpp"
+#include "acc/base/worker_env.hpp"
+
 namespace acc {
 namespace {
 
@@ -15,8 +18,12 @@ const at::Generator& default_generator() {
 
 }  // namespace
 
-void set_seed(std::uint64_t seed) {
+void set_seed(std::uint64_t seed, const SeedOptions& options) {
+  if (options.device_specific) {
+    seed += static_cast<std::uint64_t>(read_worker_env(Environment::of_process()).rank);
+  }
   at::manual_seed(seed);
+  if (options.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
 }
 
 std::uint64_t default_seed() {
@@ -29,6 +36,13 @@ at::Tensor random_state() {
   at::Generator generator = default_generator();
   const std::scoped_lock lock(generator.mutex());
   return generator.get_state();
+}
+
+void set_random_state(const at::Tensor& state) {
+  at::Generator generator = default_generator();
+  const std::scoped_lock lock(generator.mutex());
+  // It is read through a pointer: its own memory, without gaps.
+  generator.set_state(state.clone());
 }
 
 }  // namespace acc

@@ -7,14 +7,26 @@
 
 namespace acc {
 
+struct SeedOptions {
+  /// Adds the process's rank to the seed: each process draws other numbers.
+  bool device_specific = false;
+  /// From now on LibTorch computes only by algorithms that give the same result each time, and throws where
+  /// it has none.
+  bool deterministic = false;
+};
+
 /// Seeds LibTorch's default generators, as torch.manual_seed: the same seed gives the same parameters in C++
 /// and in Python.
-void set_seed(std::uint64_t seed);
+void set_seed(std::uint64_t seed, const SeedOptions& options = {});
 
 /// What the default CPU generator was seeded with.
 std::uint64_t default_seed();
 
 /// The state of the default CPU generator as bytes; equal states give equal numbers.
 at::Tensor random_state();
+
+/// Sets the default CPU generator to what random_state() or Python's torch.get_rng_state() gave. Throws
+/// LibTorch's c10::Error for other bytes.
+void set_random_state(const at::Tensor& state);
 
 }  // namespace acc

@@ -6,43 +6,24 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Item {
-  const TensorInfo* tensor = nullptr;
-  MergedFile::Source source = {};
-};
-
-std::vector<Item> all_tensors(const std::vector<CheckpointFile>& files) {
-  std::vector<Item> items;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    for (const TensorInfo& tensor : files[i].header.tensors)
-      items.push_back({&tensor, {i, files[i].header.data_begin + tensor.begin}});
-  }
-  std::ranges::sort(items, {}, [](const Item& item) -> const std::string& { return item.tensor->name; });
-  return items;
-}
-
-void add(MergedFile& file, const Item& item) {
-  TensorInfo tensor = *item.tensor;
-  const std::uint64_t size = tensor.end - tensor.begin;
-  tensor.begin = file.header.tensors.empty() ? 0 : file.header.tensors.back().end;
-  tensor.end = tensor.begin + size;
-  file.header.tensors.push_back(std::move(tensor));
+void add(MergedFile& file, MergeItem item) {
+  const std::uint64_t size = item.tensor.end - item.tensor.begin;
+  item.tensor.begin = file.header.tensors.empty() ? 0 : file.header.tensors.back().end;
+  item.tensor.end = item.tensor.begin + size;
+  file.header.tensors.push_back(std::move(item.tensor));
   file.sources.push_back(item.source);
 }
 
@@ -62,12 +43,8 @@ Descriptor open_to_read(const fs::path& file) {
   return in;
 }
 
-void write_all(const Descriptor& out, std::string_view bytes, const fs::path& file) {
-  if (!acc::write_all(out.get(), bytes)) fail(file, "written");
-}
-
 void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, const fs::path& from,
-                const Descriptor& out, const fs::path& to) {
+                const WriteBytes& write) {
   constexpr std::size_t kPiece = 1U << 20U;
   std::string buffer(kPiece, '\0');
   while (size > 0) {
@@ -76,7 +53,7 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
     if (n < 0 && errno == EINTR) continue;
     if (n == 0) errno = EIO;
     if (n <= 0) fail(from, "read");
-    write_all(out, std::string_view(buffer.data(), static_cast<std::size_t>(n)), to);
+    write(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
     offset += static_cast<std::uint64_t>(n);
     size -= static_cast<std::uint64_t>(n);
   }
@@ -95,8 +72,9 @@ class NewFile {
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
-  const Descriptor& out() const { return out_; }
-  const fs::path& path() const { return part_; }
+  void write(std::string_view bytes) {
+    if (!write_all(out_.get(), bytes)) fail(part_, "written");
+  }
 
   void finish() {
     if (::fsync(out_.get()) != 0) fail(part_, "written");
@@ -110,29 +88,23 @@ class NewFile {
   Descriptor out_ = {};
 };
 
-void write_one(const std::vector<CheckpointFile>& from, const MergedFile& file, const fs::path& path) {
+void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& read) {
   NewFile part(path);
-  write_all(part.out(), format_safetensors_header(file.header), part.path());
-  Descriptor in;
-  std::size_t opened = from.size();
-  for (std::size_t i = 0; i < file.sources.size(); ++i) {
-    const MergedFile::Source& source = file.sources[i];
-    const TensorInfo& tensor = file.header.tensors[i];
-    if (source.file != opened) in = open_to_read(from[source.file].path);
-    opened = source.file;
-    copy_bytes(in, source.offset, tensor.end - tensor.begin, from[source.file].path, part.out(), part.path());
-  }
+  const WriteBytes write = [&](std::string_view bytes) { part.write(bytes); };
+  write(format_safetensors_header(file.header));
+  for (std::size_t i = 0; i < file.sources.size(); ++i) read(file.sources[i], file.header.tensors[i], write);
   part.finish();
 }
 
 }  // namespace
 
-std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t most) {
+std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t most) {
+  std::ranges::sort(items, {}, [](const MergeItem& item) -> const std::string& { return item.tensor.name; });
   std::vector<MergedFile> merged(1);
-  for (const Item& item : all_tensors(files)) {
-    const std::uint64_t size = item.tensor->end - item.tensor->begin;
+  for (MergeItem& item : items) {
+    const std::uint64_t size = item.tensor.end - item.tensor.begin;
     if (!merged.back().sources.empty() && data_bytes(merged.back()) + size > most) merged.emplace_back();
-    add(merged.back(), item);
+    add(merged.back(), std::move(item));
   }
   for (std::size_t i = 0; i < merged.size(); ++i) {
     merged[i].name = merged.size() == 1
@@ -141,6 +113,15 @@ std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std
     merged[i].header.metadata = {{"format", "pt"}};
   }
   return merged;
+}
+
+std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t most) {
+  std::vector<MergeItem> items;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const TensorInfo& tensor : files[i].header.tensors)
+      items.push_back({tensor, {i, files[i].header.data_begin + tensor.begin}});
+  }
+  return lay_out(std::move(items), most);
 }
 
 std::string merged_index(const std::vector<MergedFile>& files) {
@@ -155,33 +136,30 @@ std::string merged_index(const std::vector<MergedFile>& files) {
   return index.dump(2) + "\n";
 }
 
-void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
-                  const fs::path& folder) {
+void write_files(const std::vector<MergedFile>& files, const fs::path& folder, const ReadTensor& read) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
     throw Error(
         {.kind = ErrorKind::system, .what = "cannot be made: " + error.message(), .where = folder.string()});
   }
-  for (const MergedFile& file : files) write_one(from, file, folder / file.name);
+  for (const MergedFile& file : files) write_one(file, folder / file.name, read);
   if (const std::string index = merged_index(files); !index.empty())
     replace_file(folder / "model.safetensors.index.json", index);
 }
 
-std::uint64_t parse_size(const std::string& text, const std::string& where) {
-  struct Unit {
-    std::string_view name;
-    double bytes;
+void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
+                  const fs::path& folder) {
+  Descriptor in;
+  std::size_t opened = from.size();
+  const ReadTensor read = [&](const MergedFile::Source& source, const TensorInfo& tensor,
+                              const WriteBytes& write) {
+    const fs::path& path = from[source.file].path;
+    if (source.file != opened) in = open_to_read(path);
+    opened = source.file;
+    copy_bytes(in, source.offset, tensor.end - tensor.begin, path, write);
   };
-  constexpr std::array kUnits = {Unit{"KB", 1e3}, Unit{"MB", 1e6}, Unit{"GB", 1e9}, Unit{"TB", 1e12}};
-  const std::string upper = to_upper(trim(text));
-  for (const Unit& unit : kUnits) {
-    if (!upper.ends_with(unit.name)) continue;
-    const auto number = parse_number(upper.substr(0, upper.size() - unit.name.size()));
-    if (number && *number > 0 && *number < 1e6)
-      return static_cast<std::uint64_t>(std::llround(*number * unit.bytes));
-  }
-  throw Error({.what = fmt::format("'{}' is no size", text), .where = where, .hint = "as in 5GB or 200MB"});
+  write_files(files, folder, read);
 }
 
 }  // namespace acc

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/weights/checkpoint.hpp"
@@ -24,20 +26,34 @@ struct MergedFile {
   std::vector<Source> sources = {};
 };
 
-/// How the tensors of a checkpoint are laid out in files of at most `most` bytes (a larger tensor has a file
-/// of its own): one `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tensors come in the order of
-/// their names.
+/// A tensor that is to be merged, and where it comes from.
+struct MergeItem {
+  TensorInfo tensor = {};
+  MergedFile::Source source = {};
+};
+
+/// How tensors are laid out in files of at most `most` bytes (a larger tensor has a file of its own): one
+/// `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tensors come in the order of their names.
+std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t most);
+
+/// The same for all tensors of a checkpoint.
 std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t most);
 
 /// `model.safetensors.index.json` of several files; empty for one.
 std::string merged_index(const std::vector<MergedFile>& files);
 
-/// Writes the files into `folder`, which is made where it is missing, with a fixed piece of memory, however
-/// large they are: each in one step, so that no reader sees a part. Throws Error{system}.
+/// Gives a tensor's bytes, from its source, to `write`, in one piece or more.
+using WriteBytes = std::function<void(std::string_view bytes)>;
+using ReadTensor =
+    std::function<void(const MergedFile::Source& source, const TensorInfo& tensor, const WriteBytes& write)>;
+
+/// Writes the files into `folder`, which is made where it is missing: each in one step, so that no reader
+/// sees a part. Throws Error{system}, and what `read` throws.
+void write_files(const std::vector<MergedFile>& files, const std::filesystem::path& folder,
+                 const ReadTensor& read);
+
+/// The same from the files of a checkpoint, with a fixed piece of memory, however large they are.
 void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
                   const std::filesystem::path& folder);
-
-/// `5GB`, `200MB`: decimal units, as accelerate's save_model takes them. Throws Error{usage} with `where`.
-std::uint64_t parse_size(const std::string& text, const std::string& where);
 
 }  // namespace acc

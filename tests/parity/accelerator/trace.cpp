@@ -7,7 +7,10 @@
 
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "acc/runtime/accelerator.hpp"
@@ -66,13 +69,72 @@ void train(const std::string& case_name, const acc::AcceleratorOptions& options,
   }
 }
 
+std::vector<double> flat(const at::Tensor& tensor, bool with_shape = true) {
+  std::vector<double> values;
+  if (with_shape) values.assign(tensor.sizes().begin(), tensor.sizes().end());
+  const at::Tensor numbers = tensor.to(at::kDouble).flatten();
+  for (std::int64_t i = 0; i < numbers.numel(); ++i) values.push_back(numbers[i].item<double>());
+  return values;
+}
+
+std::vector<double> numbers(int from, int to) {
+  std::vector<double> all;
+  for (int i = from; i < to; ++i) all.push_back(i);
+  return all;
+}
+
+void share(const acc::Accelerator& accelerator) {
+  using Case = std::pair<int, bool>;
+  for (const auto& [length, padding] : {Case(4, false), Case(3, true), Case(3, false), Case(1, true),
+                                        Case(1, false), Case(17, false), Case(17, true)}) {
+    const std::string name = fmt::format("{}_{}", length, padding ? "padded" : "plain");
+    tell(accelerator, "split_list", name, accelerator.split_between_processes(numbers(0, length), padding));
+    const at::Tensor rows = torch::arange(2 * length).reshape({length, 2});
+    tell(accelerator, "split_tensor", name, flat(accelerator.split_between_processes(rows, padding)));
+  }
+  auto [a, b, c] =
+      accelerator.split_between_processes(std::tuple(numbers(0, 8), numbers(8, 16), torch::arange(16, 24)));
+  a.insert(a.end(), b.begin(), b.end());
+  for (const double value : flat(c, false)) a.push_back(value);
+  tell(accelerator, "split_values", "8", a);
+}
+
+void exchange(const acc::Accelerator& accelerator) {
+  const int rank = accelerator.process_index();
+  const at::Tensor own = torch::full({rank + 1, 2}, rank + 0.5);
+  const std::vector<std::pair<std::string, acc::PadOptions>> pads{
+      {"last", {.pad_index = 7}},
+      {"first", {.pad_first = true}},
+      {"other_dim", {.dim = 1}},
+      {"negative_dim", {.dim = -2, .pad_index = 3}},
+      {"no_dim", {.dim = 2}}};
+  for (const auto& [name, options] : pads) {
+    tell(accelerator, "pad", name, flat(accelerator.pad_across_processes(own, options)));
+  }
+  const std::map<std::string, std::vector<at::Tensor>> nested{
+      {"a", {torch::tensor(rank + 1.0)}}, {"b", {torch::tensor({static_cast<double>(rank), 2.0})}}};
+  const auto told = [&](const std::string& name,
+                        const std::map<std::string, std::vector<at::Tensor>>& moved) {
+    std::vector<double> values = flat(moved.at("a")[0], false);
+    for (const double value : flat(moved.at("b")[0], false)) values.push_back(value);
+    tell(accelerator, "nested", name, values);
+  };
+  told("gather", accelerator.gather(nested));
+  told("sum", accelerator.reduce(nested));
+  told("mean", accelerator.reduce(nested, acc::ReduceOp::mean));
+  told("max", accelerator.reduce(nested, acc::ReduceOp::max));
+  told("none", accelerator.reduce(nested, acc::ReduceOp::none));
+}
+
 }  // namespace
 
 int main() {
   const auto inverse = [] {
     return acc::lambda_lr([](std::int64_t step) { return 1 / (1 + static_cast<double>(step)); });
   };
-  const acc::PartialState job;
+  const acc::Accelerator job;
+  share(job);
+  exchange(job);
   train("accumulate", {.gradient_accumulation_steps = 3},
         acc::one_cycle_lr({.max_lr = {0.4}, .total_steps = 6}));
   train("each_batch",

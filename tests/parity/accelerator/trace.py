@@ -50,6 +50,35 @@ def train(case, plugin, make_scheduler, split_batches=False):
             batch += 1
 
 
+def share(accelerator):
+    for length, padding in ((4, False), (3, True), (3, False), (1, True), (1, False), (17, False), (17, True)):
+        name = f"{length}_{'padded' if padding else 'plain'}"
+        with accelerator.split_between_processes(list(range(length)), apply_padding=padding) as part:
+            tell(accelerator, "split_list", name, *part)
+        with accelerator.split_between_processes(torch.arange(2 * length).reshape(length, 2), padding) as part:
+            tell(accelerator, "split_tensor", name, *part.shape, *part.flatten().tolist())
+    values = {"a": list(range(8)), "b": list(range(8, 16)), "c": torch.arange(16, 24)}
+    with accelerator.split_between_processes(values) as part:
+        tell(accelerator, "split_values", "8", *part["a"], *part["b"], *part["c"].tolist())
+
+
+def exchange(accelerator):
+    rank = accelerator.process_index
+    own = torch.full((rank + 1, 2), rank + 0.5)
+    for name, options in (("last", {"pad_index": 7}), ("first", {"pad_first": True}), ("other_dim", {"dim": 1}),
+                          ("negative_dim", {"dim": -2, "pad_index": 3}), ("no_dim", {"dim": 2})):
+        padded = accelerator.pad_across_processes(own, **options)
+        tell(accelerator, "pad", name, *padded.shape, *padded.flatten().tolist())
+    nested = {"a": torch.tensor(rank + 1.0), "b": [torch.tensor([rank, 2.0])]}
+    for name, moved in (("gather", accelerator.gather(nested)), ("sum", accelerator.reduce(nested)),
+                        ("mean", accelerator.reduce(nested, "mean")), ("max", accelerator.reduce(nested, "max")),
+                        ("none", accelerator.reduce(nested, "none"))):
+        tell(accelerator, "nested", name, *moved["a"].flatten().tolist(), *moved["b"][0].flatten().tolist())
+
+
+job = Accelerator(cpu=True)
+share(job)
+exchange(job)
 train("accumulate", {"num_steps": 3}, lambda o: OneCycleLR(o, 0.4, total_steps=6))
 train("each_batch", {"num_steps": 2, "sync_with_dataloader": False, "sync_each_batch": True},
       lambda o: LambdaLR(o, lambda step: 1 / (1 + step)))

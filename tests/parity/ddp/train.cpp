@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// train SETUP: 20 steps with fixed seeds; each process prints its losses. train.py does the same in Python.
+// train SETUP: 100 batches with fixed seeds; each process prints its losses, and in the end its parameters
+// and buffers. train.py does the same in Python.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
@@ -10,63 +11,141 @@
 #include <torch/optim/sgd.h>
 
 #include <cstdio>
+#include <fstream>
+#include <optional>
 #include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/parallel/join.hpp"
+#include "acc/runtime/parallel/local_sgd.hpp"
+#include "acc/runtime/parallel/sync_batch_norm.hpp"
 
 namespace {
 
+constexpr int kBatches = 100;
+constexpr int kBatchSize = 16;
+
+// The words of a set-up, as in join_norm.
+class Setup {
+ public:
+  explicit Setup(std::string name) : words_("_" + name + "_") {}
+  bool has(const std::string& word) const { return words_.find("_" + word + "_") != std::string::npos; }
+
+  acc::DdpOptions ddp() const {
+    acc::DdpOptions options;
+    if (has("buckets")) options.bucket_cap_mb = 0.001;
+    options.gradient_as_bucket_view = has("views");
+    options.find_unused_parameters = has("unused");
+    options.static_graph = has("static");
+    if (has("fp16hook")) options.comm_hook = acc::CommHook::fp16;
+    if (has("bf16hook")) options.comm_hook = acc::CommHook::bf16;
+    return options;
+  }
+  bool norm() const { return has("norm") || has("syncnorm"); }
+  bool aux() const { return has("unused") || has("static"); }
+
+  // How many batches a process has.
+  int batches(int rank) const { return has("join") ? (rank == 0 ? 60 : 85) : kBatches; }
+
+  // Not on all processes at once, and on none in every third batch; never where the graph is static.
+  bool uses_aux(int batch, int rank) const {
+    return has("unused") && (batch % 3 == 0 || (batch % 3 == 1 && rank == 0));
+  }
+
+ private:
+  std::string words_;
+};
+
 // Named as the parts of Python's Sequential are.
-torch::nn::Sequential make_net(bool norm) {
-  torch::nn::Sequential net;
-  net->push_back(torch::nn::Linear(16, 64));
-  if (norm) net->push_back(torch::nn::BatchNorm1d(64));
-  net->push_back(torch::nn::ReLU());
-  net->push_back(torch::nn::Linear(64, 4));
-  return net;
+torch::nn::Sequential make_layers(bool norm) {
+  torch::nn::Sequential layers;
+  layers->push_back(torch::nn::Linear(16, 64));
+  if (norm) layers->push_back(torch::nn::BatchNorm1d(64));
+  layers->push_back(torch::nn::ReLU());
+  layers->push_back(torch::nn::Linear(64, 4));
+  return layers;
 }
 
 struct NetImpl : torch::nn::Module {
-  explicit NetImpl(bool norm) : layers(register_module("layers", make_net(norm))) {}
-  at::Tensor forward(const at::Tensor& x) { return layers->forward(x); }
+  explicit NetImpl(const Setup& setup) : layers(register_module("layers", make_layers(setup.norm()))) {
+    if (setup.aux()) aux = register_module("aux", torch::nn::Linear(16, 4));
+  }
+  at::Tensor forward(const at::Tensor& x, bool uses_aux) {
+    const at::Tensor out = layers->forward(x);
+    return uses_aux ? out + aux->forward(x) : out;
+  }
   torch::nn::Sequential layers;
+  torch::nn::Linear aux{nullptr};
 };
 
-void train(const std::string& setup) {
+std::string state_lines(const torch::nn::Module& module, int rank) {
+  std::vector<at::Tensor> state = module.parameters();
+  for (const at::Tensor& buffer : module.buffers()) state.push_back(buffer);
+  std::string text;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const at::Tensor values = state[i].detach().to(at::kDouble).reshape({-1});
+    text += "state " + std::to_string(rank) + " " + std::to_string(i);
+    for (std::int64_t j = 0; j < values.numel(); ++j) {
+      char value[32];
+      std::snprintf(value, sizeof value, " %.12g", values.const_data_ptr<double>()[j]);
+      text += value;
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+void train(const Setup& setup, const std::string& file) {
   acc::Accelerator accelerator(
-      {.mixed_precision = setup == "bf16" ? acc::MixedPrecision::bf16 : acc::MixedPrecision::no,
-       .ddp = {.gradient_as_bucket_view = setup == "views"}});
+      {.mixed_precision = setup.has("bf16") ? acc::MixedPrecision::bf16 : acc::MixedPrecision::no,
+       .ddp = setup.ddp()});
+  const int rank = accelerator.process_index();
   acc::set_seed(11);
-  const auto net = std::make_shared<NetImpl>(setup == "norm");
+  const auto net = std::make_shared<NetImpl>(setup);
+  if (setup.has("syncnorm")) acc::convert_sync_batchnorm(*net);
   acc::set_seed(12);
-  const at::Tensor inputs = at::randn({640, 16});
-  const at::Tensor targets = at::randint(4, {640}, at::TensorOptions(at::kLong));
+  constexpr std::int64_t kSamples = 2 * kBatches * kBatchSize;
+  const at::Tensor inputs = at::randn({kSamples, 16});
+  const at::Tensor targets = at::randint(4, {kSamples}, at::TensorOptions(at::kLong));
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
-  auto [model, optimizer, loader] = accelerator.prepare(
-      net, std::move(sgd),
-      acc::DataLoader(acc::TensorDataset(inputs, targets), {.batch_size = 16, .shuffle = true, .seed = 5}));
+  auto [model, optimizer, loader] =
+      accelerator.prepare(net, std::move(sgd),
+                          acc::DataLoader(acc::TensorDataset(inputs, targets),
+                                          {.batch_size = kBatchSize, .shuffle = true, .seed = 5}));
 
   std::string lines;
-  int step = 0;
-  for (auto& [x, y] : loader) {
-    optimizer.zero_grad();
-    const at::Tensor loss = at::cross_entropy_loss(model(x), y);
-    accelerator.backward(loss);
-    optimizer.step();
-    char line[64];
-    std::snprintf(line, sizeof line, "loss %d %d %.12g\n", accelerator.process_index(), step++,
-                  loss.item<double>());
-    lines += line;
+  {
+    std::optional<acc::Join> join;
+    if (setup.has("join")) join.emplace(std::vector<acc::Joinable>{model}, !setup.has("effective"));
+    acc::LocalSGD local_sgd(model, 8, setup.has("localsgd"));
+    int batch = 0;
+    for (auto& [x, y] : loader) {
+      if (batch == setup.batches(rank)) break;
+      const bool accumulates = setup.has("nosync") && batch % 2 == 0;
+      std::optional<acc::NoSync> alone;
+      if (accumulates) alone.emplace(model.ddp());
+      const at::Tensor loss = at::cross_entropy_loss(model(x, setup.uses_aux(batch, rank)), y);
+      accelerator.backward(loss);
+      if (!accumulates) {
+        optimizer.step();
+        optimizer.zero_grad();
+        local_sgd.step();
+      }
+      char line[64];
+      std::snprintf(line, sizeof line, "loss %d %d %.12g\n", rank, batch++, loss.item<double>());
+      lines += line;
+    }
   }
-  std::fwrite(lines.data(), 1, lines.size(), stdout);
+  std::ofstream(file + "." + std::to_string(rank)) << lines << state_lines(*net, rank);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  train(argc > 1 ? argv[1] : "plain");
+  if (argc != 3) return 2;
+  train(Setup(argv[1]), argv[2]);
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

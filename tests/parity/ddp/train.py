@@ -1,38 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train.py SETUP: the training of train.cpp with Python's DistributedDataParallel."""
+"""train.py SETUP FILE: the training of train.cpp with Python's DistributedDataParallel, or, started as one process, on
+the batches of both processes together."""
+import contextlib
 import os
 import sys
 
 import torch
+from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook, fp16_compress_hook
+from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
-setup = sys.argv[1]
-torch.distributed.init_process_group("gloo")
-rank = torch.distributed.get_rank()
+words = sys.argv[1].split("_")
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+norm = "norm" in words or "syncnorm" in words
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        middle = [torch.nn.BatchNorm1d(64)] if norm else []
+        self.layers = torch.nn.Sequential(torch.nn.Linear(16, 64), *middle, torch.nn.ReLU(), torch.nn.Linear(64, 4))
+        if "unused" in words or "static" in words:
+            self.aux = torch.nn.Linear(16, 4)
+
+    def forward(self, x, uses_aux):
+        out = self.layers(x)
+        return out + self.aux(x) if uses_aux else out
+
+
+def prepare(net):
+    if size == 1:
+        return net
+    torch.distributed.init_process_group("gloo")
+    options = {"bucket_cap_mb": 0.001} if "buckets" in words else {}
+    model = DistributedDataParallel(net, gradient_as_bucket_view="views" in words,
+                                    find_unused_parameters="unused" in words, static_graph="static" in words, **options)
+    if "fp16hook" in words:
+        model.register_comm_hook(None, fp16_compress_hook)
+    if "bf16hook" in words:
+        model.register_comm_hook(None, bf16_compress_hook)
+    return model
+
+
+def join_of(model):
+    if "join" not in words:
+        return contextlib.nullcontext()
+    return Join([model], divide_by_initial_world_size="effective" not in words)
+
+
+def local_sgd_of(model):
+    if "localsgd" not in words:
+        return contextlib.nullcontext()
+    from accelerate import Accelerator
+    from accelerate.local_sgd import LocalSGD
+
+    return LocalSGD(accelerator=Accelerator(cpu=True), model=model, local_sgd_steps=8)
+
 
 torch.manual_seed(11)
-norm = [torch.nn.BatchNorm1d(64)] if setup == "norm" else []
-model = torch.nn.Sequential(torch.nn.Linear(16, 64), *norm, torch.nn.ReLU(), torch.nn.Linear(64, 4))
+net = Net()
 torch.manual_seed(12)
-inputs, targets = torch.randn(640, 16), torch.randint(4, (640,))
-model = DistributedDataParallel(model, gradient_as_bucket_view=setup == "views")
+inputs, targets = torch.randn(3200, 16), torch.randint(4, (3200,))
+order = torch.randperm(3200, generator=torch.Generator().manual_seed(5)).split(16 * (2 // size))
+model = prepare(net)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+batches = (60 if rank == 0 else 85) if "join" in words else 100
 
-order = torch.randperm(640, generator=torch.Generator().manual_seed(5)).split(16)
 lines = []
-for step in range(20):
-    batch = order[2 * step + rank]
-    x, y = inputs[batch], targets[batch]
-    optimizer.zero_grad()
-    with torch.autocast("cpu", torch.bfloat16, enabled=setup == "bf16"):
-        out = model(x)
-    loss = torch.nn.functional.cross_entropy(out.float(), y)
-    loss.backward()
-    optimizer.step()
-    lines.append(f"loss {rank} {step} {loss.item():.12g}\n")
-sys.stdout.write("".join(lines))
-sys.stdout.flush()
-torch.distributed.destroy_process_group()
-# torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception"), under
-# torchrun as well.
+with join_of(model), local_sgd_of(model) as local_sgd:
+    for batch in range(batches):
+        indices = order[size * batch + rank]
+        x, y = inputs[indices], targets[indices]
+        uses_aux = "unused" in words and (batch % 3 == 0 or (batch % 3 == 1 and rank == 0))
+        accumulates = "nosync" in words and batch % 2 == 0
+        with model.no_sync() if accumulates else contextlib.nullcontext():
+            with torch.autocast("cpu", torch.bfloat16, enabled="bf16" in words):
+                out = model(x, uses_aux)
+            loss = torch.nn.functional.cross_entropy(out.float(), y)
+            loss.backward()
+        if not accumulates:
+            optimizer.step()
+            optimizer.zero_grad()
+            if local_sgd is not None:
+                local_sgd.step()
+        lines.append(f"loss {rank} {batch} {loss.item():.12g}\n")
+for index, tensor in enumerate([*net.parameters(), *net.buffers()]):
+    values = " ".join(f"{value:.12g}" for value in tensor.double().flatten().tolist())
+    lines.append(f"state {rank} {index} {values}\n")
+with open(f"{sys.argv[2]}.{rank}", "w") as file:
+    file.write("".join(lines))
+if size > 1:
+    torch.distributed.destroy_process_group()
+# torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").
 os._exit(0)

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
 using acc::schema;
@@ -19,6 +20,22 @@ TEST_CASE("schema: every row has a unique name, a sentence, and a default of its
     CHECK_NOTHROW(default_value(spec));
     CHECK(acc::find_setting(spec.name) == &spec);
   }
+}
+
+TEST_CASE("schema: every key of a file says which release of accelerate read it first", "[config]") {
+  for (const SettingSpec& spec : schema()) {
+    INFO(spec.name);
+    if (spec.in_file || spec.in_sagemaker) {
+      const auto numbers = acc::split(spec.since, '.');
+      CHECK(numbers.size() == 3);
+      CHECK((numbers.front() == "0" || numbers.front() == "1"));
+    } else {
+      CHECK(spec.since.empty());
+    }
+  }
+  CHECK(acc::find_setting("num_processes")->since == "0.1.0");
+  CHECK(acc::find_setting("fsdp_version")->since == "1.6.0");
+  CHECK(acc::find_setting("parallelism_config_sp_size")->since == "1.12.0");
 }
 
 TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/rendezvous/pickle_writer.hpp"
+#include "acc/base/pickle_writer.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 

@@ -67,10 +67,3 @@ TEST_CASE("merge: a failed write leaves nothing half done", "[weights]") {
         }).ends_with("cannot be read: No such file or directory"));
   CHECK(std::filesystem::is_empty(folder.path() / "out"));
 }
-
-TEST_CASE("merge: sizes have decimal units", "[weights]") {
-  CHECK(acc::parse_size("5GB", "x") == 5'000'000'000);
-  CHECK(acc::parse_size("1.5 mb", "x") == 1'500'000);
-  CHECK(acc::test::error_of([] { acc::parse_size("5", "--max_shard_size"); }) ==
-        "--max_shard_size: '5' is no size (as in 5GB or 200MB)");
-}

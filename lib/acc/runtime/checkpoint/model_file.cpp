@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
-#include <vector>
+#include <algorithm>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
@@ -14,10 +14,24 @@
 namespace acc {
 namespace {
 
+constexpr std::string_view kDdpPrefix = "module.";
+
+bool same_memory(const at::Tensor& a, const at::Tensor& b) {
+  return a.numel() > 0 && a.const_data_ptr() == b.const_data_ptr() && a.scalar_type() == b.scalar_type() &&
+         a.sizes() == b.sizes() && a.strides() == b.strides();
+}
+
 std::vector<std::string> names_of(const NamedTensors& tensors) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) names.push_back(name);
   return names;
+}
+
+// A file has a tied weight once: what is given under one of its names serves for all.
+bool tied_to_given(const at::Tensor& tensor, const NamedTensors& wanted, const NamedTensors& given) {
+  return std::ranges::any_of(wanted, [&](const auto& other) {
+    return given.contains(other.first) && same_memory(other.second, tensor);
+  });
 }
 
 std::vector<Problem> compare(const NamedTensors& wanted, const NamedTensors& given,
@@ -26,6 +40,7 @@ std::vector<Problem> compare(const NamedTensors& wanted, const NamedTensors& giv
   for (const auto& [name, tensor] : wanted) {
     const auto found = given.find(name);
     if (found == given.end()) {
+      if (tied_to_given(tensor, wanted, given)) continue;
       problems.push_back(
           {fmt::format("has no tensor '{}'", name), where, did_you_mean(name, names_of(given))});
     } else if (found->second.sizes() != tensor.sizes()) {
@@ -42,31 +57,73 @@ std::vector<Problem> compare(const NamedTensors& wanted, const NamedTensors& giv
   return problems;
 }
 
+bool all_prefixed(const NamedTensors& tensors) {
+  return std::ranges::all_of(tensors, [](const auto& item) { return item.first.starts_with(kDdpPrefix); });
+}
+
+void add_state(const torch::nn::Module& module, const std::string& prefix, OrderedTensors& state) {
+  for (const auto& item : module.named_parameters(/*recurse=*/false))
+    state.emplace_back(prefix + item.key(), item.value().detach());
+  for (const auto& item : module.named_buffers(/*recurse=*/false))
+    state.emplace_back(prefix + item.key(), item.value().detach());
+  for (const auto& child : module.named_children())
+    add_state(*child.value(), prefix + child.key() + ".", state);
+}
+
+NamedTensors without_prefix(const NamedTensors& tensors) {
+  NamedTensors result;
+  for (const auto& [name, tensor] : tensors) result[name.substr(kDdpPrefix.size())] = tensor;
+  return result;
+}
+
 }  // namespace
 
-NamedTensors state_of(const torch::nn::Module& module) {
-  NamedTensors state;
-  for (const auto& item : module.named_parameters()) state[item.key()] = item.value().detach();
-  for (const auto& item : module.named_buffers()) state[item.key()] = item.value().detach();
+OrderedTensors ordered_state_of(const torch::nn::Module& module) {
+  OrderedTensors state;
+  add_state(module, "", state);
   return state;
 }
 
-void load_state(torch::nn::Module& module, const NamedTensors& state, const std::filesystem::path& where) {
+NamedTensors state_of(const torch::nn::Module& module) {
+  const OrderedTensors state = ordered_state_of(module);
+  return {state.begin(), state.end()};
+}
+
+OrderedTensors without_ties(const OrderedTensors& tensors) {
+  OrderedTensors result;
+  for (const auto& item : tensors) {
+    const auto same = [&](const auto& other) { return same_memory(other.second, item.second); };
+    if (std::ranges::none_of(result, same)) result.push_back(item);
+  }
+  return result;
+}
+
+std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
+                                      const std::filesystem::path& where) {
   NamedTensors own = state_of(module);
+  if (!state.empty() && all_prefixed(state) && !all_prefixed(own)) state = without_prefix(state);
   if (auto problems = compare(own, state, where.string()); !problems.empty()) {
     throw Error(ErrorKind::usage, std::move(problems));
   }
-  const at::NoGradGuard no_grad;
-  for (auto& [name, tensor] : own) tensor.copy_(state.at(name));
+  return [own = std::move(own), state = std::move(state)]() mutable {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : state) own.at(name).copy_(tensor);
+  };
+}
+
+void load_state(torch::nn::Module& module, const NamedTensors& state, const std::filesystem::path& where) {
+  plan_model_load(module, state, where)();
+}
+
+void write_model_file(const OrderedTensors& state, const std::filesystem::path& file) {
+  const OrderedTensors untied = without_ties(state);
+  // Python's readers look for this word.
+  write_safetensors(file,
+                    {.tensors = NamedTensors(untied.begin(), untied.end()), .metadata = {{"format", "pt"}}});
 }
 
 void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file) {
-  // Python's readers look for this word.
-  write_safetensors(file, {.tensors = state_of(module), .metadata = {{"format", "pt"}}});
-}
-
-void load_model_file(torch::nn::Module& module, const std::filesystem::path& file) {
-  load_state(module, read_safetensors(file).tensors, file);
+  write_model_file(ordered_state_of(module), file);
 }
 
 }  // namespace acc

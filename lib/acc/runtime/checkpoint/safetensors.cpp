@@ -16,7 +16,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/runtime/checkpoint/mapped_file.hpp"
+#include "acc/base/mapped_file.hpp"
 
 namespace acc {
 namespace {

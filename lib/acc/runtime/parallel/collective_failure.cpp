@@ -2,6 +2,7 @@
 #include "acc/runtime/parallel/collective_failure.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -31,6 +32,51 @@ std::string seconds(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }
 
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+}
+
+std::string other_process(const CollectiveContext& context) {
+  return context.size == 2 ? fmt::format("rank {}", 1 - context.rank) : "another process";
+}
+
+// "; rank 2 is in forward, 3 calls behind"
+std::string places_text(const Roll& roll) {
+  std::string text;
+  for (const auto& [rank, calls_behind, place] : roll.late)
+    text += fmt::format("; rank {} is {}, {} call{} behind", rank, place, calls_behind,
+                        calls_behind == 1 ? "" : "s");
+  return text;
+}
+
+std::vector<int> late_ranks(const Roll& roll) {
+  std::vector<int> ranks;
+  for (const Roll::Late& late : roll.late) ranks.push_back(late.rank);
+  return ranks;
+}
+
+std::string lost_text(std::string_view text, const CollectiveContext& context) {
+  const Roll roll = context.roll.value_or(Roll());
+  // Its connection is gone, but it was there to answer: it gave up on someone else.
+  if (roll.absent.empty() && !roll.late.empty()) {
+    return fmt::format("another process gave up waiting for {}{}", ranks_text(late_ranks(roll)),
+                       places_text(roll));
+  }
+  return fmt::format("{} ended or {} lost: {}",
+                     roll.absent.empty() ? other_process(context) : ranks_text(roll.absent),
+                     roll.absent.size() > 1 ? "were" : "was", first_line(text));
+}
+
+std::string timeout_text(const CollectiveContext& context) {
+  const Roll roll = context.roll.value_or(Roll());
+  std::vector<int> ranks = late_ranks(roll);
+  ranks.insert(ranks.end(), roll.absent.begin(), roll.absent.end());
+  std::ranges::sort(ranks);
+  return fmt::format("no answer from {} within {}{}",
+                     ranks.empty() ? other_process(context) : ranks_text(ranks), seconds(context.timeout),
+                     places_text(roll));
+}
+
 }  // namespace
 
 std::string first_line(std::string_view text) {
@@ -50,16 +96,16 @@ std::optional<Error> explain_collective_failure(std::string_view text, const Col
   const std::string where = fmt::format("rank {}, {}", context.rank, context.doing);
   if (contains_any(text, kPeerLost)) {
     return Error({.kind = ErrorKind::system,
-                  .what = fmt::format("another process ended or was lost: {}", first_line(text)),
+                  .what = lost_text(text, context),
                   .where = where,
                   .hint = "the process that failed first says why"});
   }
   if (contains_any(text, kTimedOut)) {
     return Error({.kind = ErrorKind::system,
-                  .what = fmt::format("no answer from another process within {}", seconds(context.timeout)),
+                  .what = timeout_text(context),
                   .where = where,
                   .hint = "it hangs, or does not make the same calls in the same order; "
-                          "AcceleratorOptions::timeout sets the time"});
+                          "AcceleratorOptions::process_group.timeout sets the time"});
   }
   return std::nullopt;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <utility>
+#include <ATen/core/Tensor.h>
 
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/parallel/ddp_options.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 
 namespace torch::nn {
@@ -13,19 +16,11 @@ class Module;
 
 namespace acc {
 
-/// Tuning of data parallelism; the defaults are those of Python's DistributedDataParallel.
-struct DdpOptions {
-  /// Gradients travel in buckets of this size while backward still runs. Default: 25 with a first one of 1.
-  std::optional<double> bucket_cap_mb = {};
-  /// Rank 0's buffers (running means of batch norms) go to all before each forward.
-  bool broadcast_buffers = true;
-  /// Gradients live in the buckets: saves a copy of the gradients in memory and time.
-  bool gradient_as_bucket_view = false;
-};
+struct JoinedStep;
 
 /// Keeps the copies of a module on all processes equal: averages gradients while backward runs, as Python's
 /// DistributedDataParallel and with the same numbers. The module's forward is called between before_forward
-/// and after_forward.
+/// and after_forward. Every function is for all processes together.
 class Ddp {
  public:
   /// Copies rank 0's parameters and buffers to all. Throws Error{usage} on every rank, naming the first
@@ -36,16 +31,37 @@ class Ddp {
   Ddp(const Ddp&) = delete;
   Ddp& operator=(const Ddp&) = delete;
 
-  /// Throws Error{usage} when the step before left parameters without a gradient.
+  /// Throws Error{usage} when the step before left parameters without a gradient, and names them.
   void before_forward();
-  void after_forward();
+
+  /// `outputs`: where the tensors that forward gave back are; others may take their places. Throws
+  /// Error{usage} when there are none and find_unused_parameters would have to see them.
+  void after_forward(const std::vector<at::Tensor*>& outputs);
 
   bool synchronizes() const;
   void set_synchronizes(bool on);
 
+  ProcessGroup& group() const;
+
+  /// Where the parameters are.
+  at::Device device() const;
+
+  /// For LocalSGD: parameters become the mean of all processes'.
+  void average_parameters();
+
+  /// For Join: from now on each forward tells the processes that have run out of data that a step begins.
+  /// The first of several modules tells, through the JoinedStep that they share; null ends it.
+  void set_join(std::shared_ptr<JoinedStep> step);
+
+  /// For Join: what this process, which has no data left, adds to one step of the others: gradients of zero.
+  void shadow_step();
+
+  /// For Join: takes parameters and buffers from a process that was among the last with data.
+  void finish_join(bool was_last);
+
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;
 };
 
 /// While it lives, backward adds up gradients on this process alone: for all but the last of the batches

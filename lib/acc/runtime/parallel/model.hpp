@@ -4,11 +4,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <memory>
-#include <tuple>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/precision/autocast.hpp"
 
@@ -17,19 +16,10 @@ namespace acc {
 /// What a forward pass under autocast gives back: every half tensor in it as float32.
 template <class Output>
 Output to_float32(Output output) {
-  if constexpr (std::is_same_v<Output, at::Tensor>) {
-    const bool half =
-        output.defined() && (output.scalar_type() == at::kBFloat16 || output.scalar_type() == at::kHalf);
-    return half ? output.to(at::kFloat) : output;
-  } else if constexpr (requires { std::tuple_size<Output>::value; }) {
-    std::apply([](auto&... part) { ((part = to_float32(std::move(part))), ...); }, output);
-    return output;
-  } else if constexpr (std::is_same_v<Output, std::vector<at::Tensor>>) {
-    for (at::Tensor& part : output) part = to_float32(std::move(part));
-    return output;
-  } else {
-    return output;
-  }
+  for_each_tensor(output, [](at::Tensor& part) {
+    if (part.scalar_type() == at::kBFloat16 || part.scalar_type() == at::kHalf) part = part.to(at::kFloat);
+  });
+  return output;
 }
 
 /// A module as Accelerator::prepare gives it back: its forward runs in the chosen precision, and its
@@ -45,9 +35,12 @@ class Model {
   /// The module's forward. Throws Error when the processes cannot keep together; see Ddp.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
-    if (ddp_) ddp_->before_forward();
+    if (!ddp_) return compute(std::forward<Arguments>(arguments)...);
+    ddp_->before_forward();
     auto output = compute(std::forward<Arguments>(arguments)...);
-    if (ddp_) ddp_->after_forward();
+    std::vector<at::Tensor*> tensors;
+    for_each_tensor(output, [&](at::Tensor& tensor) { tensors.push_back(&tensor); });
+    ddp_->after_forward(tensors);
     return output;
   }
 

@@ -15,6 +15,7 @@
 #include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/parallel/gloo/gloo_backend.hpp"
+#include "acc/runtime/parallel/roll_call.hpp"
 
 // LibTorch's log level; no header has it.
 C10_DECLARE_int(caffe2_log_level);
@@ -57,6 +58,18 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
   return c10::make_intrusive<c10d::PrefixStore>("default_pg", store);
 }
 
+std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                         c10::Device device,
+                                         const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
+  if (!worker.use_agent_store) return nullptr;
+  const auto calls = [group, device] {
+    std::uint64_t begun = group->getBackend(c10::DeviceType::CPU)->getSequenceNumberForGroup();
+    if (device.is_cuda()) begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
+    return begun;
+  };
+  return std::make_unique<RollCall>(open_store(worker, timeout), worker.rank, worker.world_size, calls);
+}
+
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                             c10::Device device) {
   const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout));
@@ -91,19 +104,41 @@ struct ProcessGroup::Impl {
   c10::intrusive_ptr<c10d::ProcessGroup> group = {};
   std::chrono::milliseconds timeout = {};
   c10::Device device = c10::Device(c10::kCPU);
+  // Null where the launcher serves no store: rank 0's goes with rank 0, and LibTorch logs that at length.
+  std::unique_ptr<RollCall> roll_call = {};
 
-  template <class Act>
-  void together(std::string_view doing, Act act) {
+  void set_place(std::string_view where, std::string_view doing) const {
+    if (roll_call) roll_call->set_place(fmt::format("{} {}", where, doing));
+  }
+
+  void explained(std::string_view doing, const std::function<void()>& act) const {
+    set_place("in", doing);
     try {
-      const at::NoGradGuard no_grad;
       act();
+    } catch (const Error&) {
+      throw;
     } catch (const std::exception& error) {
       const std::string text = message_of(error);
-      const CollectiveContext context{.rank = group->getRank(), .doing = doing, .timeout = timeout};
-      if (auto explained = explain_collective_failure(text, context)) throw *explained;
+      CollectiveContext context{
+          .rank = group->getRank(), .size = group->getSize(), .doing = doing, .timeout = timeout, .roll = {}};
+      if (!explain_collective_failure(text, context)) throw;
+      if (roll_call) context.roll = roll_call->call();
+      throw *explain_collective_failure(text, context);
+    }
+    set_place("after", doing);
+  }
+
+  // In here LibTorch does nothing but talk to the others: whatever it throws is about that.
+  void together(std::string_view doing, const std::function<void()>& act) const {
+    try {
+      const at::NoGradGuard no_grad;
+      explained(doing, act);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
       throw Error({.kind = ErrorKind::system,
-                   .what = first_line(text),
-                   .where = fmt::format("rank {}, {}", context.rank, doing)});
+                   .what = first_line(message_of(error)),
+                   .where = fmt::format("rank {}, {}", group->getRank(), doing)});
     }
   }
 };
@@ -115,8 +150,11 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
   try {
     const QuietLog quiet;
     impl_->group = join(worker, timeout, device);
+    impl_->roll_call = open_roll_call(worker, timeout, device, impl_->group);
   } catch (const std::exception& error) {
-    throw explain_join_failure(message_of(error), {.rank = worker.rank, .doing = "join", .timeout = timeout},
+    const CollectiveContext context{
+        .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .roll = {}};
+    throw explain_join_failure(message_of(error), context,
                                fmt::format("{}:{}", worker.master_addr, worker.master_port));
   }
 }
@@ -141,6 +179,10 @@ std::chrono::milliseconds ProcessGroup::timeout() const {
 }
 c10d::ProcessGroup& ProcessGroup::native() const {
   return *impl_->group;
+}
+
+void ProcessGroup::explained(std::string_view doing, const std::function<void()>& act) {
+  impl_->explained(doing, act);
 }
 
 void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,10 @@ class ProcessGroup {
 
   /// Returns when every process has called it.
   void barrier();
+
+  /// Calls `act`, in which LibTorch itself talks to the other processes; `doing` is what a person calls it.
+  /// What LibTorch throws about them leaves as Error{system}, everything else as it is.
+  void explained(std::string_view doing, const std::function<void()>& act);
 
   /// LibTorch's own object, for what acc has no function for.
   c10d::ProcessGroup& native() const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/model_file.hpp"
 
+#include <ATen/ops/randn.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
@@ -35,7 +36,7 @@ TEST_CASE("model_file: a saved model is loaded as it was", "[runtime]") {
   acc::save_model_file(saved, file);
   Net loaded(4);
   REQUIRE_FALSE(loaded.first->weight.equal(saved.first->weight));
-  acc::load_model_file(loaded, file);
+  acc::load_state(loaded, acc::read_safetensors(file).tensors, file);
   for (const auto& [name, tensor] : acc::state_of(saved)) CHECK(acc::state_of(loaded).at(name).equal(tensor));
   CHECK(loaded.first->weight.requires_grad());
 }
@@ -57,4 +58,37 @@ TEST_CASE("model_file: everything that does not match is in one error, and nothi
           "f: has a tensor 'norm.wieght' that the model lacks");
   }
   CHECK(net.first->weight.equal(before));
+}
+
+TEST_CASE("model_file: the order is that of Python's state_dict", "[runtime]") {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : acc::ordered_state_of(Net(2))) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"first.weight", "first.bias", "norm.weight", "norm.bias",
+                                          "norm.running_mean", "norm.running_var",
+                                          "norm.num_batches_tracked"});
+}
+
+TEST_CASE("model_file: names of Python's DistributedDataParallel fit", "[runtime]") {
+  const Net saved(2);
+  acc::NamedTensors prefixed;
+  for (const auto& [name, tensor] : acc::state_of(saved)) prefixed["module." + name] = tensor;
+  Net loaded(2);
+  acc::load_state(loaded, prefixed, "f");
+  CHECK(loaded.first->weight.equal(saved.first->weight));
+}
+
+TEST_CASE("model_file: a tied weight is saved once and loaded under all its names", "[runtime]") {
+  struct Tied : torch::nn::Module {
+    Tied() : weight(register_parameter("in", at::randn({2, 3}))) { register_parameter("out", weight); }
+    at::Tensor weight;
+  };
+  const Tied saved;
+  const auto file = acc::test::temporary_folder() / "model.safetensors";
+  acc::save_model_file(saved, file);
+  const acc::NamedTensors written = acc::read_safetensors(file).tensors;
+  CHECK(written.contains("in"));
+  CHECK_FALSE(written.contains("out"));
+  Tied loaded;
+  acc::load_state(loaded, written, file);
+  CHECK(loaded.weight.equal(saved.weight));
 }

@@ -7,7 +7,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const acc::CollectiveContext kContext{.rank = 3, .doing = "backward", .timeout = 5s};
+const acc::CollectiveContext kContext{.rank = 3, .size = 8, .doing = "backward", .timeout = 5s, .roll = {}};
+constexpr std::string_view kClosed = "Connection closed by peer [127.0.0.1]:32876";
+
+std::string what(std::string_view text, const acc::CollectiveContext& context) {
+  const auto error = acc::explain_collective_failure(text, context);
+  return error ? error->problems().front().what : "nothing";
+}
 
 }  // namespace
 
@@ -27,6 +33,33 @@ TEST_CASE("collective_failure: a time-out tells the time and the way out", "[run
       "[/x/unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete", kContext);
   REQUIRE(error.has_value());
   CHECK(error->problems().front().what == "no answer from another process within 5 s");
+}
+
+TEST_CASE("collective_failure: of two processes the other is the lost one", "[runtime]") {
+  acc::CollectiveContext context = kContext;
+  context.rank = 1;
+  context.size = 2;
+  CHECK(what(kClosed, context) == "rank 0 ended or was lost: Connection closed by peer [127.0.0.1]:32876");
+  CHECK(what("Timed out waiting", context) == "no answer from rank 0 within 5 s");
+}
+
+TEST_CASE("collective_failure: who does not answer the roll is the lost one", "[runtime]") {
+  acc::CollectiveContext context = kContext;
+  context.roll = acc::Roll{.absent = {1, 6}, .late = {{.rank = 2, .calls_behind = 1, .place = "in forward"}}};
+  CHECK(what(kClosed, context) ==
+        "ranks 1, 6 ended or were lost: Connection closed by peer [127.0.0.1]:32876");
+  CHECK(what("Timed out waiting", context) ==
+        "no answer from ranks 1, 2, 6 within 5 s; rank 2 is in forward, 1 call behind");
+}
+
+TEST_CASE("collective_failure: who keeps the others waiting is named, also by those who lose a third",
+          "[runtime]") {
+  acc::CollectiveContext context = kContext;
+  context.roll = acc::Roll{.absent = {}, .late = {{.rank = 2, .calls_behind = 3, .place = "after forward"}}};
+  CHECK(what("Timed out waiting", context) ==
+        "no answer from rank 2 within 5 s; rank 2 is after forward, 3 calls behind");
+  CHECK(what(kClosed, context) ==
+        "another process gave up waiting for rank 2; rank 2 is after forward, 3 calls behind");
 }
 
 TEST_CASE("collective_failure: what has nothing to do with other processes stays as it is", "[runtime]") {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/process/operations.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 
+#include <limits>
 #include <map>
 #include <string>
 

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "images.hpp"
+
+#include <string>
+
+#include "acc/base/files.hpp"
+#include "acc/runtime/data/idx_file.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path own_digits() {
+  const fs::path installed = acc::program_folder() / ".." / "share" / "acc" / "mnist";
+  return fs::exists(installed) ? installed : fs::path(ACC_MNIST_DATA);
+}
+
+at::Tensor read(const fs::path& folder, const std::string& name) {
+  return acc::read_idx(fs::exists(folder / name) ? folder / name : folder / (name + ".gz"));
+}
+
+Images load_mnist(const fs::path& folder, const std::string& part) {
+  const at::Tensor images = read(folder, part + "-images-idx3-ubyte");
+  const at::Tensor labels = read(folder, part + "-labels-idx1-ubyte");
+  // Mean and deviation of MNIST's pixels.
+  return {images.unsqueeze(1).to(at::kFloat).div_(255).sub_(0.1307).div_(0.3081), labels.to(at::kLong)};
+}
+
+}  // namespace
+
+std::pair<torch::Tensor, torch::Tensor> Images::get_batch(c10::ArrayRef<std::size_t> indices) {
+  return {acc::take_rows(images_, indices), acc::take_rows(labels_, indices)};
+}
+
+Data load_data(const fs::path& folder) {
+  const fs::path digits = folder.empty() ? own_digits() : folder;
+  return {.train = load_mnist(digits, "train"), .test = load_mnist(digits, "t10k")};
+}
+
+Data load_data(int argc, char** argv) {
+  return load_data(argc > 1 ? fs::path(argv[1]) : fs::path());
+}

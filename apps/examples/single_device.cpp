@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Trains in plain LibTorch, on one device: what the other examples start from.
+//
+//   single_device [FOLDER]
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/nll_loss.h>
+#include <torch/data/dataloader.h>
+#include <torch/data/samplers/random.h>
+#include <torch/data/samplers/sequential.h>
+#include <torch/optim/adam.h>
+#include <torch/utils.h>
+
+#include <cstdio>
+
+#include "acc/base/error.hpp"
+#include "common/images.hpp"
+#include "common/net.hpp"
+
+int main(int argc, char** argv) try {
+  torch::manual_seed(42);
+  const Data data = load_data(argc, argv);
+  Net net(data.train.channels(), data.train.side());
+  torch::optim::Adam optimizer(net->parameters(), 1e-3);
+  auto train = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(data.train, 32);
+  auto test = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(data.test, 100);
+
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    net->train();
+    for (auto& [images, labels] : *train) {
+      optimizer.zero_grad();
+      const at::Tensor loss = at::nll_loss(net(images), labels);
+      loss.backward();
+      optimizer.step();
+    }
+
+    const at::NoGradGuard no_grad;
+    net->eval();
+    std::int64_t right = 0;
+    std::int64_t seen = 0;
+    for (auto& [images, labels] : *test) {
+      right += net(images).argmax(1).eq(labels).sum().item<std::int64_t>();
+      seen += labels.size(0);
+    }
+    std::printf("epoch %d: %.1f%% of %ld\n", epoch, 100.0 * double(right) / double(seen), long(seen));
+  }
+  return 0;
+} catch (const acc::Error& error) {
+  std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+  return acc::exit_code(error.kind());
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <future>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/checkpoint/pt_reader.hpp"
+#include "acc/runtime/checkpoint/pt_writer.hpp"
+#include "acc/runtime/checkpoint/random_states.hpp"
+#include "acc/runtime/checkpoint/weights_folder.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScaler = "scaler.pt";
+
+NamedTensors weights_of(const torch::nn::Module& module) {
+  const OrderedTensors tensors = without_ties(ordered_state_of(module));
+  return {tensors.begin(), tensors.end()};
+}
+
+void write_weights(const fs::path& folder, std::size_t index, const NamedTensors& weights, bool safe) {
+  if (safe) {
+    write_safetensors(folder / numbered_file("model", index, ".safetensors"),
+                      {.tensors = weights, .metadata = {{"format", "pt"}}});
+    return;
+  }
+  PtDict dict;
+  for (const auto& [name, tensor] : weights) dict.push_back({name, tensor});
+  write_pt_file(folder / numbered_file("pytorch_model", index, ".bin"), dict);
+}
+
+void write_states(const fs::path& folder, const std::string& stem, const std::vector<Stateful>& objects) {
+  for (std::size_t i = 0; i < objects.size(); ++i)
+    write_pt_file(folder / numbered_file(stem, i, ".bin"), objects[i].state());
+}
+
+// What one process writes for all.
+void write_shared(const fs::path& folder, const CheckpointContent& content,
+                  const std::vector<NamedTensors>& weights, bool safe) {
+  // While the disk takes the one, the other is made ready.
+  std::future<void> weights_written = std::async(std::launch::async, [&] {
+    for (std::size_t i = 0; i < weights.size(); ++i) write_weights(folder, i, weights[i], safe);
+  });
+  for (std::size_t i = 0; i < content.optimizers.size(); ++i)
+    write_pt_file(folder / numbered_file("optimizer", i, ".bin"), optimizer_state(*content.optimizers[i]));
+  write_states(folder, "scheduler", content.schedulers);
+  write_states(folder, "dl_state_dict", content.loaders);
+  if (content.scaler) write_pt_file(folder / kScaler, content.scaler->state());
+  for (std::size_t i = 0; i < content.registered.size(); ++i)
+    write_pt_file(folder / custom_file(i), content.registered[i].state());
+  weights_written.get();
+}
+
+// Machines may share the file system or not: who comes after the main process does what is still to be done.
+void begin(FolderReplacement& folder, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) folder.begin();
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
+  });
+}
+
+void publish(FolderReplacement& folder, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) folder.publish();
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
+  });
+}
+
+using Loads = std::vector<std::function<void()>>;
+
+PtValue read_part(const fs::path& file) {
+  if (!fs::exists(file)) {
+    throw Error({.kind = ErrorKind::config,
+                 .what = "is missing",
+                 .where = file.string(),
+                 .hint = "prepare the same objects as when the checkpoint was saved"});
+  }
+  return read_pt_file(file);
+}
+
+void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& models, Loads& loads) {
+  for (std::size_t i = 0; i < models.size(); ++i) {
+    const fs::path safe = folder / numbered_file("model", i, ".safetensors");
+    const fs::path other = folder / numbered_file("pytorch_model", i, ".bin");
+    // One model's weights may be in shards.
+    const fs::path first = i == 0 && !fs::exists(safe) && !fs::exists(other) ? folder : safe;
+    const fs::path file = fs::exists(first) ? first : other;
+    loads.push_back(plan_model_load(*models[i], read_weights(file), file));
+  }
+}
+
+void plan_states(const fs::path& folder, const std::string& stem, const std::vector<Stateful>& objects,
+                 Loads& loads) {
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    loads.emplace_back([load = objects[i].load_state,
+                        state = read_part(folder / numbered_file(stem, i, ".bin"))] { load(state); });
+  }
+}
+
+// Python writes no states of loaders but those of torchdata.
+void plan_loaders(const fs::path& folder, const std::vector<Stateful>& loaders, Loads& loads) {
+  if (fs::exists(folder / numbered_file("dl_state_dict", 0, ".bin")))
+    plan_states(folder, "dl_state_dict", loaders, loads);
+}
+
+void plan_registered(const fs::path& folder, const std::vector<Stateful>& objects, Loads& loads) {
+  std::size_t saved = 0;
+  while (fs::exists(folder / custom_file(saved))) ++saved;
+  if (saved != objects.size()) {
+    throw Error(
+        {.what = fmt::format("has {} registered objects, but {} are registered", saved, objects.size()),
+         .where = folder.string(),
+         .hint = "register_for_checkpointing the same objects as when it was saved"});
+  }
+  for (std::size_t i = 0; i < saved; ++i) {
+    loads.emplace_back(
+        [load = objects[i].load_state, state = read_pt_file(folder / custom_file(i))] { load(state); });
+  }
+}
+
+}  // namespace
+
+void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
+                     const SavingProcesses& processes, const SaveCheckpointOptions& options) {
+  FolderReplacement replacement(folder, is_checkpoint_file);
+  begin(replacement, processes);
+  const fs::path& made = replacement.temporary();
+  try {
+    together(processes, [&] {
+      std::vector<NamedTensors> weights;
+      for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
+      for (const SaveStatePreHook& hook : options.hooks) hook(weights, made);
+      if (processes.is_main() || (options.save_on_each_node && processes.is_local_main()))
+        write_shared(made, content, weights, options.safe_serialization);
+      write_pt_file(made / random_states_file(processes.index), random_states(content.step));
+    });
+    publish(replacement, processes);
+  } catch (...) {
+    if (processes.is_local_main()) replacement.abandon();
+    throw;
+  }
+}
+
+std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const CheckpointContent& content,
+                                            int process, const std::vector<LoadStatePreHook>& hooks) {
+  const fs::path whole = whole_folder(folder);
+  if (!fs::is_directory(whole)) {
+    throw Error({.what = "there is no such folder", .where = folder.string()});
+  }
+  std::vector<torch::nn::Module*> models = content.models;
+  for (const LoadStatePreHook& hook : hooks) hook(models, whole);
+
+  // Everything is read and, where that can be, checked before anything is changed.
+  Loads loads;
+  plan_models(whole, models, loads);
+  for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
+    const fs::path file = whole / numbered_file("optimizer", i, ".bin");
+    loads.push_back(plan_optimizer_load(*content.optimizers[i], read_part(file), file.string()));
+  }
+  plan_states(whole, "scheduler", content.schedulers, loads);
+  plan_loaders(whole, content.loaders, loads);
+  if (content.scaler) {
+    loads.emplace_back(
+        [load = content.scaler->load_state, state = read_part(whole / kScaler)] { load(state); });
+  }
+  plan_registered(whole, content.registered, loads);
+  const bool own = fs::exists(whole / random_states_file(process));
+  const fs::path random = whole / random_states_file(own ? process : 0);
+  const PtValue states = fs::exists(random) ? read_pt_file(random) : PtValue();
+
+  for (const auto& load : loads) load();
+  if (own) return load_random_states(states, random.string());
+  const PtValue* step = states.find("step");
+  return step != nullptr && step->number() ? std::optional(static_cast<std::int64_t>(*step->number()))
+                                           : std::nullopt;
+}
+
+}  // namespace acc

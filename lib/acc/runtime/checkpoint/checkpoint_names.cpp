@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "checkpoint_";
+
+std::optional<std::int64_t> number_of(const std::string& name) {
+  static const std::regex kNumbered(R"(checkpoint_\d{1,18})");
+  if (!std::regex_match(name, kNumbered)) return {};
+  return parse_integer(name.substr(kPrefix.size()));
+}
+
+}  // namespace
+
+std::string numbered_file(const std::string& stem, std::size_t index, const std::string& ending) {
+  return index == 0 ? stem + ending : fmt::format("{}_{}{}", stem, index, ending);
+}
+
+std::string random_states_file(int process) {
+  return fmt::format("random_states_{}.pkl", process);
+}
+
+std::string custom_file(std::size_t index) {
+  return fmt::format("custom_checkpoint_{}.pkl", index);
+}
+
+bool is_checkpoint_file(const std::string& name) {
+  static const std::regex kFiles(
+      R"((model|pytorch_model)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
+      R"(|(optimizer|scheduler|sampler|dl_state_dict)(_\d+)?\.bin|scaler\.pt)"
+      R"(|(random_states|custom_checkpoint)_\d+\.pkl)");
+  return std::regex_match(name, kFiles);
+}
+
+fs::path numbered_checkpoint(const fs::path& folder, std::int64_t number) {
+  return folder / fmt::format("{}{}", kPrefix, number);
+}
+
+std::vector<NumberedCheckpoint> list_checkpoints(const fs::path& folder) {
+  std::vector<NumberedCheckpoint> found;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto number = number_of(entry.path().filename().string());
+    if (number && entry.is_directory()) found.push_back({*number, entry.path()});
+  }
+  std::ranges::sort(found, {}, &NumberedCheckpoint::number);
+  return found;
+}
+
+fs::path folder_to_save(const fs::path& folder, std::int64_t number) {
+  const fs::path place = numbered_checkpoint(folder, number);
+  if (fs::exists(place)) {
+    throw Error({.what = "is there already",
+                 .where = place.string(),
+                 .hint = "load_state() goes on after it; a new training needs another project_dir"});
+  }
+  return place;
+}
+
+fs::path newest_checkpoint(const fs::path& folder) {
+  const std::vector<NumberedCheckpoint> all = list_checkpoints(folder);
+  if (all.empty()) throw Error({.what = "holds no checkpoint", .where = folder.string()});
+  return all.back().folder;
+}
+
+std::int64_t next_number(const fs::path& folder) {
+  const std::vector<NumberedCheckpoint> all = list_checkpoints(folder);
+  return all.empty() ? 0 : all.back().number + 1;
+}
+
+void keep_newest(const fs::path& folder, std::size_t limit) {
+  const std::vector<NumberedCheckpoint> all = list_checkpoints(folder);
+  for (std::size_t i = 0; i + limit < all.size(); ++i) remove_folder(all[i].folder);
+}
+
+void remove_leftovers(const fs::path& folder) {
+  static const std::regex kLeftover(R"(\.checkpoint_\d+\.acc-(new|gone))");
+  if (!fs::is_directory(folder)) return;
+  std::vector<fs::path> leftovers;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (std::regex_match(entry.path().filename().string(), kLeftover)) leftovers.push_back(entry.path());
+  }
+  std::error_code another_process_did;
+  for (const fs::path& leftover : leftovers) fs::remove_all(leftover, another_process_did);
+}
+
+}  // namespace acc

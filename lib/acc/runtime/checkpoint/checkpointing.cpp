@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/checkpointing.hpp"
+
+#include "acc/base/byte_size.hpp"
+#include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/checkpoint/prepared_content.hpp"
+#include "acc/runtime/checkpoint/weights_folder.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+SavingProcesses processes_of(const PartialState& state) {
+  return {.index = state.process_index(),
+          .local_index = state.local_process_index(),
+          .group = state.process_group()};
+}
+
+[[noreturn]] void refuse_without_folder(const char* function) {
+  throw Error({.what = "needs a folder",
+               .where = function,
+               .hint = "give one, or set project_dir and automatic_checkpoint_naming"});
+}
+
+}  // namespace
+
+fs::path Checkpointing::numbered_folder() {
+  if (!project().automatic_checkpoint_naming) return {};
+  if (project_dir().empty())
+    throw Error({.what = "needs project_dir", .where = "automatic_checkpoint_naming"});
+  return project_dir() / "checkpoints";
+}
+
+// Those that were there stay until the new one is whole. Machines may share the folder or not.
+void Checkpointing::make_room(const fs::path& folder, const SavingProcesses& processes) {
+  const auto limit = project().total_limit;
+  if (!limit || *limit < 1) return;
+  together(processes, [&] {
+    if (processes.is_main()) keep_newest(folder, static_cast<std::size_t>(*limit));
+  });
+  if (processes.is_local_main() && !processes.is_main())
+    keep_newest(folder, static_cast<std::size_t>(*limit));
+}
+
+fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, bool safe_serialization) {
+  const SavingProcesses processes = processes_of(*this);
+  const fs::path numbered = numbered_folder();
+  if (numbered.empty() && !folder) refuse_without_folder("save_state");
+  fs::path place = folder.value_or(fs::path());
+  if (!numbered.empty()) {
+    place = numbered_checkpoint(numbered, project().iteration);
+    together(processes, [&] {
+      if (!processes.is_local_main()) return;
+      folder_to_save(numbered, project().iteration);
+      remove_leftovers(numbered);
+    });
+  }
+  save_checkpoint(place, content_of(prepared(), registry_.objects), processes,
+                  {.safe_serialization = safe_serialization,
+                   .save_on_each_node = project().save_on_each_node,
+                   .hooks = registry_.save_hooks.all()});
+  if (!numbered.empty()) make_room(numbered, processes);
+  ++project().iteration;
+  return place;
+}
+
+void Checkpointing::load_state(const std::optional<fs::path>& folder) {
+  const fs::path numbered = numbered_folder();
+  if (numbered.empty() && !folder) refuse_without_folder("load_state");
+  const fs::path place = folder ? *folder : newest_checkpoint(numbered);
+  const auto step = load_checkpoint(place, content_of(prepared(), registry_.objects), process_index(),
+                                    registry_.load_hooks.all());
+  if (step) prepared().gradients->set_step(*step);
+  if (!numbered.empty()) project().iteration = static_cast<int>(next_number(numbered));
+}
+
+HookHandle Checkpointing::register_save_state_pre_hook(SaveStatePreHook hook) {
+  return registry_.save_hooks.add(std::move(hook));
+}
+
+HookHandle Checkpointing::register_load_state_pre_hook(LoadStatePreHook hook) {
+  return registry_.load_hooks.add(std::move(hook));
+}
+
+void Checkpointing::save_module(const torch::nn::Module& module, const fs::path& place,
+                                std::string_view max_shard_size) const {
+  const std::uint64_t most = parse_byte_size(max_shard_size, "max_shard_size");
+  if (!is_main_process()) return;
+  if (place.extension() == ".safetensors") {
+    save_model_file(module, place);
+  } else {
+    save_weights(module, place, most);
+  }
+}
+
+void Checkpointing::load_module(torch::nn::Module& module, const fs::path& place) const {
+  acc::load_state(module, read_weights(place), place);
+}
+
+}  // namespace acc

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kNew = ".acc-new";
+constexpr const char* kOld = ".acc-old";
+constexpr const char* kGone = ".acc-gone";
+
+fs::path beside(const fs::path& target, const char* ending) {
+  return target.parent_path() / ("." + target.filename().string() + ending);
+}
+
+[[noreturn]] void fail(const fs::path& path, const std::string& what, int number) {
+  throw Error(
+      {.kind = ErrorKind::system, .what = what + ": " + std::strerror(number), .where = path.string()});
+}
+
+fs::path resolved(const fs::path& path) {
+  std::error_code error;
+  fs::path result = fs::weakly_canonical(path, error);
+  if (error) fail(path, "cannot be found", error.value());
+  return result.has_filename() ? result : result.parent_path();
+}
+
+void sync(const fs::path& folder) {
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!opened || ::fsync(opened.get()) != 0) fail(folder, "cannot be written", errno);
+}
+
+void put_at(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "cannot be replaced", errno);
+}
+
+// The same file under a second name; a copy where the file system has no such thing.
+void link(const fs::path& from, const fs::path& to) {
+  const auto kinds = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+  std::error_code error;
+  fs::copy(from, to, kinds | fs::copy_options::create_hard_links, error);
+  if (!error) return;
+  fs::remove_all(to, error);
+  fs::copy(from, to, kinds, error);
+  if (error) fail(from, "cannot be kept", error.value());
+}
+
+}  // namespace
+
+FolderReplacement::FolderReplacement(const fs::path& target,
+                                     std::function<bool(const std::string& name)> is_replaced)
+    : target_(resolved(target)),
+      temporary_(beside(target_, kNew)),
+      old_(beside(target_, kOld)),
+      is_replaced_(std::move(is_replaced)) {
+  std::error_code none_or_gone;
+  const std::string here = (fs::current_path(none_or_gone) / "").string();
+  if (here.starts_with((target_ / "").string())) {
+    throw Error({.what = "holds the working folder, and would be replaced as a whole",
+                 .where = target.string(),
+                 .hint = "give the checkpoint a folder of its own"});
+  }
+  if (fs::exists(target_, none_or_gone) && !fs::is_directory(target_, none_or_gone))
+    fail(target, "cannot be replaced", ENOTDIR);
+}
+
+void FolderReplacement::begin() {
+  std::error_code error;
+  if (fs::exists(old_) && !fs::exists(target_)) put_at(old_, target_);
+  fs::remove_all(old_, error);
+  fs::remove_all(temporary_, error);
+  fs::create_directories(temporary_, error);
+  if (error) fail(target_, "cannot be made", error.value());
+}
+
+void FolderReplacement::keep_others() const {
+  for (const auto& entry : fs::directory_iterator(target_)) {
+    const fs::path name = entry.path().filename();
+    if (!is_replaced_(name.string()) && !fs::exists(temporary_ / name)) link(entry.path(), temporary_ / name);
+  }
+}
+
+void FolderReplacement::exchange() const {
+  if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) return;
+  if (errno != EINVAL && errno != ENOSYS) fail(target_, "cannot be replaced", errno);
+  // A file system that cannot: between the two, the old one is where whole_folder() finds it.
+  put_at(target_, old_);
+  put_at(temporary_, target_);
+}
+
+void FolderReplacement::publish() {
+  std::error_code error;
+  if (fs::exists(target_)) {
+    keep_others();
+    sync(temporary_);
+    exchange();
+  } else {
+    sync(temporary_);
+    put_at(temporary_, target_);
+  }
+  sync(target_.parent_path());
+  fs::remove_all(temporary_, error);
+  fs::remove_all(old_, error);
+}
+
+void FolderReplacement::abandon() noexcept {
+  std::error_code error;
+  fs::remove_all(temporary_, error);
+}
+
+fs::path whole_folder(const fs::path& target) {
+  const fs::path place = resolved(target);
+  if (!fs::exists(place) && fs::exists(beside(place, kOld))) return beside(place, kOld);
+  return target;
+}
+
+void remove_folder(const fs::path& folder) {
+  const fs::path place = resolved(folder);
+  const fs::path gone = beside(place, kGone);
+  std::error_code error;
+  fs::remove_all(gone, error);  // of a process that was killed while it removed
+  if (::rename(place.c_str(), gone.c_str()) != 0) {
+    if (errno == ENOENT) return;
+    fail(folder, "cannot be removed", errno);
+  }
+  fs::remove_all(gone, error);
+  if (error) fail(folder, "cannot be removed", error.value());
+}
+
+}  // namespace acc

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <concepts>
+#include <type_traits>
+
+namespace acc {
+
+/// T, or const T.
+template <class Given, class T>
+concept Like = std::same_as<std::remove_const_t<Given>, T>;
+
+/// A field of a parameter's state that not every optimizer of its kind keeps.
+template <class T>
+struct Optional {
+  T& value;
+};
+
+/// Calls `visit(name, field)` for each option of a parameter group, and for each part of a parameter's state,
+/// by the names that Python's optimizers give them.
+template <Like<torch::optim::SGDOptions> Options, class Visit>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("momentum", options.momentum());
+  visit("dampening", options.dampening());
+  visit("weight_decay", options.weight_decay());
+  visit("nesterov", options.nesterov());
+}
+
+template <Like<torch::optim::SGDParamState> State, class Visit>
+void visit_fields(State& state, Visit visit) {
+  visit("momentum_buffer", Optional{state.momentum_buffer()});
+}
+
+template <class Options, class Visit>
+requires Like<Options, torch::optim::AdamOptions> || Like<Options, torch::optim::AdamWOptions>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("betas", options.betas());
+  visit("eps", options.eps());
+  visit("weight_decay", options.weight_decay());
+  visit("amsgrad", options.amsgrad());
+}
+
+template <class State, class Visit>
+requires Like<State, torch::optim::AdamParamState> || Like<State, torch::optim::AdamWParamState>
+void visit_fields(State& state, Visit visit) {
+  visit("step", state.step());
+  visit("exp_avg", state.exp_avg());
+  visit("exp_avg_sq", state.exp_avg_sq());
+  visit("max_exp_avg_sq", Optional{state.max_exp_avg_sq()});
+}
+
+template <Like<torch::optim::AdagradOptions> Options, class Visit>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("lr_decay", options.lr_decay());
+  visit("eps", options.eps());
+  visit("weight_decay", options.weight_decay());
+  visit("initial_accumulator_value", options.initial_accumulator_value());
+}
+
+template <Like<torch::optim::AdagradParamState> State, class Visit>
+void visit_fields(State& state, Visit visit) {
+  visit("step", state.step());
+  visit("sum", state.sum());
+}
+
+template <Like<torch::optim::RMSpropOptions> Options, class Visit>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("momentum", options.momentum());
+  visit("alpha", options.alpha());
+  visit("eps", options.eps());
+  visit("centered", options.centered());
+  visit("weight_decay", options.weight_decay());
+}
+
+template <Like<torch::optim::RMSpropParamState> State, class Visit>
+void visit_fields(State& state, Visit visit) {
+  visit("step", state.step());
+  visit("square_avg", state.square_avg());
+  visit("momentum_buffer", Optional{state.momentum_buffer()});
+  visit("grad_avg", Optional{state.grad_avg()});
+}
+
+template <class OptionsType, class StateType>
+struct OptimizerKind {
+  using Options = OptionsType;
+  using State = StateType;
+};
+
+/// Calls `act` with the OptimizerKind of the optimizer; false: it is of a kind whose state acc does not know.
+template <class Act>
+bool with_kind(const torch::optim::Optimizer& optimizer, Act act) {
+  using namespace torch::optim;
+  const auto is = [&]<class Native>(std::type_identity<Native>) {
+    return dynamic_cast<const Native*>(&optimizer) != nullptr;
+  };
+  if (is(std::type_identity<AdamW>())) {
+    act(OptimizerKind<AdamWOptions, AdamWParamState>());
+  } else if (is(std::type_identity<Adam>())) {
+    act(OptimizerKind<AdamOptions, AdamParamState>());
+  } else if (is(std::type_identity<SGD>())) {
+    act(OptimizerKind<SGDOptions, SGDParamState>());
+  } else if (is(std::type_identity<RMSprop>())) {
+    act(OptimizerKind<RMSpropOptions, RMSpropParamState>());
+  } else if (is(std::type_identity<Adagrad>())) {
+    act(OptimizerKind<AdagradOptions, AdagradParamState>());
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace acc

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+
+#include <ATen/ops/full.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/optimizer_fields.hpp"
+
+namespace acc {
+namespace {
+
+using torch::optim::Optimizer;
+using Betas = std::tuple<double, double>;
+
+// Python counts steps in a float32; beyond this one they would no longer count.
+constexpr std::int64_t kMostFloatSteps = std::int64_t{1} << 24U;
+
+[[noreturn]] void refuse_kind() {
+  throw Error({.what = "the state of this kind of optimizer cannot be saved or loaded",
+               .where = "optimizer",
+               .hint = "SGD, Adam, AdamW, RMSprop and Adagrad can"});
+}
+
+// Adds fields to a dict.
+struct WriteFields {
+  PtDict& dict;
+
+  void operator()(const char* name, double field) const { dict.push_back({name, field}); }
+  void operator()(const char* name, bool field) const { dict.push_back({name, field}); }
+  void operator()(const char* name, const Betas& field) const {
+    dict.push_back({name, PtTuple{{std::get<0>(field), std::get<1>(field)}}});
+  }
+  void operator()(const char* name, std::int64_t steps) const {
+    const auto type = steps <= kMostFloatSteps ? at::kFloat : at::kDouble;
+    dict.push_back({name, at::full({}, static_cast<double>(steps), at::TensorOptions(type))});
+  }
+  void operator()(const char* name, const at::Tensor& field) const {
+    if (field.defined()) dict.push_back({name, field});
+  }
+  void operator()(const char* name, Optional<const at::Tensor> field) const { (*this)(name, field.value); }
+};
+
+// Sets fields from a dict; what is missing or no such value becomes a problem.
+struct ReadFields {
+  const PtValue& dict;
+  const at::Tensor* parameter = nullptr;  // whose state it is
+  std::vector<std::string>& problems;
+
+  void operator()(const char* name, double& field) const {
+    if (const auto value = number(name)) field = *value;
+  }
+  void operator()(const char* name, bool& field) const {
+    if (const auto value = number(name)) field = *value != 0;
+  }
+  void operator()(const char* name, std::int64_t& steps) const {
+    if (const auto value = number(name)) steps = static_cast<std::int64_t>(*value);
+  }
+  void operator()(const char* name, Betas& field) const {
+    const PtValue* value = dict.find(name);
+    const auto* pair = value != nullptr ? value->get_if<PtTuple>() : nullptr;
+    if (pair != nullptr && pair->items.size() == 2 && pair->items[0].number() && pair->items[1].number()) {
+      field = {*pair->items[0].number(), *pair->items[1].number()};
+    } else {
+      lacks(name);
+    }
+  }
+  void operator()(const char* name, at::Tensor& field) const {
+    const PtValue* value = dict.find(name);
+    const auto* tensor = value != nullptr ? value->get_if<at::Tensor>() : nullptr;
+    if (tensor == nullptr) {
+      lacks(name);
+    } else if (tensor->sizes() != parameter->sizes()) {
+      problems.push_back(fmt::format("'{}' is [{}], the parameter is [{}]", name,
+                                     fmt::join(tensor->sizes(), ", "), fmt::join(parameter->sizes(), ", ")));
+    } else {
+      const bool cast = parameter->is_floating_point();
+      field = tensor->to(parameter->device(), cast ? parameter->scalar_type() : tensor->scalar_type(),
+                         /*non_blocking=*/false, /*copy=*/true);
+    }
+  }
+  void operator()(const char* name, Optional<at::Tensor> field) const {
+    const PtValue* value = dict.find(name);
+    if (value != nullptr && !value->is_none()) (*this)(name, field.value);
+  }
+
+ private:
+  std::optional<double> number(const char* name) const {
+    const PtValue* value = dict.find(name);
+    const auto given = value != nullptr ? value->number() : std::nullopt;
+    if (!given) lacks(name);
+    return given;
+  }
+  void lacks(const char* name) const {
+    problems.push_back(fmt::format("has no '{}': it is another optimizer's", name));
+  }
+};
+
+template <class Options>
+constexpr bool kIsAdam =
+    std::is_same_v<Options, torch::optim::AdamOptions> || std::is_same_v<Options, torch::optim::AdamWOptions>;
+
+template <class Kind>
+PtValue write_state(const Optimizer& optimizer) {
+  PtDict state;
+  PtList groups;
+  std::int64_t number = 0;
+  for (const auto& group : optimizer.param_groups()) {
+    PtDict options;
+    visit_fields(static_cast<const typename Kind::Options&>(group.options()), WriteFields{options});
+    options.push_back({"maximize", false});
+    options.push_back({"foreach", {}});
+    options.push_back({"differentiable", false});
+    if constexpr (kIsAdam<typename Kind::Options>) {
+      options.push_back(
+          {"decoupled_weight_decay", std::is_same_v<typename Kind::Options, torch::optim::AdamWOptions>});
+    }
+    PtList numbers;
+    for (const at::Tensor& parameter : group.params()) {
+      const auto own = optimizer.state().find(parameter.unsafeGetTensorImpl());
+      if (own != optimizer.state().end()) {
+        PtDict fields;
+        visit_fields(static_cast<const typename Kind::State&>(*own->second), WriteFields{fields});
+        if (!fields.empty()) state.push_back({number, std::move(fields)});
+      }
+      numbers.emplace_back(number++);
+    }
+    options.push_back({"params", std::move(numbers)});
+    groups.emplace_back(std::move(options));
+  }
+  return PtDict{{"state", std::move(state)}, {"param_groups", std::move(groups)}};
+}
+
+// Everything that a load will put into the optimizer.
+struct Loaded {
+  std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> options = {};
+  std::vector<std::pair<void*, std::unique_ptr<torch::optim::OptimizerParamState>>> states = {};
+};
+
+// Reads one optimizer's state, and collects what does not fit.
+template <class Kind>
+class StateReader {
+ public:
+  StateReader(const Optimizer& optimizer, const PtValue& from, std::string where)
+      : optimizer_(optimizer), from_(from), where_(std::move(where)) {}
+
+  std::shared_ptr<Loaded> read() {
+    const PtValue* groups = from_.find("param_groups");
+    const auto* list = groups != nullptr ? groups->get_if<PtList>() : nullptr;
+    states_ = from_.find("state");
+    if (list == nullptr || states_ == nullptr) {
+      add("", "is no state of an optimizer");
+    } else if (list->size() != optimizer_.param_groups().size()) {
+      add("", fmt::format("has {} parameter groups, the optimizer {}", list->size(),
+                          optimizer_.param_groups().size()));
+    } else {
+      for (std::size_t i = 0; i < list->size(); ++i) read_group(i, (*list)[i]);
+    }
+    if (!problems_.empty()) throw Error(ErrorKind::config, std::move(problems_));
+    return loaded_;
+  }
+
+ private:
+  void add(const std::string& of, const std::string& what) {
+    problems_.push_back({of.empty() ? what : of + " " + what, where_, ""});
+  }
+
+  void read_group(std::size_t index, const PtValue& group) {
+    const std::string name = fmt::format("parameter group {}", index);
+    const auto& own = optimizer_.param_groups()[index];
+    auto options = own.options().clone();
+    std::vector<std::string> wrong;
+    visit_fields(static_cast<typename Kind::Options&>(*options), ReadFields{group, nullptr, wrong});
+    check_switches(group, wrong);
+    for (const std::string& what : wrong) add(name, what);
+    loaded_->options.push_back(std::move(options));
+
+    const PtValue* params = group.find("params");
+    const auto* numbers = params != nullptr ? params->get_if<PtList>() : nullptr;
+    const std::size_t count = numbers != nullptr ? numbers->size() : 0;
+    if (count != own.params().size()) {
+      add(name, fmt::format("has {} parameters, the optimizer's has {}", count, own.params().size()));
+      return;
+    }
+    for (std::size_t i = 0; i < count; ++i) read_parameter((*numbers)[i], own.params()[i]);
+  }
+
+  static void check_switches(const PtValue& group, std::vector<std::string>& wrong) {
+    const auto is = [&](std::string_view name, bool value) {
+      const PtValue* given = group.find(name);
+      const auto* truth = given != nullptr ? given->get_if<bool>() : nullptr;
+      return truth != nullptr && *truth == value;
+    };
+    if (is("maximize", true)) wrong.emplace_back("has maximize set, which LibTorch's optimizers lack");
+    using Options = typename Kind::Options;
+    if constexpr (kIsAdam<Options>) {
+      constexpr bool decoupled = std::is_same_v<Options, torch::optim::AdamWOptions>;
+      if (is("decoupled_weight_decay", !decoupled))
+        wrong.emplace_back(decoupled ? "is of Adam, not AdamW" : "is of AdamW, not Adam");
+    }
+  }
+
+  void read_parameter(const PtValue& number, const at::Tensor& parameter) {
+    const auto* id = number.get_if<std::int64_t>();
+    const PtValue* fields = id != nullptr ? states_->find(*id) : nullptr;
+    if (fields == nullptr) return;  // it never had a gradient
+    auto state = std::make_unique<typename Kind::State>();
+    std::vector<std::string> wrong;
+    visit_fields(*state, ReadFields{*fields, &parameter, wrong});
+    for (const std::string& what : wrong) add(fmt::format("parameter {}", *id), what);
+    loaded_->states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));
+  }
+
+  const Optimizer& optimizer_;
+  const PtValue& from_;
+  std::string where_;
+  const PtValue* states_ = nullptr;
+  std::vector<Problem> problems_ = {};
+  std::shared_ptr<Loaded> loaded_ = std::make_shared<Loaded>();
+};
+
+}  // namespace
+
+PtValue optimizer_state(const Optimizer& optimizer) {
+  PtValue state;
+  const bool known = with_kind(optimizer, [&]<class Kind>(Kind) { state = write_state<Kind>(optimizer); });
+  if (!known) refuse_kind();
+  return state;
+}
+
+std::function<void()> plan_optimizer_load(Optimizer& optimizer, const PtValue& state,
+                                          const std::string& where) {
+  std::shared_ptr<Loaded> loaded;
+  const bool known = with_kind(
+      optimizer, [&]<class Kind>(Kind) { loaded = StateReader<Kind>(optimizer, state, where).read(); });
+  if (!known) refuse_kind();
+  return [&optimizer, loaded] {
+    for (std::size_t i = 0; i < loaded->options.size(); ++i)
+      optimizer.param_groups()[i].set_options(std::move(loaded->options[i]));
+    optimizer.state().clear();
+    for (auto& [parameter, own] : loaded->states) optimizer.state()[parameter] = std::move(own);
+  };
+}
+
+}  // namespace acc

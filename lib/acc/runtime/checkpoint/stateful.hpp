@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "acc/runtime/checkpoint/json_value.hpp"
+#include "acc/runtime/checkpoint/pt_value.hpp"
+
+namespace acc {
+
+/// Anything that has a state: gives it, and takes it back.
+struct Stateful {
+  std::function<PtValue()> state = {};
+  std::function<void(const PtValue&)> load_state = {};
+};
+
+/// An object whose state is a JSON text, as acc's schedulers and loaders have it.
+template <class T>
+concept JsonStateful = requires(T& object, const T& constant, std::string_view text) {
+  { constant.state() } -> std::convertible_to<std::string>;
+  object.load_state(text);
+};
+
+/// An object whose state is a PtValue: tensors too.
+template <class T>
+concept PtStateful = requires(T& object, const T& constant, const PtValue& value) {
+  { constant.state() } -> std::same_as<PtValue>;
+  object.load_state(value);
+};
+
+/// The object's state, for a checkpoint; the object must outlive it.
+template <class T>
+requires JsonStateful<T> || PtStateful<T> Stateful stateful(T& object) {
+  if constexpr (PtStateful<T>) {
+    return {.state = [&object] { return object.state(); },
+            .load_state = [&object](const PtValue& value) { object.load_state(value); }};
+  } else {
+    return {.state = [&object] { return from_json(object.state()); },
+            .load_state = [&object](const PtValue& value) { object.load_state(to_json(value)); }};
+  }
+}
+
+}  // namespace acc

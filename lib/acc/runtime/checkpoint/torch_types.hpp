@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <array>
+
+#include "acc/base/torch_file.hpp"
+
+namespace acc {
+
+/// LibTorch's own names of the types in kTorchDtypes, in the same order.
+inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = {
+    at::kFloat,  at::kDouble, at::kHalf,   at::kBFloat16,      at::kLong,         at::kInt,
+    at::kShort,  at::kChar,   at::kByte,   at::kBool,          at::kComplexFloat, at::kComplexDouble,
+    at::kUInt16, at::kUInt32, at::kUInt64, at::kFloat8_e4m3fn, at::kFloat8_e5m2};
+
+}  // namespace acc

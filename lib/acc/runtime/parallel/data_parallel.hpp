@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace torch::nn {
+class Module;
+}
+
+namespace acc {
+
+/// Where DataParallel computes.
+struct DataParallelOptions {
+  /// Default: every CUDA device.
+  std::vector<at::Device> device_ids = {};
+  /// Where the output goes. Default: the first of device_ids.
+  std::optional<at::Device> output_device = {};
+  /// Along which the inputs are cut and the outputs are put together.
+  std::int64_t dim = 0;
+};
+
+/// The devices of one process, and what they compute together; for DataParallel.
+class DeviceTeam {
+ public:
+  /// The module's forward, called for a copy of the module on one device, on a thread of its own.
+  using Forward = std::function<at::Tensor(torch::nn::Module&, const std::vector<at::Tensor>&)>;
+
+  explicit DeviceTeam(DataParallelOptions options);
+
+  at::Tensor forward(torch::nn::Module& module, const std::vector<at::Tensor>& inputs,
+                     const Forward& forward) const;
+
+ private:
+  DataParallelOptions options_;
+};
+
+/// One process on several devices, the older way, as torch.nn.DataParallel in Python: each forward copies the
+/// module to every device, cuts the batch among them and puts the outputs together. Gradients come back to
+/// the module itself, and so do the buffers of the first device's copy. With fewer than two devices it is the
+/// plain module, on that device. One process per device, as `acc launch` starts them, is faster.
+template <class Module>
+class DataParallel {
+ public:
+  explicit DataParallel(std::shared_ptr<Module> module, DataParallelOptions options = {})
+      : module_(std::move(module)), team_(std::move(options)) {}
+
+  /// The module's forward of tensors. Throws Error{usage} when the inputs cannot be cut into the same number
+  /// of parts, or the module cannot be copied (it must be a torch::nn::Cloneable).
+  template <std::convertible_to<at::Tensor>... Inputs>
+  at::Tensor forward(const Inputs&... inputs) {
+    const auto call = [](torch::nn::Module& copy, const std::vector<at::Tensor>& parts) {
+      return [&]<std::size_t... I>(std::index_sequence<I...>) {
+        return dynamic_cast<Module&>(copy).forward(parts[I]...);
+      }
+      (std::index_sequence_for<Inputs...>());
+    };
+    return team_.forward(*module_, {at::Tensor(inputs)...}, call);
+  }
+
+  template <std::convertible_to<at::Tensor>... Inputs>
+  at::Tensor operator()(const Inputs&... inputs) {
+    return forward(inputs...);
+  }
+
+  Module* operator->() const { return module_.get(); }
+  const std::shared_ptr<Module>& module() const { return module_; }
+
+ private:
+  std::shared_ptr<Module> module_;
+  DeviceTeam team_;
+};
+
+}  // namespace acc

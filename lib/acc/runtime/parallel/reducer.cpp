@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/reducer.hpp"
+
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <limits>
+#include <torch/csrc/distributed/c10d/logger.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <type_traits>
+
+#include "acc/runtime/parallel/comm_hook.hpp"
+
+namespace acc {
+namespace {
+
+using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
+
+// The constructor's last parameters came one after the other: two flags, then the list of caps in 2.11.
+template <class Reducer, class... Arguments>
+std::shared_ptr<Reducer> construct(Arguments... arguments) {
+  using Caps = std::vector<std::int64_t>;
+  if constexpr (std::is_constructible_v<Reducer, Arguments..., bool, bool, Caps>) {
+    return std::make_shared<Reducer>(std::move(arguments)..., false, false, Caps{});
+  } else if constexpr (std::is_constructible_v<Reducer, Arguments..., bool, bool>) {
+    return std::make_shared<Reducer>(std::move(arguments)..., false, false);
+  } else {
+    return std::make_shared<Reducer>(std::move(arguments)...);
+  }
+}
+
+struct BucketLimits {
+  std::int64_t first = c10d::kDefaultFirstBucketBytes;
+  std::int64_t others = c10d::kDefaultBucketBytesCap;
+};
+
+BucketLimits limits_of(const DdpOptions& options) {
+  if (!options.bucket_cap_mb) return {};
+  const auto cap = static_cast<std::int64_t>(*options.bucket_cap_mb * 1024 * 1024);
+  return {.first = cap, .others = cap};
+}
+
+// The buckets of the first step. Usually one of everything: after it the Reducer makes new ones in the order
+// in which gradients came. While it looks for unused parameters it never does.
+std::vector<std::vector<std::size_t>> first_buckets(const std::vector<at::Tensor>& parameters,
+                                                    const std::vector<bool>& sparse, BucketLimits limits,
+                                                    const DdpOptions& options) {
+  std::vector<std::size_t> sizes{std::numeric_limits<std::int64_t>::max()};
+  if (options.find_unused_parameters && !options.static_graph) {
+    sizes = {static_cast<std::size_t>(limits.first), static_cast<std::size_t>(limits.others)};
+  }
+  auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(parameters, sizes, sparse,
+                                                                     /*tensor_indices=*/{}, std::nullopt));
+  std::ranges::reverse(buckets);
+  return buckets;
+}
+
+}  // namespace
+
+std::shared_ptr<c10d::Reducer> make_reducer(const torch::nn::Module& module, const Group& group,
+                                            const DdpOptions& options) {
+  std::vector<at::Tensor> parameters = module.parameters();
+  std::erase_if(parameters, [](const at::Tensor& parameter) { return !parameter.requires_grad(); });
+  const std::vector<bool> sparse(parameters.size(), false);
+  const BucketLimits limits = limits_of(options);
+  auto reducer =
+      construct<c10d::Reducer>(parameters, first_buckets(parameters, sparse, limits, options), group, sparse,
+                               limits.others, options.find_unused_parameters, options.gradient_as_bucket_view,
+                               std::unordered_map<std::size_t, std::string>{}, limits.first);
+  if (options.static_graph) reducer->set_static_graph();
+  register_comm_hook(*reducer, group, options.comm_hook);
+  // The Reducer writes to a logger unasked, and knows it weakly; the logger owns the Reducer.
+  auto logger = std::make_shared<c10d::Logger>(reducer);
+  reducer->set_logger(logger);
+  return {logger, reducer.get()};
+}
+
+}  // namespace acc

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++'s side of scripts/bench/training; training_peer.py is Python's.
+//
+//   acc-bench-training first
+//   acc-bench-training MODE CONTROL ARGUMENT...
+//
+// `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
+// the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
+// and for step the last loss, for idx the number of images.
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <fmt/format.h>
+#include <torch/optim/sgd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/data/idx_file.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
+#include "training_models.hpp"
+
+namespace acc::bench {
+namespace {
+
+using Arguments = std::vector<std::string>;
+/// Does the work of a round and returns what it gives.
+using Work = std::function<double()>;
+
+double seconds_of(clockid_t clock) {
+  timespec now = {};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// step NETWORK: data-parallel steps.
+Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
+  set_seed(1);
+  const Workload workload = make_workload(arguments.at(0));
+  set_seed(10 + static_cast<std::uint64_t>(accelerator.process_index()));
+  const at::Tensor x = at::randn(workload.input);
+  const at::Tensor y = at::randint(10, {workload.input[0]}, at::kLong);
+  auto [model, optimizer] = accelerator.prepare(
+      workload.network,
+      torch::optim::SGD(workload.network->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9)));
+  return [&accelerator, steps = workload.steps, x, y, model = std::move(model),
+          optimizer = std::move(optimizer)]() mutable {
+    double last = 0;
+    for (int step = 0; step < steps; ++step) {
+      optimizer.zero_grad();
+      const at::Tensor loss = at::cross_entropy_loss(model(x), y);
+      accelerator.backward(loss);
+      optimizer.step();
+      if (step + 1 == steps) last = loss.item<double>();
+    }
+    return last;
+  };
+}
+
+template <class Dataset>
+double read_all(DataLoader<Dataset>& loader) {
+  std::int64_t images = 0;
+  for (auto& batch : loader) images += batch[0].size(0);
+  return static_cast<double>(images);
+}
+
+// idx FILE-OF-IMAGES FILE-OF-LABELS WORKERS (none as yet): passes through digits in memory.
+Work make_idx(const Arguments& arguments) {
+  constexpr int kPasses = 5;
+  const at::Tensor images = read_idx(arguments.at(0)).unsqueeze(1).to(at::kFloat).div_(255);
+  const at::Tensor labels = read_idx(arguments.at(1)).to(at::kLong);
+  auto loader = std::make_shared<DataLoader<TensorDataset<2>>>(
+      TensorDataset<2>(images, labels), DataLoaderOptions{.batch_size = 64, .shuffle = true});
+  return [loader] {
+    double images_read = 0;
+    for (int pass = 0; pass < kPasses; ++pass) images_read += read_all(*loader);
+    return images_read;
+  };
+}
+
+Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
+  if (mode == "step") return make_steps(accelerator, arguments);
+  if (mode == "idx") return make_idx(arguments);
+  throw Error({.what = "is no mode", .where = mode});
+}
+
+// The main process reads, the others are told.
+bool next_round(Accelerator& accelerator, std::ifstream& control) {
+  at::Tensor more = at::ones({1}, at::kByte);
+  std::string line;
+  if (accelerator.is_main_process() && !std::getline(control, line)) more.zero_();
+  return accelerator.broadcast(more).item<bool>();
+}
+
+void serve(const std::string& mode, const std::string& control_file, const Arguments& arguments) {
+  Accelerator accelerator;
+  std::ifstream control;
+  if (accelerator.is_main_process()) control.open(control_file);
+  const Work work = make_work(accelerator, mode, arguments);
+  while (next_round(accelerator, control)) {
+    const double began = seconds_of(CLOCK_MONOTONIC);
+    const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    const double value = work();
+    if (!accelerator.is_main_process()) continue;
+    fmt::print("{{\"seconds\": {}, \"cpu\": {}, \"value\": {}}}\n", seconds_of(CLOCK_MONOTONIC) - began,
+               seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu, value);
+    std::fflush(stdout);
+  }
+}
+
+void reduce_once() {
+  Accelerator accelerator;
+  const double sum = accelerator.reduce(at::ones({1})).item<double>();
+  if (sum != accelerator.num_processes()) throw Error({.what = "the sum is wrong", .where = "all-reduce"});
+  if (accelerator.is_main_process()) fmt::print("{:.6f}\n", seconds_of(CLOCK_MONOTONIC));
+}
+
+}  // namespace
+}  // namespace acc::bench
+
+int main(int argc, char** argv) try {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.size() == 1 && words[0] == "first") {
+    acc::bench::reduce_once();
+  } else {
+    acc::bench::serve(words.at(0), words.at(1), {words.begin() + 2, words.end()});
+  }
+  return 0;
+} catch (const acc::Error& error) {
+  std::fprintf(stderr, "acc-bench-training: %s\n", error.what());
+  return 1;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training_models.hpp"
+
+#include <ATen/ops/max_pool2d.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/linear.h>
+
+#include "acc/base/error.hpp"
+
+namespace acc::bench {
+namespace {
+
+using torch::nn::BatchNorm2d;
+using torch::nn::Conv2d;
+using torch::nn::Conv2dOptions;
+using torch::nn::Linear;
+
+struct Mlp : Network {
+  at::Tensor forward(at::Tensor x) override {
+    return out->forward(second->forward(first->forward(x).relu()).relu());
+  }
+  Linear first = register_module("first", Linear(784, 512));
+  Linear second = register_module("second", Linear(512, 512));
+  Linear out = register_module("out", Linear(512, 10));
+};
+
+struct Cnn : Network {
+  at::Tensor forward(at::Tensor x) override {
+    x = conv1->forward(x).relu();
+    x = at::max_pool2d(conv2->forward(x).relu(), 2);
+    return fc2->forward(fc1->forward(x.flatten(1)).relu());
+  }
+  Conv2d conv1 = register_module("conv1", Conv2d(Conv2dOptions(1, 16, 3)));
+  Conv2d conv2 = register_module("conv2", Conv2d(Conv2dOptions(16, 32, 3)));
+  Linear fc1 = register_module("fc1", Linear(32 * 12 * 12, 64));
+  Linear fc2 = register_module("fc2", Linear(64, 10));
+};
+
+Conv2dOptions convolution(std::int64_t in, std::int64_t out, std::int64_t side, std::int64_t stride) {
+  return Conv2dOptions(in, out, side).stride(stride).padding(side / 2).bias(false);
+}
+
+struct Block : torch::nn::Module {
+  Block(std::int64_t in, std::int64_t out, std::int64_t stride)
+      : conv1(register_module("conv1", Conv2d(convolution(in, out, 3, stride)))),
+        bn1(register_module("bn1", BatchNorm2d(out))),
+        conv2(register_module("conv2", Conv2d(convolution(out, out, 3, 1)))),
+        bn2(register_module("bn2", BatchNorm2d(out))) {
+    if (stride == 1 && in == out) return;
+    shortcut->push_back(Conv2d(convolution(in, out, 1, stride)));
+    shortcut->push_back(BatchNorm2d(out));
+    register_module("shortcut", shortcut);
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor inner = bn2->forward(conv2->forward(bn1->forward(conv1->forward(x)).relu_()));
+    return (inner + (shortcut->is_empty() ? x : shortcut->forward(x))).relu_();
+  }
+  Conv2d conv1;
+  BatchNorm2d bn1;
+  Conv2d conv2;
+  BatchNorm2d bn2;
+  torch::nn::Sequential shortcut = {};
+};
+
+struct ResNet18 : Network {
+  ResNet18() {
+    constexpr std::int64_t kWidths[] = {64, 128, 256, 512};
+    std::int64_t in = 64;
+    for (const std::int64_t out : kWidths) {
+      blocks->push_back(Block(in, out, in == out ? 1 : 2));
+      blocks->push_back(Block(out, out, 1));
+      in = out;
+    }
+    register_module("blocks", blocks);
+    fc = register_module("fc", Linear(512, 10));
+  }
+  at::Tensor forward(at::Tensor x) override {
+    x = at::max_pool2d(bn1->forward(conv1->forward(x)).relu_(), 3, 2, 1);
+    return fc->forward(blocks->forward(x).mean({2, 3}));
+  }
+  Conv2d conv1 = register_module("conv1", Conv2d(convolution(3, 64, 7, 2)));
+  BatchNorm2d bn1 = register_module("bn1", BatchNorm2d(64));
+  torch::nn::Sequential blocks = {};
+  Linear fc = nullptr;
+};
+
+}  // namespace
+
+Workload make_workload(const std::string& name) {
+  if (name == "mlp") return {.network = std::make_shared<Mlp>(), .input = {64, 784}, .steps = 60};
+  if (name == "cnn") return {.network = std::make_shared<Cnn>(), .input = {32, 1, 28, 28}, .steps = 20};
+  if (name == "resnet18")
+    return {.network = std::make_shared<ResNet18>(), .input = {4, 3, 64, 64}, .steps = 4};
+  throw Error({.what = "is not mlp, cnn or resnet18", .where = name});
+}
+
+}  // namespace acc::bench

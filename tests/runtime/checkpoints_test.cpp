@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on several processes at once, each through all cases in the order in which they stand here.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/randn.h>
+#include <torch/nn/functional/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NetImpl : torch::nn::Module {
+  NetImpl()
+      : first(register_module("first", torch::nn::Linear(2, 16))),
+        second(register_module("second", torch::nn::Linear(16, 1))) {}
+  at::Tensor forward(const at::Tensor& x) {
+    return second->forward(torch::nn::functional::dropout(first->forward(x)));
+  }
+  torch::nn::Linear first;
+  torch::nn::Linear second;
+};
+
+// Registered: its state is a number.
+struct Counter {
+  std::int64_t value = 0;
+  acc::PtValue state() const { return value; }
+  void load_state(const acc::PtValue& state) { value = static_cast<std::int64_t>(state.number().value()); }
+};
+
+at::Tensor flat(const torch::nn::Module& module) {
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));
+  return at::cat(parts);
+}
+
+// The main process's new folder, on every process.
+fs::path common_folder(const acc::Accelerator& accelerator) {
+  return accelerator.broadcast_object(acc::test::temporary_folder().string());
+}
+
+std::vector<std::int64_t> numbers_in(const fs::path& project) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& checkpoint : acc::list_checkpoints(project / "checkpoints"))
+    numbers.push_back(checkpoint.number);
+  return numbers;
+}
+
+// A training with everything that has a state; saves after `save_after` batches, or loads first.
+at::Tensor train(const fs::path& folder, int save_after) {
+  acc::Accelerator accelerator;
+  acc::set_seed(save_after > 0 ? 1 : 2);
+  auto net = std::make_shared<NetImpl>();
+  // From here on each process draws numbers of its own.
+  acc::set_seed(static_cast<std::uint64_t>(10 * save_after + accelerator.process_index()));
+  auto sgd =
+      std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  auto plain = std::make_shared<acc::Scheduler>(*sgd, acc::exponential_lr(0.9));
+  auto [model, optimizer, scheduler] = accelerator.prepare(net, sgd, plain);
+  Counter batches;
+  accelerator.register_for_checkpointing(batches);
+  if (save_after == 0) accelerator.load_state(folder);
+  while (batches.value < 9) {
+    const at::Tensor x =
+        at::arange(6, at::kFloat).add(6 * batches.value + accelerator.process_index()).sin().reshape({3, 2});
+    optimizer.zero_grad();
+    accelerator.backward(model(x).square().mean());
+    optimizer.step();
+    scheduler.step();
+    if (++batches.value == save_after) accelerator.save_state(folder);
+  }
+  return flat(*net);
+}
+
+}  // namespace
+
+TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit for bit", "[ranks]") {
+  const acc::Accelerator job;
+  const fs::path folder = common_folder(job) / "checkpoint";
+  const at::Tensor whole = train(folder, 4);
+  CHECK(train(folder, 0).equal(whole));
+}
+
+TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ranks]") {
+  const fs::path project = common_folder(acc::Accelerator());
+  const acc::AcceleratorOptions options = {
+      .project_dir = project, .project = {.automatic_checkpoint_naming = true, .total_limit = 2}};
+  {
+    acc::Accelerator accelerator(options);
+    auto model = accelerator.prepare(std::make_shared<NetImpl>());
+    for (int i = 0; i < 3; ++i)
+      CHECK(accelerator.save_state() == project / "checkpoints" / ("checkpoint_" + std::to_string(i)));
+    accelerator.wait_for_everyone();
+    CHECK(numbers_in(project) == std::vector<std::int64_t>{1, 2});
+    accelerator.wait_for_everyone();
+  }
+  acc::Accelerator accelerator(options);
+  auto model = accelerator.prepare(std::make_shared<NetImpl>());
+  accelerator.project().iteration = 2;
+  CHECK(acc::test::error_of([&] { accelerator.save_state(); }).find("checkpoint_2: is there already") !=
+        std::string::npos);
+  accelerator.load_state();
+  CHECK(accelerator.save_iteration() == 3);
+  accelerator.save_state();
+  accelerator.wait_for_everyone();
+  CHECK(numbers_in(project) == std::vector<std::int64_t>{2, 3});
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("checkpoints: when one process cannot write, all say so, and the old checkpoint stays", "[ranks]") {
+  acc::Accelerator accelerator;
+  const fs::path folder = common_folder(accelerator) / "checkpoint";
+  auto model = accelerator.prepare(std::make_shared<NetImpl>());
+  Counter counter;
+  accelerator.register_for_checkpointing(counter);
+  counter.value = 1;
+  accelerator.save_state(folder);
+  counter.value = 2;
+  const int last = accelerator.num_processes() - 1;
+  acc::HookHandle hook =
+      accelerator.register_save_state_pre_hook([&](auto& /*weights*/, const fs::path& into) {
+        // Where it is to write there is a folder.
+        if (accelerator.process_index() == last) fs::create_directories(into / acc::random_states_file(last));
+      });
+  const std::string error = acc::test::error_of([&] { accelerator.save_state(folder); });
+  INFO(error);
+  CHECK(error.find("random_states_" + std::to_string(last) + ".pkl: cannot be replaced") !=
+        std::string::npos);
+  hook.remove();
+  accelerator.wait_for_everyone();
+  CHECK_FALSE(fs::exists(folder.parent_path() / ".checkpoint.acc-new"));
+  accelerator.load_state(folder);
+  CHECK(counter.value == 1);
+  accelerator.save_state(folder);
+}
+
+// Saves checkpoints, each all of one number, until it is killed; first it looks at what the one before left.
+TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
+  const acc::Environment environment = acc::Environment::of_process();
+  acc::Accelerator accelerator({.project_dir = environment.get("ACC_TEST_FOLDER"),
+                                .project = {.automatic_checkpoint_naming = true, .total_limit = 2}});
+  auto net = std::make_shared<torch::nn::LinearImpl>(256, 256);
+  auto sgd =
+      std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  auto [model, optimizer] = accelerator.prepare(net, sgd);
+  Counter counter;
+  accelerator.register_for_checkpointing(counter);
+  accelerator.backward(model(at::randn({1, 256})).sum());
+  optimizer.step();
+  const auto momentum = [&]() -> at::Tensor& {
+    void* key = net->weight.unsafeGetTensorImpl();
+    return static_cast<torch::optim::SGDParamState&>(*sgd->state().at(key)).momentum_buffer();
+  };
+
+  if (!numbers_in(accelerator.project_dir()).empty()) {
+    accelerator.load_state();
+    const auto number = static_cast<double>(counter.value);
+    REQUIRE(net->weight.eq(number).all().item<bool>());
+    REQUIRE(momentum().eq(number).all().item<bool>());
+    REQUIRE(numbers_in(accelerator.project_dir()).size() <= 3);
+  }
+  std::printf("whole %d %lld\n", static_cast<int>(::getpid()), static_cast<long long>(counter.value));
+  std::fflush(stdout);
+  const at::NoGradGuard no_grad;
+  while (true) {
+    ++counter.value;
+    net->weight.fill_(static_cast<double>(counter.value));
+    momentum().fill_(static_cast<double>(counter.value));
+    accelerator.save_state();
+  }
+}

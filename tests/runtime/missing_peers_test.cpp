@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each case leaves the job broken, so it runs alone, on three processes.
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "runtime/job.hpp"
+#include "support/catch.hpp"
+
+using namespace acc::test;  // NOLINT: the job and its net
+using namespace std::chrono_literals;
+
+TEST_CASE("missing_peers: a process that dies inside backward is named by all others", "[.dies]") {
+  auto model = job().prepare(Net());
+  const at::Tensor output = model(at::ones({1, 2}));
+  if (rank() == 1) {
+    output.register_hook([](const at::Tensor& gradient) {
+      std::_Exit(0);
+      return gradient;
+    });
+  }
+  const acc::Error error = error_of([&] { job().backward(output.sum()); });
+  INFO(error.what());
+  CHECK(error.kind() == acc::ErrorKind::system);
+  CHECK(error.problems().front().where == "rank " + std::to_string(rank()) + ", backward");
+  CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
+}
+
+TEST_CASE("missing_peers: a process that hangs is named by all others, with where it is", "[.hangs]") {
+  // Before the threads of the job are started: they inherit it.
+  sigset_t wake_up;
+  sigemptyset(&wake_up);
+  sigaddset(&wake_up, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &wake_up, nullptr);
+
+  acc::Accelerator accelerator({.process_group = {.timeout = 5s}});
+  auto model = accelerator.prepare(Net());
+  const at::Tensor processes = accelerator.gather(at::full({1}, ::getpid(), at::kLong));
+  const at::Tensor output = model(at::ones({1, 2}));
+  if (accelerator.process_index() == 1) {
+    int signal = 0;
+    sigwait(&wake_up, &signal);
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const acc::Error error = error_of([&] { accelerator.backward(output.sum()); });
+  const auto waited = std::chrono::steady_clock::now() - start;
+  if (accelerator.process_index() == 0)
+    ::kill(static_cast<pid_t>(processes[1].item<std::int64_t>()), SIGUSR1);
+  INFO(error.what());
+  // Whoever is second may see the first give up before its own time is over.
+  const std::string& what = error.problems().front().what;
+  const bool own_time_is_over = what.starts_with("no answer from rank 1 within 5 s; ");
+  CHECK((own_time_is_over || what.starts_with("another process gave up waiting for rank 1; ")));
+  CHECK(what.ends_with("; rank 1 is after forward, 1 call behind"));
+  CHECK(waited < 30s);
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data parallelism on several processes at once, each through all cases in the order in which they stand
+// here. That the numbers are Python's is held by tests/parity/ddp.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/optim/sgd.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/parallel/join.hpp"
+#include "acc/runtime/parallel/local_sgd.hpp"
+#include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "runtime/job.hpp"
+#include "support/catch.hpp"
+
+using namespace acc::test;  // NOLINT: the job and its net
+
+namespace {
+
+acc::Accelerator with(const acc::DdpOptions& options) {
+  return acc::Accelerator({.ddp = options});
+}
+
+bool same_everywhere(const at::Tensor& tensor) {
+  return job().broadcast(tensor).equal(tensor);
+}
+
+struct Opaque {
+  at::Tensor hidden;
+};
+
+struct OpaqueNetImpl : NetImpl {
+  Opaque forward(const at::Tensor& x) { return {NetImpl::forward(x)}; }
+};
+
+struct NormNetImpl : torch::nn::Module {
+  NormNetImpl() : norm(register_module("norm", torch::nn::BatchNorm2d(3))) {}
+  at::Tensor forward(const at::Tensor& x) { return norm->forward(x); }
+  torch::nn::BatchNorm2d norm;
+};
+
+// The rows of `whole` that belong to this rank when rank r has `first + r` of them.
+at::Tensor own_rows(const at::Tensor& whole, int first) {
+  std::int64_t start = 0;
+  for (int r = 0; r < rank(); ++r) start += first + r;
+  return whole.narrow(0, start, first + rank());
+}
+
+}  // namespace
+
+TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused_parameters", "[parallel]") {
+  REQUIRE(size() > 1);
+  auto accelerator = with({.find_unused_parameters = true});
+  acc::set_seed(7);
+  Net net;
+  auto model = accelerator.prepare(net);
+  const bool uses_second = rank() == size() - 1;
+  for (int step = 0; step < 3; ++step) {
+    for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+    accelerator.backward(model(at::ones({1, 2}), /*skip=*/!uses_second).sum());
+  }
+  // One rank's 1, divided by all.
+  CHECK(net->second->bias.grad().item<float>() == Approx(1.0 / size()));
+  CHECK(same_everywhere(net->first->weight.grad()));
+}
+
+TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused_parameters", "[parallel]") {
+  auto accelerator = with({.find_unused_parameters = true});
+  Net net;
+  auto model = accelerator.prepare(net);
+  for (int step = 0; step < 2; ++step) accelerator.backward(model(at::ones({1, 2}), /*skip=*/true).sum());
+  CHECK_FALSE(net->second->weight.grad().defined());
+  CHECK(net->first->weight.grad().defined());
+}
+
+TEST_CASE("ddp: find_unused_parameters says so when it sees no tensors", "[parallel]") {
+  auto accelerator = with({.find_unused_parameters = true});
+  auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
+  const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
+  CHECK(error.problems().front().what == "find_unused_parameters sees no tensor in what forward gives back");
+}
+
+TEST_CASE("ddp: unused parameters are named, with the option that allows them", "[parallel]") {
+  auto model = job().prepare(Net());
+  const acc::Error error = error_of([&] {
+    job().backward(model(at::ones({1, 2}), /*skip=*/true).sum());
+    model(at::ones({1, 2}));
+  });
+  const std::string text = error.what();
+  INFO(text);
+  CHECK(text.find("second.weight, second.bias") != std::string::npos);
+  CHECK(text.find("DdpOptions::find_unused_parameters") != std::string::npos);
+  CHECK(text.find("=True") == std::string::npos);
+}
+
+TEST_CASE("ddp: half precision on the way rounds the gradients, the same on all ranks", "[parallel]") {
+  const auto hook = GENERATE(acc::CommHook::fp16, acc::CommHook::bf16);
+  auto accelerator = with({.comm_hook = hook});
+  Net net;
+  auto model = accelerator.prepare(net);
+  const float value = 1.0F + 1.0F / 4096;  // no number of either format
+  accelerator.backward(model(at::full({1, 2}, value), /*skip=*/false).sum() +
+                       net->second->bias.sum() * (value - 1));
+  const at::Tensor gradient = net->second->bias.grad();
+  CHECK(gradient.item<float>() != value);
+  CHECK(gradient.item<float>() == Approx(value).epsilon(0.01));
+  CHECK(same_everywhere(net->first->weight.grad()));
+}
+
+TEST_CASE("join: whoever runs out of batches waits, and all end with one model", "[parallel]") {
+  acc::set_seed(8);
+  Net net;
+  auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  {
+    const acc::Join join({model});
+    for (int step = 0; step < 3 + 2 * rank(); ++step) {
+      optimizer.zero_grad();
+      job().backward(model(at::full({1, 2}, rank() + step, at::kFloat)).sum());
+      optimizer.step();
+    }
+  }
+  CHECK(same_everywhere(flat(*net)));
+  // Training goes on as before.
+  optimizer.zero_grad();
+  job().backward(model(at::full({1, 2}, rank(), at::kFloat)).sum());
+  CHECK(same_everywhere(net->first->weight.grad()));
+}
+
+TEST_CASE("join: two models that are trained in turn end together", "[parallel]") {
+  const bool by_all = GENERATE(true, false);
+  Net one;
+  Net two;
+  auto [first, second] = job().prepare(one, two);
+  at::Tensor last_gradient;
+  {
+    const acc::Join join({first, second}, by_all);
+    for (int step = 0; step < (rank() == 0 ? 2 : 1); ++step) {
+      for (const auto& net : {one, two}) {
+        for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
+      }
+      const at::Tensor x = at::ones({1, 2});
+      job().backward(first(x).sum());
+      job().backward(second(x).sum());
+      last_gradient = two->second->bias.grad().clone();
+    }
+  }
+  // In rank 0's last step it is alone: its 1 is divided by all, or by itself.
+  if (rank() == 0) CHECK(last_gradient.item<float>() == Approx(by_all ? 1.0 / size() : 1.0));
+  CHECK(same_everywhere(flat(*two)));
+}
+
+TEST_CASE("join: join_uneven_inputs makes the loaders uneven for its time", "[parallel]") {
+  Net net;
+  const std::size_t samples = static_cast<std::size_t>(size()) + 1;
+  auto [model, optimizer, loader] =
+      job().prepare(net, torch::optim::SGD(net->parameters(), 0.1),
+                    acc::DataLoader(acc::TensorDataset(at::ones({static_cast<std::int64_t>(samples), 2})),
+                                    {.batch_size = 1}));
+  CHECK(loader.size() == 2);
+  {
+    const acc::Join join = job().join_uneven_inputs({model}, {.even_batches = false});
+    CHECK(loader.size() == (rank() == 0 ? 2 : 1));
+    for (auto& [x] : loader) {
+      optimizer.zero_grad();
+      job().backward(model(x).sum());
+      optimizer.step();
+    }
+  }
+  CHECK(loader.size() == 2);
+  CHECK(same_everywhere(flat(*net)));
+  // With even batches there is nothing to wait for: no process tells the others about a step.
+  const at::NoGradGuard no_grad;
+  const acc::Join none = job().join_uneven_inputs({model});
+  if (rank() == 0) model(at::ones({1, 2}));
+}
+
+TEST_CASE("join: an exception leaves it at once", "[parallel]") {
+  auto model = job().prepare(Net());
+  const auto fails = [&] {
+    const acc::Join join({model});
+    throw std::runtime_error("of the program");
+  };
+  CHECK_THROWS_WITH(fails(), "of the program");
+  job().backward(model(at::ones({1, 2})).sum());
+  CHECK(same_everywhere(model->first->weight.grad()));
+}
+
+TEST_CASE("local_sgd: copies drift apart between averages and are one in the end", "[parallel]") {
+  acc::set_seed(9);
+  Net net;
+  auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  {
+    acc::LocalSGD local_sgd(model, 2);
+    for (int step = 1; step <= 3; ++step) {
+      optimizer.zero_grad();
+      job().backward(model(at::full({1, 2}, rank() + 1, at::kFloat)).sum());
+      optimizer.step();
+      const at::Tensor sum = job().reduce(flat(*net));
+      CHECK(same_everywhere(flat(*net)) == (rank() == 0));
+      local_sgd.step();
+      if (step == 2) CHECK(flat(*net).allclose(sum / size()));
+    }
+  }
+  CHECK(same_everywhere(flat(*net)));
+  CHECK(error_of([&] { const acc::LocalSGD none(model, 0); }).problems().front().where == "local_sgd_steps");
+}
+
+TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those of the whole batch",
+          "[parallel]") {
+  const int first = GENERATE(2, 0);  // rows of rank 0; the others have more
+  acc::set_seed(10);
+  at::Tensor whole = at::randn({first * size() + size() * (size() - 1) / 2, 3, 4, 4}) * 3 + 1;
+  const at::Tensor weights = at::randn(whole.sizes());
+  NormNetImpl alone;
+  whole.requires_grad_();
+  const at::Tensor expected = alone.forward(whole);
+  (expected * weights).sum().backward();
+
+  auto net = std::make_shared<NormNetImpl>();
+  acc::convert_sync_batchnorm(*net);
+  auto model = job().prepare(net);
+  const at::Tensor own = own_rows(whole, first).detach().clone().requires_grad_();
+  const at::Tensor output = model(own);
+  job().backward((output * own_rows(weights, first)).sum());
+
+  const auto close = [](const at::Tensor& a, const at::Tensor& b) { return a.allclose(b, 1e-5, 1e-5); };
+  CHECK(close(output, own_rows(expected, first)));
+  CHECK(close(own.grad(), own_rows(whole.grad(), first)));
+  CHECK(close(net->norm->weight.grad() * size(), alone.norm->weight.grad()));
+  CHECK(close(net->norm->bias.grad() * size(), alone.norm->bias.grad()));
+  CHECK(close(net->norm->running_mean, alone.norm->running_mean));
+  CHECK(close(net->norm->running_var, alone.norm->running_var));
+  CHECK(net->norm->num_batches_tracked.item<std::int64_t>() == 1);
+
+  // In eval() nobody waits for anybody.
+  net->eval();
+  if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone.forward(whole.detach())) == false);
+}
+
+TEST_CASE("sync_batch_norm: other batch norms stay as they are", "[parallel]") {
+  acc::set_seed(static_cast<std::uint64_t>(rank()));
+  auto plain = std::make_shared<NormNetImpl>();
+  auto model = job().prepare(plain);
+  model(at::randn({4, 3, 2, 2}) + rank());
+  CHECK(same_everywhere(plain->norm->running_mean) == (rank() == 0));
+}
+
+TEST_CASE("sync_batch_norm: one that cannot be told from others is named", "[parallel]") {
+  struct Outer : torch::nn::Module {
+    Outer() {
+      register_module("norm", torch::nn::BatchNorm1d(
+                                  torch::nn::BatchNormOptions(2).affine(false).track_running_stats(false)));
+    }
+  };
+  const auto outer = std::make_shared<Outer>();
+  const acc::Error error = error_of([&] { acc::convert_sync_batchnorm(*outer); });
+  CHECK(error.problems().front().where == "norm");
+}

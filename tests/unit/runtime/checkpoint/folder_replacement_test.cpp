@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_replaced(const std::string& name) {
+  return name.starts_with("part");
+}
+
+void write(const fs::path& file, std::string_view text) {
+  acc::replace_file(file, text);
+}
+
+std::size_t entries(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator()));
+}
+
+}  // namespace
+
+TEST_CASE("folder replacement: a new folder is not there until it is published", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  acc::FolderReplacement folder(parent / "deep" / "target", is_replaced);
+  folder.begin();
+  write(folder.temporary() / "part", "new");
+  CHECK_FALSE(fs::exists(parent / "deep" / "target"));
+  folder.publish();
+  CHECK(acc::read_file(parent / "deep" / "target" / "part") == "new");
+  CHECK(entries(parent / "deep") == 1);
+}
+
+TEST_CASE("folder replacement: parts of the old folder go, everything else stays", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  const fs::path target = parent / "target";
+  write(target / "part_1", "old");
+  write(target / "part_2", "old");
+  write(target / "notes" / "a.txt", "mine");
+  write(target / "shared", "old");
+  acc::FolderReplacement folder(target, is_replaced);
+  folder.begin();
+  write(folder.temporary() / "part_1", "new");
+  write(folder.temporary() / "shared", "new");
+  folder.publish();
+  CHECK(acc::read_file(target / "part_1") == "new");
+  CHECK_FALSE(fs::exists(target / "part_2"));
+  CHECK(acc::read_file(target / "notes" / "a.txt") == "mine");
+  CHECK(acc::read_file(target / "shared") == "new");
+  CHECK(entries(parent) == 1);
+}
+
+TEST_CASE("folder replacement: abandoned, the old folder is as it was", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  write(parent / "target" / "part", "old");
+  acc::FolderReplacement folder(parent / "target", is_replaced);
+  folder.begin();
+  write(folder.temporary() / "part", "new");
+  folder.abandon();
+  CHECK(acc::read_file(parent / "target" / "part") == "old");
+  CHECK(entries(parent) == 1);
+}
+
+TEST_CASE("folder replacement: what a killed process left is no part of the next", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  acc::FolderReplacement killed(parent / "target", is_replaced);
+  killed.begin();
+  write(killed.temporary() / "part_of_the_killed", "x");
+  acc::FolderReplacement folder(parent / "target", is_replaced);
+  folder.begin();
+  write(folder.temporary() / "part", "new");
+  folder.publish();
+  CHECK(entries(parent / "target") == 1);
+}
+
+TEST_CASE("folder replacement: killed between two renames, the old folder is found and put back",
+          "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  write(parent / ".target.acc-old" / "part", "old");
+  CHECK(acc::read_file(acc::whole_folder(parent / "target") / "part") == "old");
+  acc::FolderReplacement folder(parent / "target", is_replaced);
+  folder.begin();
+  CHECK(acc::read_file(parent / "target" / "part") == "old");
+}
+
+TEST_CASE("folder replacement: a link to a folder stays a link", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  write(parent / "real" / "part", "old");
+  fs::create_directory_symlink(parent / "real", parent / "link");
+  acc::FolderReplacement folder(parent / "link", is_replaced);
+  folder.begin();
+  write(folder.temporary() / "part", "new");
+  folder.publish();
+  CHECK(fs::is_symlink(parent / "link"));
+  CHECK(acc::read_file(parent / "real" / "part") == "new");
+}
+
+TEST_CASE("folder replacement: a file and the working folder are refused", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  write(parent / "file", "x");
+  CHECK(acc::test::error_of([&] { acc::FolderReplacement(parent / "file", is_replaced); }) ==
+        (parent / "file").string() + ": cannot be replaced: Not a directory");
+  CHECK(acc::test::error_of([] { acc::FolderReplacement(".", is_replaced); }) ==
+        ".: holds the working folder, and would be replaced as a whole (give the checkpoint a folder of its "
+        "own)");
+}
+
+TEST_CASE("folder replacement: a removed folder is gone, with what was left of it before", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  write(parent / "target" / "part", "x");
+  write(parent / ".target.acc-gone" / "part", "x");
+  acc::remove_folder(parent / "target");
+  CHECK(fs::is_empty(parent));
+  acc::remove_folder(parent / "target");
+}

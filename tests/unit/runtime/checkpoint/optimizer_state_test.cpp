@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+
+#include <ATen/ops/randn.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include "acc/runtime/checkpoint/pt_reader.hpp"
+#include "acc/runtime/checkpoint/pt_writer.hpp"
+#include "acc/runtime/random.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using acc::PtDict;
+using acc::PtList;
+using acc::PtValue;
+using OptimizerPointer = std::unique_ptr<torch::optim::Optimizer>;
+
+using Make = std::function<OptimizerPointer(std::vector<at::Tensor>)>;
+
+// Every kind, with every field of its state in use.
+const std::vector<std::pair<std::string, Make>>& kinds() {
+  using namespace torch::optim;
+  static const std::vector<std::pair<std::string, Make>> all = {
+      {"sgd", [](auto p) { return std::make_unique<SGD>(p, SGDOptions(0.1).momentum(0.9).nesterov(true)); }},
+      {"plain_sgd", [](auto p) { return std::make_unique<SGD>(p, SGDOptions(0.1)); }},
+      {"adam", [](auto p) { return std::make_unique<Adam>(p, AdamOptions(0.01).amsgrad(true)); }},
+      {"adamw", [](auto p) { return std::make_unique<AdamW>(p, AdamWOptions(0.01)); }},
+      {"adagrad", [](auto p) { return std::make_unique<Adagrad>(p, AdagradOptions(0.1).lr_decay(0.1)); }},
+      {"rmsprop",
+       [](auto p) {
+         return std::make_unique<RMSprop>(p, RMSpropOptions(0.01).momentum(0.5).centered(true));
+       }},
+  };
+  return all;
+}
+
+void train(torch::nn::Linear& net, torch::optim::Optimizer& optimizer, int steps) {
+  for (int step = 0; step < steps; ++step) {
+    optimizer.zero_grad();
+    net->forward(at::randn({4, 3})).square().mean().backward();
+    optimizer.step();
+  }
+}
+
+torch::nn::Linear copy_of(const torch::nn::Linear& net) {
+  torch::nn::Linear copy(3, 2);
+  const at::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < net->parameters().size(); ++i)
+    copy->parameters()[i].copy_(net->parameters()[i]);
+  return copy;
+}
+
+std::string error_of(torch::optim::Optimizer& optimizer, const PtValue& state) {
+  return acc::test::error_of([&] { acc::plan_optimizer_load(optimizer, state, "f"); });
+}
+
+}  // namespace
+
+TEST_CASE("optimizer state: through a file, training goes on bit for bit", "[runtime]") {
+  for (const auto& [name, make] : kinds()) {
+    INFO(name);
+    acc::set_seed(1);
+    torch::nn::Linear net(3, 2);
+    const OptimizerPointer optimizer = make(net->parameters());
+    train(net, *optimizer, 3);
+    const auto file = acc::test::temporary_folder() / "optimizer.bin";
+    acc::write_pt_file(file, acc::optimizer_state(*optimizer));
+
+    torch::nn::Linear other = copy_of(net);
+    const OptimizerPointer loaded = make(other->parameters());
+    loaded->param_groups()[0].options().set_lr(7);
+    acc::plan_optimizer_load(*loaded, acc::read_pt_file(file), file.string())();
+    CHECK(loaded->param_groups()[0].options().get_lr() == optimizer->param_groups()[0].options().get_lr());
+
+    acc::set_seed(2);
+    train(net, *optimizer, 3);
+    acc::set_seed(2);
+    train(other, *loaded, 3);
+    CHECK(other->weight.equal(net->weight));
+    CHECK(other->bias.equal(net->bias));
+  }
+}
+
+TEST_CASE("optimizer state: the form is Python's", "[runtime]") {
+  torch::nn::Linear net(3, 2);
+  torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(0.01));
+  train(net, optimizer, 2);
+  const PtValue state = acc::optimizer_state(optimizer);
+  const PtValue* first = state.find("state")->find(0);
+  REQUIRE(first != nullptr);
+  CHECK(first->find("step")->get_if<at::Tensor>()->scalar_type() == at::kFloat);
+  CHECK(first->find("step")->number() == 2);
+  CHECK(first->find("exp_avg")->get_if<at::Tensor>()->sizes() == net->weight.sizes());
+  CHECK(first->find("max_exp_avg_sq") == nullptr);
+  const PtValue& group = state.find("param_groups")->get_if<PtList>()->at(0);
+  CHECK(group.find("lr")->number() == 0.01);
+  CHECK(group.find("betas")->get_if<acc::PtTuple>()->items.at(1).number() == 0.999);
+  CHECK(*group.find("decoupled_weight_decay")->get_if<bool>());
+  CHECK(group.find("params")->get_if<PtList>()->at(1).number() == 1);
+}
+
+TEST_CASE("optimizer state: a parameter without a gradient has none", "[runtime]") {
+  torch::nn::Linear used(3, 2);
+  torch::nn::Linear unused(3, 2);
+  std::vector<at::Tensor> all = used->parameters();
+  for (const at::Tensor& parameter : unused->parameters()) all.push_back(parameter);
+  torch::optim::Adam optimizer(all);
+  train(used, optimizer, 1);
+  const PtValue state = acc::optimizer_state(optimizer);
+  CHECK(state.find("state")->get_if<PtDict>()->size() == 2);
+  torch::optim::Adam loaded(all);
+  acc::plan_optimizer_load(loaded, state, "f")();
+  CHECK(loaded.state().size() == 2);
+}
+
+TEST_CASE("optimizer state: everything that does not fit is in one error, and nothing is loaded",
+          "[runtime]") {
+  torch::nn::Linear net(3, 2);
+  torch::nn::Linear wider(4, 2);
+  torch::optim::Adam adam(net->parameters());
+  torch::optim::Adam other(wider->parameters());
+  torch::optim::AdamW adamw(net->parameters());
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
+  train(net, adam, 1);
+  const PtValue state = acc::optimizer_state(adam);
+  CHECK(error_of(other, state) ==
+        "f: parameter 0 'exp_avg' is [2, 3], the parameter is [2, 4]\n"
+        "f: parameter 0 'exp_avg_sq' is [2, 3], the parameter is [2, 4]");
+  CHECK(other.state().empty());
+  CHECK(error_of(adamw, state) == "f: parameter group 0 is of Adam, not AdamW");
+  CHECK(
+      error_of(sgd, state).starts_with("f: parameter group 0 has no 'momentum': it is another optimizer's"));
+  CHECK(error_of(adam, PtDict{}) == "f: is no state of an optimizer");
+  CHECK(error_of(adam, PtDict{{"state", PtDict{}}, {"param_groups", PtList{}}}) ==
+        "f: has 0 parameter groups, the optimizer 1");
+  torch::optim::Adam fewer(std::vector<at::Tensor>{net->weight});
+  CHECK(error_of(fewer, state) == "f: parameter group 0 has 2 parameters, the optimizer's has 1");
+}
+
+TEST_CASE("optimizer state: a kind that acc does not know is refused", "[runtime]") {
+  torch::nn::Linear net(3, 2);
+  torch::optim::LBFGS optimizer(net->parameters());
+  CHECK(acc::test::error_of([&] { acc::optimizer_state(optimizer); }) ==
+        "optimizer: the state of this kind of optimizer cannot be saved or loaded (SGD, Adam, AdamW, RMSprop "
+        "and Adagrad can)");
+}

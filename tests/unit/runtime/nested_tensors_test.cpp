@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/nested_tensors.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
+#include <torch/csrc/api/include/torch/ordered_dict.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/catch.hpp"
+
+namespace elsewhere {
+
+struct Output {
+  at::Tensor logits;
+  int steps = 0;
+};
+
+void for_each_tensor(Output& output, const acc::TensorAct& act) {
+  act(output.logits);
+}
+
+}  // namespace elsewhere
+
+namespace {
+
+at::Tensor of(int value) {
+  return at::full({}, value);
+}
+
+template <class Value>
+std::vector<int> values_in(Value value) {
+  using acc::for_each_tensor;
+  std::vector<int> values;
+  for_each_tensor(value, [&](at::Tensor& tensor) { values.push_back(tensor.item<int>()); });
+  return values;
+}
+
+using Values = std::vector<int>;
+
+}  // namespace
+
+TEST_CASE("nested_tensors: every tensor of a structure comes once, in order", "[runtime]") {
+  CHECK(values_in(of(1)) == Values{1});
+  CHECK(values_in(std::tuple{of(1), 7, std::pair{of(2), std::string("text")}}) == Values{1, 2});
+  CHECK(values_in(std::vector{std::vector{of(1)}, std::vector{of(2), of(3)}}) == Values{1, 2, 3});
+  CHECK(values_in(std::map<std::string, at::Tensor>{{"a", of(1)}, {"b", of(2)}}) == Values{1, 2});
+  CHECK(values_in(std::optional{std::array{of(1), of(2)}}) == Values{1, 2});
+  torch::OrderedDict<std::string, at::Tensor> dict;
+  dict.insert("b", of(2));
+  dict.insert("a", of(1));
+  CHECK(values_in(dict) == Values{2, 1});
+}
+
+TEST_CASE("nested_tensors: undefined tensors, absent values and other types are passed over", "[runtime]") {
+  CHECK(values_in(at::Tensor()).empty());
+  CHECK(values_in(std::optional<at::Tensor>()).empty());
+  CHECK(values_in(std::tuple{1, std::string("text"), std::vector<bool>{true}, std::vector{1.5}}).empty());
+}
+
+TEST_CASE("nested_tensors: a type of one's own says itself where its tensors are", "[runtime]") {
+  CHECK(values_in(elsewhere::Output{of(4), 1}) == Values{4});
+  CHECK(values_in(std::vector{elsewhere::Output{of(4), 1}, elsewhere::Output{of(5), 1}}) == Values{4, 5});
+}
+
+TEST_CASE("nested_tensors: what is put in a tensor's place stays there", "[runtime]") {
+  std::tuple output{of(1), std::vector{of(2)}};
+  acc::for_each_tensor(output, [](at::Tensor& tensor) { tensor = tensor + 10; });
+  CHECK(std::get<0>(output).item<int>() == 11);
+  CHECK(std::get<1>(output)[0].item<int>() == 12);
+}

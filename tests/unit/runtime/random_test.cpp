@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/random.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/ops/rand.h>
+
+#include <cstdlib>
+
+#include "support/catch.hpp"
+
+TEST_CASE("random: a seed decides what is drawn and is told", "[runtime]") {
+  acc::set_seed(7);
+  CHECK(acc::default_seed() == 7);
+  const at::Tensor state = acc::random_state();
+  const at::Tensor first = at::rand({3});
+  acc::set_seed(7);
+  CHECK(acc::random_state().equal(state));
+  CHECK(at::rand({3}).equal(first));
+  acc::set_seed(8);
+  CHECK_FALSE(at::rand({3}).equal(first));
+}
+
+TEST_CASE("random: device_specific adds the rank", "[runtime]") {
+  ::setenv("RANK", "3", 1);
+  ::setenv("WORLD_SIZE", "4", 1);
+  acc::set_seed(7, {.device_specific = true});
+  ::unsetenv("RANK");
+  ::unsetenv("WORLD_SIZE");
+  CHECK(acc::default_seed() == 10);
+}
+
+TEST_CASE("random: deterministic forbids algorithms that are not", "[runtime]") {
+  acc::set_seed(7);
+  CHECK_FALSE(at::globalContext().deterministicAlgorithms());
+  acc::set_seed(7, {.deterministic = true});
+  CHECK(at::globalContext().deterministicAlgorithms());
+  at::globalContext().setDeterministicAlgorithms(false, false);
+}
