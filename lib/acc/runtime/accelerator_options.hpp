@@ -4,12 +4,14 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <vector>
 
 #include "acc/runtime/optim/gradient_state.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
 #include "acc/runtime/precision/mixed_precision.hpp"
+#include "acc/runtime/random.hpp"
 
 namespace acc {
 
@@ -51,6 +53,8 @@ struct AcceleratorOptions {
   std::optional<bool> dispatch_batches = {};
   /// Prepared loaders give every process the same number of full batches.
   bool even_batches = true;
+  /// Which generators take rank 0's state at the start of each pass of a prepared loader.
+  std::vector<RngType> rng_types = {RngType::generator};
   /// Prepared schedulers step only with the optimizer, and once for each process: they are written for the
   /// number of steps that one process would do. Off: each call is one step.
   bool step_scheduler_with_optimizer = true;

@@ -140,7 +140,7 @@ Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimize
                                                  impl_->prepared.scaler);
 }
 
-std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan) {
+std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan, bool iterable) {
   auto shared = std::make_shared<LoaderPlan>(plan);
   // Processes that were seeded differently still must agree on the order of the samples.
   at::Tensor seed = at::zeros({1}, at::kLong);
@@ -151,8 +151,20 @@ std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan)
                      .count = static_cast<std::size_t>(num_processes()),
                      .even_batches = impl_->options.even_batches,
                      .split_batches = impl_->options.split_batches});
+  shared->set_dispatched(distributed() && impl_->options.dispatch_batches.value_or(iterable));
   impl_->prepared.loaders.push_back(shared);
   return shared;
+}
+
+LoaderJob Preparation::loader_job() const {
+  LoaderJob job{.active = impl_->active};
+  if (impl_->options.device_placement) job.device = device();
+  if (!process_group()) return job;
+  job.broadcast = [group = process_group()](at::Tensor& tensor) { group->broadcast(tensor, 0); };
+  job.before_pass = [types = impl_->options.rng_types, broadcast = job.broadcast] {
+    synchronize_rng_states(types, broadcast);
+  };
+  return job;
 }
 
 void Preparation::forget() {

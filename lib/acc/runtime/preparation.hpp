@@ -94,8 +94,8 @@ class Preparation : public PartialState {
   template <class Dataset>
   DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
     if (is_prepared(loader.plan())) return loader;
-    loader.set_plan(remember_loader(loader.plan()));
-    loader.set_active_loaders(active_loaders());
+    loader.set_plan(remember_loader(loader.plan(), DataLoader<Dataset>::kIterable));
+    loader.set_job(loader_job());
     return loader;
   }
 
@@ -185,7 +185,8 @@ class Preparation : public PartialState {
   std::shared_ptr<Ddp> remember_model(std::shared_ptr<torch::nn::Module> module, const ModelOptions& options);
   Optimizer remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                                const torch::optim::Optimizer* from);
-  std::shared_ptr<LoaderPlan> remember_loader(const LoaderPlan& plan);
+  std::shared_ptr<LoaderPlan> remember_loader(const LoaderPlan& plan, bool iterable);
+  LoaderJob loader_job() const;
   void remember_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler);
   template <OwnScheduler Native>
   void remember_scheduler(const std::shared_ptr<Native>& scheduler) {

@@ -16,6 +16,16 @@ const at::Generator& default_generator() {
   return at::globalContext().defaultGenerator(at::Device(at::kCPU));
 }
 
+void synchronize(at::Generator generator, const std::function<void(at::Tensor&)>& broadcast) {
+  const auto locked = [&](auto act) {
+    const std::scoped_lock lock(generator.mutex());
+    return act();
+  };
+  at::Tensor state = locked([&] { return generator.get_state(); });
+  broadcast(state);
+  locked([&] { generator.set_state(state); });
+}
+
 }  // namespace
 
 void set_seed(std::uint64_t seed, const SeedOptions& options) {
@@ -43,6 +53,15 @@ void set_random_state(const at::Tensor& state) {
   const std::scoped_lock lock(generator.mutex());
   // It is read through a pointer: its own memory, without gaps.
   generator.set_state(state.clone());
+}
+
+void synchronize_rng_states(const std::vector<RngType>& types,
+                            const std::function<void(at::Tensor&)>& broadcast) {
+  for (const RngType type : types) {
+    if (type == RngType::torch) synchronize(default_generator(), broadcast);
+    if (type == RngType::cuda && at::hasCUDA())
+      synchronize(at::globalContext().defaultGenerator(at::Device(at::kCUDA)), broadcast);
+  }
 }
 
 }  // namespace acc

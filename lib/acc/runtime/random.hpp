@@ -4,6 +4,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace acc {
 
@@ -28,5 +30,16 @@ at::Tensor random_state();
 /// Sets the default CPU generator to what random_state() or Python's torch.get_rng_state() gave. Throws
 /// LibTorch's c10::Error for other bytes.
 void set_random_state(const at::Tensor& state);
+
+/// Generators that processes can keep alike.
+enum class RngType {
+  generator,  ///< those of loaders and samplers: always alike, since their orders follow from one seed
+  torch,      ///< LibTorch's default CPU generator
+  cuda,       ///< the default generator of the current CUDA device, where there is one
+};
+
+/// Together: each generator of `types` takes rank 0's state. `broadcast` overwrites a tensor with rank 0's.
+void synchronize_rng_states(const std::vector<RngType>& types,
+                            const std::function<void(at::Tensor&)>& broadcast);
 
 }  // namespace acc

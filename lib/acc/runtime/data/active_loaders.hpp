@@ -30,14 +30,15 @@ class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
     Entry(Entry&& other) noexcept = default;
     Entry& operator=(Entry&&) = delete;
 
-    void set_at_end(bool at_end) { place_->at_end = at_end; }
+    /// The batch that is being read is the pass's last, and `remainder` of its gathered rows are new.
+    void set_at_end(std::size_t remainder) { *place_ = {.at_end = true, .remainder = remainder}; }
 
    private:
     std::shared_ptr<ActiveLoaders> owner_;
     std::list<State>::iterator place_;
   };
 
-  Entry enter(std::size_t remainder) {
+  Entry enter(std::size_t remainder = 0) {
     states_.push_back({.at_end = false, .remainder = remainder});
     return Entry(shared_from_this(), std::prev(states_.end()));
   }

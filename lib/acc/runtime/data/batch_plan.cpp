@@ -32,10 +32,14 @@ class Refill {
 };
 
 std::vector<BatchIndices> deal(std::vector<BatchIndices> batches, const BatchRule& rule, const Shard& shard) {
-  const bool last_is_full = batches.back().size() == rule.batch_size;
+  const bool last_is_full = rule.batch_size == 0 || batches.back().size() == rule.batch_size;
   const std::size_t full_rounds = (batches.size() - (last_is_full ? 0 : 1)) / shard.count;
   if (rule.drop_last) {
     batches.resize(full_rounds * shard.count);
+  } else if (shard.even_batches && rule.batch_size == 0) {
+    const std::size_t first = std::min(batches.size(), shard.count);
+    for (std::size_t i = 0; batches.size() % shard.count != 0; ++i)
+      batches.push_back(BatchIndices(batches[i % first]));
   } else if (shard.even_batches) {
     Refill refill(batches, shard.count);
     refill.fill(batches.back(), rule.batch_size);
@@ -48,6 +52,9 @@ std::vector<BatchIndices> deal(std::vector<BatchIndices> batches, const BatchRul
 }
 
 std::vector<BatchIndices> cut(std::vector<BatchIndices> batches, const BatchRule& rule, const Shard& shard) {
+  if (rule.batch_size == 0) {
+    throw Error({.what = "batches of any size cannot be split among processes", .where = "split_batches"});
+  }
   if (rule.batch_size % shard.count != 0) {
     throw Error({.what = fmt::format("{} cannot be split among {} processes", rule.batch_size, shard.count),
                  .where = "batch_size",

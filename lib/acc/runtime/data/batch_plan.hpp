@@ -12,6 +12,7 @@ using BatchIndices = std::vector<std::size_t>;
 
 /// How a data set becomes batches.
 struct BatchRule {
+  /// 0: batches of any size, as a BatchSampler makes them.
   std::size_t batch_size = 1;
   /// Leaves out a last batch that is not full.
   bool drop_last = false;
@@ -33,7 +34,7 @@ struct Shard {
 std::vector<BatchIndices> make_batches(const std::vector<std::size_t>& order, const BatchRule& rule);
 
 /// The batches of one process: exactly those of accelerate 1.15's BatchSamplerShard. Pure. Throws
-/// Error{usage} when batches are to be split and the batch size is not a multiple of the number of processes.
+/// Error{usage} when batches are to be split and their size is not a multiple of the number of processes.
 std::vector<BatchIndices> shard_batches(const std::vector<BatchIndices>& batches, const BatchRule& rule,
                                         const Shard& shard);
 

@@ -3,146 +3,163 @@
 
 #include <c10/util/ArrayRef.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include "acc/runtime/data/active_loaders.hpp"
-#include "acc/runtime/data/batch_plan.hpp"
+#include "acc/runtime/data/batch_source.hpp"
+#include "acc/runtime/data/dispatcher.hpp"
+#include "acc/runtime/data/loader_iterator.hpp"
+#include "acc/runtime/data/loader_job.hpp"
+#include "acc/runtime/data/loader_plan.hpp"
+#include "acc/runtime/data/map_reader.hpp"
+#include "acc/runtime/data/stream_reader.hpp"
 
 namespace acc {
 
-struct DataLoaderOptions {
-  /// Samples per process and step.
-  std::size_t batch_size = 1;
-  /// A new order in each pass.
-  bool shuffle = false;
-  /// Leaves out a last batch that is not full.
-  bool drop_last = false;
-  /// Decides the orders: pass number e is torch.randperm of a generator seeded with seed + e, as Python's
-  /// DistributedSampler and accelerate's SeedableRandomSampler. Default: what set_seed was given.
-  std::optional<std::uint64_t> seed = {};
+template <class Dataset>
+struct ReaderOf {
+  using Type = MapReader<Dataset>;
+};
+template <IterableDataset Dataset>
+struct ReaderOf<Dataset> {
+  using Type = StreamReader<Dataset>;
 };
 
-/// What a loader knows without its data set: which batches come in which pass.
-class LoaderPlan {
- public:
-  /// Throws Error{usage} for a batch size of 0.
-  LoaderPlan(std::size_t dataset_size, const DataLoaderOptions& options);
-
-  std::size_t dataset_size() const { return dataset_size_; }
-  const BatchRule& rule() const { return rule_; }
-  std::uint64_t seed() const { return seed_; }
-  const Shard& shard() const { return shard_; }
-
-  void set_seed(std::uint64_t seed) { seed_ = seed; }
-  void set_shard(const Shard& shard) { shard_ = shard; }
-  void set_epoch(std::uint64_t epoch) { epoch_ = epoch; }
-
-  /// The number of batches in a pass of this process.
-  std::size_t size() const;
-
-  /// The batches of the next pass; the one after it is another epoch.
-  std::vector<BatchIndices> next_pass();
-
-  /// How many rows of the last batch, gathered from all processes, are not there twice; 0: all of them.
-  std::size_t remainder() const;
-
- private:
-  std::size_t dataset_size_;
-  BatchRule rule_;
-  bool shuffle_;
-  std::uint64_t seed_;
-  std::uint64_t epoch_ = 0;
-  Shard shard_ = {};
-};
-
-/// Reads a data set in batches; `for (auto& batch : loader)` is one pass. The data set is anything with
-/// LibTorch's `size()` and `get_batch(indices)`: acc::TensorDataset, or torch::data's own with a Stack
-/// transform.
+/// Reads a data set in batches; `for (auto& batch : loader)` is one pass. The data set is one of
+///  - LibTorch's concept, `size()` and `get_batch(indices)`: acc::TensorDataset, acc::ImageDataset, or
+///    torch::data's own with a Stack transform;
+///  - `size()` and `get(index)`, whose samples are then collated;
+///  - an IterableDataset.
+/// Copies of a loader read one data set and count its passes together. Several iterators may live at once,
+/// each with a pass and threads of its own. What reading throws reaches the loop as an Error that names the
+/// sample, after the batches before it.
 template <class Dataset>
 class DataLoader {
+  using Reader = typename ReaderOf<Dataset>::Type;
+
  public:
-  using Batch = decltype(std::declval<Dataset&>().get_batch(c10::ArrayRef<std::size_t>()));
+  using Batch = typename Reader::Batch;
+  using Iterator = LoaderIterator<Batch>;
+  static constexpr bool kIterable = IterableDataset<Dataset>;
 
   /// Throws Error{usage} when the options do not fit.
   DataLoader(Dataset dataset, const DataLoaderOptions& options)
-      : dataset_(std::move(dataset)), plan_(std::make_shared<LoaderPlan>(size_of(dataset_), options)) {}
+      : dataset_(std::make_shared<Dataset>(std::move(dataset))),
+        options_(options),
+        plan_(std::make_shared<LoaderPlan>(size_of(*dataset_), options)) {}
 
-  /// One pass, from its first batch on. Only one iterator at a time reads it.
-  class Iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Batch;
-    using difference_type = std::ptrdiff_t;
-    using pointer = Batch*;
-    using reference = Batch&;
-
-    Iterator(Dataset& dataset, std::vector<BatchIndices> batches, ActiveLoaders::Entry entry)
-        : dataset_(&dataset), batches_(std::move(batches)), entry_(std::move(entry)) {
-      read();
-    }
-
-    Batch& operator*() { return *batch_; }
-    Batch* operator->() { return &*batch_; }
-    Iterator& operator++() {
-      ++next_;
-      read();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    bool operator==(std::default_sentinel_t /*end*/) const { return !batch_; }
-
-   private:
-    void read() {
-      batch_.reset();
-      if (next_ >= batches_.size()) return;
-      entry_.set_at_end(next_ + 1 == batches_.size());
-      batch_.emplace(dataset_->get_batch(batches_[next_]));
-    }
-
-    Dataset* dataset_;
-    std::vector<BatchIndices> batches_;
-    std::size_t next_ = 0;
-    std::optional<Batch> batch_ = {};
-    ActiveLoaders::Entry entry_;
-  };
-
-  /// Starts the next pass.
-  Iterator begin() { return Iterator(dataset_, plan_->next_pass(), active_->enter(plan_->remainder())); }
+  /// Starts the next pass. Together, if the loader was prepared and rank 0 reads for all.
+  Iterator begin() {
+    if (job_.before_pass) job_.before_pass();
+    LoaderPass pass = plan_->begin_pass(skip_);
+    auto source = plan_->dispatched() ? dispatch(pass) : read(pass, plan_->shard(), pass.skip);
+    pass.batches.clear();
+    ActiveLoaders::Entry entry = job_.active->enter(pass.remainder);
+    return Iterator(plan_, std::move(pass), std::move(source), std::move(entry), DeviceCopy(job_.device));
+  }
   std::default_sentinel_t end() const { return {}; }
 
-  /// The number of batches in a pass of this process.
-  std::size_t size() const { return plan_->size(); }
+  /// The number of batches in a pass of this process. Throws Error{usage} for an iterable data set, which
+  /// does not know.
+  std::size_t size() const {
+    const std::size_t batches = plan_->size();
+    return batches - std::min(skip_, batches);
+  }
 
   /// Which epoch the next pass is; without it they count from 0.
   void set_epoch(std::uint64_t epoch) { plan_->set_epoch(epoch); }
+  std::uint64_t epoch() const { return plan_->epoch(); }
 
-  Dataset& dataset() { return dataset_; }
+  /// Where the loop is, for `load_state` of a loader over the same data: see LoaderPlan.
+  std::string state() const { return plan_->state(); }
+  void load_state(std::string_view state) { plan_->load_state(state); }
+
+  Dataset& dataset() { return *dataset_; }
   LoaderPlan& plan() { return *plan_; }
   const LoaderPlan& plan() const { return *plan_; }
-
   /// Copies of a loader have one plan.
   const std::shared_ptr<LoaderPlan>& shared_plan() const { return plan_; }
   void set_plan(std::shared_ptr<LoaderPlan> plan) { plan_ = std::move(plan); }
 
-  /// Where the loader tells that it is being read; Accelerator::prepare sets its own.
-  void set_active_loaders(std::shared_ptr<ActiveLoaders> active) { active_ = std::move(active); }
+  /// Accelerator::prepare sets its own.
+  void set_job(LoaderJob job) { job_ = std::move(job); }
+  const LoaderJob& job() const { return job_; }
+
+  template <class AnyDataset>
+  friend DataLoader<AnyDataset> skip_first_batches(DataLoader<AnyDataset> loader, std::size_t num_batches);
 
  private:
+  using Source = BatchSource<Batch>;
+
   // torch::data's sizes are optional, ours are not.
-  static std::size_t size_of(const Dataset& dataset) {
-    const std::optional<std::size_t> size = dataset.size();
-    return size.value_or(0);
+  static std::optional<std::size_t> size_of(const Dataset& dataset) {
+    if constexpr (kIterable) {
+      return std::nullopt;
+    } else {
+      const std::optional<std::size_t> size = dataset.size();
+      return size.value_or(0);
+    }
   }
 
-  Dataset dataset_;
+  std::unique_ptr<Source> read(const LoaderPass& pass, const Shard& shard, std::size_t skip) {
+    // The samples of a stream have one order: one thread reads them.
+    const std::size_t threads =
+        kIterable ? std::min<std::size_t>(options_.num_workers, 1) : options_.num_workers;
+    const std::size_t ahead = threads * options_.prefetch_factor;
+    const auto read_batch = [&] {
+      if constexpr (kIterable) {
+        LoaderPass from = pass;
+        from.skip = skip;
+        return Reader(dataset_, from, block_rule(plan_->rule(), shard));
+      } else {
+        return Reader(dataset_, pass, threads);
+      }
+    }();
+    return std::make_unique<ReadAhead<Batch>>(threads, ahead, skip, pinned(read_batch));
+  }
+
+  typename ReadAhead<Batch>::Read pinned(Reader reader) const {
+    if (!options_.pin_memory || job_.device.is_cpu()) return reader;
+    return [reader = std::move(reader)](std::size_t index, std::size_t worker) mutable {
+      auto item = reader(index, worker);
+      if (item) for_each_tensor(item->batch, [](at::Tensor& tensor) { tensor = pin(tensor); });
+      return item;
+    };
+  }
+
+  std::unique_ptr<Source> dispatch(const LoaderPass& pass) {
+    const Shard& shard = plan_->shard();
+    block_rule(plan_->rule(), shard);  // refuses batches that do not divide
+    const std::size_t per_step = shard.split_batches ? 1 : shard.count;
+    std::shared_ptr<Source> reader;
+    if (shard.index == 0) reader = read(pass, Shard(), pass.skip * per_step);
+    return std::make_unique<DispatchSource<Batch>>(job_.broadcast, shard, plan_->rule().drop_last,
+                                                   std::move(reader));
+  }
+
+  std::shared_ptr<Dataset> dataset_;
+  DataLoaderOptions options_;
   std::shared_ptr<LoaderPlan> plan_;
-  std::shared_ptr<ActiveLoaders> active_ = std::make_shared<ActiveLoaders>();
+  std::size_t skip_ = 0;
+  LoaderJob job_ = {};
 };
 
 template <class Dataset>
 DataLoader(Dataset, DataLoaderOptions) -> DataLoader<Dataset>;
+
+/// The loader without the first batches of each pass, which are not read, except from an iterable data set.
+/// It and `loader` count passes together: when it has read the rest of epoch 3, `loader` goes on with
+/// epoch 4.
+template <class Dataset>
+DataLoader<Dataset> skip_first_batches(DataLoader<Dataset> loader, std::size_t num_batches) {
+  loader.skip_ = num_batches;
+  return loader;
+}
 
 }  // namespace acc

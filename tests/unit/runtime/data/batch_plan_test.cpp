@@ -62,6 +62,26 @@ TEST_CASE("batch_plan: every recorded case of accelerate's BatchSamplerShard is 
   }
 }
 
+TEST_CASE("batch_plan: every recorded case of batches of their own sizes is met", "[runtime]") {
+  const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
+  for (const auto& one : recorded["unsized_batches"]) {
+    Batches batches;
+    std::size_t next = 0;
+    for (const std::size_t size : one["sizes"]) {
+      batches.emplace_back();
+      while (batches.back().size() < size) batches.back().push_back(next++);
+    }
+    for (std::size_t index = 0; index < one["processes"].size(); ++index) {
+      const acc::Shard part{
+          .index = index, .count = one["processes"].size(), .even_batches = one["even_batches"]};
+      INFO(one.dump() << " process " << index);
+      CHECK(acc::shard_batches(batches, {.batch_size = 0}, part) == one["processes"][index].get<Batches>());
+    }
+  }
+  CHECK_THROWS_AS(acc::shard_batches({{1}}, {.batch_size = 0}, {.count = 2, .split_batches = true}),
+                  acc::Error);
+}
+
 TEST_CASE("batch_plan: a shuffled order is torch.randperm of the seed", "[runtime]") {
   // torch.randperm(10, generator=torch.Generator().manual_seed(42)).
   CHECK(acc::shuffled_order(10, 42) == std::vector<std::size_t>{2, 6, 1, 8, 4, 5, 0, 9, 3, 7});

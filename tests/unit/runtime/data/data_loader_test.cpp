@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/data_loader.hpp"
 
+#include <atomic>
+#include <latch>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
 #include "acc/base/error.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
 
 namespace {
 
@@ -57,7 +65,7 @@ TEST_CASE("data_loader: the last batch of a pass is known while it is read", "[r
   const auto active = std::make_shared<acc::ActiveLoaders>();
   Loader loader(Echo{5}, {.batch_size = 2});
   loader.plan().set_shard({.index = 0, .count = 2});
-  loader.set_active_loaders(active);
+  loader.set_job({.active = active});
   std::vector<bool> at_end;
   for ([[maybe_unused]] const auto& batch : loader) {
     at_end.push_back(active->innermost()->at_end);
@@ -71,8 +79,8 @@ TEST_CASE("data_loader: a loop that is left no longer counts as read", "[runtime
   const auto active = std::make_shared<acc::ActiveLoaders>();
   Loader outer(Echo{4}, {.batch_size = 2});
   Loader inner(Echo{4}, {.batch_size = 4});
-  outer.set_active_loaders(active);
-  inner.set_active_loaders(active);
+  outer.set_job({.active = active});
+  inner.set_job({.active = active});
   for ([[maybe_unused]] const auto& batch : outer) {
     for ([[maybe_unused]] const auto& other : inner) {
       CHECK(active->innermost()->at_end);
@@ -84,16 +92,163 @@ TEST_CASE("data_loader: a loop that is left no longer counts as read", "[runtime
   CHECK(active->innermost() == nullptr);
 }
 
-TEST_CASE("data_loader: the remainder is what the processes together have too many of", "[runtime]") {
-  acc::LoaderPlan plan(1000, {.batch_size = 64});
-  plan.set_shard({.index = 0, .count = 4});
-  CHECK(plan.remainder() == 1000 % 256);
-  plan.set_shard({.index = 0, .count = 4, .split_batches = true});
-  CHECK(plan.remainder() == 1000 % 64);
-  plan.set_shard({.index = 0, .count = 4, .even_batches = false});
-  CHECK(plan.remainder() == 0);
-}
-
 TEST_CASE("data_loader: a batch size of 0 is an error", "[runtime]") {
   CHECK_THROWS_AS(Loader(Echo{4}, {.batch_size = 0}), acc::Error);
+}
+
+TEST_CASE("data_loader: workers keep the order", "[runtime]") {
+  const std::size_t workers = GENERATE(0, 1, 2, 5);
+  Loader loader(Echo{101}, {.batch_size = 7, .shuffle = true, .seed = 1, .num_workers = workers});
+  Loader plain(Echo{101}, {.batch_size = 7, .shuffle = true, .seed = 1});
+  for (int epoch = 0; epoch < 3; ++epoch) CHECK(read(loader) == read(plain));
+}
+
+namespace {
+
+// Sample 5 cannot be read.
+struct Broken {
+  std::size_t size() const { return 12; }
+  int get(std::size_t index) const {
+    if (index == 5) throw std::runtime_error("cannot be read");
+    return static_cast<int>(index);
+  }
+};
+
+// Counts its copies' threads: each copy is read by one.
+struct OneThread {
+  std::size_t size() const { return 64; }
+  std::vector<std::size_t> get_batch(c10::ArrayRef<std::size_t> indices) {
+    if (owner == std::thread::id()) owner = std::this_thread::get_id();
+    if (owner != std::this_thread::get_id()) throw std::runtime_error("read by two threads");
+    return indices.vec();
+  }
+  std::thread::id owner = {};
+};
+
+struct Unmovable : OneThread {
+  Unmovable() = default;
+  Unmovable(Unmovable&&) = default;
+};
+
+// Waits in sample 0 until sample 1 is asked for.
+struct Meeting {
+  std::size_t size() const { return 2; }
+  int get(std::size_t index) const {
+    meet->arrive_and_wait();
+    return static_cast<int>(index);
+  }
+  std::shared_ptr<std::latch> meet = std::make_shared<std::latch>(2);
+};
+
+struct Countdown {
+  void reset() { left = 5; }
+  std::optional<int> next() { return left == 0 ? std::nullopt : std::optional(left--); }
+  int left = 0;
+};
+
+}  // namespace
+
+TEST_CASE("data_loader: a worker's exception reaches the loop with its text and the sample", "[runtime]") {
+  const std::size_t workers = GENERATE(0, 1, 3);
+  acc::DataLoader loader(Broken(), {.batch_size = 4, .num_workers = workers});
+  std::size_t batches = 0;
+  const auto loop = [&] {
+    for ([[maybe_unused]] const at::Tensor& batch : loader) ++batches;
+  };
+  CHECK_THROWS_WITH(loop(), "sample 5: cannot be read");
+  CHECK(batches == 1);
+}
+
+TEST_CASE("data_loader: threads share a const data set and copy another", "[runtime]") {
+  acc::DataLoader shared(Meeting(), {.num_workers = 2});
+  std::size_t batches = 0;
+  for ([[maybe_unused]] const at::Tensor& batch : shared) ++batches;
+  CHECK(batches == 2);
+  acc::DataLoader copied(OneThread(), {.num_workers = 4});
+  batches = 0;
+  for ([[maybe_unused]] const auto& batch : copied) ++batches;
+  CHECK(batches == 64);
+  acc::DataLoader neither(Unmovable(), {.num_workers = 2});
+  CHECK_THROWS_AS(neither.begin(), acc::Error);
+}
+
+TEST_CASE("data_loader: several iterators live at once, each with its own pass", "[runtime]") {
+  Loader loader(Echo{6}, {.batch_size = 2, .shuffle = true, .seed = 4, .num_workers = 2});
+  auto first = loader.begin();
+  auto second = loader.begin();
+  ++first;
+  CHECK(*second == acc::make_batches(acc::shuffled_order(6, 5), {.batch_size = 2})[0]);
+  CHECK(*first == acc::make_batches(acc::shuffled_order(6, 4), {.batch_size = 2})[1]);
+}
+
+TEST_CASE("data_loader: a pass that is left ends its threads, and outlives its loader until then",
+          "[runtime]") {
+  std::optional<Loader::Iterator> pass;
+  {
+    Loader loader(Echo{600}, {.batch_size = 2, .num_workers = 4});
+    pass.emplace(loader.begin());
+  }
+  ++*pass;
+  CHECK(**pass == std::vector<std::size_t>{2, 3});
+  pass.reset();
+}
+
+TEST_CASE("data_loader: a restored loader goes on with the batches that the loop had not got", "[runtime]") {
+  const std::size_t workers = GENERATE(0, 3);
+  const acc::DataLoaderOptions options{.batch_size = 3, .shuffle = true, .seed = 8, .num_workers = workers};
+  Loader whole(Echo{40}, options);
+  read(whole);
+  const Pass second = read(whole);
+  const Pass third = read(whole);
+
+  Loader interrupted(Echo{40}, options);
+  read(interrupted);
+  std::string state;
+  std::size_t batches = 0;
+  for ([[maybe_unused]] const auto& batch : interrupted) {
+    if (++batches == 4) break;
+  }
+  state = interrupted.state();
+  Loader restored(Echo{40}, options);
+  restored.load_state(state);
+  CHECK(restored.epoch() == 1);
+  CHECK(read(restored) == Pass(second.begin() + 4, second.end()));
+  CHECK(read(restored) == third);
+}
+
+TEST_CASE("data_loader: skip_first_batches leaves them out of its passes alone", "[runtime]") {
+  Loader loader(Echo{7}, {.batch_size = 2});
+  Loader rest = acc::skip_first_batches(loader, 3);
+  CHECK(rest.size() == 1);
+  CHECK(read(rest) == Pass{{6}});
+  CHECK(loader.epoch() == 1);
+  CHECK(read(loader).size() == 4);
+  CHECK(acc::skip_first_batches(loader, 9).size() == 0);
+}
+
+TEST_CASE("data_loader: an iterable data set is read to its end, with or without a thread", "[runtime]") {
+  const std::size_t workers = GENERATE(0, 2);
+  acc::DataLoader loader(Countdown(), {.batch_size = 2, .num_workers = workers});
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::vector<int> all;
+    for (const at::Tensor& batch : loader) {
+      for (std::int64_t i = 0; i < batch.size(0); ++i) all.push_back(batch[i].item<int>());
+    }
+    CHECK(all == std::vector<int>{5, 4, 3, 2, 1});
+  }
+  CHECK_THROWS_AS(loader.size(), acc::Error);
+  auto first = loader.begin();
+  auto second = loader.begin();
+  ++first;
+  CHECK((*second)[0].item<int>() == 5);
+  CHECK((*first)[0].item<int>() == 3);
+}
+
+TEST_CASE("data_loader: tensors come as batches of rows", "[runtime]") {
+  const at::Tensor x = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
+  acc::DataLoader loader(acc::TensorDataset(x, x.mul(2)), {.batch_size = 2, .num_workers = 1});
+  std::vector<at::Tensor> doubled;
+  for (auto& [rows, twice] : loader) doubled.push_back(twice.sub(rows));
+  CHECK(doubled.at(0).equal(x.slice(0, 0, 2)));
+  CHECK(doubled.at(1).equal(x.slice(0, 2)));
 }

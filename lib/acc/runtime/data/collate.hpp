@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace acc {
+
+/// The tensors along a new first dimension; numbers as a tensor of int64 or, with a fraction, of float64.
+at::Tensor stack(const std::vector<at::Tensor>& tensors);
+at::Tensor stack(const std::vector<std::int64_t>& numbers);
+at::Tensor stack(const std::vector<double>& numbers);
+
+template <class T>
+concept Stackable = std::same_as<T, at::Tensor> || std::is_arithmetic_v<T>;
+
+template <class T>
+struct AllStackable : std::false_type {};
+template <Stackable... Parts>
+struct AllStackable<std::tuple<Parts...>> : std::true_type {};
+template <Stackable First, Stackable Second>
+struct AllStackable<std::pair<First, Second>> : std::true_type {};
+template <Stackable Part, std::size_t N>
+struct AllStackable<std::array<Part, N>> : std::true_type {};
+
+/// Stacks what `part` picks from each sample.
+template <class Sample, class Pick>
+at::Tensor stack_column(const std::vector<Sample>& samples, Pick part) {
+  using Part = std::remove_cvref_t<decltype(part(samples.front()))>;
+  using Number = std::conditional_t<std::is_floating_point_v<Part>, double, std::int64_t>;
+  std::vector<std::conditional_t<std::same_as<Part, at::Tensor>, at::Tensor, Number>> column;
+  column.reserve(samples.size());
+  for (const Sample& sample : samples)
+    column.push_back(static_cast<typename decltype(column)::value_type>(part(sample)));
+  return stack(column);
+}
+
+/// One batch of samples, as torch's default_collate: tensors and numbers are stacked, tuples of these become
+/// an array of stacked tensors, a torch::data::Example one of stacked tensors. Other samples stay a vector.
+template <class Sample>
+auto collate(std::vector<Sample> samples) {
+  if constexpr (Stackable<Sample>) {
+    return stack_column(samples, [](const Sample& sample) { return sample; });
+  } else if constexpr (AllStackable<Sample>::value) {
+    return [&]<std::size_t... I>(std::index_sequence<I...> /*places*/) {
+      return std::array<at::Tensor, sizeof...(I)>{
+          stack_column(samples, [](const Sample& sample) { return std::get<I>(sample); })...};
+    }
+    (std::make_index_sequence<std::tuple_size_v<Sample>>());
+  } else if constexpr (requires(Sample sample) {
+                         { sample.data } -> std::same_as<at::Tensor&>;
+                         { sample.target } -> std::same_as<at::Tensor&>;
+                       }) {
+    return Sample(stack_column(samples, [](const Sample& sample) { return sample.data; }),
+                  stack_column(samples, [](const Sample& sample) { return sample.target; }));
+  } else {
+    return samples;
+  }
+}
+
+}  // namespace acc

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "acc/runtime/data/batch_plan.hpp"
+#include "acc/runtime/data/batch_source.hpp"
+#include "acc/runtime/data/batch_tensors.hpp"
+
+namespace acc {
+
+/// Together: overwrites a tensor with rank 0's; all have one shape and type.
+using Broadcast = std::function<void(at::Tensor&)>;
+
+/// Rank 0 reads batches and sends them to all, of which each keeps its part: the dispatch_batches of
+/// accelerate. One batch of each process, or with split_batches one in all, makes a step.
+class Dispatcher {
+ public:
+  using Tensors = std::vector<at::Tensor>;
+  /// On rank 0: the tensors of the next batch, nothing after the last.
+  using Read = std::function<std::optional<Tensors>()>;
+
+  Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read);
+
+  /// Together: this process's part of the next step; nothing after the last. Throws Error{usage} when batches
+  /// cannot be put together, and on every rank when rank 0 could not read.
+  std::optional<Tensors> next();
+
+  /// Whether `next` gave the last step, and how many of its rows are not there twice; 0: all.
+  bool at_end() const { return !ahead_; }
+  std::size_t remainder() const { return remainder_; }
+
+ private:
+  std::optional<Tensors> fetch();
+  std::optional<Tensors> read_step();
+  std::optional<Tensors> receive();
+  Tensors part_of(Tensors step);
+
+  Broadcast broadcast_;
+  Shard shard_;
+  bool drop_last_;
+  Read read_;
+  bool started_ = false;
+  std::optional<Tensors> ahead_ = {};
+  // The first rows of the pass, which fill up a step that does not divide.
+  Tensors first_ = {};
+  std::size_t remainder_ = 0;
+};
+
+/// A Dispatcher's batches as a loop gets them.
+template <class Batch>
+class DispatchSource final : public BatchSource<Batch> {
+ public:
+  using Item = LoadedBatch<Batch>;
+
+  /// `reader` is null but on rank 0.
+  DispatchSource(Broadcast broadcast, const Shard& shard, bool drop_last,
+                 std::shared_ptr<BatchSource<Batch>> reader)
+      : dispatcher_(std::move(broadcast), shard, drop_last,
+                    [reader = std::move(reader)]() -> std::optional<Dispatcher::Tensors> {
+                      auto item = reader->next();
+                      if (!item) return std::nullopt;
+                      return tensors_of(item->batch);
+                    }) {}
+
+  std::optional<Item> next() override {
+    const auto tensors = dispatcher_.next();
+    if (!tensors) return std::nullopt;
+    return Item{.batch = batch_of<Batch>(*tensors),
+                .last = dispatcher_.at_end(),
+                .remainder = dispatcher_.remainder()};
+  }
+
+ private:
+  Dispatcher dispatcher_;
+};
+
+}  // namespace acc

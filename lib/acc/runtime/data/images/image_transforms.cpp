@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/images/image_transforms.hpp"
+
+#include <ATen/ops/_upsample_bilinear2d_aa.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+std::int64_t height_of(const at::Tensor& image) {
+  return image.size(1);
+}
+std::int64_t width_of(const at::Tensor& image) {
+  return image.size(2);
+}
+
+at::Tensor crop(const at::Tensor& image, std::int64_t top, std::int64_t left, std::int64_t height,
+                std::int64_t width) {
+  return image.slice(1, top, top + height).slice(2, left, left + width);
+}
+
+// LibTorch is quick where the colours of a pixel are side by side, which it sees in four dimensions.
+at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
+  if (height_of(image) == height && width_of(image) == width) return image;
+  return at::_upsample_bilinear2d_aa(image.unsqueeze(0), {height, width}, /*align_corners=*/false).squeeze(0);
+}
+
+void require_room(const at::Tensor& image, std::int64_t size, const char* where) {
+  if (height_of(image) >= size && width_of(image) >= size) return;
+  throw Error({.what = fmt::format("an image of {} x {} is smaller than {} x {}", width_of(image),
+                                   height_of(image), size, size),
+               .where = where,
+               .hint = "resize it first"});
+}
+
+struct Box {
+  std::int64_t top = 0;
+  std::int64_t left = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+};
+
+// As torchvision's RandomResizedCrop.get_params: ten tries, then the largest part in the middle that fits.
+Box random_box(std::int64_t height, std::int64_t width, const RandomResizedCropOptions& options,
+               SampleRandom& random) {
+  const auto area = static_cast<double>(height * width);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double target = area * random.uniform(options.scale[0], options.scale[1]);
+    const double ratio = std::exp(random.uniform(std::log(options.ratio[0]), std::log(options.ratio[1])));
+    const auto w = static_cast<std::int64_t>(std::nearbyint(std::sqrt(target * ratio)));
+    const auto h = static_cast<std::int64_t>(std::nearbyint(std::sqrt(target / ratio)));
+    if (w < 1 || w > width || h < 1 || h > height) continue;
+    const std::int64_t top = random.below(height - h + 1);
+    return {.top = top, .left = random.below(width - w + 1), .height = h, .width = w};
+  }
+  const double ratio = std::clamp(static_cast<double>(width) / static_cast<double>(height), options.ratio[0],
+                                  options.ratio[1]);
+  const auto w =
+      std::min(width, static_cast<std::int64_t>(std::nearbyint(static_cast<double>(height) * ratio)));
+  const auto h = std::min(height, static_cast<std::int64_t>(std::nearbyint(static_cast<double>(w) / ratio)));
+  return {.top = (height - h) / 2, .left = (width - w) / 2, .height = h, .width = w};
+}
+
+void require_one_size(c10::ArrayRef<at::Tensor> images) {
+  if (images.empty()) throw Error({.what = "no images", .where = "stack_images"});
+  for (const at::Tensor& image : images) {
+    if (image.sizes() == images[0].sizes()) continue;
+    throw Error(
+        {.what = fmt::format("images of one batch have different sizes: {} x {} and {} x {}",
+                             width_of(images[0]), height_of(images[0]), width_of(image), height_of(image)),
+         .hint = "give the data set a transform that resizes or crops"});
+  }
+}
+
+// Copies pixels, whose colours are side by side, into planes, each colour's values by way of its `table`.
+template <class Number, class Table>
+at::Tensor stack_planes(c10::ArrayRef<at::Tensor> images, at::ScalarType type, Table table) {
+  require_one_size(images);
+  const std::int64_t pixels = height_of(images[0]) * width_of(images[0]);
+  at::Tensor batch =
+      at::empty({static_cast<std::int64_t>(images.size()), 3, height_of(images[0]), width_of(images[0])},
+                at::TensorOptions(type));
+  auto* to = batch.mutable_data_ptr<Number>();
+  for (const at::Tensor& image : images) {
+    const at::Tensor rows = image.permute({1, 2, 0}).contiguous();
+    const auto* from = rows.const_data_ptr<std::uint8_t>();
+    for (std::int64_t pixel = 0; pixel < pixels; ++pixel) {
+      for (std::int64_t color = 0; color < 3; ++color)
+        to[color * pixels + pixel] = table(color, from[3 * pixel + color]);
+    }
+    to += 3 * pixels;
+  }
+  return batch;
+}
+
+}  // namespace
+
+ImageTransform resize(std::int64_t size) {
+  return [=](const at::Tensor& image, SampleRandom& /*random*/) {
+    const std::int64_t height = height_of(image);
+    const std::int64_t width = width_of(image);
+    return height < width ? resized(image, size, size * width / height)
+                          : resized(image, size * height / width, size);
+  };
+}
+
+ImageTransform resize(std::int64_t height, std::int64_t width) {
+  return [=](const at::Tensor& image, SampleRandom& /*random*/) { return resized(image, height, width); };
+}
+
+ImageTransform center_crop(std::int64_t size) {
+  return [=](const at::Tensor& image, SampleRandom& /*random*/) {
+    require_room(image, size, "center_crop");
+    const auto middle = [&](std::int64_t length) {
+      return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(length - size) / 2));
+    };
+    return crop(image, middle(height_of(image)), middle(width_of(image)), size, size);
+  };
+}
+
+ImageTransform random_crop(std::int64_t size, std::int64_t padding) {
+  return [=](const at::Tensor& image, SampleRandom& random) {
+    const at::Tensor padded =
+        padding == 0 ? image : at::constant_pad_nd(image, {padding, padding, padding, padding});
+    require_room(padded, size, "random_crop");
+    const std::int64_t top = random.below(height_of(padded) - size + 1);
+    return crop(padded, top, random.below(width_of(padded) - size + 1), size, size);
+  };
+}
+
+ImageTransform random_resized_crop(std::int64_t size, const RandomResizedCropOptions& options) {
+  return [=](const at::Tensor& image, SampleRandom& random) {
+    const Box box = random_box(height_of(image), width_of(image), options, random);
+    return resized(crop(image, box.top, box.left, box.height, box.width), size, size);
+  };
+}
+
+ImageTransform random_horizontal_flip(double probability) {
+  return [=](const at::Tensor& image, SampleRandom& random) {
+    return random.chance(probability) ? image.flip({2}) : image;
+  };
+}
+
+at::Tensor stack_images(c10::ArrayRef<at::Tensor> images) {
+  return stack_planes<std::uint8_t>(images, at::kByte,
+                                    [](std::int64_t /*color*/, std::uint8_t value) { return value; });
+}
+
+at::Tensor stack_images(c10::ArrayRef<at::Tensor> images, const Normalize& normalize) {
+  std::array<std::array<float, 256>, 3> table{};
+  for (std::size_t color = 0; color < 3; ++color) {
+    for (std::size_t value = 0; value < 256; ++value) {
+      table[color][value] =
+          (static_cast<float>(value) / 255.0F - normalize.mean[color]) / normalize.std[color];
+    }
+  }
+  return stack_planes<float>(images, at::kFloat, [&](std::int64_t color, std::uint8_t value) {
+    return table[static_cast<std::size_t>(color)][value];
+  });
+}
+
+}  // namespace acc

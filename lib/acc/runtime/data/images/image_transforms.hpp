@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms of torchvision's names and rules, on images of uint8, [3, height, width].
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "acc/runtime/data/sample_random.hpp"
+
+namespace acc {
+
+/// Makes another image of one. What is random follows from the sample and the pass alone.
+using ImageTransform = std::function<at::Tensor(const at::Tensor& image, SampleRandom& random)>;
+
+/// Antialiased and bilinear: the shorter side gets `size`, or both sides are given.
+ImageTransform resize(std::int64_t size);
+ImageTransform resize(std::int64_t height, std::int64_t width);
+
+/// The middle `size` x `size`. Throws Error{usage} for a smaller image.
+ImageTransform center_crop(std::int64_t size);
+
+/// Some `size` x `size` of the image with `padding` black pixels on each side.
+ImageTransform random_crop(std::int64_t size, std::int64_t padding = 0);
+
+struct RandomResizedCropOptions {
+  /// How much of the area is taken.
+  std::array<double, 2> scale = {0.08, 1};
+  /// Width / height of what is taken.
+  std::array<double, 2> ratio = {3.0 / 4, 4.0 / 3};
+};
+
+/// Some part of the image, resized to `size` x `size`.
+ImageTransform random_resized_crop(std::int64_t size, const RandomResizedCropOptions& options = {});
+
+/// Left and right change places with this probability.
+ImageTransform random_horizontal_flip(double probability = 0.5);
+
+/// Numbers of a normalised image: (value / 255 - mean) / std for each colour.
+struct Normalize {
+  std::array<float, 3> mean = {0.485F, 0.456F, 0.406F};
+  std::array<float, 3> std = {0.229F, 0.224F, 0.225F};
+};
+
+/// Images of one size as a batch [n, 3, height, width] of uint8. Throws Error{usage} for different sizes.
+at::Tensor stack_images(c10::ArrayRef<at::Tensor> images);
+
+/// The same as float32, normalised: equal to torchvision's ToTensor and Normalize.
+at::Tensor stack_images(c10::ArrayRef<at::Tensor> images, const Normalize& normalize);
+
+}  // namespace acc

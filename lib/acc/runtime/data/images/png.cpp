@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <png.h>
+
+#include <csetjmp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/data/images/codecs.hpp"
+
+namespace acc {
+namespace {
+
+// libpng leaves by longjmp, past destructors: what it fills belongs to a function further out.
+struct Reading {
+  std::string_view bytes = {};
+  std::size_t next = 0;
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  at::Tensor image = {};
+  std::vector<png_bytep> rows = {};
+  std::string failure = {};
+
+  explicit Reading(std::string_view of) : bytes(of) {}
+  ~Reading() { png_destroy_read_struct(&png, &info, nullptr); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+};
+
+void on_error(png_structp png, png_const_charp text) {
+  static_cast<Reading*>(png_get_error_ptr(png))->failure = text;
+  png_longjmp(png, 1);
+}
+
+void on_warning(png_structp /*png*/, png_const_charp /*text*/) {}
+
+void give_bytes(png_structp png, png_bytep to, std::size_t size) {
+  auto* reading = static_cast<Reading*>(png_get_io_ptr(png));
+  if (reading->bytes.size() - reading->next < size) png_error(png, "the file ends too early");
+  std::memcpy(to, reading->bytes.data() + reading->next, size);
+  reading->next += size;
+}
+
+// RGB of 8 bits, whatever the file has; transparency is left out, as Pillow's convert("RGB") does.
+void ask_for_rgb(Reading& reading) {
+  png_set_palette_to_rgb(reading.png);
+  png_set_expand_gray_1_2_4_to_8(reading.png);
+  png_set_strip_16(reading.png);
+  png_set_strip_alpha(reading.png);
+  png_set_gray_to_rgb(reading.png);
+  png_set_interlace_handling(reading.png);
+  png_read_update_info(reading.png, reading.info);
+}
+
+void make_room(Reading& reading) {
+  const auto height = static_cast<std::int64_t>(png_get_image_height(reading.png, reading.info));
+  const auto width = static_cast<std::int64_t>(png_get_image_width(reading.png, reading.info));
+  reading.image = at::empty({height, width, 3}, at::TensorOptions(at::kByte));
+  for (std::int64_t row = 0; row < height; ++row)
+    reading.rows.push_back(reading.image.mutable_data_ptr<std::uint8_t>() + row * width * 3);
+}
+
+bool read(Reading& reading) {
+  if (setjmp(png_jmpbuf(reading.png)) != 0) return false;
+  png_set_read_fn(reading.png, &reading, give_bytes);
+  png_read_info(reading.png, reading.info);
+  ask_for_rgb(reading);
+  make_room(reading);
+  png_read_image(reading.png, reading.rows.data());
+  png_read_end(reading.png, nullptr);
+  return true;
+}
+
+}  // namespace
+
+bool has_png() {
+  return true;
+}
+
+at::Tensor decode_png(std::string_view bytes) {
+  Reading reading(bytes);
+  reading.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading, on_error, on_warning);
+  if (reading.png != nullptr) reading.info = png_create_info_struct(reading.png);
+  if (reading.info == nullptr)
+    throw Error({.kind = ErrorKind::system, .what = "libpng cannot be used: another version is installed"});
+  if (!read(reading)) {
+    throw Error(
+        {.kind = ErrorKind::system, .what = fmt::format("is a broken PNG image: {}", reading.failure)});
+  }
+  return reading.image;
+}
+
+}  // namespace acc

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/loader_plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/random.hpp"
+
+namespace acc {
+namespace {
+
+using nlohmann::json;
+
+void require_consistent(std::optional<std::size_t> dataset_size, const DataLoaderOptions& options) {
+  const auto refuse = [](const char* where, const char* what) {
+    throw Error({.what = what, .where = where});
+  };
+  if (options.batch_sampler && (options.batch_size != 1 || options.shuffle || options.drop_last))
+    refuse("batch_sampler", "excludes batch_size, shuffle and drop_last");
+  if (options.batch_sampler && options.sampler) refuse("batch_sampler", "excludes sampler");
+  if (options.sampler && options.shuffle) refuse("sampler", "excludes shuffle");
+  if (!dataset_size && (options.sampler || options.batch_sampler || options.shuffle))
+    refuse("sampler", "an iterable data set has its own order: it takes no sampler and no shuffle");
+  if (options.batch_size == 0) refuse("batch_size", "must be at least 1");
+  if (options.num_workers > 0 && options.prefetch_factor == 0)
+    refuse("prefetch_factor", "must be at least 1");
+}
+
+std::shared_ptr<const Sampler> choose_sampler(std::size_t size, const DataLoaderOptions& options) {
+  if (options.sampler) return options.sampler;
+  if (options.shuffle && size > 0) return std::make_shared<RandomSampler>(size);
+  return std::make_shared<SequentialSampler>(size);
+}
+
+}  // namespace
+
+LoaderPlan::LoaderPlan(std::optional<std::size_t> dataset_size, const DataLoaderOptions& options)
+    : dataset_size_(dataset_size),
+      rule_{.batch_size = options.batch_sampler ? 0 : options.batch_size, .drop_last = options.drop_last},
+      batch_sampler_(options.batch_sampler),
+      seed_(options.seed.value_or(default_seed())) {
+  require_consistent(dataset_size, options);
+  sampler_ = choose_sampler(this->dataset_size(), options);
+}
+
+void LoaderPlan::set_dispatched(bool dispatched) {
+  if (dispatched && sampler_->distributed())
+    throw Error({.what = "excludes a sampler that is distributed itself", .where = "dispatch_batches"});
+  dispatched_ = dispatched;
+}
+
+void LoaderPlan::set_epoch(std::uint64_t epoch) {
+  next_ = {.epoch = epoch};
+  current_.reset();
+}
+
+std::size_t LoaderPlan::batches_per_step() const {
+  return dispatched_ && !shard_.split_batches ? shard_.count : 1;
+}
+
+std::size_t LoaderPlan::step_size() const {
+  return std::max<std::size_t>(rule_.batch_size, 1) * (shard_.split_batches ? 1 : shard_.count);
+}
+
+std::vector<BatchIndices> LoaderPlan::batches_of(std::uint64_t epoch, std::size_t* samples) const {
+  const SamplerPass pass{.seed = seed_ + epoch, .process_index = shard_.index, .num_processes = shard_.count};
+  std::vector<BatchIndices> batches;
+  if (batch_sampler_) {
+    batches = batch_sampler_->batches(pass);
+  } else {
+    const std::vector<std::size_t> order = sampler_->order(pass);
+    if (samples != nullptr && !sampler_->distributed()) *samples = order.size();
+    batches = make_batches(order, rule_);
+    if (sampler_->distributed()) return batches;
+  }
+  return dispatched_ ? batches : shard_batches(batches, rule_, shard_);
+}
+
+std::size_t LoaderPlan::size() const {
+  if (!dataset_size_) {
+    throw Error(
+        {.what = "an iterable data set does not know how many batches it has", .where = "DataLoader::size"});
+  }
+  const std::size_t batches = batches_of(next_.epoch).size();
+  const std::size_t step = batches_per_step();
+  return rule_.drop_last ? batches / step : (batches + step - 1) / step;
+}
+
+LoaderPass LoaderPlan::begin_pass(std::size_t skip) {
+  const Position from = std::exchange(next_, Position{.epoch = next_.epoch + 1});
+  LoaderPass pass{.number = ++passes_,
+                  .epoch = from.epoch,
+                  .seed = seed_ + from.epoch,
+                  .skip = std::max(skip, from.batches)};
+  if (dataset_size_) {
+    std::size_t samples = 0;
+    pass.batches = batches_of(from.epoch, &samples);
+    const bool repeats = shard_.even_batches && !rule_.drop_last && shard_.count > 1;
+    if (repeats) pass.remainder = samples % step_size();
+  }
+  current_ = Position{.epoch = from.epoch, .batches = pass.skip};
+  return pass;
+}
+
+void LoaderPlan::set_given(const LoaderPass& pass, std::size_t batches) {
+  if (pass.number == passes_) current_ = Position{.epoch = pass.epoch, .batches = batches};
+}
+
+void LoaderPlan::set_finished(const LoaderPass& pass) {
+  if (pass.number == passes_) current_.reset();
+}
+
+std::string LoaderPlan::state() const {
+  const Position at = current_.value_or(next_);
+  json state{{"epoch", at.epoch}, {"seed", seed_}, {"batches", at.batches}, {"step_size", step_size()}};
+  if (dataset_size_) state["dataset_size"] = *dataset_size_;
+  return state.dump();
+}
+
+void LoaderPlan::load_state(std::string_view state) {
+  try {
+    const json fields = json::parse(state);
+    const auto size = fields.value("dataset_size", std::size_t{0});
+    if (fields.contains("dataset_size") != dataset_size_.has_value() || size != dataset_size()) {
+      throw Error(
+          {.kind = ErrorKind::config,
+           .what = fmt::format("is of a data set of {} samples, but this one has {}", size, dataset_size()),
+           .where = "data loader state"});
+    }
+    const auto seed = fields.at("seed").get<std::uint64_t>();
+    const auto given = fields.at("batches").get<std::size_t>() * fields.at("step_size").get<std::size_t>();
+    next_ = {.epoch = fields.at("epoch").get<std::uint64_t>(), .batches = given / step_size()};
+    seed_ = seed;
+    current_.reset();
+  } catch (const json::exception& error) {
+    throw Error({.kind = ErrorKind::config,
+                 .what = fmt::format("is not what a data loader wrote: {}", error.what()),
+                 .where = "data loader state"});
+  }
+}
+
+}  // namespace acc

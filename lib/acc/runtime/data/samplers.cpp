@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/samplers.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/multinomial.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randperm.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "acc/base/error.hpp"
+
+namespace acc {
+namespace {
+
+void append(std::vector<std::size_t>& order, const at::Tensor& indices, std::size_t most) {
+  const auto* first = indices.const_data_ptr<std::int64_t>();
+  order.insert(order.end(), first, first + std::min(most, static_cast<std::size_t>(indices.numel())));
+}
+
+std::vector<std::size_t> every_nth(const std::vector<std::size_t>& order, const SamplerPass& pass) {
+  std::vector<std::size_t> mine;
+  for (std::size_t i = pass.process_index; i < order.size(); i += pass.num_processes)
+    mine.push_back(order[i]);
+  return mine;
+}
+
+}  // namespace
+
+std::vector<std::size_t> SequentialSampler::order(const SamplerPass& /*pass*/) const {
+  return plain_order(size_);
+}
+
+RandomSampler::RandomSampler(std::size_t size, const RandomSamplerOptions& options)
+    : size_(size), replacement_(options.replacement), num_samples_(options.num_samples.value_or(size)) {
+  if (size_ == 0 && num_samples_ > 0) throw Error({.what = "has no samples", .where = "RandomSampler"});
+}
+
+std::vector<std::size_t> RandomSampler::order(const SamplerPass& pass) const {
+  // In blocks as torch.utils.data.RandomSampler of torch 2.11: the numbers depend on it.
+  constexpr std::size_t kBlock = 32;
+  at::Generator generator = at::detail::createCPUGenerator(pass.seed);
+  const auto size = static_cast<std::int64_t>(size_);
+  std::vector<std::size_t> order;
+  order.reserve(num_samples_);
+  while (order.size() < num_samples_) {
+    const std::size_t most = num_samples_ - order.size();
+    const auto block = static_cast<std::int64_t>(std::min(most, kBlock));
+    append(order,
+           replacement_ ? at::randint(size, {block}, generator, at::TensorOptions(at::kLong))
+                        : at::randperm(size, generator, at::TensorOptions(at::kLong)),
+           most);
+  }
+  return order;
+}
+
+std::vector<std::size_t> SubsetRandomSampler::order(const SamplerPass& pass) const {
+  std::vector<std::size_t> order = shuffled_order(indices_.size(), pass.seed);
+  for (std::size_t& place : order) place = indices_[place];
+  return order;
+}
+
+WeightedRandomSampler::WeightedRandomSampler(std::vector<double> weights, std::size_t num_samples,
+                                             bool replacement)
+    : weights_(std::move(weights)), num_samples_(num_samples), replacement_(replacement) {
+  std::size_t above_zero = 0;
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    if (!std::isfinite(weights_[i]) || weights_[i] < 0) {
+      throw Error({.what = fmt::format("weight {} is {}", i, weights_[i]), .where = "WeightedRandomSampler"});
+    }
+    if (weights_[i] > 0) ++above_zero;
+  }
+  if (above_zero == 0) throw Error({.what = "no weight is above 0", .where = "WeightedRandomSampler"});
+  if (!replacement_ && num_samples_ > above_zero) {
+    throw Error({.what = fmt::format("{} samples cannot be drawn from the {} that have a weight above 0",
+                                     num_samples_, above_zero),
+                 .where = "WeightedRandomSampler",
+                 .hint = "draw with replacement"});
+  }
+}
+
+std::vector<std::size_t> WeightedRandomSampler::order(const SamplerPass& pass) const {
+  const at::Tensor weights =
+      at::empty({static_cast<std::int64_t>(weights_.size())}, at::TensorOptions(at::kDouble));
+  std::copy(weights_.begin(), weights_.end(), weights.mutable_data_ptr<double>());
+  std::vector<std::size_t> order;
+  if (num_samples_ == 0) return order;
+  append(order,
+         at::multinomial(weights, static_cast<std::int64_t>(num_samples_), replacement_,
+                         at::detail::createCPUGenerator(pass.seed)),
+         num_samples_);
+  return order;
+}
+
+std::vector<std::size_t> DistributedSampler::order(const SamplerPass& pass) const {
+  std::vector<std::size_t> order = options_.shuffle ? shuffled_order(size_, pass.seed) : plain_order(size_);
+  const std::size_t rounds =
+      options_.drop_last ? size_ / pass.num_processes : (size_ + pass.num_processes - 1) / pass.num_processes;
+  const std::size_t total = rounds * pass.num_processes;
+  if (total < order.size()) order.resize(total);
+  for (std::size_t i = 0; order.size() < total; ++i) order.push_back(order[i]);
+  return every_nth(order, pass);
+}
+
+std::vector<std::size_t> DistributedEvalSampler::order(const SamplerPass& pass) const {
+  return every_nth(shuffle_ ? shuffled_order(size_, pass.seed) : plain_order(size_), pass);
+}
+
+}  // namespace acc

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/data/batch_source.hpp"
+#include "acc/runtime/data/collate.hpp"
+#include "acc/runtime/data/loader_plan.hpp"
+#include "acc/runtime/data/sample_error.hpp"
+#include "acc/runtime/data/sample_random.hpp"
+
+namespace acc {
+
+template <class Dataset>
+concept GivesSamples = requires(Dataset& dataset) {
+  dataset.reset();
+  *dataset.next();
+};
+template <class Dataset>
+concept GivesBlocks = requires(Dataset& dataset) {
+  dataset.reset();
+  dataset.get_batch(std::size_t{1})->front();
+};
+
+/// A data set without an index. `reset()` starts it over; then `next()` gives an optional sample, nothing at
+/// the end, or `get_batch(n)` an optional vector of up to n samples, as torch::data's stateful data sets do.
+/// If it has `set_epoch(epoch)`, that is called before `reset()`.
+template <class Dataset>
+concept IterableDataset = GivesSamples<Dataset> || GivesBlocks<Dataset>;
+
+/// Which samples of a stream a process gets: of each block its slice, as accelerate 1.15's
+/// IterableDatasetShard.
+struct BlockRule {
+  std::size_t block_size = 1;
+  std::size_t slice_begin = 0;
+  std::size_t slice_end = 1;
+  /// Fills the last block up from the first one; otherwise it stays short.
+  bool fill = false;
+  bool drop_last = false;
+};
+
+/// Throws Error{usage} when batches are to be split and their size is not a multiple of the number of
+/// processes.
+BlockRule block_rule(const BatchRule& rule, const Shard& shard);
+
+/// Reads the batches of a pass from a data set that has no index, on one thread at a time. Each pass reads a
+/// copy of a data set that can be copied: several passes may then live at once.
+template <IterableDataset Dataset>
+class StreamReader {
+  static auto sample_of(Dataset& dataset) {
+    if constexpr (GivesSamples<Dataset>) {
+      return *dataset.next();
+    } else {
+      return dataset.get_batch(std::size_t{1})->front();
+    }
+  }
+
+ public:
+  using Sample = std::remove_cvref_t<decltype(sample_of(std::declval<Dataset&>()))>;
+  using Batch = decltype(collate(std::declval<std::vector<Sample>>()));
+
+  StreamReader(const std::shared_ptr<Dataset>& dataset, const LoaderPass& pass, const BlockRule& rule)
+      : dataset_(for_pass(dataset)), seed_(pass.seed), epoch_(pass.epoch), skip_(pass.skip), rule_(rule) {}
+
+  std::optional<LoadedBatch<Batch>> operator()(std::size_t /*index*/, std::size_t /*worker*/) {
+    const PassSeed seed(seed_);
+    if (!std::exchange(started_, true)) start();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    std::vector<Sample> block = std::exchange(ahead_, {});
+    if (block.empty()) return std::nullopt;
+    look_ahead();
+    const std::size_t samples = block.size();
+    if (rule_.fill) fill(block);
+    const auto begin = block.begin() + static_cast<std::ptrdiff_t>(std::min(rule_.slice_begin, block.size()));
+    const auto end = block.begin() + static_cast<std::ptrdiff_t>(std::min(rule_.slice_end, block.size()));
+    return LoadedBatch<Batch>{.batch = collate(std::vector<Sample>(begin, end)),
+                              .last = ahead_.empty() && !failure_,
+                              .remainder = samples < block.size() ? samples : 0};
+  }
+
+ private:
+  static std::shared_ptr<Dataset> for_pass(const std::shared_ptr<Dataset>& dataset) {
+    if constexpr (std::is_copy_constructible_v<Dataset>) {
+      return std::make_shared<Dataset>(*dataset);
+    } else {
+      return dataset;
+    }
+  }
+
+  void start() {
+    if constexpr (requires { dataset_->set_epoch(epoch_); }) dataset_->set_epoch(epoch_);
+    dataset_->reset();
+    for (std::size_t i = 0; i < skip_; ++i) read_block();
+    ahead_ = read_block();
+  }
+
+  // A failure comes in its turn, after the batches before it.
+  void look_ahead() {
+    try {
+      ahead_ = read_block();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  // Empty at the end, and for a last block that is to be left out.
+  std::vector<Sample> read_block() {
+    std::vector<Sample> block;
+    while (!ended_ && block.size() < rule_.block_size) ended_ = !read_some(block);
+    if (block.size() < rule_.block_size && rule_.drop_last) block.clear();
+    if (first_.empty() && rule_.fill) first_ = block;
+    return block;
+  }
+
+  bool read_some(std::vector<Sample>& block) {
+    try {
+      if constexpr (GivesSamples<Dataset>) {
+        auto sample = dataset_->next();
+        if (!sample) return false;
+        block.push_back(std::move(*sample));
+        ++samples_;
+      } else {
+        auto samples = dataset_->get_batch(rule_.block_size - block.size());
+        if (!samples || samples->empty()) return false;
+        samples_ += samples->size();
+        for (auto& sample : *samples) block.push_back(std::move(sample));
+      }
+      return true;
+    } catch (...) {
+      throw_naming_sample(samples_);
+    }
+  }
+
+  void fill(std::vector<Sample>& block) const {
+    for (std::size_t i = 0; block.size() < rule_.block_size; ++i) block.push_back(first_[i % first_.size()]);
+  }
+
+  std::shared_ptr<Dataset> dataset_;
+  std::uint64_t seed_;
+  std::uint64_t epoch_;
+  std::size_t skip_;
+  BlockRule rule_;
+  bool started_ = false;
+  bool ended_ = false;
+  std::size_t samples_ = 0;
+  std::vector<Sample> first_ = {};
+  std::vector<Sample> ahead_ = {};
+  std::exception_ptr failure_ = {};
+};
+
+}  // namespace acc

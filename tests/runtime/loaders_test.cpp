@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loaders on several processes at once, each through all cases in the order in which they stand here.
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/rand.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+// Another Accelerator with these options. One stays for all cases: a process joins its job once.
+acc::Accelerator accelerator_with(acc::AcceleratorOptions options) {
+  static const acc::Accelerator job({.process_group = {.timeout = std::chrono::minutes(1)}});
+  return acc::Accelerator(std::move(options));
+}
+
+// 0, 1, ..., and how often it was asked.
+struct Stream {
+  std::int64_t size = 0;
+  std::shared_ptr<int> asked = std::make_shared<int>(0);
+  std::int64_t broken = -1;
+  std::int64_t at = 0;
+
+  void reset() { at = 0; }
+  std::optional<std::int64_t> next() {
+    ++*asked;
+    if (at == broken) throw std::runtime_error("torn");
+    return at == size ? std::nullopt : std::optional(at++);
+  }
+};
+
+template <class Loader>
+at::Tensor gathered(acc::Accelerator& accelerator, Loader& loader) {
+  std::vector<at::Tensor> parts;
+  for (auto& batch : loader) parts.push_back(accelerator.gather_for_metrics(acc::tensors_of(batch).front()));
+  return at::cat(parts);
+}
+
+}  // namespace
+
+TEST_CASE("loaders: where rank 0 reads for all, gathered metrics see each sample once", "[ranks]") {
+  const int samples = GENERATE(1, 7, 8, 23, 24);
+  const bool split = GENERATE(false, true);
+  acc::Accelerator accelerator = accelerator_with({.split_batches = split, .dispatch_batches = true});
+  auto loader = accelerator.prepare(acc::DataLoader(acc::TensorDataset(at::arange(samples, at::kLong)),
+                                                    {.batch_size = 6, .num_workers = 1}));
+  CHECK(gathered(accelerator, loader).equal(at::arange(samples, at::kLong)));
+}
+
+TEST_CASE("loaders: a stream is read by rank 0 alone, unless each process is to read it", "[ranks]") {
+  const std::optional<bool> dispatch = GENERATE(as<std::optional<bool>>(), std::nullopt, false);
+  const Stream stream{.size = 11};
+  acc::Accelerator accelerator = accelerator_with({.dispatch_batches = dispatch});
+  auto loader = accelerator.prepare(acc::DataLoader(stream, {.batch_size = 2}));
+  CHECK(gathered(accelerator, loader).equal(at::arange(11, at::kLong)));
+  const bool reads = dispatch.has_value() || accelerator.is_main_process();
+  CHECK(*stream.asked == (reads ? 12 : 0));
+}
+
+TEST_CASE("loaders: what rank 0 cannot read is an error on every rank, and the job goes on", "[ranks]") {
+  acc::Accelerator accelerator = accelerator_with({});
+  auto loader = accelerator.prepare(acc::DataLoader(Stream{.size = 20, .broken = 9}, {.batch_size = 1}));
+  std::string said;
+  try {
+    gathered(accelerator, loader);
+  } catch (const acc::Error& error) {
+    said = error.what();
+  }
+  CHECK(said == (accelerator.is_main_process()
+                     ? "sample 9: torn"
+                     : "dispatch_batches: rank 0 could not read the next batch; its own error says why"));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("loaders: evaluation with DistributedEvalSampler counts each sample once", "[ranks]") {
+  acc::Accelerator accelerator = accelerator_with({});
+  auto loader = accelerator.prepare(
+      acc::DataLoader(acc::TensorDataset(at::arange(10000, at::kLong)),
+                      {.batch_size = 64, .sampler = std::make_shared<acc::DistributedEvalSampler>(10000)}));
+  std::int64_t count = 0;
+  std::int64_t sum = 0;
+  for (auto& [numbers] : loader) {
+    count += numbers.size(0);
+    sum += numbers.sum().item<std::int64_t>();
+  }
+  CHECK(accelerator.reduce(at::full({}, count, at::kLong)).item<std::int64_t>() == 10000);
+  CHECK(accelerator.reduce(at::full({}, sum, at::kLong)).item<std::int64_t>() == 9999 * 10000 / 2);
+}
+
+TEST_CASE("loaders: a pass makes generators alike that were asked for", "[ranks]") {
+  const bool asked = GENERATE(false, true);
+  acc::Accelerator accelerator =
+      accelerator_with({.rng_types = {asked ? acc::RngType::torch : acc::RngType::generator}});
+  auto loader = accelerator.prepare(
+      acc::DataLoader(acc::TensorDataset(at::arange(8, at::kLong)), {.batch_size = 1, .seed = 1}));
+  acc::set_seed(static_cast<std::uint64_t>(accelerator.process_index()));
+  auto pass = loader.begin();
+  const at::Tensor own = at::rand({4});
+  CHECK(accelerator.broadcast(own).equal(own) == (asked || accelerator.is_main_process()));
+}
+
+TEST_CASE("loaders: a restored loader gives each process the batches that it had not got", "[ranks]") {
+  const bool dispatch = GENERATE(false, true);
+  acc::Accelerator accelerator = accelerator_with({.dispatch_batches = dispatch});
+  const auto make = [&] {
+    return accelerator.prepare(
+        acc::DataLoader(acc::TensorDataset(at::arange(90, at::kLong)),
+                        {.batch_size = 4, .shuffle = true, .seed = 6, .num_workers = 2}));
+  };
+  auto whole = make();
+  const at::Tensor all = gathered(accelerator, whole);
+  auto interrupted = make();
+  std::int64_t rows = 0;
+  int steps = 0;
+  for (auto& [numbers] : interrupted) {
+    rows += accelerator.gather_for_metrics(numbers).size(0);
+    if (++steps == 3) break;
+  }
+  auto restored = make();
+  restored.load_state(interrupted.state());
+  CHECK(gathered(accelerator, restored).equal(all.slice(0, rows)));
+}

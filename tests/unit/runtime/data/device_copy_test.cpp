@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/device_copy.hpp"
+
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+TEST_CASE("device_copy: on the CPU a batch stays where it is", "[runtime]") {
+  acc::DeviceCopy copy(at::Device(at::kCPU));
+  CHECK_FALSE(copy.needed());
+  const at::Tensor batch = acc::test::numbers({1, 2}, {2}, at::kFloat);
+  const at::Tensor same = copy.start(batch);
+  copy.finish(same);
+  CHECK(same.is_same(batch));
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks are threads here; over processes, see tests/runtime.
+#include "acc/runtime/data/dispatcher.hpp"
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+
+#include <barrier>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+using Batches = std::vector<Numbers>;
+
+struct Result {
+  Batches batches = {};
+  std::size_t remainder = 0;
+  std::string error = {};
+};
+
+Numbers numbers_of(const at::Tensor& tensor) {
+  const at::Tensor rows = tensor.contiguous();
+  return {rows.const_data_ptr<std::int64_t>(), rows.const_data_ptr<std::int64_t>() + rows.numel()};
+}
+
+// What each of `count` ranks gets when rank 0 reads with `read`.
+std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last,
+                             const acc::Dispatcher::Read& read) {
+  std::barrier meet(static_cast<std::ptrdiff_t>(count));
+  at::Tensor sent;
+  std::vector<Result> results(count);
+  const auto run = [&](std::size_t rank) {
+    const auto broadcast = [&](at::Tensor& tensor) {
+      if (rank == 0) sent = tensor;
+      meet.arrive_and_wait();
+      if (rank != 0) tensor.copy_(sent);
+      meet.arrive_and_wait();
+    };
+    acc::Dispatcher dispatcher(broadcast, {.index = rank, .count = count, .split_batches = split}, drop_last,
+                               read);
+    try {
+      while (const auto part = dispatcher.next()) {
+        results[rank].batches.push_back(numbers_of(part->front()));
+        if (dispatcher.at_end()) results[rank].remainder = dispatcher.remainder();
+      }
+    } catch (const std::exception& error) {
+      results[rank].error = error.what();
+    }
+  };
+  std::vector<std::thread> ranks;
+  for (std::size_t rank = 0; rank < count; ++rank) ranks.emplace_back(run, rank);
+  for (std::thread& rank : ranks) rank.join();
+  return results;
+}
+
+// 0..samples-1 in batches.
+acc::Dispatcher::Read rows(std::int64_t samples, std::int64_t batch_size, bool drop_last = false) {
+  return [=, next = std::int64_t{0}]() mutable -> std::optional<acc::Dispatcher::Tensors> {
+    const std::int64_t end = std::min(samples, next + batch_size);
+    if (next == end || (drop_last && end - next < batch_size)) return std::nullopt;
+    const at::Tensor batch = at::arange(next, end, at::kLong);
+    next = end;
+    return acc::Dispatcher::Tensors{batch, batch.unsqueeze(1).expand({batch.size(0), 2})};
+  };
+}
+
+}  // namespace
+
+TEST_CASE("dispatcher: every recorded case of accelerate's dispatch_batches is met", "[runtime]") {
+  const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
+  REQUIRE(recorded["dispatched"].size() > 50);
+  for (const auto& one : recorded["dispatched"]) {
+    INFO(one.dump());
+    const std::size_t count = one["processes"].size();
+    const auto results = dispatch(count, one["split_batches"], one["drop_last"],
+                                  rows(one["samples"], one["batch_size"], one["drop_last"]));
+    Numbers metrics;
+    for (std::size_t step = 0; step < results[0].batches.size(); ++step) {
+      for (const Result& rank : results)
+        metrics.insert(metrics.end(), rank.batches[step].begin(), rank.batches[step].end());
+    }
+    const std::size_t step_size = count * (results[0].batches.empty() ? 0 : results[0].batches.back().size());
+    if (results[0].remainder != 0) metrics.resize(metrics.size() - step_size + results[0].remainder);
+    CHECK(metrics == one["metrics"].get<Numbers>());
+    for (std::size_t rank = 0; rank < count; ++rank)
+      CHECK(results[rank].batches == one["processes"][rank].get<Batches>());
+  }
+}
+
+TEST_CASE("dispatcher: fewer rows than ranks are repeated until each has one", "[runtime]") {
+  for (const Result& rank : dispatch(3, false, false, rows(1, 4))) {
+    CHECK(rank.batches == Batches{{0}});
+    CHECK(rank.remainder == 1);
+  }
+}
+
+TEST_CASE("dispatcher: what rank 0 cannot read ends all ranks, and none waits", "[runtime]") {
+  const auto results = dispatch(
+      2, false, false, []() -> std::optional<acc::Dispatcher::Tensors> { throw std::runtime_error("torn"); });
+  CHECK(results[0].error == "torn");
+  CHECK(results[1].error == "dispatch_batches: rank 0 could not read the next batch; its own error says why");
+}
+
+TEST_CASE("dispatcher: batches that do not fit together are an error on all ranks", "[runtime]") {
+  const auto results =
+      dispatch(2, false, false, [wide = false]() mutable -> std::optional<acc::Dispatcher::Tensors> {
+        wide = !wide;
+        return acc::Dispatcher::Tensors{at::zeros({2, wide ? 3 : 2}, at::kLong)};
+      });
+  CHECK(results[0].error.starts_with("dispatch_batches: batches of different shapes cannot be put together"));
+  CHECK_FALSE(results[1].error.empty());
+}

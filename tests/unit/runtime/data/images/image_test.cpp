@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/images/image.hpp"
+
+#include <zlib.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/runtime/data/images/codecs.hpp"
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+const std::filesystem::path kImages = ACC_TEST_DATA "/runtime/images";
+
+std::string complaint_about(const std::string& bytes) {
+  const auto file = acc::test::temporary_folder() / "image";
+  acc::replace_file(file, bytes);
+  try {
+    acc::read_image(file);
+  } catch (const acc::Error& error) {
+    CHECK(error.problems().front().where == file.string());
+    CHECK(error.kind() == acc::ErrorKind::system);
+    return error.problems().front().what;
+  }
+  return "none";
+}
+
+bool is_supported(const std::string& name) {
+  return name.ends_with(".png") ? acc::has_png() : acc::has_jpeg();
+}
+
+}  // namespace
+
+TEST_CASE("image: pixels are those that Pillow reads", "[runtime]") {
+  const auto recorded = nlohmann::json::parse(acc::read_file(kImages / "images.json"));
+  REQUIRE(recorded["files"].size() == 9);
+  for (const auto& [name, expected] : recorded["files"].items()) {
+    INFO(name);
+    if (!is_supported(name)) continue;
+    const at::Tensor image = acc::read_image(kImages / name);
+    CHECK(image.sizes() == c10::IntArrayRef({3, expected["height"], expected["width"]}));
+    const at::Tensor pixels = image.permute({1, 2, 0});
+    REQUIRE(pixels.is_contiguous());
+    CHECK(crc32(0, pixels.const_data_ptr<std::uint8_t>(), static_cast<unsigned>(pixels.numel())) ==
+          expected["crc32"].get<std::uint32_t>());
+  }
+}
+
+TEST_CASE("image: a draft is no smaller than asked for", "[runtime]") {
+  if (!acc::has_jpeg()) SUCCEED("built without libjpeg-turbo");
+  const auto size = [](std::int64_t draft) {
+    return acc::read_image(kImages / "color.jpg", {.draft_size = draft}).sizes().vec();
+  };
+  if (!acc::has_jpeg()) return;
+  CHECK(size(0) == std::vector<std::int64_t>{3, 47, 61});
+  CHECK(size(25) == std::vector<std::int64_t>{3, 47, 61});
+  CHECK(size(24) == std::vector<std::int64_t>{3, 24, 31});
+  CHECK(size(7) == std::vector<std::int64_t>{3, 12, 16});
+  CHECK(size(1) == std::vector<std::int64_t>{3, 6, 8});
+}
+
+TEST_CASE("image: what is no image, or a broken one, is an error that names the file", "[runtime]") {
+  CHECK(complaint_about("") == "is empty");
+  CHECK(complaint_about("GIF89a") == "is neither a JPEG nor a PNG image");
+  if (acc::has_jpeg()) {
+    const std::string jpeg = acc::read_file(kImages / "color.jpg");
+    CHECK(complaint_about(jpeg.substr(0, jpeg.size() / 2)).starts_with("is a broken JPEG image: "));
+    CHECK(complaint_about(jpeg.substr(0, 30)).starts_with("is a broken JPEG image: "));
+    CHECK(complaint_about(jpeg + "stray bytes") == "none");
+  }
+  if (acc::has_png()) {
+    std::string png = acc::read_file(kImages / "color.png");
+    CHECK(complaint_about(png.substr(0, png.size() / 2)).starts_with("is a broken PNG image: "));
+    png[png.size() / 2] = static_cast<char>(png[png.size() / 2] ^ 0x10);
+    CHECK(complaint_about(png).starts_with("is a broken PNG image: "));
+  }
+}
+
+TEST_CASE("image: without a format's library the error says how to get it", "[runtime]") {
+  if (!acc::has_jpeg())
+    CHECK(complaint_about("\xff\xd8\xff").find("without libjpeg-turbo") != std::string::npos);
+  if (!acc::has_png()) CHECK(complaint_about("\x89PNG").find("without libpng") != std::string::npos);
+  CHECK_THROWS_AS(acc::read_image(kImages / "missing.jpg"), acc::Error);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/images/image_transforms.hpp"
+
+#include <ATen/ops/arange.h>
+#include <zlib.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/runtime/data/images/codecs.hpp"
+#include "acc/runtime/data/images/image.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+const std::filesystem::path kImages = ACC_TEST_DATA "/runtime/images";
+
+// Row i of a height x width image holds 10 * i + column in each colour.
+at::Tensor numbered(std::int64_t height, std::int64_t width) {
+  const at::Tensor rows = at::arange(height, at::kByte).mul(10).unsqueeze(1);
+  return rows.add(at::arange(width, at::kByte))
+      .unsqueeze(2)
+      .expand({height, width, 3})
+      .contiguous()
+      .permute({2, 0, 1});
+}
+
+at::Tensor transformed(const acc::ImageTransform& transform, const at::Tensor& image,
+                       std::size_t sample = 0) {
+  acc::SampleRandom random(sample);
+  return transform(image, random);
+}
+
+std::uint32_t crc_of(const at::Tensor& contiguous) {
+  return static_cast<std::uint32_t>(crc32(0, static_cast<const unsigned char*>(contiguous.const_data_ptr()),
+                                          static_cast<unsigned>(contiguous.nbytes())));
+}
+
+// Of an image, pixel by pixel.
+std::uint32_t crc_of_image(const at::Tensor& image) {
+  return crc_of(image.permute({1, 2, 0}).contiguous());
+}
+
+}  // namespace
+
+TEST_CASE("image_transforms: resizing and normalising are torch's to the bit", "[runtime]") {
+  if (!acc::has_png()) return;
+  const auto expected = nlohmann::json::parse(acc::read_file(kImages / "images.json"))["results"];
+  const at::Tensor image = acc::read_image(kImages / "color.png");
+  CHECK(crc_of_image(transformed(acc::resize(20, 30), image)) ==
+        expected["resize_20_30"].get<std::uint32_t>());
+  CHECK(crc_of_image(transformed(acc::resize(20), image)) ==
+        expected["resize_short_20"].get<std::uint32_t>());
+  CHECK(crc_of_image(transformed(acc::resize(100), image)) == expected["resize_up_100"].get<std::uint32_t>());
+  CHECK(crc_of_image(transformed(acc::resize(16, 16), image.slice(1, 5, 35).slice(2, 7, 50))) ==
+        expected["cropped_resize"].get<std::uint32_t>());
+  CHECK(crc_of(acc::stack_images(image, acc::Normalize())) == expected["normalize"].get<std::uint32_t>());
+}
+
+TEST_CASE("image_transforms: the shorter side gets the size", "[runtime]") {
+  CHECK(transformed(acc::resize(4), numbered(8, 20)).sizes() == c10::IntArrayRef({3, 4, 10}));
+  CHECK(transformed(acc::resize(4), numbered(20, 8)).sizes() == c10::IntArrayRef({3, 10, 4}));
+}
+
+TEST_CASE("image_transforms: center_crop takes the middle", "[runtime]") {
+  const at::Tensor image = numbered(6, 8);
+  CHECK(transformed(acc::center_crop(4), image).equal(image.slice(1, 1, 5).slice(2, 2, 6)));
+  CHECK_THROWS_AS(transformed(acc::center_crop(7), image), acc::Error);
+}
+
+TEST_CASE("image_transforms: random crops are parts of the image, another for each sample", "[runtime]") {
+  const at::Tensor image = numbered(8, 9);
+  std::set<int> corners;
+  for (std::size_t sample = 0; sample < 200; ++sample) {
+    const at::Tensor part = transformed(acc::random_crop(5), image, sample);
+    const int corner = part[0][0][0].item<int>();
+    corners.insert(corner);
+    CHECK(part.equal(image.slice(1, corner / 10, corner / 10 + 5).slice(2, corner % 10, corner % 10 + 5)));
+    CHECK(transformed(acc::random_crop(5), image, sample).equal(part));
+  }
+  CHECK(corners.size() == 20);
+  CHECK(transformed(acc::random_crop(12, 2), image).sizes() == c10::IntArrayRef({3, 12, 12}));
+}
+
+TEST_CASE("image_transforms: random_resized_crop takes parts within its bounds", "[runtime]") {
+  const at::Tensor image = numbered(20, 24);
+  CHECK(transformed(acc::random_resized_crop(7), image).sizes() == c10::IntArrayRef({3, 7, 7}));
+  // A whole image is the only part of all its area; it is square, so that no pixel changes.
+  const at::Tensor square = numbered(20, 20);
+  const auto all = acc::random_resized_crop(20, {.scale = {1, 1}, .ratio = {1, 1}});
+  CHECK(transformed(all, square, 3).equal(square));
+  // No part fits: the largest of that ratio in the middle.
+  const auto wide = acc::random_resized_crop(4, {.scale = {1, 1}, .ratio = {6, 6}});
+  CHECK(transformed(wide, image).equal(transformed(acc::resize(4, 4), image.slice(1, 8, 12))));
+}
+
+TEST_CASE("image_transforms: a flip turns about half of the images around", "[runtime]") {
+  const at::Tensor image = numbered(3, 4);
+  int flipped = 0;
+  for (std::size_t sample = 0; sample < 400; ++sample) {
+    const at::Tensor result = transformed(acc::random_horizontal_flip(), image, sample);
+    if (result.equal(image.flip({2}))) ++flipped;
+  }
+  CHECK(std::abs(flipped - 200) < 50);
+}
+
+TEST_CASE("image_transforms: images of a batch are planes of colour, and of one size", "[runtime]") {
+  const at::Tensor batch = acc::stack_images({numbered(2, 3), numbered(2, 3)});
+  CHECK(batch.is_contiguous());
+  CHECK(batch[1].equal(numbered(2, 3)));
+  CHECK_THROWS_AS(acc::stack_images({numbered(2, 3), numbered(3, 2)}), acc::Error);
+}

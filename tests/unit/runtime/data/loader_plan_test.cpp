@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/loader_plan.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using Batches = std::vector<acc::BatchIndices>;
+
+acc::LoaderPlan plan_of(std::size_t samples, const acc::DataLoaderOptions& options, acc::Shard shard = {}) {
+  acc::LoaderPlan plan(samples, options);
+  plan.set_shard(shard);
+  return plan;
+}
+
+std::string complaint_about(const acc::DataLoaderOptions& options,
+                            std::optional<std::size_t> size = std::size_t{4}) {
+  try {
+    acc::LoaderPlan(size, options);
+  } catch (const acc::Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+// Two batches of its own sizes.
+struct TwoBatches : acc::BatchSampler {
+  Batches batches(const acc::SamplerPass& pass) const override { return {{pass.seed, 1}, {2, 3, 4}}; }
+};
+
+}  // namespace
+
+TEST_CASE("loader_plan: the remainder is what the processes together have too many of", "[runtime]") {
+  const acc::DataLoaderOptions options{.batch_size = 64};
+  CHECK(plan_of(1000, options, {.count = 4}).begin_pass().remainder == 1000 % 256);
+  CHECK(plan_of(1000, options, {.count = 4, .split_batches = true}).begin_pass().remainder == 1000 % 64);
+  CHECK(plan_of(1000, options, {.count = 4, .even_batches = false}).begin_pass().remainder == 0);
+  CHECK(plan_of(1000, options).begin_pass().remainder == 0);
+}
+
+TEST_CASE("loader_plan: a sampler's number of samples counts, not the data set's", "[runtime]") {
+  const acc::DataLoaderOptions options{
+      .batch_size = 2,
+      .sampler = std::make_shared<acc::WeightedRandomSampler>(std::vector<double>{1, 1, 1}, 9)};
+  acc::LoaderPlan plan = plan_of(3, options, {.count = 2});
+  CHECK(plan.size() == 3);
+  CHECK(plan.begin_pass().remainder == 1);
+}
+
+TEST_CASE("loader_plan: a distributed sampler's part is not dealt out again", "[runtime]") {
+  const acc::DataLoaderOptions options{.batch_size = 2,
+                                       .sampler = std::make_shared<acc::DistributedEvalSampler>(7)};
+  acc::LoaderPlan plan = plan_of(7, options, {.index = 1, .count = 2});
+  const acc::LoaderPass pass = plan.begin_pass();
+  CHECK(pass.batches == Batches{{1, 3}, {5}});
+  CHECK(pass.remainder == 0);
+  CHECK_THROWS_AS(plan.set_dispatched(true), acc::Error);
+}
+
+TEST_CASE("loader_plan: a batch sampler's batches are dealt out whole", "[runtime]") {
+  const acc::DataLoaderOptions options{.seed = 3, .batch_sampler = std::make_shared<TwoBatches>()};
+  CHECK(plan_of(9, options, {.index = 0, .count = 2}).begin_pass().batches == Batches{{3, 1}});
+  CHECK(plan_of(9, options, {.index = 1, .count = 2}).begin_pass().batches == Batches{{2, 3, 4}});
+}
+
+TEST_CASE("loader_plan: options that exclude each other are errors", "[runtime]") {
+  const auto sampler = std::make_shared<acc::SequentialSampler>(4);
+  const auto batches = std::make_shared<TwoBatches>();
+  CHECK(complaint_about({.batch_size = 0}) == "batch_size: must be at least 1");
+  CHECK(complaint_about({.shuffle = true, .sampler = sampler}) == "sampler: excludes shuffle");
+  CHECK(complaint_about({.sampler = sampler, .batch_sampler = batches}) == "batch_sampler: excludes sampler");
+  CHECK(complaint_about({.batch_size = 2, .batch_sampler = batches}) ==
+        "batch_sampler: excludes batch_size, shuffle and drop_last");
+  CHECK(complaint_about({.num_workers = 2, .prefetch_factor = 0}) == "prefetch_factor: must be at least 1");
+  CHECK(complaint_about({.shuffle = true}, std::nullopt) ==
+        "sampler: an iterable data set has its own order: it takes no sampler and no shuffle");
+}
+
+TEST_CASE("loader_plan: a state goes on in the middle of its epoch", "[runtime]") {
+  const acc::DataLoaderOptions options{.batch_size = 2, .shuffle = true, .seed = 5};
+  acc::LoaderPlan plan = plan_of(20, options);
+  plan.begin_pass();
+  const acc::LoaderPass pass = plan.begin_pass();
+  plan.set_given(pass, 3);
+
+  acc::LoaderPlan restored = plan_of(20, {.batch_size = 2, .shuffle = true, .seed = 77});
+  restored.load_state(plan.state());
+  CHECK(restored.epoch() == 1);
+  CHECK(restored.state() == plan.state());
+  const acc::LoaderPass rest = restored.begin_pass();
+  CHECK(rest.batches == pass.batches);
+  CHECK(rest.skip == 3);
+  CHECK(rest.seed == pass.seed);
+  CHECK(restored.begin_pass().skip == 0);
+}
+
+TEST_CASE("loader_plan: after the end of a pass the state is the start of the next", "[runtime]") {
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  const acc::LoaderPass pass = plan.begin_pass();
+  plan.set_given(pass, 10);
+  plan.set_finished(pass);
+  acc::LoaderPlan restored = plan_of(20, {.batch_size = 2});
+  restored.load_state(plan.state());
+  CHECK(restored.epoch() == 1);
+  CHECK(restored.begin_pass().skip == 0);
+}
+
+TEST_CASE("loader_plan: the latest of several passes is the one that a state tells of", "[runtime]") {
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  const acc::LoaderPass first = plan.begin_pass();
+  const acc::LoaderPass second = plan.begin_pass();
+  plan.set_given(second, 2);
+  const std::string state = plan.state();
+  plan.set_given(first, 9);
+  CHECK(plan.state() == state);
+  plan.set_epoch(6);
+  CHECK(nlohmann::json::parse(plan.state())["epoch"] == 6);
+}
+
+TEST_CASE("loader_plan: a state of four processes goes on with two, and reads no sample too few",
+          "[runtime]") {
+  acc::LoaderPlan four = plan_of(1000, {.batch_size = 8}, {.count = 4});
+  four.set_given(four.begin_pass(), 5);
+  acc::LoaderPlan two = plan_of(1000, {.batch_size = 8}, {.count = 2});
+  two.load_state(four.state());
+  CHECK(two.begin_pass().skip == 10);
+  acc::LoaderPlan three = plan_of(1000, {.batch_size = 8}, {.count = 3});
+  three.load_state(four.state());
+  CHECK(three.begin_pass().skip == 6);  // 6 * 24 of the 160 samples that were read
+}
+
+TEST_CASE("loader_plan: what is no state of this data set is an error and changes nothing", "[runtime]") {
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  const std::string before = plan.state();
+  CHECK_THROWS_AS(plan.load_state("{"), acc::Error);
+  CHECK_THROWS_AS(plan.load_state(R"({"epoch": "one"})"), acc::Error);
+  CHECK_THROWS_WITH(plan.load_state(plan_of(21, {.batch_size = 2}).state()),
+                    "data loader state: is of a data set of 21 samples, but this one has 20");
+  CHECK(plan.state() == before);
+}
+
+TEST_CASE("loader_plan: where rank 0 reads for all, its batches are not dealt out", "[runtime]") {
+  acc::LoaderPlan plan = plan_of(10, {.batch_size = 2}, {.index = 1, .count = 2});
+  plan.set_dispatched(true);
+  CHECK(plan.begin_pass().batches.size() == 5);
+  CHECK(plan.size() == 3);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/stream_reader.hpp"
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+using Batches = std::vector<std::vector<std::string>>;
+
+// Texts "0", "1", ...: samples that stay a vector.
+struct Texts {
+  int size = 0;
+  int broken = -1;
+  int next_ = 0;
+
+  void reset() { next_ = 0; }
+  std::optional<std::string> next() {
+    if (next_ == broken) throw std::runtime_error("torn");
+    if (next_ == size) return std::nullopt;
+    return std::to_string(next_++);
+  }
+};
+
+// The same as LibTorch's stateful data sets give them.
+struct TextBlocks {
+  int size = 0;
+  int next_ = 0;
+
+  void reset() { next_ = 0; }
+  std::optional<std::vector<std::string>> get_batch(std::size_t most) {
+    if (next_ == size) return std::nullopt;
+    std::vector<std::string> block;
+    while (next_ < size && block.size() < most) block.push_back(std::to_string(next_++));
+    return block;
+  }
+};
+
+template <class Dataset>
+Batches read(Dataset dataset, const acc::BatchRule& rule, const acc::Shard& shard, std::size_t skip = 0) {
+  acc::StreamReader<Dataset> reader(std::make_shared<Dataset>(dataset), {.skip = skip},
+                                    acc::block_rule(rule, shard));
+  Batches batches;
+  bool last = false;
+  while (auto item = reader(0, 0)) {
+    CHECK_FALSE(last);
+    last = item->last;
+    batches.push_back(item->batch);
+  }
+  CHECK(last == !batches.empty());
+  return batches;
+}
+
+Batches texts(const nlohmann::json& recorded) {
+  Batches batches;
+  for (const auto& batch : recorded) {
+    batches.emplace_back();
+    for (const int number : batch) batches.back().push_back(std::to_string(number));
+  }
+  return batches;
+}
+
+}  // namespace
+
+TEST_CASE("stream_reader: every recorded case of accelerate's IterableDatasetShard is met", "[runtime]") {
+  const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
+  REQUIRE(recorded["streams"].size() > 100);
+  for (const auto& one : recorded["streams"]) {
+    INFO(one.dump());
+    const acc::BatchRule rule{.batch_size = one["batch_size"], .drop_last = one["drop_last"]};
+    for (std::size_t index = 0; index < one["processes"].size(); ++index) {
+      const acc::Shard shard{
+          .index = index, .count = one["processes"].size(), .split_batches = one["split_batches"]};
+      const Batches expected = texts(one["processes"][index]);
+      CHECK(read(Texts{one["samples"]}, rule, shard) == expected);
+      CHECK(read(TextBlocks{one["samples"]}, rule, shard) == expected);
+    }
+  }
+}
+
+TEST_CASE("stream_reader: one process alone gets a short last batch", "[runtime]") {
+  CHECK(read(Texts{5}, {.batch_size = 2}, {}) == Batches{{"0", "1"}, {"2", "3"}, {"4"}});
+  CHECK(read(Texts{5}, {.batch_size = 2, .drop_last = true}, {}) == Batches{{"0", "1"}, {"2", "3"}});
+  CHECK(read(Texts{0}, {.batch_size = 2}, {}).empty());
+}
+
+TEST_CASE("stream_reader: skipped batches are read and dropped", "[runtime]") {
+  CHECK(read(Texts{7}, {.batch_size = 2}, {.index = 1, .count = 2}, 1) == Batches{{"6", "0"}});
+  CHECK(read(Texts{3}, {.batch_size = 2}, {}, 9).empty());
+}
+
+TEST_CASE("stream_reader: a failure comes after the batches before it and names the sample", "[runtime]") {
+  acc::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{9, 5}), {},
+                                  {.block_size = 2, .slice_end = 2});
+  CHECK(reader(0, 0)->batch == std::vector<std::string>{"0", "1"});
+  CHECK_FALSE(reader(1, 0)->last);
+  CHECK_THROWS_WITH(reader(2, 0), "sample 5: torn");
+}
+
+TEST_CASE("stream_reader: the rows that fill the last batch up are told", "[runtime]") {
+  acc::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{5}), {},
+                                  acc::block_rule({.batch_size = 2}, {.count = 2}));
+  CHECK(reader(0, 0)->remainder == 0);
+  CHECK(reader(1, 0)->remainder == 1);
+}
+
+TEST_CASE("stream_reader: a batch size that cannot be split is an error", "[runtime]") {
+  CHECK_THROWS_AS(acc::block_rule({.batch_size = 3}, {.count = 2, .split_batches = true}), acc::Error);
+}
