@@ -132,12 +132,11 @@ TEST_CASE("gpu: averaged gradients are those of the whole batch", "[gpu]") {
   }
   net->to(job().device());
   alone->to(job().device());
-  acc::Ddp ddp(net.ptr(), group());
+  acc::Model<NetImpl> model(net.ptr(), std::make_shared<acc::Ddp>(net.ptr(), group()),
+                            acc::MixedPrecision::no, c10::DeviceType::CUDA);
   const at::Tensor x = at::randn({2 * group()->size(), 8}).to(job().device());
   group()->broadcast({x}, 0);
-  ddp.before_forward();
-  const at::Tensor loss = net->forward(x.slice(0, 2 * group()->rank(), 2 * group()->rank() + 2)).mean();
-  ddp.after_forward();
+  const at::Tensor loss = model(x.slice(0, 2 * group()->rank(), 2 * group()->rank() + 2)).mean();
   loss.backward();
   alone->forward(x).mean().backward();
   for (std::size_t i = 0; i < net->parameters().size(); ++i)

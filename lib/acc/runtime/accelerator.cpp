@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/optim/clip_grad.hpp"
 
 namespace acc {
@@ -110,6 +111,7 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
 void Accelerator::free_memory() {
   forget();
   prepared().gradients->set_step(0);
+  if (device().is_cuda()) cuda_table().empty_cache();
 }
 
 void Accelerator::end_training() {
