@@ -45,8 +45,8 @@ int main(int argc, char** argv) try {
     for (auto& [images, labels] : train) {
       optimizer.zero_grad();
       ddp.before_forward();
-      const at::Tensor output = net(images.to(device));
-      ddp.after_forward();
+      at::Tensor output = net(images.to(device));
+      ddp.after_forward({&output});
       const at::Tensor loss = at::nll_loss(output, labels.to(device));
       loss.backward();
       optimizer.step();
