@@ -6,6 +6,7 @@
 #include <c10/util/Flags.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -55,7 +56,11 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
     store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("/worker/attempt_{}", worker.restart_count),
                                                    store);
   }
-  return c10::make_intrusive<c10d::PrefixStore>("default_pg", store);
+  // A process that joins again, after it left, must not meet the addresses of the first time.
+  static std::atomic<int> joined = 0;
+  const int before = joined++;
+  return c10::make_intrusive<c10d::PrefixStore>(
+      before == 0 ? "default_pg" : fmt::format("default_pg_{}", before), store);
 }
 
 std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
