@@ -13,30 +13,63 @@ namespace acc {
 /// What is done to each tensor of a structure; it may put another in its place.
 using TensorAct = std::function<void(at::Tensor&)>;
 
-/// Calls `act` for every defined tensor in `value`, in order: a tensor, or tuples, pairs, arrays, optionals,
-/// vectors, maps and OrderedDicts of such, at any depth. Other types hold none; for one of your own, declare
-/// `void for_each_tensor(YourType&, const acc::TensorAct&)` in its namespace.
+namespace nested {
+
+// Only what a user declares beside a type of his own is found under this name from here.
+void for_each_tensor() = delete;
+
 template <class Value>
-void for_each_tensor(Value& value, const TensorAct& act) {
+void visit(Value& value, const TensorAct& act) {
   if constexpr (std::is_same_v<Value, at::Tensor>) {
-    if (value.defined()) act(value);
+    act(value);
+  } else if constexpr (requires { for_each_tensor(value, act); }) {
+    for_each_tensor(value, act);
   } else if constexpr (requires { std::tuple_size<Value>::value; }) {
-    std::apply([&](auto&... part) { (for_each_tensor(part, act), ...); }, value);
+    std::apply([&](auto&... part) { (visit(part, act), ...); }, value);
   } else if constexpr (requires {
                          value.has_value();
                          value.value();
                        }) {
-    if (value.has_value()) for_each_tensor(*value, act);
+    if (value.has_value()) visit(*value, act);
   } else if constexpr (requires { typename Value::mapped_type; }) {
-    for (auto& [key, part] : value) for_each_tensor(part, act);
+    for (auto& [key, part] : value) visit(part, act);
   } else if constexpr (requires { value.begin()->value(); }) {
-    for (auto& item : value) for_each_tensor(item.value(), act);
+    for (auto& item : value) visit(item.value(), act);
   } else if constexpr (std::ranges::range<Value>) {
     using Part = std::ranges::range_reference_t<Value>;
     if constexpr (std::is_lvalue_reference_v<Part> && !std::is_arithmetic_v<std::remove_cvref_t<Part>>) {
-      for (auto& part : value) for_each_tensor(part, act);
+      for (auto& part : value) visit(part, act);
     }
+  } else if constexpr (requires { value.data; }) {
+    visit(value.data, act);
+    if constexpr (requires { value.target; }) visit(value.target, act);
   }
 }
+
+struct ForEachPlace {
+  template <class Value>
+  void operator()(Value& value, const TensorAct& act) const {
+    visit(value, act);
+  }
+};
+
+struct ForEachTensor {
+  template <class Value>
+  void operator()(Value& value, const TensorAct& act) const {
+    visit(value, [&act](at::Tensor& tensor) {
+      if (tensor.defined()) act(tensor);
+    });
+  }
+};
+
+}  // namespace nested
+
+/// Calls `act` for every defined tensor in `value`, in order: a tensor, or tuples, pairs, arrays, optionals,
+/// vectors, maps, OrderedDicts and torch::data::Examples of such, at any depth. Other types hold none; for
+/// one of your own, declare `void for_each_tensor(YourType&, const acc::TensorAct&)` in its namespace.
+inline constexpr nested::ForEachTensor for_each_tensor;
+
+/// The same, also where there is no tensor yet.
+inline constexpr nested::ForEachPlace for_each_tensor_place;
 
 }  // namespace acc

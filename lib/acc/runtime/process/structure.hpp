@@ -4,11 +4,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <array>
-#include <concepts>
+#include <cstddef>
 #include <map>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "acc/runtime/nested_tensors.hpp"
 
 namespace acc {
 
@@ -35,18 +37,8 @@ concept TensorStructure = IsTensorStructure<std::remove_cvref_t<T>>::value;
 /// The structure with `act(tensor)` in the place of each tensor, in order.
 template <TensorStructure Structure, class Act>
 Structure map_tensors(Structure structure, const Act& act) {
-  if constexpr (std::same_as<Structure, at::Tensor>) {
-    return act(structure);
-  } else if constexpr (requires { typename Structure::mapped_type; }) {
-    for (auto& [key, part] : structure) part = map_tensors(std::move(part), act);
-    return structure;
-  } else if constexpr (requires { structure.push_back({}); }) {
-    for (auto& part : structure) part = map_tensors(std::move(part), act);
-    return structure;
-  } else {
-    std::apply([&](auto&... part) { ((part = map_tensors(std::move(part), act)), ...); }, structure);
-    return structure;
-  }
+  for_each_tensor_place(structure, [&act](at::Tensor& tensor) { tensor = act(tensor); });
+  return structure;
 }
 
 }  // namespace acc
