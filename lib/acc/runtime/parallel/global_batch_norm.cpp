@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/parallel/global_batch_norm.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/var_mean.h>
 #include <ATen/ops/zeros.h>
-#include <torch/csrc/autograd/custom_function.h>
 
 #include <optional>
 
+#include "acc/runtime/parallel/custom_function.hpp"
 #include "acc/runtime/parallel/held_in_graph.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/parallel/gradient_sink.hpp"
 
-#include <torch/csrc/autograd/custom_function.h>
-
+#include "acc/runtime/parallel/custom_function.hpp"
 #include "acc/runtime/parallel/held_in_graph.hpp"
 
 namespace acc {
