@@ -17,8 +17,11 @@
 
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 namespace {
+
+using acc::test::error_of;
 
 const acc::DataParallelOptions kTwo{.device_ids = {at::kCPU, at::kCPU}};
 
@@ -49,15 +52,6 @@ struct NormNet : torch::nn::Cloneable<NormNet> {
 struct NotCloneable : torch::nn::Module {
   at::Tensor forward(const at::Tensor& x) { return x; }
 };
-
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const acc::Error& error) {
-    return error.what();
-  }
-  return "none";
-}
 
 }  // namespace
 

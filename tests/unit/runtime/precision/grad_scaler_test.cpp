@@ -11,9 +11,11 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 namespace {
 
+using acc::test::error_of;
 using nlohmann::json;
 
 const json& recorded() {
@@ -33,15 +35,6 @@ struct Setup {
   torch::optim::SGD optimizer{{weight}, 1e-3};
   acc::GradScaler scaler;
 };
-
-std::string error_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const acc::Error& error) {
-    return error.what();
-  }
-  return "none";
-}
 
 }  // namespace
 

@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/images/image_files.hpp"
 
-#include <functional>
-
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
 
+using acc::test::error_of;
 using acc::test::TemporaryFolder;
 
 std::vector<std::string> names(const TemporaryFolder& folder, const acc::ImageFiles& images) {
   std::vector<std::string> all;
   for (const auto& file : images.files) all.push_back(file.lexically_relative(folder.path()).string());
   return all;
-}
-
-std::string what(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const acc::Error& error) {
-    return error.what();
-  }
-  return "none";
 }
 
 }  // namespace
@@ -51,7 +42,7 @@ TEST_CASE("image_files: labels come from names by a pattern", "[runtime]") {
         std::vector<std::string>{"Abyssinian_3.jpg", "great_dane_12.jpg", "great_dane_2.jpg"});
   CHECK(images.labels == std::vector<std::int64_t>{0, 1, 1});
   folder.write("nameless.jpg", "");
-  CHECK(what([&] {
+  CHECK(error_of([&] {
           acc::labelled_images(folder.path(), "^(.*)_\\d+[.]jpg$");
         }).starts_with((folder.path() / "nameless.jpg").string() + ": has no label"));
 }
@@ -59,23 +50,23 @@ TEST_CASE("image_files: labels come from names by a pattern", "[runtime]") {
 TEST_CASE("image_files: folders without images are errors that name them", "[runtime]") {
   const TemporaryFolder folder;
   const std::string place = folder.path().string();
-  CHECK(what([&] { acc::image_folder(folder.path() / "missing"); }) ==
+  CHECK(error_of([&] { acc::image_folder(folder.path() / "missing"); }) ==
         place + "/missing: cannot be read: No such file or directory");
-  CHECK(what([&] { acc::image_folder(folder.path()); }) ==
+  CHECK(error_of([&] { acc::image_folder(folder.path()); }) ==
         place + ": has no folders (each class of images is a folder of its name)");
   folder.write("cat/a.txt", "");
-  CHECK(what([&] { acc::image_folder(folder.path()); }) ==
+  CHECK(error_of([&] { acc::image_folder(folder.path()); }) ==
         place + "/cat: holds no .jpg, .jpeg or .png files");
-  CHECK(what([&] { acc::labelled_images(folder.path(), "(a)"); }) ==
+  CHECK(error_of([&] { acc::labelled_images(folder.path(), "(a)"); }) ==
         place + ": holds no .jpg, .jpeg or .png files");
 }
 
 TEST_CASE("image_files: a pattern that is none is an error", "[runtime]") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "");
-  CHECK(what([&] {
+  CHECK(error_of([&] {
           acc::labelled_images(folder.path(), "(a");
         }).starts_with("the pattern '(a': is no regular expression"));
-  CHECK(what([&] { acc::labelled_images(folder.path(), "a"); }) ==
+  CHECK(error_of([&] { acc::labelled_images(folder.path(), "a"); }) ==
         "the pattern 'a': has no group that is the label");
 }
