@@ -56,11 +56,6 @@ Stateful stateful_of(const std::shared_ptr<GradScaler>& scaler) {
               }};
 }
 
-template <class Plan>
-void add_loader(std::vector<Stateful>& loaders, Plan& plan) {
-  if constexpr (JsonStateful<Plan>) loaders.push_back(stateful(plan));
-}
-
 }  // namespace
 
 CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered) {
@@ -69,7 +64,7 @@ CheckpointContent content_of(const Prepared& prepared, const std::vector<Statefu
   for (const Optimizer& optimizer : prepared.optimizers) content.optimizers.push_back(&optimizer.native());
   for (const PreparedScheduler& scheduler : prepared.schedulers)
     content.schedulers.push_back(stateful_of(scheduler));
-  for (const auto& loader : prepared.loaders) add_loader(content.loaders, *loader);
+  for (const auto& loader : prepared.loaders) content.loaders.push_back(stateful(*loader));
   if (prepared.scaler) content.scaler = stateful_of(prepared.scaler);
   return content;
 }

@@ -42,9 +42,16 @@ class QuietLog {
 
 using Store = c10::intrusive_ptr<c10d::Store>;
 
-// As torch's init_process_group: the same keys, so that the launcher's store looks the same to C++ and
-// Python.
-Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
+// Under which keys this process's next group finds the others. As torch's init_process_group, so that the
+// launcher's store looks the same to C++ and Python; but who joins again, after it left, must not meet the
+// addresses of the first time.
+std::string next_group_keys() {
+  static std::atomic<int> joined = 0;
+  const int before = joined++;
+  return before == 0 ? "default_pg" : fmt::format("default_pg_{}", before);
+}
+
+Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, const std::string& keys) {
   c10d::TCPStoreOptions options;
   options.port = worker.master_port;
   options.isServer = !worker.use_agent_store && worker.rank == 0;
@@ -56,15 +63,11 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout) {
     store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("/worker/attempt_{}", worker.restart_count),
                                                    store);
   }
-  // A process that joins again, after it left, must not meet the addresses of the first time.
-  static std::atomic<int> joined = 0;
-  const int before = joined++;
-  return c10::make_intrusive<c10d::PrefixStore>(
-      before == 0 ? "default_pg" : fmt::format("default_pg_{}", before), store);
+  return c10::make_intrusive<c10d::PrefixStore>(keys, store);
 }
 
 std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                         c10::Device device,
+                                         c10::Device device, const std::string& keys,
                                          const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
   if (!worker.use_agent_store) return nullptr;
   const auto calls = [group, device] {
@@ -72,12 +75,12 @@ std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::m
     if (device.is_cuda()) begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
     return begun;
   };
-  return std::make_unique<RollCall>(open_store(worker, timeout), worker.rank, worker.world_size, calls);
+  return std::make_unique<RollCall>(open_store(worker, timeout, keys), worker.rank, worker.world_size, calls);
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                            c10::Device device) {
-  const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout));
+                                            c10::Device device, const std::string& keys) {
+  const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout, keys));
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
@@ -154,8 +157,9 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
   impl_->device = device;
   try {
     const QuietLog quiet;
-    impl_->group = join(worker, timeout, device);
-    impl_->roll_call = open_roll_call(worker, timeout, device, impl_->group);
+    const std::string keys = next_group_keys();
+    impl_->group = join(worker, timeout, device, keys);
+    impl_->roll_call = open_roll_call(worker, timeout, device, keys, impl_->group);
   } catch (const std::exception& error) {
     const CollectiveContext context{
         .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .roll = {}};
