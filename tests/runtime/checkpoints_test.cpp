@@ -146,6 +146,7 @@ TEST_CASE("checkpoints: when one process cannot write, all say so, and the old c
   hook.remove();
   accelerator.wait_for_everyone();
   CHECK_FALSE(fs::exists(folder.parent_path() / ".checkpoint.acc-new"));
+  accelerator.wait_for_everyone();
   accelerator.load_state(folder);
   CHECK(counter.value == 1);
   accelerator.save_state(folder);
