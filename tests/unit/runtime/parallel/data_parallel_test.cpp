@@ -11,7 +11,6 @@
 #include <torch/nn/modules/linear.h>
 
 #include <atomic>
-#include <functional>
 #include <stdexcept>
 #include <string>
 
