@@ -163,8 +163,8 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
   session.type("2\r");
   session.see("    1\r\n");
   session.type("\x1b[D");
-  session.see(machines);
-  session.type("\r\r\r\r\r\r");
+  session.see("[2] ");
+  session.type("1\r\r\r\r\r\r");
   session.see("saved at c.yaml\r\n");
   CHECK(session.exit_code() == 0);
   CHECK(session.whole_screen() ==
@@ -174,7 +174,7 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
             "\x1b[11A\r\x1b[K    No distributed training\r\x1b[11B\x1b[10A\r\x1b[K" + arrow +
             "multi-CPU\x1b[0m\r\x1b[10B" + "\x1b[12A\r\x1b[J\x1b[32mmulti-CPU\x1b[0m\r\n\x1b[?25h" +
             machines + "2\r\nWhich rank has this machine?\r\n" + keys + arrow + "0\x1b[0m\r\n    1\r\n" +
-            "\x1b[3A\r\x1b[J\x1b[?25h" + machines +
+            "\x1b[3A\r\x1b[J\x1b[?25hHow many machines? [2] 1" +
             "\r\nCheck distributed operations while training (slower, for debugging)? [no] \r\n"
             "Start the workers through mpirun? [no] \r\nCompile the model with torch.compile (dynamo)? [no] "
             "\r\n"

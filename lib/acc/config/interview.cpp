@@ -77,6 +77,11 @@ std::vector<Choice> Interview::choices() const {
 
 std::string Interview::otherwise() const {
   const Question& question = *current();
+  const auto before = taken_back_.find(question.name);
+  if (before != taken_back_.end()) {
+    const bool is_offered = question.kind != QuestionKind::menu || find_choice(choices(), before->second);
+    if (is_offered) return before->second;
+  }
   return question.otherwise_for != nullptr ? question.otherwise_for(answers_)
                                            : std::string(question.otherwise);
 }
@@ -90,7 +95,7 @@ std::optional<std::string> Interview::answer(std::string_view line) {
     for (const std::string& part : split(text, ',')) {
       if (!trim(part).empty()) list.push_back(trim(part));
     }
-    return take({.value = std::move(list)});
+    return take({.label = text, .value = std::move(list)});
   }
   if (text.empty() && !question.optional) return "an answer is needed";
   switch (question.kind) {
@@ -108,19 +113,22 @@ std::optional<std::string> Interview::answer(std::string_view line) {
     case QuestionKind::number:
       return take_number(text);
     case QuestionKind::path:
-      return take({.value = (facts_.folder / expand_home(text, facts_.environment)).string()});
-    case QuestionKind::text:
+      return take({.label = text, .value = (facts_.folder / expand_home(text, facts_.environment)).string()});
     case QuestionKind::secret:
+      return take({.value = text});
+    case QuestionKind::text:
     case QuestionKind::list:
       break;
   }
-  return take({.value = text});
+  return take({.label = text, .value = text});
 }
 
 bool Interview::go_back() {
   if (past_.empty()) return false;
-  answers_ = std::move(past_.back().answers);
-  next_ = past_.back().next;
+  Moment& latest = past_.back();
+  answers_ = std::move(latest.answers);
+  next_ = latest.next;
+  if (!latest.answered.empty()) taken_back_[current()->name] = std::move(latest.answered);
   past_.pop_back();
   return true;
 }
@@ -148,16 +156,17 @@ std::optional<std::string> Interview::choose(std::size_t index) {
 std::optional<std::string> Interview::take_number(const std::string& text) {
   if (current()->kind == QuestionKind::number) {
     const auto number = parse_number(text);
-    return number ? take({.value = *number}) : fmt::format("'{}' is not a number", text);
+    return number ? take({.label = text, .value = *number}) : fmt::format("'{}' is not a number", text);
   }
   const auto number = parse_integer(text);
   if (!number) return fmt::format("'{}' is not a whole number", text);
   if (*number < 0) return "the number must not be negative";
-  return take({.value = *number});
+  return take({.label = text, .value = *number});
 }
 
 std::optional<std::string> Interview::take(Choice choice) {
   const Question& question = *current();
+  taken_back_.erase(question.name);
   const SettingSpec* spec = find_file_key(question.key, answers_.kind());
   if (spec != nullptr && spec->type == ValueType::integer) {
     const auto checked = typed_value(*spec, choice.value.dump());
@@ -166,7 +175,7 @@ std::optional<std::string> Interview::take(Choice choice) {
   if (question.refuse != nullptr) {
     if (auto reason = question.refuse(answers_, choice.value)) return reason;
   }
-  past_.push_back({answers_, next_});
+  past_.push_back({answers_, next_, choice.label});
   answers_.given[std::string(question.name)] = choice.value;
   for (auto& [key, value] : choice.also) write(key, std::move(value), false);
   const bool again = choice.value == true && !question.back_to.empty();

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -32,7 +33,8 @@ class Interview {
   const Question* current() const;
   /// Of the current question, if it is a menu.
   std::vector<Choice> choices() const;
-  /// What an empty answer to the current question means, as it would be typed; empty: an answer is needed.
+  /// What an empty answer to the current question means, as it would be typed: the answer that was taken back
+  /// here, else the default. Empty: an answer is needed.
   std::string otherwise() const;
 
   /// Takes a line as the answer; an empty one means otherwise(), `y` and `n` do as yes and no, a choice of a
@@ -59,12 +61,15 @@ class Interview {
   InterviewFacts facts_;
   Answers answers_ = {};
   std::size_t next_ = 0;
-  /// How things were before each answer.
+  /// How things were before each answer, and the answer as it would be typed.
   struct Moment {
     Answers answers = {};
     std::size_t next = 0;
+    std::string answered = {};
   };
   std::vector<Moment> past_ = {};
+  /// By the name of the question; never secrets.
+  std::map<std::string_view, std::string> taken_back_ = {};
 };
 
 }  // namespace acc

@@ -72,6 +72,37 @@ TEST_CASE("dialog: a question can be gone back to, and what it changed is undone
   CHECK(interview.values().at("use_cpu") == false);
 }
 
+TEST_CASE("dialog: answers that were taken back are proposed again", "[config]") {
+  acc::Interview interview({});
+  const std::string back(acc::kGoBack);
+  ScriptedDialog dialog({"", "TPU", "", "8", "train", back, back, back, back, "", "", "", ""});
+  CHECK_THROWS_AS(run_interview(interview, dialog), acc::Error);
+  const std::vector<std::string> forth(dialog.defaults.end() - 5, dialog.defaults.end() - 1);
+  CHECK(forth == std::vector<std::string>{"TPU", "no", "8", "train"});
+}
+
+TEST_CASE("dialog: an answer that was taken back and no longer fits is not insisted on", "[config]") {
+  const std::string back(acc::kGoBack);
+  acc::Interview interview({});
+  // Three processes on three machines, then two machines: three is refused, and one for each is the default.
+  std::deque<std::string> answers = {"", "multi-CPU", "3", "", "ip", "1", "", "", "", "", "3"};
+  answers.insert(answers.end(), 9, back);
+  answers.push_back("2");
+  answers.insert(answers.end(), 10, "");
+  ScriptedDialog dialog(answers);
+  run_interview(interview, dialog);
+  CHECK(dialog.said == std::vector<std::string>{"3 processes cannot be shared evenly by 2 machines"});
+  CHECK(interview.values().at("num_processes") == 2);
+
+  // LOCAL_STATE_DICT is of version 1.
+  acc::Interview fsdp({});
+  for (const char* line : {"", "multi-GPU", "", "", "", "", "yes", "1", "", "", "2", "", "LOCAL_STATE_DICT"})
+    REQUIRE_FALSE(fsdp.answer(line));
+  for (int i = 0; i < 6; ++i) REQUIRE(fsdp.go_back());
+  for (const char* line : {"2", "", "", "2"}) REQUIRE_FALSE(fsdp.answer(line));
+  CHECK(fsdp.otherwise() == "SHARDED_STATE_DICT");
+}
+
 TEST_CASE("dialog: a question mark tells what the question is about", "[config]") {
   acc::Interview interview({});
   ScriptedDialog dialog({"", "", "?", "", "", "", "", "", ""});
