@@ -83,6 +83,18 @@ ConfigValues without_asking(const Typed& typed, int gpus) {
   return values;
 }
 
+// A mistake in what was typed is told before the first question, not after the last one. The answers decide
+// which kind of file it will be.
+void check_assignments(const std::vector<std::string>& assignments) {
+  ConfigValues sagemaker = {{"compute_environment", "AMAZON_SAGEMAKER"}};
+  try {
+    return assign(sagemaker, assignments);
+  } catch (const Error&) {
+    ConfigValues cluster;
+    assign(cluster, assignments);
+  }
+}
+
 int ask(const Typed& typed) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(typed, environment);
@@ -91,6 +103,7 @@ int ask(const Typed& typed) {
     save(without_asking(typed, gpus), file);
     return 0;
   }
+  check_assignments(typed.assignments);
   Interview interview({.gpus = gpus, .folder = fs::current_path(), .environment = environment});
   try {
     if (!typed.answers.empty()) {

@@ -124,6 +124,18 @@ TEST_CASE("config: values are set and got one by one", "[cli]") {
   CHECK(acc.folder.read(kDefault) == before);
 }
 
+TEST_CASE("config: a mistake in KEY=VALUE is told before the first question", "[cli]") {
+  const Acc acc;
+  const Run wrong = acc({"config", "--config_file", "c.yaml", "num_machine=2"});
+  CHECK(wrong.code == 2);
+  CHECK(wrong.out.empty());
+  CHECK(wrong.err == "acc: num_machine=2: unknown key 'num_machine' (did you mean 'num_machines'?)\n");
+  // Which keys there are the first answer decides.
+  const std::string sagemaker = "1\n\n\n\n\nrole\n\n\n\n\n\n\n\n";
+  CHECK(acc({"config", "--config_file", "c.yaml", "base_job_name=mine"}, sagemaker).code == 0);
+  CHECK(contains(acc.folder.read("c.yaml"), "base_job_name: mine\n"));
+}
+
 TEST_CASE("config: --yes asks nothing, and takes what is typed", "[cli]") {
   const Acc acc;
   CHECK(acc({"config", "--yes", "--config_file", "c.yaml", "num_processes=4", "mixed_precision=bf16"}).code ==
