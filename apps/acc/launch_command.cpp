@@ -96,8 +96,8 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
       for (const Problem& note : file.notes) notes.push_back(to_string(note));
     }
   }
-  inputs.machine = probe_machine(!typed_true(command_line, "use_cpu"));
   inputs.command_line = std::move(command_line);
+  inputs.machine = probe_machine(needs_gpus(inputs));
   if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
   LaunchPlan plan = resolve(inputs);
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());

@@ -192,6 +192,16 @@ HangPlan plan_hang(const Settings& settings) {
 
 }  // namespace
 
+bool needs_gpus(const LaunchInputs& inputs) {
+  const Settings settings(inputs);
+  // accelerate's rules ask for them also where the number of processes is given: it decides what they train
+  // on.
+  if (inputs.dialect == Dialect::launch) return !(settings.typed("use_cpu") && settings.truth("use_cpu"));
+  const std::string workers(trim(settings.text("nproc_per_node")));
+  return workers == "gpu" || workers == "auto" || settings.truth("isolate_gpus") ||
+         settings.given("numa_binding");
+}
+
 LaunchPlan resolve(const LaunchInputs& inputs) {
   Settings settings(inputs);
   const JobShape shape = decide_shape(inputs, settings);

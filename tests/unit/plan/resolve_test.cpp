@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/resolve.hpp"
 
+#include "acc/plan/explain.hpp"
 #include "acc/plan/worker_environment.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -118,6 +119,28 @@ TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") 
   CHECK(shortened.event_log.empty());
   CHECK(resolve_error({"--event-log-handler", "bogus", "train.py"})
             .starts_with("--event-log-handler: 'bogus' is not a handler of events (null, console"));
+}
+
+TEST_CASE("resolve: GPUs are asked for where they decide something, and nowhere else", "[plan]") {
+  using Words = std::vector<std::string>;
+  for (const Words& words : {Words{"--nproc-per-node", "gpu"}, Words{"--nproc-per-node", " auto"},
+                             Words{"--isolate-gpus"}, Words{"--numa-binding", "node"}}) {
+    CHECK(needs_gpus(inputs(words, Dialect::torchrun)));
+  }
+  LaunchInputs by_variable = inputs({"train.py"}, Dialect::torchrun);
+  by_variable.environment.set("PET_NPROC_PER_NODE", "gpu");
+  CHECK(needs_gpus(by_variable));
+  CHECK(needs_gpus(inputs({"--num_processes", "2", "train.py"})));
+  CHECK_FALSE(needs_gpus(inputs({"--cpu", "train.py"})));
+
+  for (const Words& words : {Words{"train.py"}, Words{"--nproc-per-node", "2", "train.py"},
+                             Words{"--nproc-per-node", "cpu", "train.py"},
+                             Words{"--nproc-per-node", "2", "--virtual-local-rank", "train.py"}}) {
+    REQUIRE_FALSE(needs_gpus(inputs(words, Dialect::torchrun)));
+    const LaunchPlan with = resolve(inputs(words, Dialect::torchrun, 8));
+    const LaunchPlan without = resolve(inputs(words, Dialect::torchrun));
+    CHECK(explain_json(with) == explain_json(without));
+  }
 }
 
 TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
