@@ -74,7 +74,9 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
   }
   if (deepspeed) environment.overlay(deepspeed_environment(inputs, settings));
   if (shape.distributed_type == "FSDP") environment.overlay(fsdp_environment(settings));
-  if (shape.distributed_type == "MEGATRON_LM") environment.overlay(megatron_environment(settings));
+  // --use_megatron_lm may stand beside --use_fsdp, and the library then goes by the last of the two.
+  const bool megatron = shape.distributed_type == "MEGATRON_LM" || settings.truth("use_megatron_lm");
+  if (megatron && !deepspeed) environment.overlay(megatron_environment(settings));
   if (uses_parallelism(settings)) environment.overlay(parallelism_environment(settings));
   environment.overlay(peer_to_peer_environment(inputs));
   return environment;

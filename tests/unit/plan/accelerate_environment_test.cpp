@@ -55,6 +55,13 @@ TEST_CASE("accelerate_environment: flags reach their variables", "[plan]") {
   CHECK(environment.get("ACCELERATE_CPU_AFFINITY") == "1");
 }
 
+TEST_CASE("accelerate_environment: Megatron-LM's settings may stand beside FSDP's", "[plan]") {
+  const Environment environment = environment_of({"--use_fsdp", "--use_megatron_lm", "train.py"},
+                                                 {.launcher = "elastic", .distributed_type = "FSDP"});
+  CHECK(environment.contains("ACCELERATE_USE_FSDP"));
+  CHECK(environment.contains("ACCELERATE_USE_MEGATRON_LM"));
+}
+
 TEST_CASE("accelerate_environment: gpu_ids become the mask of the device's kind", "[plan]") {
   const auto mask = [](const std::string& type) {
     return environment_of({"--gpu_ids", "0,2", "train.py"},
