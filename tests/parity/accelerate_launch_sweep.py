@@ -41,6 +41,7 @@ REFUSED = {
     "fsdp-versions": "version 2 of FSDP|in version 2",
     "two-deepspeed-files": "stands beside deepspeed_config_file",
     "type-and-count": "contradict each other",
+    "pod-flags": "TPU jobs are started by Python",
     "machine-rank": "machine rank .* is not below",
 }
 # What acc starts and accelerate refuses.
@@ -57,6 +58,7 @@ def fake_machine():
     launch.is_bf16_available = lambda *_: True
     launch.is_deepspeed_available = lambda: True
     launch.check_cuda_p2p_ib_support = lambda: True
+    launch.is_torch_xla_available = tools.is_torch_xla_available = lambda **_: True
     tools.is_fp8_available = lambda: True
     tools.is_port_in_use = lambda _: False
     tools.compare_versions = lambda *_: True
@@ -95,10 +97,48 @@ def simple(args):
     return {"launcher": "simple", "command": command, "env": added(environment)}
 
 
+def pod_parser():
+    """The arguments of torch_xla.distributed.xla_dist."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tpu", required=True)
+    for name in ("--vm", "--env", "--docker-run-flag"):
+        parser.add_argument(name, action="append")
+    for name in ("--docker-container", "--docker-image"):
+        parser.add_argument(name, default="")
+    parser.add_argument("--restart-tpuvm-pod-server", action="store_true")
+    parser.add_argument("positional", nargs="+")
+    return parser
+
+
+def pod(args):
+    """In a form that can be compared; --module is handed on by acc alone (pod-flags)."""
+    words = [word for word in args.positional if word != "--module"]
+    return {**vars(args), "env": sorted(args.env), "positional": words}
+
+
+def fake_torch_xla(keep):
+    """What accelerate imports of torch_xla, with `keep` in place of the start."""
+    before = dict(os.environ)
+
+    def spawn(function, args):
+        env = {name: value for name, value in os.environ.items() if before.get(name) != value}
+        keep({"launcher": "tpu", "command": [function.launcher.__name__, *sys.argv], "env": env})
+
+    modules = {name: types.ModuleType(name) for name in (
+        "torch_xla", "torch_xla.distributed", "torch_xla.distributed.xla_dist",
+        "torch_xla.distributed.xla_multiprocessing")}  # fmt: skip
+    pods = modules["torch_xla.distributed"].xla_dist = modules["torch_xla.distributed.xla_dist"]
+    pods.get_args_parser = pod_parser
+    pods.resolve_and_execute = lambda args: keep({"launcher": "tpu-pod", "command": pod(args)})
+    modules["torch_xla.distributed.xla_multiprocessing"].spawn = spawn
+    return modules
+
+
 def theirs(words):
     """What accelerate would start, or the name of its exception."""
     launch.simple_launcher, launch.multi_gpu_launcher, launch.deepspeed_launcher = simple, elastic, deepspeed
     plan = {}
+    sys.modules.update(fake_torch_xla(plan.update))
 
     def keep(launcher):
         return lambda args: plan.update(launcher(args))
@@ -122,11 +162,18 @@ def ours(acc, words, environment):
     stops = [note for note in shown["notes"] if note.startswith("cannot be started here")]
     if stops:
         return {"error": stops[0]}
+    command = shown["worker_command"]
+    if shown["launcher"] == "tpu":
+        assert command[1] == "-c", command
+        command = [command[3], os.path.abspath("train.py"), *command[6:]]
+    elif shown["launcher"] == "tpu-pod":
+        assert command[1:3] == ["-m", "torch_xla.distributed.xla_dist"], command
+        command = pod(pod_parser().parse_args(command[3:]))
     several = settings["num_machines"] > 1 and shown["launcher"] == "elastic"
     endpoint = f"{settings['main_process_ip']}:{settings['main_process_port'] or 29500}" if several else None
     return {
         "launcher": shown["launcher"],
-        "command": shown["worker_command"],
+        "command": command,
         "env": shown["env"],
         "workers": len(shown["workers"]),
         "num_machines": settings["num_machines"],
@@ -158,7 +205,8 @@ SECTIONS = {"FSDP": "fsdp_config", "DEEPSPEED": "deepspeed_config", "MEGATRON_LM
 
 
 def random_config(dice):
-    kind = dice.choice(["NO", "MULTI_CPU", "MULTI_GPU", "MULTI_XPU", "FSDP", "FSDP", "DEEPSPEED", "DEEPSPEED", "MEGATRON_LM"])
+    kind = dice.choice(["NO", "MULTI_CPU", "MULTI_GPU", "MULTI_XPU", "FSDP", "FSDP", "DEEPSPEED", "DEEPSPEED", "MEGATRON_LM",
+                        "XLA"])  # fmt: skip
     config = {"compute_environment": "LOCAL_MACHINE", "distributed_type": kind}
     machines = 2 if kind != "NO" and dice.random() < 0.2 else 1
     config["num_machines"] = machines
@@ -172,6 +220,10 @@ def random_config(dice):
         config["use_cpu"] = True
     elif kind != "NO":
         config.pop("use_cpu", None)
+    if kind == "XLA":
+        # What else a file says of TPUs has no effect there (file-is-obeyed).
+        config.update(tpu_name="pod", tpu_zone="zone", tpu_vm=dice.choice([None, ["vm1", "vm2"]]),
+                      tpu_use_cluster=dice.random() < 0.5, main_training_function=dice.choice(["main", "train"]))
     if dice.random() < 0.2:
         config["gpu_ids"] = dice.choice(["all", "0,1", "2,3,4,5"])
     sections = [SECTIONS.get(kind), dice.choice(["dynamo_config", "fp8_config", None])]
@@ -183,10 +235,8 @@ def random_config(dice):
     return config
 
 
-# Of other machines (TPU, SageMaker), or together with others alone.
-SKIPPED_FLAGS = {"--help", "--config_file", "--tpu", "--tpu_use_cluster", "--tpu_cluster", "--no_tpu_cluster",
-                 "--tpu_use_sudo", "--vm", "--env", "--aws_access_key_id", "--aws_secret_access_key", "--downcast_bf16",
-                 "--main_training_function", "--num_machines", "--machine_rank", "--main_process_ip",
+# Of SageMaker, without effect there (file-is-obeyed, pod-flags), or together with others alone.
+SKIPPED_FLAGS = {"--help", "--config_file", "--tpu_cluster", "--no_tpu_cluster", "--vm", "--env", "--aws_access_key_id", "--aws_secret_access_key", "--num_machines", "--machine_rank", "--main_process_ip",
                  "--main_process_port", "--rdzv_conf", "--tee", "--module", "--no_python", "--log_dir"}  # fmt: skip
 TEXTS = {"--gpu_ids": ["0,1", "all"], "--num_processes": ["2", "4"], "--role": ["trainer"],
          "--fp8_override_linear_precision": ["true,false,true"], "--dynamo_backend": ["inductor", "eager"],
@@ -260,7 +310,9 @@ def told_otherwise(one, other, words, config):
     kind = (config or {}).get("distributed_type")
     count_over_type = kind == "NO" and "--num_processes" in words
     cpu_is_one = config is None and "--cpu" in words and "--num_processes" not in words
-    return "error" not in one and "error" not in other and (count_over_type or cpu_is_one)
+    # No row: a machine with TPUs has no GPUs that would make it a job on those.
+    tpu_beside_gpus = config is None and "--tpu" in words
+    return "error" not in one and "error" not in other and (count_over_type or cpu_is_one or tpu_beside_gpus)
 
 
 def compare(one, other, skipped):
@@ -310,7 +362,12 @@ def main():
     outcomes = {"started": 0, "refused": 0}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        pathlib.Path("train.py").touch()
+        # Has every function.
+        pathlib.Path("train.py").write_text(
+            "def __getattr__(name):\n"
+            "    if name.startswith('__'): raise AttributeError(name)\n"
+            "    return type(name, (), {})\n")
+        sys.path.insert(0, folder)
         bin_folder = pathlib.Path("bin")
         bin_folder.mkdir()
         for name in ("deepspeed", "mpirun"):

@@ -78,6 +78,7 @@ OtherLauncher tpu_pod_command(const LaunchInputs& inputs, const Settings& settin
          {"accelerate-launch", "--tpu", "--no_tpu_cluster", "--num_machines", "1", "--mixed_precision", "no",
           "--dynamo_backend", "no", "--num_processes", settings.text("num_processes"),
           "--main_training_function", settings.text("main_training_function")});
+  if (settings.truth("module")) python.command.emplace_back("--module");
   append(python.command, inputs.command_line.program);
   return python;
 }

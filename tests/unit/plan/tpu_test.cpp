@@ -34,7 +34,7 @@ TEST_CASE("tpu: Python calls the function of the script", "[plan]") {
 
 TEST_CASE("tpu: a pod is named, with its machines and their variables", "[plan]") {
   acc::LaunchInputs given =
-      inputs({"--vm", "a", "--vm", "b", "--env", "X=1", "--num_processes", "8", "train.py"});
+      inputs({"--vm", "a", "--vm", "b", "--env", "X=1", "--num_processes", "8", "--module", "train"});
   CHECK(error_of([&] { acc::tpu_pod_command(given, Settings(given)); }) ==
         "default: the TPU pod has no name (write tpu_name and tpu_zone into the config file)");
   given.file = acc::test::file({{"tpu_name", "pod"}, {"tpu_use_sudo", true}, {"tpu_vm", {"c"}}});
@@ -63,5 +63,6 @@ TEST_CASE("tpu: a pod is named, with its machines and their variables", "[plan]"
                                  "8",
                                  "--main_training_function",
                                  "main",
-                                 "train.py"});
+                                 "--module",
+                                 "train"});
 }
