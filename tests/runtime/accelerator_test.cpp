@@ -9,21 +9,25 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <map>
 #include <string>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
 #include "acc/runtime/process/logger.hpp"
 #include "acc/runtime/process/objects.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/printed.hpp"
 #include "support/torch_tensor.hpp"
 
 namespace {
 
+using acc::test::error_of;
 using acc::test::printed_to;
 
 // One for all cases: a process joins its job once.
@@ -260,6 +264,31 @@ TEST_CASE("accelerator: each process writes its trace", "[ranks]") {
     CHECK(std::filesystem::exists(folder / ("profile_" + std::to_string(other) + ".json")));
   }
   accelerator.wait_for_everyone();
+}
+
+TEST_CASE("accelerator: the main process alone tracks, into the project's folder for logs", "[ranks]") {
+  const std::filesystem::path folder = shared_folder() / "logs";
+  acc::Accelerator accelerator({.log_with = {"all"}, .project = {.logging_dir = folder}});
+  accelerator.init_trackers("net", {{"lr", 0.1}});
+  accelerator.log({{"rank", rank()}}, 1);
+  accelerator.get_tracker("jsonl").log({{"rank", rank()}}, 2);
+  accelerator.end_training();
+  job().wait_for_everyone();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_directory()) files.push_back(entry.path().filename().string().substr(0, 6));
+  }
+  std::ranges::sort(files);
+  CHECK(files == std::vector<std::string>{"events", "events", "hparam", "net.js"});
+  const std::string lines = acc::read_file(folder / "net.jsonl");
+  CHECK(std::ranges::count(lines, '\n') == 3);
+  CHECK(lines.find("\"values\":{\"rank\":1}") == std::string::npos);
+  job().wait_for_everyone();
+}
+
+TEST_CASE("accelerator: a tracker that is not known ends every process", "[ranks]") {
+  const auto unknown = [] { acc::Accelerator({.log_with = {"json"}, .project_dir = "/x"}); };
+  CHECK(error_of(unknown) == "log_with: 'json' is no tracker (did you mean 'jsonl'?)");
 }
 
 TEST_CASE("accelerator: at the end of the training nothing is held and the job is left", "[ranks]") {

@@ -14,7 +14,8 @@
 
 namespace acc {
 
-Accelerator::Accelerator(AcceleratorOptions options) : Checkpointing(std::move(options)) {}
+Accelerator::Accelerator(AcceleratorOptions options)
+    : Checkpointing(options), trackers_(options.log_with, logging_dir(), is_main_process()) {}
 
 Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps) {
   const ActiveLoaders::State* loader = active_loaders()->innermost();
@@ -117,6 +118,7 @@ void Accelerator::free_memory() {
 
 void Accelerator::end_training() {
   wait_for_everyone();
+  trackers_.finish();
   free_memory();
   leave();
 }

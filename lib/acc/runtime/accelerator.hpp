@@ -9,6 +9,8 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/runtime/accelerator_options.hpp"
@@ -21,6 +23,7 @@
 #include "acc/runtime/process/structure.hpp"
 #include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
+#include "acc/runtime/tracking/trackers.hpp"
 
 namespace acc {
 
@@ -44,7 +47,8 @@ class Accumulation {
 class Accelerator : public Checkpointing {
  public:
   /// Together: joins the job that the environment describes, see PartialState. Throws Error{usage} for
-  /// options or variables that make no sense, and when another Accelerator lives that has another precision.
+  /// options or variables that make no sense, as a tracker that is not known or has no folder, and when
+  /// another Accelerator lives that has another precision.
   explicit Accelerator(AcceleratorOptions options = {});
 
   /// Begins a batch, for as long as the result lives: `const auto batch = accelerator.accumulate(model);` at
@@ -133,10 +137,27 @@ class Accelerator : public Checkpointing {
     if (!options.output_trace_dir.empty()) wait_for_everyone();
   }
 
+  /// The trackers of log_with begin a training: main process only, as the next two; on the others they do
+  /// nothing. Throws Error{system} when files cannot be written.
+  void init_trackers(const std::string& project, const TrackedConfig& config = {}) {
+    trackers_.start(project, config);
+  }
+
+  /// Numbers, text and groups of numbers for the trackers: `accelerator.log({{"loss", loss}}, step)`. Throws
+  /// Error{usage} before init_trackers, unless there are no trackers.
+  void log(const TrackedValues& values, std::optional<std::int64_t> step = {}) {
+    trackers_.log(values, step);
+  }
+
+  /// One of the trackers; on other processes, and where none were asked for, one that does nothing. Throws
+  /// Error{usage} for a name that log_with lacks.
+  Tracker& get_tracker(std::string_view name) const { return trackers_.get(name); }
+
   /// Lets everything go that was prepared, and counts batches from 0 again: between two trainings.
   void free_memory();
 
-  /// Together: waits for all and leaves the job; only what this process does alone works after that.
+  /// Together: waits for all, closes the trackers and leaves the job; only what this process does alone works
+  /// after that.
   void end_training();
 
  private:
@@ -145,6 +166,7 @@ class Accelerator : public Checkpointing {
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;
 
+  Trackers trackers_;
   bool triggered_ = false;
 };
 

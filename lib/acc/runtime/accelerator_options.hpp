@@ -12,6 +12,7 @@
 #include "acc/runtime/precision/grad_scaler.hpp"
 #include "acc/runtime/precision/mixed_precision.hpp"
 #include "acc/runtime/random.hpp"
+#include "acc/runtime/tracking/trackers.hpp"
 
 namespace acc {
 
@@ -58,6 +59,9 @@ struct AcceleratorOptions {
   /// Prepared schedulers step only with the optimizer, and once for each process: they are written for the
   /// number of steps that one process would do. Off: each call is one step.
   bool step_scheduler_with_optimizer = true;
+  /// What keeps that which Accelerator::log is given: `{"tensorboard", "jsonl"}`, `{"all"}`, or a shared_ptr
+  /// to a Tracker of the program's own.
+  std::vector<TrackerChoice> log_with = {};
   std::filesystem::path project_dir = {};
   ProjectOptions project = {};
   DdpOptions ddp = {};
