@@ -11,6 +11,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
@@ -118,6 +119,44 @@ TEST_CASE("ranks: under no_sync gradients add up at home, and the next step shar
   const at::Tensor together = net->first->weight.grad();
   CHECK(job().broadcast(together).equal(together));
   CHECK(net->second->bias.grad().item<float>() == 2);
+}
+
+TEST_CASE("ranks: a backward shares the sum although its forward ran under no_sync, when it is told to",
+          "[ranks]") {
+  const auto net = std::make_shared<torch::nn::LinearImpl>(1, 1);
+  auto model = job().prepare(net);
+  const double mean = (size() + 1) / 2.0;  // of every rank's input
+  const auto forward = [&](double times) {
+    return model(at::full({1, 1}, times * (rank() + 1), at::kFloat)).sum();
+  };
+  const auto gradient = [&] { return net->weight.grad().item<float>(); };
+  for (int step = 0; step < 3; ++step) {
+    net->zero_grad();
+    const auto [first, second] = [&] {
+      const acc::NoSync guard = job().no_sync(model);
+      return std::pair{forward(1), forward(10)};
+    }();
+    job().backward(first);
+    CHECK(gradient() == static_cast<float>(rank() + 1));
+    job().trigger_sync_in_backward(model);
+    job().backward(second);
+    CHECK(gradient() == Approx(11 * mean));
+  }
+  net->zero_grad();
+  job().backward(forward(2));
+  CHECK(gradient() == Approx(2 * mean));
+}
+
+TEST_CASE("ranks: what has to see the forward refuses to share the sum after it", "[ranks]") {
+  const auto refused = [](const acc::DdpOptions& options) {
+    acc::Accelerator accelerator({.ddp = options});
+    const auto model = accelerator.prepare(Net());
+    return error_of([&] { accelerator.trigger_sync_in_backward(model); }).problems().front().what;
+  };
+  CHECK(refused({.find_unused_parameters = true}) ==
+        "find_unused_parameters has to know in forward that backward will average gradients");
+  CHECK(refused({.static_graph = true}) ==
+        "static_graph has to know in forward that backward will average gradients");
 }
 
 TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {

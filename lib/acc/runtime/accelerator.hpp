@@ -66,6 +66,14 @@ class Accelerator : public Checkpointing {
     return model.no_sync();
   }
 
+  /// Together: the next backward averages the gradients that have added up, although its forward ran under
+  /// no_sync; for several forwards of which the last backward ends the step. Throws Error{usage}, see
+  /// Ddp::synchronize_next_backward.
+  template <class Module>
+  void trigger_sync_in_backward(const Model<Module>& model) const {
+    if (model.ddp()) model.ddp()->synchronize_next_backward();
+  }
+
   /// Whether this batch ends with a step of the optimizers.
   bool sync_gradients() const;
   void set_sync_gradients(bool on);

@@ -186,6 +186,18 @@ bool Ddp::synchronizes() const {
 void Ddp::set_synchronizes(bool on) {
   impl_->synchronizes = on;
 }
+void Ddp::synchronize_next_backward() {
+  const DdpOptions& options = impl_->options;
+  if (options.find_unused_parameters || options.static_graph || impl_->join) {
+    throw Error({.what = fmt::format("{} has to know in forward that backward will average gradients",
+                                     impl_->join                      ? "join_uneven_inputs"
+                                     : options.find_unused_parameters ? "find_unused_parameters"
+                                                                      : "static_graph"),
+                 .where = "trigger_sync_in_backward",
+                 .hint = "leave the last forward out of no_sync instead"});
+  }
+  impl_->reducer->prepare_for_backward({});
+}
 ProcessGroup& Ddp::group() const {
   return *impl_->group;
 }

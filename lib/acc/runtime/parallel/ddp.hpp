@@ -41,6 +41,11 @@ class Ddp {
   bool synchronizes() const;
   void set_synchronizes(bool on);
 
+  /// The next backward averages gradients although set_synchronizes was off in its forward. Throws
+  /// Error{usage} where that cannot be: with find_unused_parameters or static_graph, which have to see the
+  /// forward, and inside of a Join.
+  void synchronize_next_backward();
+
   ProcessGroup& group() const;
 
   /// Where the parameters are.
