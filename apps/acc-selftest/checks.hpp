@@ -31,6 +31,16 @@ Complaint check_collectives(Accelerator& accelerator);
 Complaint check_sharded_loading(Accelerator& accelerator);
 Complaint check_shuffled_loading(Accelerator& accelerator);
 
+/// The same where the main process reads for all.
+Complaint check_dispatched_loading(Accelerator& accelerator);
+Complaint check_dispatched_shuffling(Accelerator& accelerator);
+
+/// The batches of a program's own batch sampler are dealt out as they are.
+Complaint check_batch_sampler(Accelerator& accelerator);
+
+/// A loader's seed decides its order.
+Complaint check_data_seed(Accelerator& accelerator);
+
 /// The generators of all processes are in one state after set_seed.
 Complaint check_random_state(Accelerator& accelerator);
 

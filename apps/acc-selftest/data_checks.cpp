@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
+#include <fmt/format.h>
 
 #include "acc/runtime/data/tensor_dataset.hpp"
 #include "checks.hpp"
@@ -18,12 +19,15 @@ struct Setup {
   bool split = false;
 };
 
-// 32 full batches for each process, and a few samples that fill no batch.
+// Four full batches for each process, and a few samples that fill no batch.
+TensorDataset<1> dataset_for(const Accelerator& accelerator) {
+  return TensorDataset<1>(at::arange(32 * accelerator.num_processes() + 5, at::kLong));
+}
+
 Numbers make_loader(Accelerator& accelerator, const Setup& setup) {
-  const std::int64_t samples = 32 * accelerator.num_processes() + 5;
   const auto processes = static_cast<std::size_t>(accelerator.num_processes());
   return accelerator.prepare(
-      Numbers(TensorDataset<1>(at::arange(samples, at::kLong)),
+      Numbers(dataset_for(accelerator),
               {.batch_size = setup.split ? kBatchSize * processes : kBatchSize, .shuffle = setup.shuffle}));
 }
 
@@ -56,24 +60,78 @@ Complaint check_shuffled(Accelerator& accelerator, bool split) {
   return read_all(accelerator, loader).equal(first) ? "" : "epoch 0 has another order the second time";
 }
 
+// `dispatch`: the main process reads for all.
 template <class CheckOne>
-Complaint with_and_without_split(CheckOne check) {
+Complaint with_and_without_split(bool dispatch, CheckOne check) {
   for (const bool split : {false, true}) {
-    Accelerator accelerator({.split_batches = split});
+    Accelerator accelerator({.split_batches = split, .dispatch_batches = dispatch});
     const Complaint complaint = check(accelerator, split);
     if (!complaint.empty()) return split ? "split batches: " + complaint : complaint;
   }
   return {};
 }
 
+// Two batches for each process, each of another size.
+class GrowingBatches : public BatchSampler {
+ public:
+  std::vector<BatchIndices> batches(const SamplerPass& pass) const override {
+    std::vector<BatchIndices> all(2 * pass.num_processes);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      while (all[i].size() <= i) all[i].push_back(next++);
+    }
+    return all;
+  }
+};
+
 }  // namespace
 
 Complaint check_sharded_loading(Accelerator& /*accelerator*/) {
-  return with_and_without_split(check_in_order);
+  return with_and_without_split(/*dispatch=*/false, check_in_order);
 }
 
 Complaint check_shuffled_loading(Accelerator& /*accelerator*/) {
-  return with_and_without_split(check_shuffled);
+  return with_and_without_split(/*dispatch=*/false, check_shuffled);
+}
+
+Complaint check_dispatched_loading(Accelerator& /*accelerator*/) {
+  return with_and_without_split(/*dispatch=*/true, check_in_order);
+}
+
+Complaint check_dispatched_shuffling(Accelerator& /*accelerator*/) {
+  return with_and_without_split(/*dispatch=*/true, check_shuffled);
+}
+
+Complaint check_batch_sampler(Accelerator& accelerator) {
+  const auto processes = static_cast<std::size_t>(accelerator.num_processes());
+  const auto chosen = GrowingBatches().batches({.num_processes = processes});
+  std::size_t samples = 0;
+  for (const BatchIndices& batch : chosen) samples += batch.size();
+  Numbers loader =
+      accelerator.prepare(Numbers(TensorDataset<1>(at::arange(static_cast<std::int64_t>(samples), at::kLong)),
+                                  {.batch_sampler = std::make_shared<GrowingBatches>()}));
+  auto next = static_cast<std::size_t>(accelerator.process_index());
+  for (auto& [numbers] : loader) {
+    if (next >= chosen.size()) return "there are more batches than the sampler chose";
+    const BatchIndices& wanted = chosen[next];
+    const auto begin = static_cast<std::int64_t>(wanted.front());
+    const auto size = static_cast<std::int64_t>(wanted.size());
+    if (!numbers.equal(at::arange(begin, begin + size, at::kLong)))
+      return fmt::format("batch {} is not the one that the sampler chose", next);
+    next += processes;
+  }
+  return next < chosen.size() ? "a batch that the sampler chose is missing" : "";
+}
+
+Complaint check_data_seed(Accelerator& accelerator) {
+  const auto order = [&](std::uint64_t seed) {
+    Numbers loader = accelerator.prepare(
+        Numbers(dataset_for(accelerator), {.batch_size = kBatchSize, .shuffle = true, .seed = seed}));
+    return read_all(accelerator, loader);
+  };
+  const at::Tensor first = order(1);
+  if (!order(1).equal(first)) return "the same seed gives another order the second time";
+  return order(2).equal(first) ? "another seed gives the same order" : "";
 }
 
 Complaint check_random_state(Accelerator& accelerator) {
