@@ -2,10 +2,7 @@
 #include "launch_command.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <random>
 
@@ -21,16 +18,10 @@
 #include "acc/plan/file_settings.hpp"
 #include "acc/plan/help.hpp"
 #include "acc/plan/resolve.hpp"
+#include "help_format.hpp"
 
 namespace acc {
 namespace {
-
-std::size_t terminal_width() {
-  winsize size = {};
-  constexpr std::size_t kNoTerminal = 100;
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kNoTerminal;
-  return std::clamp<std::size_t>(size.ws_col, 40, 120);
-}
 
 std::string random_uuid() {
   std::random_device random;
@@ -124,7 +115,7 @@ int start_or_explain(const LaunchPlan& plan) {
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.help) {
-    fmt::print("{}", launch_help(dialect, program, terminal_width(), help_scope(command_line)));
+    fmt::print("{}", launch_help(dialect, program, help_width(), help_scope(command_line)));
     return 0;
   }
   if (const auto shell = command_line.flags.find("print_completion"); shell != command_line.flags.end()) {

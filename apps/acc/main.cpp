@@ -14,6 +14,7 @@
 #include "control_commands.hpp"
 #include "env_command.hpp"
 #include "estimate_command.hpp"
+#include "help_format.hpp"
 #include "launch_command.hpp"
 #include "man_command.hpp"
 #include "merge_command.hpp"
@@ -48,6 +49,7 @@ int run(const std::string& name, const std::vector<std::string>& words) {
     if (words[0] == "test") return acc::test_command(rest);
   }
   CLI::App app("Launcher for distributed training: Python scripts and C++ programs", "acc");
+  app.formatter(acc::help_format());
   app.set_version_flag("--version", "acc " ACC_VERSION);
   app.require_subcommand(1);
   int code = 0;

@@ -362,6 +362,8 @@ def main():
     outcomes = {"started": 0, "refused": 0}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
+        # torchrun's part of accelerate leaves a folder for each launch.
+        tempfile.tempdir = folder
         # Has every function.
         pathlib.Path("train.py").write_text(
             "def __getattr__(name):\n"

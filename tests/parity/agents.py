@@ -14,12 +14,16 @@ import time
 
 PATIENCE = 100  # s; only a test that fails waits so long
 WORKER = pathlib.Path(__file__).parent.parent / "workers" / "tell_and_wait.sh"
+RESERVED = []
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Nobody gets it by chance: it stays bound, which keeps no store from listening on it, as all set SO_REUSEADDR."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("", 0))
+    RESERVED.append(reserved)
+    return reserved.getsockname()[1]
 
 
 class Lines:

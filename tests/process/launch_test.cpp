@@ -6,11 +6,13 @@
 #include <sys/resource.h>
 
 #include <array>
+#include <boost/asio/io_context.hpp>
 #include <set>
 
 #include "acc/base/cpu_set.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/descendants.hpp"
+#include "acc/store/server.hpp"
 #include "support/catch.hpp"
 #include "support/launched.hpp"
 
@@ -307,4 +309,16 @@ TEST_CASE("launch: a program that cannot be started is one line and nothing else
   Launched job({"workers=2", "/no/such/program"});
   CHECK(shell_code(job.wait()) == 2);
   CHECK(job.err() == "acc: /no/such/program: cannot be started: No such file or directory\n");
+}
+
+TEST_CASE("launch: a port that is taken is one line and nothing else", "[process]") {
+  boost::asio::io_context loop;
+  const StoreServer other(loop, {});
+  const std::string port = std::to_string(other.port());
+  const Ran ran = launch_stub({"workers=2", "port=" + port}, {"exit", "0"});
+  CHECK(ran.code == 1);
+  CHECK(ran.err ==
+        "acc: 127.0.0.1:" + port +
+            ": the store cannot listen: Address already in use (choose another port, or 0 for a free "
+            "one)\n");
 }

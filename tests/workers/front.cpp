@@ -42,6 +42,8 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
   } else if (key == "cpus") {
     for (const std::string& cpu : acc::split(value, ','))
       plan.cpus_of_rank.push_back({.cpus = {std::stoi(cpu)}, .numa_nodes = {0}});
+  } else if (key == "port") {
+    plan.master_port = static_cast<std::uint16_t>(std::stoi(value));
   } else if (key == "filter") {
     for (const std::string& rank : acc::split(value, ','))
       plan.output.local_ranks_filter.push_back(std::stoi(rank));

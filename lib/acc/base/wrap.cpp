@@ -46,4 +46,16 @@ std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
   return result;
 }
 
+std::string help_entry(std::string_view name, std::string_view description, std::size_t width) {
+  constexpr std::size_t kNarrow = 70;
+  const std::size_t indent = width < kNarrow ? 6 : 30;
+  std::string text = "  " + std::string(name);
+  if (text.size() + 2 > indent) {
+    text += "\n" + std::string(indent, ' ');
+  } else {
+    text.resize(indent, ' ');
+  }
+  return text + wrap(description, indent, width) + "\n";
+}
+
 }  // namespace acc

@@ -18,4 +18,8 @@ std::string cut_characters(std::string_view text, std::size_t most);
 /// of its own.
 std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
 
+/// An entry of a help, a line or more: the name, and what it is beside it, or below where `width` is narrow
+/// or the name is long.
+std::string help_entry(std::string_view name, std::string_view description, std::size_t width);
+
 }  // namespace acc

@@ -74,7 +74,8 @@ void put(ConfigValues& values, const Target& target, Value value) {
 void assign_one(ConfigValues& values, const std::string& assignment, std::vector<Problem>& problems) {
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) {
-    problems.push_back({"is not KEY=VALUE", assignment, ""});
+    problems.push_back(
+        {"is not KEY=VALUE", assignment, "as in num_processes=8; `acc config --help` shows the commands"});
     return;
   }
   const std::string_view text = std::string_view(assignment).substr(equals + 1);

@@ -2,7 +2,6 @@
 #include "acc/config/edit.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -10,7 +9,6 @@
 #include "acc/base/text.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/config/document.hpp"
-#include "acc/config/schema.hpp"
 #include "acc/config/typed_value.hpp"
 #include "acc/config/write.hpp"
 #include "acc/config/yaml_writer.hpp"
@@ -31,9 +29,6 @@ Value written_values(const ConfigValues& values) {
   }
   return mapping;
 }
-
-/// The row of a key in a section; absent: keys are taken as they are written.
-using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
 
 RowOf rows_of(const Value& values) {
   const ConfigKind kind = kind_of(values.get<ConfigValues>());
@@ -193,10 +188,10 @@ std::string edited_config(std::string_view text, const ConfigValues& values,
   return format_config(values, file);
 }
 
-std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file) {
-  const RowOf none = [](std::string_view, std::string_view) -> const SettingSpec* { return nullptr; };
+std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
+                            const RowOf& row_of) {
   try {
-    std::string edited = edited_text(text, wanted, none, file);
+    std::string edited = edited_text(text, wanted, row_of, file);
     if (to_value(parse_document(edited, file)) == wanted) return edited;
   } catch (const NotEditable&) {
   } catch (const Error&) {

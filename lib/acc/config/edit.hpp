@@ -2,10 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
 #include "acc/config/read.hpp"
+#include "acc/config/schema.hpp"
 
 namespace acc {
 
@@ -15,8 +17,13 @@ namespace acc {
 std::string edited_config(std::string_view text, const ConfigValues& values,
                           const std::filesystem::path& file);
 
-/// The same for a mapping whose keys are taken as they are written, whatever they mean.
-std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file);
+/// The row whose key a key of a section is called by in the values; null: it is taken as it is written. What
+/// stands at the top level is in the section "".
+using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
+
+/// The same for any mapping. A key with a row keeps its place and its comment under the row's name.
+std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
+                            const RowOf& row_of);
 
 /// Edits the file in one step; writes it where it is missing. Throws Error{config} when it cannot be read as
 /// a config file, Error{system} when it cannot be written.

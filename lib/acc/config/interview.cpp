@@ -139,10 +139,7 @@ std::string Interview::help() const {
   const SettingSpec* spec = dot == std::string_view::npos
                                 ? find_file_key(question.key, answers_.kind())
                                 : find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
-  if (spec == nullptr) {
-    return question.kind == QuestionKind::yes_no ? "The answer decides which questions follow: yes or no."
-                                                 : "The answer decides which questions follow.";
-  }
+  if (spec == nullptr) return std::string(question.help);
   std::string text = fmt::format("{} Key in the file: {}.", spec->help, question.key);
   if (!spec->flags.empty()) text += fmt::format(" Flag of a launch: {}.", spec->flags.front().spelling);
   if (!spec->environment.empty()) text += fmt::format(" Workers see it in {}.", spec->environment);

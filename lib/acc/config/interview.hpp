@@ -43,7 +43,7 @@ class Interview {
   /// Takes back the latest answer, so that its question is the current one again. False when there is none.
   bool go_back();
 
-  /// What the current question is about: the setting's help, its flag and its variable.
+  /// What the current question is about: its own help, or the setting's, with its key, flag and variable.
   std::string help() const;
 
   /// Takes a choice of a menu.

@@ -58,6 +58,8 @@ struct Question {
   /// What an empty line means, as it would be typed; empty: an answer is needed, unless it is `optional`.
   std::string_view otherwise = {};
   bool optional = false;
+  /// What it is about; of a question with a key the schema tells.
+  std::string_view help = {};
   /// Where the answer is written: a key, or `section.key`.
   std::string_view key = {};
   /// The answers of all questions with this key make a list.

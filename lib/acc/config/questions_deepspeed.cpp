@@ -74,7 +74,11 @@ std::vector<Question> zero_questions() {
        .otherwise = "1",
        .key = "deepspeed_config.gradient_accumulation_steps",
        .asked = without_file},
-      {.name = "deepspeed_clipping", .prompt = "Clip gradients?", .otherwise = "no", .asked = without_file},
+      {.name = "deepspeed_clipping",
+       .prompt = "Clip gradients?",
+       .otherwise = "no",
+       .help = "Gradients whose norm is too large are scaled down before each step.",
+       .asked = without_file},
       {.name = "deepspeed_gradient_clipping",
        .prompt = "Largest norm of the gradients?",
        .kind = number,
@@ -107,6 +111,7 @@ std::vector<Question> machine_questions() {
       {.name = "deepspeed_excludes",
        .prompt = "Leave out some of the hostfile's devices?",
        .otherwise = "no",
+       .help = "Hosts or single devices of the hostfile that the job does not use.",
        .asked = with_hostfile},
       {.name = "deepspeed_exclusion_filter",
        .prompt = "Exclusion filter?",
@@ -116,6 +121,7 @@ std::vector<Question> machine_questions() {
       {.name = "deepspeed_includes",
        .prompt = "Use only some of the hostfile's devices?",
        .otherwise = "no",
+       .help = "Hosts or single devices of the hostfile that alone the job uses.",
        .asked = with_hostfile},
       {.name = "deepspeed_inclusion_filter",
        .prompt = "Inclusion filter?",
@@ -133,12 +139,16 @@ std::vector<Question> deepspeed_questions() {
       {.name = "deepspeed",
        .prompt = "Use DeepSpeed?",
        .otherwise = "no",
+       .help = "DeepSpeed shards optimizer, gradients and parameters over the processes (ZeRO) and offloads "
+               "them to CPU or NVMe. It has to be installed where the job runs.",
        .choices = yes_makes("distributed_type", "DEEPSPEED"),
        .asked = [](const Answers& a) { return a.type() == "NO" || a.is_multi_accelerator(); },
        .refuse = refuse_neuron},
       {.name = "deepspeed_file",
        .prompt = "Is there a DeepSpeed JSON file?",
        .otherwise = "no",
+       .help = "A file of DeepSpeed's own says all about ZeRO, offloading and precision; none of that is "
+               "asked for then.",
        .asked = chosen},
       {.name = "deepspeed_config_file",
        .prompt = "Path of the DeepSpeed JSON file?",
@@ -154,7 +164,11 @@ std::vector<Question> deepspeed_questions() {
                  .key = "deepspeed_config.zero3_init_flag",
                  .asked = chosen});
   all.push_back(
-      {.name = "deepspeed_moe", .prompt = "Is it a mixture of experts?", .otherwise = "no", .asked = chosen});
+      {.name = "deepspeed_moe",
+       .prompt = "Is it a mixture of experts?",
+       .otherwise = "no",
+       .help = "Its layers of experts are named to DeepSpeed, which keeps each of them whole (ZeRO stage 3).",
+       .asked = chosen});
   all.push_back({.name = "deepspeed_moe_layer_cls_names",
                  .prompt = "Names of the layer classes with experts, separated by commas?",
                  .kind = text,

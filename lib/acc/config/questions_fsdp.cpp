@@ -40,6 +40,8 @@ std::vector<Question> sharding_questions() {
       {.name = "fsdp",
        .prompt = "Use FullyShardedDataParallel (FSDP)?",
        .otherwise = "no",
+       .help = "PyTorch's FSDP shards parameters, gradients and optimizer states over the processes, for "
+               "models that one device cannot train.",
        .choices = yes_makes("distributed_type", "FSDP"),
        .asked = [](const Answers& a) { return a.is_multi_accelerator(); },
        .refuse = refuse_neuron},
@@ -77,6 +79,7 @@ std::vector<Question> sharding_questions() {
       {.name = "fsdp_model_knows_layers",
        .prompt = "Take the model's own list of layers not to split?",
        .otherwise = "no",
+       .help = "Models of transformers name the layers that are wrapped as a whole (_no_split_modules).",
        .asked = [](const Answers& a) { return a.is("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"); }},
       {.name = "fsdp_transformer_layer_cls_to_wrap",
        .prompt = "Names of the layer classes to wrap, separated by commas?",
@@ -144,6 +147,8 @@ std::vector<Question> parallelism_questions() {
       {.name = "parallelism",
        .prompt = "Combine several kinds of parallelism?",
        .otherwise = "no",
+       .help = "Data, tensor and context parallelism in one job; the product of their sizes is the number of "
+               "processes.",
        .asked = version_2},
       {.name = "parallelism_config_dp_replicate_size",
        .prompt = "Size of data parallel replication?",

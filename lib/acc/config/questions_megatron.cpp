@@ -16,6 +16,8 @@ std::vector<Question> megatron_questions() {
       {.name = "megatron",
        .prompt = "Use Megatron-LM?",
        .otherwise = "no",
+       .help = "Megatron-LM trains large language models with tensor, pipeline and sequence parallelism. It "
+               "has to be installed where the job runs.",
        .choices = yes_makes("distributed_type", "MEGATRON_LM"),
        .asked = [](const Answers& a) { return a.type() == "MULTI_GPU"; }},
       {.name = "megatron_lm_tp_degree",

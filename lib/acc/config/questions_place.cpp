@@ -102,6 +102,8 @@ std::vector<Question> training_questions() {
       {.name = "mpirun",
        .prompt = "Start the workers through mpirun?",
        .otherwise = "no",
+       .help = "mpirun starts the workers on the hosts of a file; without it, acc starts those of the "
+               "machine that it runs on.",
        .asked = [](const Answers& a) { return a.type() == "MULTI_CPU"; }},
       {.name = "mpirun_hostfile",
        .prompt = "Path of the hostfile?",

@@ -51,6 +51,13 @@ Value convert(const DocumentNode& section, std::vector<std::string>& notes) {
   return result;
 }
 
+// The one key that gets another name.
+const SettingSpec* row_of(std::string_view section, std::string_view key) {
+  const SettingSpec* spec = section == "fsdp_config" ? find_section_key(section, key) : nullptr;
+  const bool renamed = spec != nullptr && spec->name == "fsdp_sharding_strategy";
+  return renamed ? find_setting("fsdp_reshard_after_forward") : nullptr;
+}
+
 bool is_version_2(const DocumentNode& section) {
   return std::ranges::any_of(section.items, [](const DocumentNode& item) {
     const SettingSpec* spec = find_section_key("fsdp_config", item.key);
@@ -74,7 +81,7 @@ Fsdp2Text to_fsdp2(std::string_view text, const std::filesystem::path& file) {
   Fsdp2Text result;
   Value wanted = to_value(root);
   wanted["fsdp_config"] = convert(*section, result.notes);
-  result.text = edited_document(text, wanted, file);
+  result.text = edited_document(text, wanted, file, row_of);
   return result;
 }
 

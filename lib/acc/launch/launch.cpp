@@ -166,11 +166,14 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, c
                     .tell = [&](Hung hung) { processes.post(std::move(hung)); },
                     .environment = plan.inherited});
     reporter.add(record);
-    reporter.add(hang);
+    // What ends this block is reported when the watch is gone.
+    Reporters readers;
+    readers.add(reporter);
+    readers.add(hang);
     const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = *rendezvous,
-                                           .reporter = reporter,
+                                           .reporter = readers,
                                            .logs = logs,
                                            .host = host_name()});
     control.end(report.exit_code);

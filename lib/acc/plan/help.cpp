@@ -13,11 +13,6 @@
 namespace acc {
 namespace {
 
-// Descriptions stand beside the flags, or below where the terminal is narrow.
-constexpr std::size_t kBeside = 30;
-constexpr std::size_t kBelow = 6;
-constexpr std::size_t kNarrow = 70;
-
 std::string value_name(const SettingSpec& spec, const Flag& flag) {
   if (flag.means) return spec.type == ValueType::boolean ? "" : "[=" + std::string(spec.allowed.back()) + "]";
   if (!spec.allowed.empty() && spec.allowed.size() <= 4) {
@@ -46,14 +41,7 @@ std::string with_default(const SettingSpec& spec) {
 std::string setting_help(const SettingSpec& spec, Dialect dialect, std::size_t width, bool all) {
   const std::string synopsis = flag_synopsis(spec, dialect);
   if (synopsis.empty()) return "";
-  const std::size_t indent = width < kNarrow ? kBelow : kBeside;
-  std::string left = "  " + synopsis;
-  if (left.size() + 2 > indent) {
-    left += "\n" + std::string(indent, ' ');
-  } else {
-    left.resize(indent, ' ');
-  }
-  return left + wrap(all ? flag_description(spec) : with_default(spec), indent, width) + "\n";
+  return help_entry(synopsis, all ? flag_description(spec) : with_default(spec), width);
 }
 
 // Headings of the families: a job trains by few of them.

@@ -22,6 +22,16 @@ TEST_CASE("wrap: characters count, not bytes", "[base]") {
   CHECK(wrap("\xc3\xa9\xc3\xa9 bc", 0, 5) == "\xc3\xa9\xc3\xa9 bc");
 }
 
+TEST_CASE("wrap: a help says what a name is beside it, or below where there is no room", "[base]") {
+  CHECK(acc::help_entry("name", "what it is", 80) == "  name" + std::string(24, ' ') + "what it is\n");
+  CHECK(acc::help_entry("name", "what it is", 69) == "  name\n      what it is\n");
+  const std::string below = "\n" + std::string(30, ' ');
+  const std::string name(27, 'n');
+  CHECK(acc::help_entry(name, "what", 80) == "  " + name + below + "what\n");
+  CHECK(acc::help_entry("name", std::string(45, 'a') + " it is", 80) ==
+        "  name" + std::string(24, ' ') + std::string(45, 'a') + " it" + below + "is\n");
+}
+
 TEST_CASE("wrap: a text is cut behind a whole character, and says so", "[base]") {
   CHECK(cut_characters("abc", 3) == "abc");
   CHECK(cut_characters("abcd", 3) == "ab\u2026");

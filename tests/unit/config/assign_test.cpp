@@ -32,7 +32,7 @@ TEST_CASE("assign: all that is wrong is told at once, and then nothing is change
         }) ==
         "num_proceses=2: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
         "debug=maybe: debug must be true or false, not 'maybe'\n"
-        "debug: is not KEY=VALUE\n"
+        "debug: is not KEY=VALUE (as in num_processes=8; `acc config --help` shows the commands)\n"
         "debug.x=1: debug has no keys inside\n"
         "distributed_type=: distributed_type cannot be taken out");
   CHECK(values == ConfigValues{{"distributed_type", "NO"}});

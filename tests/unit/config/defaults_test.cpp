@@ -29,6 +29,12 @@ TEST_CASE("defaults: an updated file gets what accelerate adds, and says its pre
   CHECK(acc::format_config(after, "c.json") == recorded.at("after"));
 }
 
+TEST_CASE("defaults: an updated file of SageMaker is accelerate's", "[config]") {
+  const auto recorded = acc::test::recording("update_sagemaker");
+  const auto before = acc::parse_config(recorded.at("before").get<std::string>(), "c.yaml").values;
+  CHECK(acc::format_config(with_defaults(before), "c.yaml") == recorded.at("after"));
+}
+
 TEST_CASE("defaults: what is said stays, and only type NO implies a number of processes", "[config]") {
   const ConfigValues values = with_defaults({{"distributed_type", "MULTI_GPU"}, {"num_machines", 2}});
   CHECK(values.at("num_machines") == 2);

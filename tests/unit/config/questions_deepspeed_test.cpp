@@ -19,6 +19,12 @@ TEST_CASE("questions_deepspeed: Neuron is refused, and no answer is lost", "[con
   CHECK(interview.values().at("distributed_type") == "MULTI_NEURON");
 }
 
+TEST_CASE("questions_deepspeed: it may be chosen where it is not installed", "[config]") {
+  acc::Interview interview({});
+  CHECK_FALSE(acc::test::feed(interview, acc::test::recording("config_deepspeed_missing").at("transcript")));
+  CHECK(interview.values().at("distributed_type") == "DEEPSPEED");
+}
+
 TEST_CASE("questions_deepspeed: hostfile and filters are asked for where a launcher needs them", "[config]") {
   const acc::Interview interview =
       acc::test::interview_after({"",    "multi-GPU", "2", "0", "h",    "29500",  "",    "",  "",    "yes",

@@ -30,6 +30,12 @@ TEST_CASE("questions_precision: keys are those that the library reads", "[config
   CHECK(acc::test::file_of("config_fp8_msamp") == recorded);
 }
 
+TEST_CASE("questions_precision: FP8 may be chosen where its library is missing", "[config]") {
+  acc::Interview interview({});
+  CHECK_FALSE(acc::test::feed(interview, acc::test::recording("config_fp8_unavailable").at("transcript")));
+  CHECK(interview.values().at("mixed_precision") == "fp8");
+}
+
 TEST_CASE("questions_precision: TransformerEngine's settings are asked for", "[config]") {
   CHECK(fp8_config({"te", "", "", "", "", "", "", ""}) ==
         Value{{"amax_compute_algo", "max"},

@@ -28,6 +28,13 @@ TEST_CASE("questions: each has a name of its own and a sentence", "[config]") {
   }
 }
 
+TEST_CASE("questions: each is explained, by the schema's row of its key or by itself", "[config]") {
+  for (const Question& question : questions()) {
+    INFO(question.name);
+    CHECK(question.key.empty() != question.help.empty());
+  }
+}
+
 TEST_CASE("questions: every key that is written is one of the schema's", "[config]") {
   for (const Question& question : questions()) {
     if (question.key.empty()) continue;

@@ -42,17 +42,17 @@ TEST_CASE("to_fsdp2: comments and order stay", "[config]") {
                  "c.yaml") ==
         acc::Fsdp2Text{"# mine\n"
                        "fsdp_config:  # sharding\n"
+                       "  fsdp_reshard_after_forward: false  # like ZeRO 2\n"
                        "  fsdp_offload_params: no  # enough memory\n"
-                       "  fsdp_reshard_after_forward: false\n"
                        "  fsdp_version: 2\n"
                        "distributed_type: FSDP\n",
                        {"fsdp_use_orig_params in line 4 is left out: version 2 has no such setting"}});
 }
 
 TEST_CASE("to_fsdp2: JSON stays JSON", "[config]") {
-  CHECK(to_fsdp2(R"({"fsdp_config": {"fsdp_version": 1, "fsdp_sharding_strategy": 1}, "a": 1})", "c.json")
+  CHECK(to_fsdp2(R"({"fsdp_config": {"fsdp_sharding_strategy": 1, "fsdp_version": 1}, "a": 1})", "c.json")
             .text ==
-        "{\n  \"fsdp_config\": {\n    \"fsdp_version\": 2,\n    \"fsdp_reshard_after_forward\": true\n  },\n"
+        "{\n  \"fsdp_config\": {\n    \"fsdp_reshard_after_forward\": true,\n    \"fsdp_version\": 2\n  },\n"
         "  \"a\": 1\n}\n");
 }
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "acc/rendezvous/reserved_port.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 #include "support/etcd_server.hpp"
@@ -15,11 +16,6 @@ using namespace std::chrono_literals;
 using test::KeptEvents;
 
 namespace {
-
-std::uint16_t free_port() {
-  boost::asio::io_context loop;
-  return StoreServer(loop, {}).port();
-}
 
 // A node of a job, on the test's loop.
 struct Node {
@@ -43,7 +39,7 @@ struct Cluster {
     plan.rendezvous.least_nodes = least;
     plan.rendezvous.most_nodes = most;
     plan.rendezvous.endpoint_host = "127.0.0.1";
-    plan.rendezvous.endpoint_port = free_port();
+    plan.rendezvous.endpoint_port = port.port();
     plan.master_addr = "127.0.0.1";
     plan.master_port = plan.rendezvous.endpoint_port;
     plan.num_machines = most;
@@ -72,6 +68,7 @@ struct Cluster {
   }
 
   boost::asio::io_context loop;
+  const ReservedPort port{0};  // no other test gets it before a node listens on it
   LaunchPlan plan;
   std::vector<std::unique_ptr<Node>> nodes = {};
 };
@@ -347,7 +344,7 @@ TEST_CASE("cluster_node: etcd: a host whose key another has taken yields to it",
 
 TEST_CASE("cluster_node: etcd: a host that has died without a word is waited out", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
-  cluster.server.etcd.set("/acc/rendezvous/job7/hub", "127.0.0.1:" + std::to_string(free_port()));
+  cluster.server.etcd.set("/acc/rendezvous/job7/hub", "127.0.0.1:" + std::to_string(cluster.port.port()));
   cluster.add();
   cluster.until([&] { return cluster.server.etcd.times_asked("/v3/kv/range") == 2; });
   cluster.server.etcd.remove("/acc/rendezvous/job7/hub");
@@ -369,7 +366,7 @@ TEST_CASE("cluster_node: etcd: a server without the gateway is refused in one li
 
 TEST_CASE("cluster_node: etcd: no server is said when the time is over", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
-  cluster.plan.rendezvous.endpoint_port = free_port();
+  cluster.plan.rendezvous.endpoint_port = cluster.port.port();
   cluster.plan.rendezvous.join_timeout = 200ms;
   Node& alone = cluster.add();
   cluster.until([&] { return alone.over(); });
