@@ -6,12 +6,13 @@
 //
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
-// and for step the last loss, for idx the number of images.
+// and for step the last loss, for idx and jpeg the number of images, for save and load the number of tensors.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <cstdio>
@@ -25,6 +26,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/data/idx_file.hpp"
+#include "acc/runtime/data/images/image_dataset.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
 #include "training_models.hpp"
 
@@ -72,23 +74,60 @@ double read_all(DataLoader<Dataset>& loader) {
   return static_cast<double>(images);
 }
 
-// idx FILE-OF-IMAGES FILE-OF-LABELS WORKERS (none as yet): passes through digits in memory.
+template <class Dataset>
+Work make_passes(Dataset dataset, const std::string& workers, int passes) {
+  auto loader = std::make_shared<DataLoader<Dataset>>(
+      std::move(dataset),
+      DataLoaderOptions{.batch_size = 64, .shuffle = true, .num_workers = std::stoul(workers)});
+  return [loader, passes] {
+    double images = 0;
+    for (int pass = 0; pass < passes; ++pass) images += read_all(*loader);
+    return images;
+  };
+}
+
+// idx FILE-OF-IMAGES FILE-OF-LABELS WORKERS: passes through digits in memory.
 Work make_idx(const Arguments& arguments) {
-  constexpr int kPasses = 5;
   const at::Tensor images = read_idx(arguments.at(0)).unsqueeze(1).to(at::kFloat).div_(255);
   const at::Tensor labels = read_idx(arguments.at(1)).to(at::kLong);
-  auto loader = std::make_shared<DataLoader<TensorDataset<2>>>(
-      TensorDataset<2>(images, labels), DataLoaderOptions{.batch_size = 64, .shuffle = true});
-  return [loader] {
-    double images_read = 0;
-    for (int pass = 0; pass < kPasses; ++pass) images_read += read_all(*loader);
-    return images_read;
+  return make_passes(TensorDataset<2>(images, labels), arguments.at(2), 5);
+}
+
+// jpeg FOLDER WORKERS: a pass through photographs as networks are trained on them.
+Work make_jpeg(const Arguments& arguments) {
+  ImageDataset dataset(
+      image_folder(arguments.at(0)),
+      {.transforms = {random_resized_crop(224), random_horizontal_flip()}, .normalize = Normalize{}});
+  return make_passes(std::move(dataset), arguments.at(1), 1);
+}
+
+// save FOLDER, load FOLDER: the state of a model and its optimizer.
+Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
+  const Workload workload = make_workload("resnet18");
+  auto [model, optimizer] = accelerator.prepare(
+      workload.network,
+      torch::optim::AdamW(workload.network->parameters(), torch::optim::AdamWOptions(1e-3)));
+  accelerator.backward(model(at::ones(workload.input)).sum());
+  optimizer.step();
+  const auto tensors = static_cast<double>(workload.network->parameters().size());
+  const bool saves = mode == "save";
+  if (!saves) accelerator.save_state(arguments.at(0));
+  return [&accelerator, saves, tensors, folder = arguments.at(0), model = std::move(model),
+          optimizer = std::move(optimizer)] {
+    if (saves) {
+      accelerator.save_state(folder);
+    } else {
+      accelerator.load_state(folder);
+    }
+    return tensors;
   };
 }
 
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   if (mode == "step") return make_steps(accelerator, arguments);
   if (mode == "idx") return make_idx(arguments);
+  if (mode == "jpeg") return make_jpeg(arguments);
+  if (mode == "save" || mode == "load") return make_checkpoint(accelerator, mode, arguments);
   throw Error({.what = "is no mode", .where = mode});
 }
 

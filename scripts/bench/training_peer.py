@@ -3,6 +3,7 @@
 
 import gzip
 import json
+import math
 import os
 import struct
 import sys
@@ -106,13 +107,86 @@ def make_idx(images, labels, workers):
     return make_loader(torch.utils.data.TensorDataset(images, read_idx(labels).long()), 64, int(workers), 5)
 
 
+def make_photographs(folder, count):
+    """Files like a camera's, in two classes: soft shapes with some noise, 500 x 375."""
+    from PIL import Image
+
+    torch.manual_seed(3)
+    for index in range(count):
+        shapes = functional.interpolate(torch.rand(1, 3, 12, 16), (375, 500), mode="bicubic")[0]
+        image = ((shapes + 0.03 * torch.randn(3, 375, 500)) * 255).clamp(0, 255).byte()
+        os.makedirs(f"{folder}/{index % 2}", exist_ok=True)
+        Image.fromarray(image.permute(1, 2, 0).numpy()).save(f"{folder}/{index % 2}/{index:04}.jpg", quality=90)
+
+
+class Photographs(torch.utils.data.Dataset):
+    """What torchvision's ImageFolder does with RandomResizedCrop(224), RandomHorizontalFlip, ToTensor and Normalize."""
+
+    def __init__(self, folder):
+        self.files = sorted((os.path.join(where, name), int(os.path.basename(where)))
+                            for where, _, names in os.walk(folder) for name in names)
+        self.mean = torch.tensor([0.485, 0.456, 0.406]).view(3, 1, 1)
+        self.std = torch.tensor([0.229, 0.224, 0.225]).view(3, 1, 1)
+
+    def __len__(self):
+        return len(self.files)
+
+    @staticmethod
+    def crop(width, height):
+        for _ in range(10):
+            area = width * height * torch.empty(1).uniform_(0.08, 1).item()
+            ratio = math.exp(torch.empty(1).uniform_(math.log(3 / 4), math.log(4 / 3)).item())
+            w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < w <= width and 0 < h <= height:
+                left, top = torch.randint(width - w + 1, (1,)).item(), torch.randint(height - h + 1, (1,)).item()
+                return left, top, left + w, top + h
+        return 0, 0, width, height
+
+    def __getitem__(self, index):
+        import numpy
+        from PIL import Image
+
+        name, label = self.files[index]
+        with open(name, "rb") as file:
+            image = Image.open(file).convert("RGB")
+        image = image.crop(self.crop(*image.size)).resize((224, 224), Image.Resampling.BILINEAR)
+        if torch.rand(1) < 0.5:
+            image = image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        pixels = torch.from_numpy(numpy.array(image)).permute(2, 0, 1).contiguous()
+        return pixels.to(torch.float32).div(255).sub_(self.mean).div_(self.std), label
+
+
+def make_jpeg(folder, workers):
+    return make_loader(Photographs(folder), 64, int(workers), 1)
+
+
+def make_checkpoint(folder, saves):
+    from accelerate import Accelerator
+
+    make, shape, _ = WORKLOADS["resnet18"]
+    accelerator = Accelerator(cpu=True)
+    model = make()
+    model, optimizer = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), 1e-3))
+    accelerator.backward(model(torch.ones(shape)).sum())
+    optimizer.step()
+    if not saves:
+        accelerator.save_state(folder)
+
+    def work():
+        (accelerator.save_state if saves else accelerator.load_state)(folder)
+        return len(list(model.parameters()))
+
+    return work
+
+
 def serve(mode, control, *arguments):
     distributed = mode == "step"
     if distributed:
         torch.distributed.init_process_group("gloo")
     main = not distributed or torch.distributed.get_rank() == 0
     lines = open(control) if main else None
-    work = {"step": make_steps, "idx": make_idx}[mode](*arguments)
+    work = {"step": make_steps, "idx": make_idx, "jpeg": make_jpeg, "save": lambda folder: make_checkpoint(folder, True),
+            "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
         more = torch.ones(1, dtype=torch.uint8)
         if main and not lines.readline():
@@ -138,6 +212,8 @@ def reduce_once():
 
 if sys.argv[1] == "first":
     reduce_once()
+elif sys.argv[1] == "photographs":
+    make_photographs(sys.argv[2], int(sys.argv[3]))
 else:
     serve(*sys.argv[1:])
 # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").

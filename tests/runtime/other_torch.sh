@@ -14,6 +14,9 @@ if [[ $other == "$version" ]]; then echo "SKIPPED: it has the same torch, $versi
 status=0
 said=$(LD_LIBRARY_PATH=$torch/lib "$program" 2>&1) || status=$?
 echo "$said"
+# A program has copies of variables of LibTorch. Where one has become smaller since the other version, the dynamic
+# linker says so before anybody can refuse.
+said=$(sed "/: Symbol .* has different size in shared object, consider re-linking$/d" <<<"$said")
 if [[ $status == 0 || $said == *$'\n'* || $said != *"was built for LibTorch $version but runs with $other"* ]]; then
   echo "expected one line that names $version and $other, and failure (status $status)"
   exit 1

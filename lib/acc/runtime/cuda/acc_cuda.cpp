@@ -57,7 +57,6 @@ c10::intrusive_ptr<c10d::Backend> make_nccl_backend(const c10::intrusive_ptr<c10
   auto backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(
       c10::make_intrusive<c10d::PrefixStore>("cuda/", store), rank, size, options);
   backend->setBoundDeviceId(device);
-  backend->setSequenceNumberForGroup();
   return backend;
 }
 

@@ -2,7 +2,6 @@
 #include "acc/runtime/data/dispatcher.hpp"
 
 #include <ATen/ops/cat.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 
@@ -10,13 +9,12 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/process/tensor_form.hpp"
 
 namespace acc {
 namespace {
 
 constexpr std::int64_t kMostTensors = 32;
-constexpr std::int64_t kMostDimensions = 12;
-constexpr std::int64_t kFormSize = 2 + kMostDimensions;
 
 // What the first number of a head says instead of a count.
 constexpr std::int64_t kEnd = -1;
@@ -33,13 +31,11 @@ at::Tensor head_of(const Dispatcher::Tensors& tensors) {
   auto* number = head.mutable_data_ptr<std::int64_t>();
   *number++ = static_cast<std::int64_t>(tensors.size());
   for (const at::Tensor& tensor : tensors) {
-    if (tensor.dim() == 0 || tensor.dim() > kMostDimensions || tensor.size(0) != tensors[0].size(0)) {
-      throw Error({.what = "every tensor of a batch needs the same number of rows and at most 12 dimensions",
-                   .where = "dispatch_batches"});
+    if (tensor.dim() == 0 || tensor.size(0) != tensors[0].size(0)) {
+      throw Error(
+          {.what = "every tensor of a batch needs the same number of rows", .where = "dispatch_batches"});
     }
-    number[0] = static_cast<std::int64_t>(tensor.scalar_type());
-    number[1] = tensor.dim();
-    std::copy(tensor.sizes().begin(), tensor.sizes().end(), number + 2);
+    write_form(tensor, number, "dispatch_batches");
     number += kFormSize;
   }
   return head;
@@ -49,8 +45,7 @@ Dispatcher::Tensors room_for(const at::Tensor& head) {
   const auto* number = head.const_data_ptr<std::int64_t>();
   Dispatcher::Tensors tensors(static_cast<std::size_t>(*number++));
   for (at::Tensor& tensor : tensors) {
-    tensor = at::empty(c10::IntArrayRef(number + 2, static_cast<std::size_t>(number[1])),
-                       at::TensorOptions(static_cast<at::ScalarType>(number[0])));
+    tensor = empty_of_form(number);
     number += kFormSize;
   }
   return tensors;

@@ -2,15 +2,14 @@
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 
 #include <ATen/ops/full.h>
-#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "acc/base/text.hpp"
+#include "acc/runtime/process/operations.hpp"
 
 namespace acc {
 namespace {
@@ -44,17 +43,6 @@ std::uint64_t fingerprint(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
   return hash;
-}
-
-std::vector<std::string> gather_texts(const std::string& text, std::int64_t longest, ProcessGroup& group) {
-  at::Tensor bytes = at::zeros({longest}, at::kByte);
-  std::memcpy(bytes.data_ptr(), text.data(), text.size());
-  const at::Tensor all = group.all_gather(bytes);
-  std::vector<std::string> texts;
-  for (std::int64_t rank = 0; rank < group.size(); ++rank) {
-    texts.emplace_back(static_cast<const char*>(all.data_ptr()) + rank * longest, longest);
-  }
-  return texts;
 }
 
 Error disagreement(std::size_t rank, const ParameterInfo* first, const ParameterInfo* other) {
@@ -96,17 +84,13 @@ std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterIn
 
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group) {
   const std::string text = pack(describe_parameters(module));
-  at::Tensor summary = at::zeros({2}, at::kLong);
-  summary[0] = static_cast<std::int64_t>(fingerprint(text));
-  summary[1] = static_cast<std::int64_t>(text.size());
-  const at::Tensor all = group.all_gather(summary);
-  if (all.equal(summary.expand_as(all))) return;
+  const at::Tensor own = at::full({1}, static_cast<std::int64_t>(fingerprint(text)), at::kLong);
+  const at::Tensor all = group.all_gather(own);
+  if (all.equal(own.expand_as(all))) return;
 
   // Only now the names travel: a big job does not pay for them while all is well.
-  const auto longest = all.select(1, 1).max().item<std::int64_t>();
   std::vector<std::vector<ParameterInfo>> by_rank;
-  for (const std::string& from_rank : gather_texts(text, longest, group))
-    by_rank.push_back(unpack(from_rank));
+  for (const std::string& from_rank : gather_texts({text}, &group)) by_rank.push_back(unpack(from_rank));
   if (const auto error = find_disagreement(by_rank)) throw *error;
 }
 

@@ -106,6 +106,16 @@ at::Tensor as_bytes(const at::Tensor& contiguous) {
   return contiguous.reshape({-1}).view(at::kByte);
 }
 
+// By LibTorch's new name of it, or by the one that newer versions deprecate.
+template <class Group>
+auto gather_into(Group& group, at::Tensor& output, at::Tensor& input) {
+  if constexpr (requires { group.all_gather_single(output, input); }) {
+    return group.all_gather_single(output, input);
+  } else {
+    return group._allgather_base(output, input);
+  }
+}
+
 }  // namespace
 
 struct ProcessGroup::Impl {
@@ -210,7 +220,7 @@ at::Tensor ProcessGroup::all_gather(const at::Tensor& tensor) {
   if (input.numel() == 0) return output;
   at::Tensor bytes_in = as_bytes(input);
   at::Tensor bytes_out = as_bytes(output);
-  impl_->together("all_gather", [&] { impl_->group->_allgather_base(bytes_out, bytes_in)->wait(); });
+  impl_->together("all_gather", [&] { gather_into(*impl_->group, bytes_out, bytes_in)->wait(); });
   return output;
 }
 

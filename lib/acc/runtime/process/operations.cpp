@@ -4,51 +4,29 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
-#include <c10/core/ScalarType.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/process/tensor_form.hpp"
 
 namespace acc {
 namespace {
 
-constexpr std::int64_t kMostDimensions = 16;
-
-void require_few_dimensions(const at::Tensor& tensor) {
-  if (tensor.dim() <= kMostDimensions) return;
-  throw Error({.what = fmt::format("has more than {} dimensions", kMostDimensions), .where = "gather"});
-}
-
-// Type, number of dimensions and sizes, in a tensor of the same size on every rank.
-at::Tensor form_of(const at::Tensor& tensor) {
-  require_few_dimensions(tensor);
-  at::Tensor form = at::zeros({2 + kMostDimensions}, at::kLong);
-  auto* numbers = form.mutable_data_ptr<std::int64_t>();
-  numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
-  numbers[1] = tensor.dim();
-  std::copy(tensor.sizes().begin(), tensor.sizes().end(), numbers + 2);
-  return form;
-}
-
-std::string form_text(const at::Tensor& form) {
-  const auto* numbers = form.const_data_ptr<std::int64_t>();
-  return fmt::format("{} [{}]", c10::toString(static_cast<at::ScalarType>(numbers[0])),
-                     fmt::join(numbers + 2, numbers + 2 + numbers[1], ", "));
-}
-
 // Gloo would hang or mix the bytes up.
 void require_same_form(const at::Tensor& tensor, ProcessGroup& group) {
-  const at::Tensor forms = group.all_gather(form_of(tensor));
+  at::Tensor form = at::zeros({kFormSize}, at::kLong);
+  write_form(tensor, form.mutable_data_ptr<std::int64_t>(), "gather");
+  const at::Tensor forms = group.all_gather(form);
+  const auto text = [&](int rank) { return form_text(forms[rank].const_data_ptr<std::int64_t>()); };
   for (int rank = 1; rank < group.size(); ++rank) {
     if (forms[rank].equal(forms[0])) continue;
     throw Error(
         {.what = fmt::format("every process must give the same shape and type, but rank 0 gives {} and "
                              "rank {} gives {}",
-                             form_text(forms[0]), rank, form_text(forms[rank])),
+                             text(0), rank, text(rank)),
          .where = "gather"});
   }
 }

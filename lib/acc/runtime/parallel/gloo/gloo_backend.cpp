@@ -30,11 +30,9 @@ auto make_options(std::chrono::milliseconds timeout) {
 
 c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                     int size, std::chrono::milliseconds timeout) {
-  auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(
-      c10::make_intrusive<c10d::PrefixStore>("cpu/", store), rank, size,
-      make_options<c10d::ProcessGroupGloo::Options>(timeout));
-  backend->setSequenceNumberForGroup();
-  return backend;
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(c10::make_intrusive<c10d::PrefixStore>("cpu/", store),
+                                                     rank, size,
+                                                     make_options<c10d::ProcessGroupGloo::Options>(timeout));
 }
 
 }  // namespace acc
