@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -138,9 +139,19 @@ class DataLoader {
     block_rule(plan_->rule(), shard);  // refuses batches that do not divide
     const std::size_t per_step = shard.split_batches ? 1 : shard.count;
     std::shared_ptr<Source> reader;
-    if (shard.index == 0) reader = read(pass, Shard(), pass.skip * per_step);
+    std::function<std::shared_ptr<Source>()> from_start;
+    if (shard.index == 0) {
+      reader = read(pass, Shard(), pass.skip * per_step);
+      // Few rows, and only if the last step does not divide: without threads.
+      if (pass.skip > 0) {
+        from_start = [loader = *this, pass]() mutable {
+          loader.options_.num_workers = 0;
+          return std::shared_ptr<Source>(loader.read(pass, Shard(), 0));
+        };
+      }
+    }
     return std::make_unique<DispatchSource<Batch>>(job_.broadcast, shard, plan_->rule().drop_last,
-                                                   std::move(reader));
+                                                   std::move(reader), std::move(from_start));
   }
 
   std::shared_ptr<Dataset> dataset_;

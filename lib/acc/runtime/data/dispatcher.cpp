@@ -15,26 +15,34 @@ namespace acc {
 namespace {
 
 constexpr std::int64_t kMostTensors = 32;
+constexpr std::int64_t kHeadSize = 2 + kMostTensors * kFormSize;
 
-// What the first number of a head says instead of a count.
+// A head begins with how many tensors follow, or with one of these.
 constexpr std::int64_t kEnd = -1;
 constexpr std::int64_t kFailed = -2;
 
-// How many tensors a step has, and of which types and shapes: every rank can then make room for them.
-at::Tensor head_of(const Dispatcher::Tensors& tensors) {
+void require_rows(const Dispatcher::Tensors& tensors) {
   if (tensors.empty() || static_cast<std::int64_t>(tensors.size()) > kMostTensors) {
     throw Error({.what = fmt::format("a batch needs 1 to {} tensors, not {}", kMostTensors, tensors.size()),
                  .where = "dispatch_batches",
                  .hint = "set dispatch_batches to false"});
   }
-  at::Tensor head = at::zeros({1 + kMostTensors * kFormSize}, at::kLong);
-  auto* number = head.mutable_data_ptr<std::int64_t>();
-  *number++ = static_cast<std::int64_t>(tensors.size());
   for (const at::Tensor& tensor : tensors) {
     if (tensor.dim() == 0 || tensor.size(0) != tensors[0].size(0)) {
       throw Error(
           {.what = "every tensor of a batch needs the same number of rows", .where = "dispatch_batches"});
     }
+  }
+}
+
+// How many tensors a step has, how many of its rows are not there twice, and types and shapes: every rank can
+// then make room for them.
+at::Tensor head_of(const Dispatcher::Tensors& tensors, std::size_t rows) {
+  at::Tensor head = at::zeros({kHeadSize}, at::kLong);
+  auto* number = head.mutable_data_ptr<std::int64_t>();
+  *number++ = static_cast<std::int64_t>(tensors.size());
+  *number++ = static_cast<std::int64_t>(rows);
+  for (const at::Tensor& tensor : tensors) {
     write_form(tensor, number, "dispatch_batches");
     number += kFormSize;
   }
@@ -43,7 +51,8 @@ at::Tensor head_of(const Dispatcher::Tensors& tensors) {
 
 Dispatcher::Tensors room_for(const at::Tensor& head) {
   const auto* number = head.const_data_ptr<std::int64_t>();
-  Dispatcher::Tensors tensors(static_cast<std::size_t>(*number++));
+  Dispatcher::Tensors tensors(static_cast<std::size_t>(number[0]));
+  number += 2;
   for (at::Tensor& tensor : tensors) {
     tensor = empty_of_form(number);
     number += kFormSize;
@@ -73,48 +82,79 @@ Dispatcher::Tensors concatenate(const std::vector<Dispatcher::Tensors>& batches)
 
 }  // namespace
 
-Dispatcher::Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read)
-    : broadcast_(std::move(broadcast)), shard_(shard), drop_last_(drop_last), read_(std::move(read)) {}
+Dispatcher::Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read, Read from_start)
+    : broadcast_(std::move(broadcast)),
+      shard_(shard),
+      drop_last_(drop_last),
+      read_(std::move(read)),
+      from_start_(std::move(from_start)) {}
 
-std::optional<Dispatcher::Tensors> Dispatcher::read_step() {
+std::optional<Dispatcher::Tensors> Dispatcher::read_batches(const Read& read) const {
   const std::size_t wanted = shard_.split_batches ? 1 : shard_.count;
   std::vector<Tensors> batches;
   while (batches.size() < wanted) {
-    auto batch = read_();
+    auto batch = read();
     if (!batch) break;
     batches.push_back(std::move(*batch));
   }
   if (batches.empty() || (drop_last_ && batches.size() < wanted)) return std::nullopt;
-  return concatenate(batches);
+  Tensors whole = concatenate(batches);
+  require_rows(whole);
+  return whole;
 }
 
-std::optional<Dispatcher::Tensors> Dispatcher::receive() {
-  at::Tensor head = at::zeros({1 + kMostTensors * kFormSize}, at::kLong);
+std::optional<Dispatcher::Step> Dispatcher::read_step() {
+  auto tensors = read_batches(read_);
+  if (!tensors) return std::nullopt;
+  Step step{.tensors = std::move(*tensors)};
+  step.rows = static_cast<std::size_t>(step.tensors.front().size(0));
+  if (!drop_last_) fill(step.tensors);
+  return step;
+}
+
+void Dispatcher::fill(Tensors& tensors) {
+  const auto count = static_cast<std::int64_t>(shard_.count);
+  const std::int64_t rows = tensors.front().size(0);
+  const std::int64_t whole = (rows + count - 1) / count * count;
+  const auto keep_first = [&](const Tensors& step) {
+    for (const at::Tensor& tensor : step) first_.push_back(tensor.slice(0, 0, count).clone());
+  };
+  if (first_.empty() && !from_start_) keep_first(tensors);
+  if (rows == whole) return;
+  if (first_.empty()) keep_first(read_batches(from_start_).value());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    while (tensors[i].size(0) < whole) tensors[i] = at::cat({tensors[i], first_[i]});
+    tensors[i] = tensors[i].slice(0, 0, whole);
+  }
+}
+
+std::optional<Dispatcher::Step> Dispatcher::receive() {
+  at::Tensor head = at::zeros({kHeadSize}, at::kLong);
   broadcast_(head);
-  const std::int64_t count = *head.const_data_ptr<std::int64_t>();
-  if (count == kEnd) return std::nullopt;
-  if (count == kFailed) {
+  const auto* numbers = head.const_data_ptr<std::int64_t>();
+  if (numbers[0] == kEnd) return std::nullopt;
+  if (numbers[0] == kFailed) {
     throw Error({.kind = ErrorKind::system,
                  .what = "rank 0 could not read the next batch; its own error says why",
                  .where = "dispatch_batches"});
   }
-  Tensors step = room_for(head);
-  for (at::Tensor& tensor : step) broadcast_(tensor);
+  Step step{.tensors = room_for(head), .rows = static_cast<std::size_t>(numbers[1])};
+  for (at::Tensor& tensor : step.tensors) broadcast_(tensor);
   return step;
 }
 
-std::optional<Dispatcher::Tensors> Dispatcher::fetch() {
+std::optional<Dispatcher::Step> Dispatcher::fetch() {
   if (shard_.index != 0) return receive();
   const auto tell = [&](std::int64_t what) {
-    at::Tensor head = at::zeros({1 + kMostTensors * kFormSize}, at::kLong);
+    at::Tensor head = at::zeros({kHeadSize}, at::kLong);
     *head.mutable_data_ptr<std::int64_t>() = what;
     broadcast_(head);
   };
-  std::optional<Tensors> step;
+  std::optional<Step> step;
   at::Tensor head;
   try {
     step = read_step();
-    if (step) head = head_of(*step);
+    if (step) head = head_of(step->tensors, step->rows);
   } catch (...) {
     // The others wait for a head: without one they would wait for ever.
     tell(kFailed);
@@ -125,37 +165,27 @@ std::optional<Dispatcher::Tensors> Dispatcher::fetch() {
     return std::nullopt;
   }
   broadcast_(head);
-  for (at::Tensor& tensor : *step) {
+  for (at::Tensor& tensor : step->tensors) {
     tensor = tensor.contiguous();
     broadcast_(tensor);
   }
   return step;
 }
 
-Dispatcher::Tensors Dispatcher::part_of(Tensors step) {
-  const auto count = static_cast<std::int64_t>(shard_.count);
-  const std::int64_t rows = step.front().size(0);
-  if (first_.empty()) {
-    for (const at::Tensor& tensor : step) first_.push_back(tensor.slice(0, 0, count).clone());
-  }
-  const std::int64_t part = drop_last_ ? rows / count : (rows + count - 1) / count;
-  for (std::size_t i = 0; i < step.size(); ++i) {
-    at::Tensor& tensor = step[i];
-    while (tensor.size(0) < part * count) tensor = at::cat({tensor, first_[i]});
-    tensor = tensor.slice(0, part * static_cast<std::int64_t>(shard_.index),
-                          part * (static_cast<std::int64_t>(shard_.index) + 1));
-  }
-  return step;
+Dispatcher::Tensors Dispatcher::part_of(Tensors tensors) const {
+  const std::int64_t part = tensors.front().size(0) / static_cast<std::int64_t>(shard_.count);
+  for (at::Tensor& tensor : tensors)
+    tensor = tensor.narrow(0, part * static_cast<std::int64_t>(shard_.index), part);
+  return tensors;
 }
 
 std::optional<Dispatcher::Tensors> Dispatcher::next() {
   if (!std::exchange(started_, true)) ahead_ = fetch();
   if (!ahead_) return std::nullopt;
-  Tensors step = *std::exchange(ahead_, std::nullopt);
+  Step step = *std::exchange(ahead_, std::nullopt);
   ahead_ = fetch();
-  const auto rows = static_cast<std::size_t>(step.front().size(0));
-  remainder_ = !ahead_ && rows % shard_.count != 0 && !drop_last_ ? rows : 0;
-  return part_of(std::move(step));
+  remainder_ = !ahead_ && step.rows % shard_.count != 0 && !drop_last_ ? step.rows : 0;
+  return part_of(std::move(step.tensors));
 }
 
 }  // namespace acc

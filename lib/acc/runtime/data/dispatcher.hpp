@@ -25,7 +25,8 @@ class Dispatcher {
   /// On rank 0: the tensors of the next batch, nothing after the last.
   using Read = std::function<std::optional<Tensors>()>;
 
-  Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read);
+  /// `from_start`: where the pass begins in its middle, reads it from its start.
+  Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read, Read from_start = {});
 
   /// Together: this process's part of the next step; nothing after the last. Throws Error{usage} when batches
   /// cannot be put together, and on every rank when rank 0 could not read.
@@ -36,18 +37,27 @@ class Dispatcher {
   std::size_t remainder() const { return remainder_; }
 
  private:
-  std::optional<Tensors> fetch();
-  std::optional<Tensors> read_step();
-  std::optional<Tensors> receive();
-  Tensors part_of(Tensors step);
+  // What all processes get in one step, and how many of its rows are not there twice.
+  struct Step {
+    Tensors tensors = {};
+    std::size_t rows = 0;
+  };
+
+  std::optional<Step> fetch();
+  std::optional<Step> receive();
+  std::optional<Tensors> read_batches(const Read& read) const;
+  std::optional<Step> read_step();
+  void fill(Tensors& tensors);
+  Tensors part_of(Tensors tensors) const;
 
   Broadcast broadcast_;
   Shard shard_;
   bool drop_last_;
   Read read_;
+  Read from_start_;
   bool started_ = false;
-  std::optional<Tensors> ahead_ = {};
-  // The first rows of the pass, which fill up a step that does not divide.
+  std::optional<Step> ahead_ = {};
+  // On rank 0: the first rows of the pass, which fill up a step that does not divide.
   Tensors first_ = {};
   std::size_t remainder_ = 0;
 };
@@ -58,15 +68,15 @@ class DispatchSource final : public BatchSource<Batch> {
  public:
   using Item = LoadedBatch<Batch>;
 
-  /// `reader` is null but on rank 0.
-  DispatchSource(Broadcast broadcast, const Shard& shard, bool drop_last,
-                 std::shared_ptr<BatchSource<Batch>> reader)
-      : dispatcher_(std::move(broadcast), shard, drop_last,
-                    [reader = std::move(reader)]() -> std::optional<Dispatcher::Tensors> {
-                      auto item = reader->next();
-                      if (!item) return std::nullopt;
-                      return tensors_of(item->batch);
-                    }) {}
+  using Reader = std::shared_ptr<BatchSource<Batch>>;
+
+  /// `reader` is null but on rank 0; `from_start` is, unless the pass begins in its middle: it makes a reader
+  /// of the whole pass.
+  DispatchSource(Broadcast broadcast, const Shard& shard, bool drop_last, Reader reader,
+                 std::function<Reader()> from_start)
+      : dispatcher_(
+            std::move(broadcast), shard, drop_last, [reader] { return read(*reader); },
+            from_start ? first_of(std::move(from_start)) : nullptr) {}
 
   std::optional<Item> next() override {
     const auto tensors = dispatcher_.next();
@@ -77,6 +87,18 @@ class DispatchSource final : public BatchSource<Batch> {
   }
 
  private:
+  static std::optional<Dispatcher::Tensors> read(BatchSource<Batch>& reader) {
+    auto item = reader.next();
+    if (!item) return std::nullopt;
+    return tensors_of(item->batch);
+  }
+  static Dispatcher::Read first_of(std::function<Reader()> from_start) {
+    return [from_start = std::move(from_start), reader = Reader()]() mutable {
+      if (!reader) reader = from_start();
+      return read(*reader);
+    };
+  }
+
   Dispatcher dispatcher_;
 };
 

@@ -33,8 +33,8 @@ Numbers numbers_of(const at::Tensor& tensor) {
 }
 
 // What each of `count` ranks gets when rank 0 reads with `read`.
-std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last,
-                             const acc::Dispatcher::Read& read) {
+std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last, const acc::Dispatcher::Read& read,
+                             const acc::Dispatcher::Read& from_start = {}) {
   std::barrier meet(static_cast<std::ptrdiff_t>(count));
   at::Tensor sent;
   std::vector<Result> results(count);
@@ -46,7 +46,7 @@ std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last,
       meet.arrive_and_wait();
     };
     acc::Dispatcher dispatcher(broadcast, {.index = rank, .count = count, .split_batches = split}, drop_last,
-                               read);
+                               read, from_start);
     try {
       while (const auto part = dispatcher.next()) {
         results[rank].batches.push_back(numbers_of(part->front()));
@@ -100,6 +100,18 @@ TEST_CASE("dispatcher: fewer rows than ranks are repeated until each has one", "
   for (const Result& rank : dispatch(3, false, false, rows(1, 4))) {
     CHECK(rank.batches == Batches{{0}});
     CHECK(rank.remainder == 1);
+  }
+}
+
+TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one", "[runtime]") {
+  const bool split = GENERATE(false, true);
+  const auto whole = dispatch(3, split, false, rows(25, 6));
+  acc::Dispatcher::Read rest = rows(25, 6);
+  for (int batch = 0; batch < (split ? 1 : 3); ++batch) rest();
+  const auto resumed = dispatch(3, split, false, rest, rows(25, 6));
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    CHECK(resumed[rank].batches == Batches(whole[rank].batches.begin() + 1, whole[rank].batches.end()));
+    CHECK(resumed[rank].remainder == whole[rank].remainder);
   }
 }
 
