@@ -15,6 +15,7 @@
 #include "acc/base/files.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/data/tensor_dataset.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -85,7 +86,69 @@ at::Tensor train(const fs::path& folder, int save_after, const acc::DdpOptions& 
   return flat(*net);
 }
 
+struct Course {
+  std::vector<at::Tensor> batches = {};
+  at::Tensor parameters = {};
+};
+
+struct Interruption {
+  bool dispatch = false;
+  std::size_t num_workers = 0;
+  // In batches: how many come before the checkpoint; 0: the training begins with it.
+  std::size_t save_after = 0;
+};
+
+// Three epochs of shuffled data, with numbers drawn by chance in each step.
+Course read_and_train(const fs::path& folder, const Interruption& at) {
+  acc::Accelerator accelerator(
+      {.dispatch_batches = at.dispatch,
+       .rng_types = {acc::RngType::torch},
+       .ddp = {.find_unused_parameters = acc::PartialState().num_processes() > 2}});  // see below
+  acc::set_seed(at.save_after > 0 ? 1 : 2);
+  auto net = std::make_shared<NetImpl>();
+  auto [model, optimizer, loader] = accelerator.prepare(
+      net,
+      std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9)),
+      acc::DataLoader(acc::TensorDataset(at::arange(100, at::kFloat).sin().reshape({50, 2})),
+                      {.batch_size = 4, .shuffle = true, .num_workers = at.num_workers}));
+  if (at.save_after == 0) accelerator.load_state(folder);
+  Course course;
+  while (loader.epoch() < 3) {
+    for (auto& [x] : loader) {
+      course.batches.push_back(x);
+      // The generators of the processes go apart.
+      at::randn({1 + accelerator.process_index()});
+      optimizer.zero_grad();
+      accelerator.backward(model(x).square().mean());
+      optimizer.step();
+      if (course.batches.size() == at.save_after) accelerator.save_state(folder);
+    }
+  }
+  course.parameters = flat(*net);
+  return course;
+}
+
 }  // namespace
+
+TEST_CASE(
+    "checkpoints: saved in the middle of an epoch, a training goes on with the very next batches, to the bit",
+    "[ranks]") {
+  const bool dispatch = GENERATE(false, true);
+  const std::size_t workers = GENERATE(std::size_t{0}, std::size_t{2});
+  // In the first epoch, in the second, with the last batch of one.
+  const auto processes = static_cast<std::size_t>(acc::PartialState().num_processes());
+  const std::size_t epoch = (13 + processes - 1) / processes;
+  const std::size_t save_after = GENERATE_COPY(std::size_t{2}, epoch, epoch + 3);
+  CAPTURE(dispatch, workers, save_after);
+  const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
+  const Course whole = read_and_train(folder, {dispatch, workers, save_after});
+  REQUIRE(whole.batches.size() == 3 * epoch);
+  const Course resumed = read_and_train(folder, {dispatch, workers, 0});
+  REQUIRE(resumed.batches.size() == 3 * epoch - save_after);
+  for (std::size_t i = 0; i < resumed.batches.size(); ++i)
+    CHECK(resumed.batches[i].equal(whole.batches[save_after + i]));
+  CHECK(resumed.parameters.equal(whole.parameters));
+}
 
 TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit for bit", "[ranks]") {
   const acc::Accelerator job;

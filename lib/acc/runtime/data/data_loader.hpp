@@ -57,8 +57,8 @@ class DataLoader {
 
   /// Starts the next pass. Together, if the loader was prepared and rank 0 reads for all.
   Iterator begin() {
-    if (job_.before_pass) job_.before_pass();
     LoaderPass pass = plan_->begin_pass(skip_);
+    if (job_.before_pass && !pass.resumed) job_.before_pass();
     auto source = plan_->dispatched() ? dispatch(pass) : read(pass, plan_->shard(), pass.skip);
     pass.batches.clear();
     ActiveLoaders::Entry entry = job_.active->enter(pass.remainder);

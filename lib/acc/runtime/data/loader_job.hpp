@@ -17,7 +17,7 @@ struct LoaderJob {
   std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
   /// Where batches are put.
   at::Device device = at::Device(at::kCPU);
-  /// Called at the start of each pass, on every process.
+  /// Called at the start of each pass, on every process; a restored one was started in another run.
   std::function<void()> before_pass = {};
   /// For loaders that rank 0 reads for all.
   Broadcast broadcast = {};

@@ -94,7 +94,8 @@ LoaderPass LoaderPlan::begin_pass(std::size_t skip) {
   LoaderPass pass{.number = ++passes_,
                   .epoch = from.epoch,
                   .seed = seed_ + from.epoch,
-                  .skip = std::max(skip, from.batches)};
+                  .skip = std::max(skip, from.batches),
+                  .resumed = from.batches > 0};
   if (dataset_size_) {
     std::size_t samples = 0;
     pass.batches = batches_of(from.epoch, &samples);

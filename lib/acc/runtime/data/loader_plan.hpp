@@ -47,6 +47,8 @@ struct LoaderPass {
   std::vector<BatchIndices> batches = {};
   /// How many batches of this process come before the first that the loop gets.
   std::size_t skip = 0;
+  /// Whether it goes on where a restored loader was.
+  bool resumed = false;
   /// How many rows of the last batch, gathered from all processes, are not there twice; 0: all of them.
   std::size_t remainder = 0;
 };
