@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,14 @@ class Board {
   /// All workers of our nodes have succeeded; `done` when those of all other nodes have, or when that does
   /// not come to be known within 300 s.
   virtual void finish(std::function<void()> done) = 0;
+
+ protected:
+  /// Calls an event, if somebody hears it. A copy of it, as the board may end in it: after this it touches
+  /// nothing of its own.
+  template <class... Values>
+  static void tell(std::function<void(Values...)> event, std::type_identity_t<Values>... values) {
+    if (event) event(values...);
+  }
 };
 
 }  // namespace acc

@@ -149,7 +149,7 @@ void C10dBoard::Impl::lose() {
 }
 
 void C10dBoard::Impl::tell_closed() {
-  if (!std::exchange(closed_told, true) && events.on_closed) events.on_closed();
+  if (!std::exchange(closed_told, true)) tell(events.on_closed);
 }
 
 void C10dBoard::Impl::finished() {
@@ -236,7 +236,7 @@ void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
       exchange.reset();
       if (told == Told::nothing) return begin_again();
       told = Told::change;
-      if (events.on_change) events.on_change();
+      tell(events.on_change);
       return;
     case Outlook::closed:
       exchange.reset();
@@ -267,7 +267,7 @@ void C10dBoard::Impl::missing_nodes(const RendezvousState& state) {
 void C10dBoard::Impl::missing(const std::string& text) {
   if (text == said) return;
   said = text;
-  if (events.on_missing) events.on_missing(text);
+  tell(events.on_missing, text);
 }
 
 std::string C10dBoard::Impl::prefix(std::int64_t of_round) const {
@@ -357,14 +357,14 @@ void C10dBoard::Impl::master_found(const Master& found) {
                                     .master_port = found.port,
                                     .use_agent_store = found.agent_serves});
   }
-  if (events.on_round) events.on_round(std::move(rounds));
+  tell(events.on_round, rounds);
 }
 
 void C10dBoard::Impl::fail(const Error& error) {
   if (std::exchange(failed, true)) return;
   timer.cancel();
   exchange.reset();
-  if (events.on_error) events.on_error(error);
+  tell(events.on_error, error);
 }
 
 C10dBoard::C10dBoard(asio::io_context& loop, StoreClient& client, C10dBoardOptions options, Events events)

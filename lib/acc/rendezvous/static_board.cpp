@@ -52,7 +52,7 @@ struct StaticBoard::Impl {
   void ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& ranks);
   void look_later();
   void look(int from, std::vector<std::string> missing);
-  void tell(const std::vector<std::string>& missing);
+  void tell_missing(const std::vector<std::string>& absent);
   void missing(const std::string& text);
   void fail(const Error& error);
   void finished();
@@ -138,18 +138,18 @@ void StaticBoard::Impl::ranked(const std::optional<Error>& error, const std::map
                                             .master_addr = options.master.host,
                                             .master_port = options.master.port});
   }
-  if (events.on_round) events.on_round(std::move(rounds));
+  tell(events.on_round, rounds);
 }
 
 void StaticBoard::Impl::look_later() {
   timer.expires_after(options.look);
   timer.async_wait(unless_gone([this](const auto& error) {
-    if (!error && exchange && client.connected()) look(0, {});
+    if (!error && exchange) look(0, {});
   }));
 }
 
 void StaticBoard::Impl::look(int from, std::vector<std::string> absent) {
-  if (from == options.num_nodes || absent.size() > kMostNamed) return tell(absent);
+  if (from == options.num_nodes || absent.size() > kMostNamed) return tell_missing(absent);
   client.check({prefix + "torchelastic/role_info/" + std::to_string(from)},
                unless_gone([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
                  if (outcome != StoreOutcome::done || !exchange) return;
@@ -159,7 +159,8 @@ void StaticBoard::Impl::look(int from, std::vector<std::string> absent) {
                }));
 }
 
-void StaticBoard::Impl::tell(const std::vector<std::string>& absent) {
+void StaticBoard::Impl::tell_missing(const std::vector<std::string>& absent) {
+  look_later();
   const bool more = absent.size() > kMostNamed;
   const std::vector<std::string> named(
       absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(std::min(absent.size(), kMostNamed)));
@@ -168,20 +169,19 @@ void StaticBoard::Impl::tell(const std::vector<std::string>& absent) {
   } else {
     missing("waiting for node " + join(named, ", ") + (more ? " and others" : ""));
   }
-  look_later();
 }
 
 void StaticBoard::Impl::missing(const std::string& text) {
   if (text == said) return;
   said = text;
-  if (events.on_missing) events.on_missing(text);
+  tell(events.on_missing, text);
 }
 
 void StaticBoard::Impl::fail(const Error& error) {
   if (std::exchange(failed, true)) return;
   exchange.reset();
   timer.cancel();
-  if (events.on_error) events.on_error(error);
+  tell(events.on_error, error);
 }
 
 void StaticBoard::Impl::finished() {
@@ -217,9 +217,7 @@ void StaticBoard::next_round() {
 void StaticBoard::close() {
   Impl& impl = *impl_;
   impl.closing = true;
-  asio::post(impl.loop, impl.unless_gone([&impl] {
-    if (impl.events.on_closed) impl.events.on_closed();
-  }));
+  asio::post(impl.loop, impl.unless_gone([&impl] { tell(impl.events.on_closed); }));
 }
 
 void StaticBoard::finish(std::function<void()> done) {

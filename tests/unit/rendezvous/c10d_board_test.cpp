@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acc/rendezvous/base64.hpp"
@@ -272,20 +274,44 @@ TEST_CASE("c10d board: at the end a lost store is no error", "[rendezvous]") {
   CHECK(one.error.empty());
 }
 
-TEST_CASE("c10d board: may be destroyed in its own events", "[rendezvous]") {
+TEST_CASE("c10d board: may be destroyed in any of its events", "[rendezvous]") {
   BoardStore store;
   acc::StoreClient client(store.loop);
   store.connect(client);
   std::unique_ptr<C10dBoard> board;
   bool gone = false;
-  board = std::make_unique<C10dBoard>(store.loop, client, options(store, 1, 1),
-                                      Board::Events{.on_round = [&](const auto&) {
-                                        board.reset();
-                                        gone = true;
-                                      }});
-  board->add(node("a"));
+  const auto end = [&](const auto&...) {
+    board.reset();
+    gone = true;  // what the event itself holds is still there
+  };
+  const auto make = [&](std::size_t nodes, Board::Events events) {
+    board = std::make_unique<C10dBoard>(store.loop, client, options(store, nodes, 2), std::move(events));
+    board->add(node("a"));
+  };
+  std::optional<Agent> other;
+  SECTION("a round") {
+    make(1, {.on_round = end});
+  }
+  SECTION("a change") {
+    bool in_round = false;
+    make(1, {.on_round = [&](const auto&) { in_round = true; }, .on_change = end});
+    store.until([&] { return in_round; });
+    other.emplace(store, options(store, 1, 2), std::vector{node("b")});
+  }
+  SECTION("the end of the job") {
+    make(2, {.on_closed = end});
+    board->close();
+  }
+  SECTION("an error") {
+    make(2, {.on_error = end});
+    store.await(kKey);
+    store.server.reset();
+  }
+  SECTION("who is missing") {
+    make(2, {.on_missing = end});
+  }
   store.until([&] { return gone; });
-  store.get(kKey);  // whatever was left over has had its turn
+  store.loop.poll();  // whatever was left over has had its turn
 }
 
 TEST_CASE("c10d board: a round that is over before anybody heard of it is followed by another",

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/board_store.hpp"
@@ -25,7 +26,8 @@ struct Agent {
   acc::StoreClient client;
   std::unique_ptr<StaticBoard> board = {};
 
-  Agent(BoardStore& store, int nodes, std::chrono::milliseconds join_timeout = std::chrono::seconds(30))
+  Agent(BoardStore& store, int nodes, std::chrono::milliseconds join_timeout = std::chrono::seconds(30),
+        std::chrono::milliseconds look = std::chrono::milliseconds(2))
       : client(store.loop) {
     store.connect(client);
     board = std::make_unique<StaticBoard>(
@@ -34,7 +36,7 @@ struct Agent {
                            .run_id = "job",
                            .num_nodes = nodes,
                            .join_timeout = join_timeout,
-                           .look = std::chrono::milliseconds(2)},
+                           .look = look},
         Board::Events{.on_round =
                           [this](const Board::Rounds& got) {
                             rounds = got;
@@ -97,6 +99,14 @@ TEST_CASE("static board: says who is missing", "[rendezvous]") {
   CHECK(agent.missing.back() == "waiting for node 1");
 }
 
+TEST_CASE("static board: says who is missing also when it looks before it is connected", "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, 2, std::chrono::seconds(30), std::chrono::milliseconds(0));
+  agent.board->add(node(0, 1));
+  store.until([&] { return !agent.missing.empty(); });
+  CHECK(agent.missing == std::vector<std::string>{"waiting for node 1"});
+}
+
 TEST_CASE("static board: gives up in time", "[rendezvous]") {
   BoardStore store;
   Agent agent(store, 3, std::chrono::milliseconds(50));
@@ -127,4 +137,42 @@ TEST_CASE("static board: a lost store is an error, but not at the end", "[rendez
     store.until([&] { return ended; });
     CHECK(agent.error.empty());
   }
+}
+
+TEST_CASE("static board: may be destroyed in any of its events", "[rendezvous]") {
+  BoardStore store;
+  acc::StoreClient client(store.loop);
+  store.connect(client);
+  std::unique_ptr<StaticBoard> board;
+  bool gone = false;
+  const auto end = [&](const auto&...) {
+    board.reset();
+    gone = true;  // what the event itself holds is still there
+  };
+  const auto make = [&](int nodes, Board::Events events) {
+    board = std::make_unique<StaticBoard>(store.loop, client,
+                                          StaticBoardOptions{.master = store.address,
+                                                             .run_id = "job",
+                                                             .num_nodes = nodes,
+                                                             .look = std::chrono::milliseconds(2)},
+                                          std::move(events));
+    board->add(node(0, 1));
+  };
+  SECTION("a round") {
+    make(1, {.on_round = end});
+  }
+  SECTION("the end of the job") {
+    make(2, {.on_closed = end});
+    board->close();
+  }
+  SECTION("an error") {
+    make(2, {.on_error = end});
+    store.await("/job/torchelastic/role_info/0");
+    store.server.reset();
+  }
+  SECTION("who is missing") {
+    make(2, {.on_missing = end});
+  }
+  store.until([&] { return gone; });
+  store.loop.poll();  // whatever was left over has had its turn
 }
