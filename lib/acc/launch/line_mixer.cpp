@@ -51,6 +51,12 @@ void LineMixer::write_from(int id, std::string_view chunk) {
     rest = chunk.substr(newline + 1);
   }
   const std::size_t unfinished = source.held.size() + rest.size();
+  if (newline != std::string_view::npos && unfinished > 0 && !queue_.empty() && !source.closed) {
+    source.held += rest;  // others have waited for the end of a line
+    source.queued = true;
+    queue_.push_back(id);
+    return;
+  }
   const auto has_return = [](std::string_view text) { return text.find('\r') != std::string_view::npos; };
   const bool returns = has_return(source.held) || has_return(rest);
   if (source.drained || source.closed || continues_line || unfinished > kMostHeld) {

@@ -107,6 +107,18 @@ TEST_CASE("line_mixer: a chunk that is cut in a flood holds nobody up", "[launch
   CHECK(mixed.text == "one\nother\ntwo\nthree");
 }
 
+TEST_CASE("line_mixer: who is never at the end of a line lets the others write where one of its lines ends",
+          "[launch]") {
+  Mixed mixed;
+  mixed.says(mixed.a, "a1\na");
+  mixed.says(mixed.b, "b1\nb");
+  mixed.says(mixed.a, "2\na");
+  CHECK(mixed.text == "a1\na2\nb1\na");
+  mixed.says(mixed.a, "3\na");
+  mixed.says(mixed.b, "2\nb");
+  CHECK(mixed.text == "a1\na2\nb1\na3\nb2\na");
+}
+
 TEST_CASE("line_mixer: a very long line is written as it comes, and stays whole", "[launch]") {
   Mixed mixed;
   const std::string part(40 << 10, 'x');
