@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -178,6 +179,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  // There LibTorch 2.9's Gloo says whom it is connected to, amid the report, which is written with C's
+  // functions.
+  std::cout.rdbuf(nullptr);
   const WorkerEnv worker = read_worker_env(Environment::of_process());
   Board board(options.board, worker.local_world_size);
   Narrator narrator(board, worker.rank == 0, options.json);
