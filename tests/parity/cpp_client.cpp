@@ -51,12 +51,18 @@ void check_values(c10d::TCPStore& store) {
   check(store.multiGet({"one", "two"}) == std::vector<Bytes>{bytes("x"), bytes("y")}, "multiSet, multiGet");
 }
 
+// LibTorch 2.9 cannot ask for it.
+template <class Store>
+void check_list(Store& store) {
+  if constexpr (requires { store.listKeys(); }) check(store.listKeys().size() == 5, "listKeys");
+}
+
 void check_keys(c10d::TCPStore& store) {
   check(store.check({"key", "count"}) && !store.check({"key", "missing"}), "check");
   const std::int64_t before = store.getNumKeys();
   check(store.deleteKey("swapped") && !store.deleteKey("swapped"), "deleteKey");
   check(store.getNumKeys() == before - 1, "getNumKeys");
-  check(store.listKeys().size() == 5, "listKeys");
+  check_list(store);
 }
 
 void check_waits(c10d::TCPStore& store) {
