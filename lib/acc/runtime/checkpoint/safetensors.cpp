@@ -89,7 +89,7 @@ at::Tensor tensor_at(const Place& place, const std::shared_ptr<MappedFile>& mapp
         first, place.shape, [mapped](void* /*data*/) {}, options);
   }
   at::Tensor copy = at::empty(place.shape, options);
-  std::memcpy(copy.data_ptr(), first, copy.nbytes());
+  std::copy_n(first, copy.nbytes(), static_cast<char*>(copy.mutable_data_ptr()));
   return copy;
 }
 

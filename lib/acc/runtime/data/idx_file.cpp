@@ -116,7 +116,7 @@ at::Tensor read_idx(const std::filesystem::path& file) {
     std::reverse(data.data() + at, data.data() + at + width);
   }
   const at::Tensor tensor = at::empty(header.shape, at::TensorOptions(header.type));
-  std::memcpy(tensor.data_ptr(), data.data(), data.size());
+  std::ranges::copy(data, static_cast<char*>(tensor.mutable_data_ptr()));
   return tensor;
 }
 

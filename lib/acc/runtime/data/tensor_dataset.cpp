@@ -5,7 +5,7 @@
 #include <ATen/ops/index_select.h>
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "acc/base/error.hpp"
 
@@ -25,8 +25,7 @@ at::Tensor copy_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indice
     if (index >= rows)
       throw Error(
           {.what = fmt::format("there are {} rows, and no row {}", rows, index), .where = "TensorDataset"});
-    std::memcpy(to, from + index * bytes, bytes);
-    to += bytes;
+    to = std::copy_n(from + index * bytes, bytes, to);
   }
   return batch;
 }

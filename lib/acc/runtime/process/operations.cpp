@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/process/tensor_form.hpp"
@@ -37,7 +36,8 @@ at::Tensor whole_number(std::int64_t number) {
 
 at::Tensor bytes_of(std::string_view text, std::int64_t size) {
   at::Tensor bytes = at::zeros({size}, at::kByte);
-  std::memcpy(bytes.mutable_data_ptr(), text.data(), std::min(text.size(), static_cast<std::size_t>(size)));
+  std::ranges::copy(text.substr(0, static_cast<std::size_t>(size)),
+                    static_cast<char*>(bytes.mutable_data_ptr()));
   return bytes;
 }
 

@@ -57,6 +57,11 @@ TEST_CASE("idx_file: wide numbers are big-endian", "[runtime]") {
   CHECK(acc::read_idx(write(floats)).equal(acc::test::numbers({1.5}, {1}, at::kFloat)));
 }
 
+TEST_CASE("idx_file: a file may hold nothing", "[runtime]") {
+  const std::string none = "\x00\x00\x08\x02\x00\x00\x00\x00\x00\x00\x00\x03"s;
+  CHECK(acc::read_idx(write(none)).sizes() == c10::IntArrayRef({0, 3}));
+}
+
 TEST_CASE("idx_file: a broken file is an error that names it", "[runtime]") {
   CHECK(complaint_about("") == "is not an IDX file");
   CHECK(complaint_about("PK\x03\x04 something else") == "is not an IDX file");

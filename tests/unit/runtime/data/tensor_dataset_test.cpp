@@ -15,6 +15,12 @@ TEST_CASE("tensor_dataset: a batch stacks the rows that it is asked for", "[runt
   CHECK(labels.equal(acc::test::numbers({7, 5}, {2}, at::kLong)));
 }
 
+TEST_CASE("tensor_dataset: rows may be empty", "[runtime]") {
+  const acc::TensorDataset data(acc::test::numbers({}, {3, 0}, at::kFloat));
+  const auto [rows] = data.get_batch(std::vector<std::size_t>{2, 0});
+  CHECK(rows.sizes() == c10::IntArrayRef({2, 0}));
+}
+
 TEST_CASE("tensor_dataset: tensors of different length are an error", "[runtime]") {
   const at::Tensor x = acc::test::numbers({1, 2}, {2}, at::kFloat);
   CHECK_THROWS_AS(acc::TensorDataset(x, acc::test::numbers({1}, {1}, at::kFloat)), acc::Error);
