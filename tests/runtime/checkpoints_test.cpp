@@ -240,13 +240,17 @@ TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
     REQUIRE(momentum().eq(number).all().item<bool>());
     REQUIRE(numbers_in(accelerator.project_dir()).size() <= 3);
   }
-  std::printf("whole %d %lld\n", static_cast<int>(::getpid()), static_cast<long long>(counter.value));
-  std::fflush(stdout);
+  const auto say = [&](const char* what) {
+    std::printf("%s %d %lld\n", what, static_cast<int>(::getpid()), static_cast<long long>(counter.value));
+    std::fflush(stdout);
+  };
+  say("whole");
   const at::NoGradGuard no_grad;
   while (true) {
     ++counter.value;
     net->weight.fill_(static_cast<double>(counter.value));
     momentum().fill_(static_cast<double>(counter.value));
     accelerator.save_state();
+    say("saved");
   }
 }
