@@ -105,6 +105,9 @@ const std::filesystem::path& Preparation::logging_dir() const {
 ProjectOptions& Preparation::project() {
   return impl_->options.project;
 }
+const ProjectOptions& Preparation::project() const {
+  return impl_->options.project;
+}
 int Preparation::save_iteration() const {
   return impl_->options.project.iteration;
 }
