@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
@@ -32,6 +32,26 @@ struct RemoveUnlessKept {
     if (!kept) ::unlink(path.c_str());
   }
 };
+
+// After so much the disk begins with it, while the next is copied; fsync then waits for the rest alone.
+constexpr std::size_t kWriteBackBytes = 4U << 20U;
+
+bool write_parts(int fd, std::span<const std::string_view> parts) {
+  off64_t begin = 0;
+  std::size_t size = 0;
+  for (std::string_view part : parts) {
+    while (!part.empty()) {
+      const std::string_view piece = part.substr(0, kWriteBackBytes - size);
+      if (!write_all(fd, piece)) return false;
+      part.remove_prefix(piece.size());
+      size += piece.size();
+      if (size < kWriteBackBytes) continue;
+      ::sync_file_range(fd, begin, static_cast<off64_t>(size), SYNC_FILE_RANGE_WRITE);
+      begin += static_cast<off64_t>(std::exchange(size, 0));
+    }
+  }
+  return true;
+}
 
 // What happens to a descriptor that is read, within so many milliseconds; -1 waits.
 short events(int fd, int milliseconds) {
@@ -101,10 +121,8 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0) fail(target, "cannot be written", errno);
   RemoveUnlessKept cleanup{temporary};
-  const auto written = [&](std::string_view part) { return write_all(fd.get(), part); };
-  if (!std::ranges::all_of(parts, written) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0) {
+  if (!write_parts(fd.get(), parts) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0)
     fail(target, "cannot be written", errno);
-  }
   if (::rename(temporary.c_str(), target.c_str()) != 0) fail(target, "cannot be replaced", errno);
   cleanup.kept = true;
   const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -25,6 +25,17 @@ TEST_CASE("files: a file is replaced whole, its parents made", "[base]") {
   CHECK(std::distance(fs::directory_iterator(file.parent_path()), {}) == 1);
 }
 
+TEST_CASE("files: a large text is written whole, however it is divided", "[base]") {
+  const TemporaryFolder folder;
+  std::string text(11'000'001, ' ');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * i >> 7U);
+  const std::string_view all = text;
+  const std::vector<std::string_view> parts = {
+      all.substr(0, 3), {}, all.substr(3, 4U << 20U), all.substr((4U << 20U) + 3)};
+  acc::replace_file(folder.path() / "large", parts);
+  CHECK(acc::read_file(folder.path() / "large") == text);
+}
+
 TEST_CASE("files: a replaced file keeps its mode and stays behind its link", "[base]") {
   const TemporaryFolder folder;
   const fs::path file = folder.write("real", "old");

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/ordered_workers.hpp"
 
-#include <ATen/Parallel.h>
 #include <pthread.h>
 
 #include <utility>
 
-// Of the OpenMP runtime that LibTorch brings along. Linking one here could bring a second one in.
-extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
+#include "acc/runtime/data/one_core.hpp"
 
 namespace acc {
-namespace {
-
-// at::set_num_threads is for the whole process, OpenMP's is for the calling thread.
-void use_one_core() {
-  at::get_num_threads();  // LibTorch sets OpenMP's number at a thread's first use: that must come before
-  if (omp_set_num_threads != nullptr) omp_set_num_threads(1);
-}
-
-}  // namespace
-
 OrderedWorkers::OrderedWorkers(std::size_t threads, std::size_t ahead, std::size_t first, Make make)
     : make_(std::move(make)), ahead_(ahead), done_(ahead), next_(first), taken_(first) {
   threads_.reserve(threads);
@@ -37,7 +25,7 @@ OrderedWorkers::~OrderedWorkers() {
 
 void OrderedWorkers::run(std::size_t worker) {
   pthread_setname_np(pthread_self(), "acc-data");
-  use_one_core();
+  const OneCore one_core;
   std::unique_lock lock(mutex_);
   while (true) {
     work_.wait(lock, [&] { return stop_ || next_ >= end_ || next_ < taken_ + ahead_; });

@@ -10,6 +10,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/data/images/image.hpp"
+#include "acc/runtime/data/one_core.hpp"
 
 namespace acc {
 
@@ -54,6 +55,7 @@ std::size_t ImageDataset::read_or_next(std::size_t index, at::Tensor& image) con
 }
 
 ImageDataset::Batch ImageDataset::get_batch(c10::ArrayRef<std::size_t> indices) const {
+  const OneCore one_core;
   std::vector<at::Tensor> images(indices.size());
   const at::Tensor labels =
       at::empty({static_cast<std::int64_t>(indices.size())}, at::TensorOptions(at::kLong));

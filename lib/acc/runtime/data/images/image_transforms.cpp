@@ -29,7 +29,8 @@ at::Tensor crop(const at::Tensor& image, std::int64_t top, std::int64_t left, st
 // LibTorch is quick where the colours of a pixel are side by side, which it sees in four dimensions.
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
   if (height_of(image) == height && width_of(image) == width) return image;
-  return at::_upsample_bilinear2d_aa(image.unsqueeze(0), {height, width}, /*align_corners=*/false).squeeze(0);
+  const at::Tensor pixels = image.unsqueeze(0).contiguous(at::MemoryFormat::ChannelsLast);
+  return at::_upsample_bilinear2d_aa(pixels, {height, width}, /*align_corners=*/false).squeeze(0);
 }
 
 void require_room(const at::Tensor& image, std::int64_t size, const char* where) {
