@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/pt_reader.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -213,6 +215,26 @@ TEST_CASE("checkpoints: when one process cannot write, all say so, and the old c
   accelerator.load_state(folder);
   CHECK(counter.value == 1);
   accelerator.save_state(folder);
+}
+
+// Runs alone: to every process it says that it is the only one of its machine. Their folders are as far apart
+// as machines' own disks.
+TEST_CASE("checkpoints: what all have in common is on each machine where that is asked for", "[.machines]") {
+  ::setenv("LOCAL_RANK", "0", 1);
+  ::setenv("LOCAL_WORLD_SIZE", "1", 1);
+  const bool on_each = GENERATE(false, true);
+  acc::Accelerator accelerator({.project = {.save_on_each_node = on_each}});
+  const fs::path folder = acc::test::temporary_folder();
+  auto model = accelerator.prepare(std::make_shared<NetImpl>());
+  accelerator.save(acc::PtDict{{"epoch", 3}}, folder / "epoch.pt");
+  accelerator.save_model(model, folder / "weights");
+  accelerator.save_state(folder / "checkpoint");
+  const bool writes = on_each || accelerator.is_main_process();
+  CHECK(fs::exists(folder / "epoch.pt") == writes);
+  CHECK(fs::exists(folder / "weights" / "model.safetensors") == writes);
+  CHECK(fs::exists(folder / "checkpoint" / "model.safetensors") == writes);
+  CHECK(fs::exists(folder / "checkpoint" / acc::random_states_file(accelerator.process_index())));
+  if (writes) CHECK(acc::read_pt_file(folder / "epoch.pt").find("epoch")->number() == 3);
 }
 
 // Saves checkpoints, each all of one number, until it is killed; first it looks at what the one before left.

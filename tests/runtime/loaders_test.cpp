@@ -21,18 +21,20 @@ acc::Accelerator accelerator_with(acc::AcceleratorOptions options) {
   return acc::Accelerator(std::move(options));
 }
 
-// 0, 1, ..., and how often it was asked.
+// 0, 1, ... in epoch 0, 1000, 1001, ... in the next; and how often it was asked.
 struct Stream {
   std::int64_t size = 0;
   std::shared_ptr<int> asked = std::make_shared<int>(0);
   std::int64_t broken = -1;
   std::int64_t at = 0;
+  std::int64_t first = 0;
 
+  void set_epoch(std::uint64_t epoch) { first = 1000 * static_cast<std::int64_t>(epoch); }
   void reset() { at = 0; }
   std::optional<std::int64_t> next() {
     ++*asked;
     if (at == broken) throw std::runtime_error("torn");
-    return at == size ? std::nullopt : std::optional(at++);
+    return at == size ? std::nullopt : std::optional(first + at++);
   }
 };
 
@@ -126,4 +128,25 @@ TEST_CASE("loaders: a restored loader gives each process the batches that it had
   auto restored = make();
   restored.load_state(interrupted.state());
   CHECK(gathered(accelerator, restored).equal(all.slice(0, rows)));
+}
+
+TEST_CASE("loaders: a restored stream goes on in its epoch with the samples that nobody had got", "[ranks]") {
+  const bool dispatch = GENERATE(false, true);
+  const bool split = GENERATE(false, true);
+  const std::size_t workers = GENERATE(std::size_t{0}, std::size_t{1});
+  acc::Accelerator accelerator = accelerator_with({.split_batches = split, .dispatch_batches = dispatch});
+  const auto make = [&] {
+    return accelerator.prepare(
+        acc::DataLoader(Stream{.size = 23}, {.batch_size = 6, .num_workers = workers}));
+  };
+  auto interrupted = make();
+  gathered(accelerator, interrupted);
+  auto pass = interrupted.begin();
+  const std::int64_t rows = accelerator.gather_for_metrics(*pass).size(0);
+  const std::string state = interrupted.state();
+  // What has only been read ahead counts as not got.
+  auto restored = make();
+  restored.load_state(state);
+  CHECK(gathered(accelerator, restored).equal(at::arange(1000 + rows, 1023, at::kLong)));
+  CHECK(gathered(accelerator, restored)[0].item<std::int64_t>() == 2000);
 }

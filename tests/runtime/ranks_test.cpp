@@ -32,13 +32,21 @@ TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ra
   CHECK(rows[2 * size() - 1][0].item<int>() == size() - 1);
 }
 
-TEST_CASE("ranks: gather of different shapes is the same error on every rank, and the job goes on",
+TEST_CASE("ranks: tensors that differ in shape or type are the same error on every rank, and the job goes on",
           "[ranks]") {
-  const acc::Error error = error_of([] { job().gather(at::ones({rank() == 1 ? 2 : 3})); });
-  CHECK(std::string(error.what()) ==
-        "gather: every process must give the same shape and type, but rank 0 gives Float [3] and rank 1 "
-        "gives Float "
-        "[2]");
+  const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3});
+  const at::Tensor types = at::ones({2}, rank() == 1 ? at::kFloat : at::kLong);
+  const std::string same = ": every process must give the same shape and type, but rank 0 gives ";
+  const auto said = [](const auto& act) { return std::string(error_of(act).what()); };
+  CHECK(said([&] { job().gather(shapes); }) == "gather" + same + "Float [3] and rank 1 gives Float [2]");
+  CHECK(said([&] { job().reduce(shapes); }) == "reduce" + same + "Float [3] and rank 1 gives Float [2]");
+  CHECK(said([&] { job().reduce(types); }) == "reduce" + same + "Long [2] and rank 1 gives Float [2]");
+  CHECK(said([&] { job().broadcast(types); }) == "broadcast" + same + "Long [2] and rank 1 gives Float [2]");
+  CHECK(said([&] {
+          job().pad_across_processes(rank() == 1 ? at::ones({2, 2}) : at::ones({2}), {.dim = 1});
+        }) ==
+        "pad_across_processes: every process must give the same type and number of dimensions, but rank 0 "
+        "gives Float [2] and rank 1 gives Float [2, 2]");
   CHECK(job().gather(at::ones({1})).numel() == size());
 }
 

@@ -85,7 +85,10 @@ TorchFile::TorchFile(std::string_view bytes) {
       prefix_ = name.substr(0, name.size() - kPickle.size());
   }
   if (prefix_.empty()) refuse("is no file of torch.save: it has no data.pkl");
-  if (find("constants.pkl") != nullptr) refuse("is a TorchScript archive, not a file of torch.save");
+  if (entries_.contains(std::string(prefix_) + "constants.pkl")) {
+    refuse("is a TorchScript archive, as torch.jit.save and torch::save of C++ write them",
+           "save a state_dict in Python, or with save_model");
+  }
   const std::string_view* order = find("byteorder");
   if (order != nullptr && *order != "little") refuse("was written on a big-endian machine");
   root_bytes_ = find(kPickle)->size();
@@ -94,7 +97,10 @@ TorchFile::TorchFile(std::string_view bytes) {
 
 const std::string_view* TorchFile::find(std::string_view name) const {
   const auto found = entries_.find(std::string(prefix_) + std::string(name));
-  return found == entries_.end() ? nullptr : &found->second;
+  if (found == entries_.end()) return nullptr;
+  if (found->second.data() == nullptr)
+    refuse("holds the compressed or encrypted file '" + std::string(found->first.substr(0, 100)) + "'");
+  return &found->second;
 }
 
 std::optional<StoredTensor> TorchFile::tensor(const PickleValue& value) const {

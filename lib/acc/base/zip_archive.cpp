@@ -109,9 +109,7 @@ std::pair<std::string_view, std::string_view> take_entry(std::string_view& direc
   const std::uint64_t entry = kDirectoryEntryBytes + name_size + extra_size + number(head, 32, 2);
   directory.remove_prefix(part(directory, 0, entry).size());
 
-  if (method != 0 || stored != size || (flags & 1U) != 0) {
-    refuse("holds the compressed or encrypted file '" + std::string(name.substr(0, 100)) + "'");
-  }
+  if (method != 0 || stored != size || (flags & 1U) != 0) return {name, {}};
   const std::string_view local_head = part(archive, local, kLocalHeaderBytes);
   if (!local_head.starts_with(kLocalHeader)) refuse("is a damaged zip archive");
   const std::uint64_t skip = kLocalHeaderBytes + number(local_head, 26, 2) + number(local_head, 28, 2);

@@ -28,7 +28,7 @@ struct ProjectOptions {
   std::filesystem::path logging_dir = {};
   /// save_state writes to `checkpoints/checkpoint_<iteration>` below the project's folder.
   bool automatic_checkpoint_naming = false;
-  /// At most that many checkpoints stay; the oldest go.
+  /// At most that many checkpoints stay, at least 1; the oldest go.
   std::optional<int> total_limit = {};
   /// The number of the next checkpoint.
   int iteration = 0;

@@ -37,6 +37,14 @@ int accumulation_steps(const AcceleratorOptions& options, const Environment& env
   return static_cast<int>(*steps);
 }
 
+void require_project(const ProjectOptions& project) {
+  if (project.total_limit && *project.total_limit < 1) {
+    throw Error({.what = fmt::format("must be at least 1, not {}", *project.total_limit),
+                 .where = "total_limit",
+                 .hint = "leave it out to keep all checkpoints"});
+  }
+}
+
 // The precision of the Accelerators that live: code far apart must not train in two.
 std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) {
   static std::weak_ptr<const MixedPrecision> shared;
@@ -65,6 +73,7 @@ struct Preparation::Impl {
 
 Preparation::Preparation(AcceleratorOptions options)
     : PartialState(options.process_group.timeout, options.cpu), impl_(std::make_unique<Impl>()) {
+  require_project(options.project);
   const Environment environment = Environment::of_process();
   impl_->precision = share_precision(chosen_precision(options, environment));
   impl_->prepared.gradients = std::make_shared<GradientState>(accumulation_steps(options, environment),
@@ -103,6 +112,9 @@ const std::filesystem::path& Preparation::logging_dir() const {
   return impl_->options.project.logging_dir;
 }
 ProjectOptions& Preparation::project() {
+  return impl_->options.project;
+}
+const ProjectOptions& Preparation::project() const {
   return impl_->options.project;
 }
 int Preparation::save_iteration() const {

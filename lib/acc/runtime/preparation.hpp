@@ -39,6 +39,7 @@ class Preparation : public PartialState {
   const std::filesystem::path& logging_dir() const;
   /// May be changed, as when a resumed training goes on counting its checkpoints.
   ProjectOptions& project();
+  const ProjectOptions& project() const;
   /// The number of the next checkpoint.
   int save_iteration() const;
   /// Null unless the precision is fp16.

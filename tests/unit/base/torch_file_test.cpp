@@ -57,6 +57,10 @@ TEST_CASE("torch file: what acc cannot read says what it is", "[base]") {
   CHECK(acc::test::error_of([&] {
           acc::TorchFile{old};
         }).starts_with("is in the format of PyTorch before 1.6"));
+  const std::string compressed =
+      acc::read_file(std::filesystem::path(ACC_TEST_DATA) / "zip" / "deflated.zip");
+  CHECK(acc::test::error_of([&] { acc::TorchFile{compressed}; }) ==
+        "holds the compressed or encrypted file 'a/data.pkl'");
   const std::string sparse = recorded("sparse");
   CHECK(acc::test::error_of([&] {
           const acc::TorchFile file(sparse);

@@ -31,8 +31,9 @@ TEST_CASE("zip archive: files are found where Python put them, with 32-bit numbe
   CHECK(entries.at("a/data/0") == "12345678");
 }
 
-TEST_CASE("zip archive: a compressed file is refused by its name", "[base]") {
-  CHECK(error_of(recorded("deflated")) == "holds the compressed or encrypted file 'a/data.pkl'");
+TEST_CASE("zip archive: a compressed file is there without bytes", "[base]") {
+  const std::string archive = recorded("deflated");
+  CHECK(acc::read_zip(archive).at("a/data.pkl").data() == nullptr);
 }
 
 TEST_CASE("zip archive: what is none, or is cut, is refused", "[base]") {
@@ -53,6 +54,7 @@ TEST_CASE("zip archive: nothing outside of a damaged one is read", "[base]") {
       damaged[at] = byte;
       try {
         for (const auto& [name, data] : acc::read_zip(damaged)) {
+          if (data.data() == nullptr) continue;
           CHECK(data.data() >= damaged.data());
           CHECK(data.data() + data.size() <= damaged.data() + damaged.size());
         }

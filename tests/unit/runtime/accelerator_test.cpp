@@ -232,4 +232,6 @@ TEST_CASE("accelerator: options are told as they were given, with accelerate's d
   CHECK_FALSE(accelerator.sync_gradients());
   CHECK_FALSE(accelerator.even_batches());
   CHECK_THROWS_AS(acc::Accelerator({.gradient_accumulation_steps = 0}), acc::Error);
+  CHECK_THROWS_WITH(acc::Accelerator({.project = {.total_limit = 0}}),
+                    "total_limit: must be at least 1, not 0 (leave it out to keep all checkpoints)");
 }

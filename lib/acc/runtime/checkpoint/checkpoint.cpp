@@ -143,7 +143,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
       std::vector<NamedTensors> weights;
       for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
       for (const SaveStatePreHook& hook : options.hooks) hook(weights, made);
-      if (processes.is_main() || (options.save_on_each_node && processes.is_local_main()))
+      if (processes.writes_shared(options.save_on_each_node))
         write_shared(made, content, weights, options.safe_serialization);
       write_pt_file(made / random_states_file(processes.index), random_states(content.step));
     });

@@ -6,6 +6,7 @@
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/model_file.hpp"
 #include "acc/runtime/checkpoint/prepared_content.hpp"
+#include "acc/runtime/checkpoint/pt_writer.hpp"
 #include "acc/runtime/checkpoint/weights_folder.hpp"
 
 namespace acc {
@@ -88,12 +89,16 @@ HookHandle Checkpointing::register_load_state_pre_hook(LoadStatePreHook hook) {
 void Checkpointing::save_module(const torch::nn::Module& module, const fs::path& place,
                                 std::string_view max_shard_size) const {
   const std::uint64_t most = parse_byte_size(max_shard_size, "max_shard_size");
-  if (!is_main_process()) return;
+  if (!processes_of(*this).writes_shared(project().save_on_each_node)) return;
   if (place.extension() == ".safetensors") {
     save_model_file(module, place);
   } else {
     save_weights(module, place, most);
   }
+}
+
+void Checkpointing::save(const PtValue& value, const fs::path& file) const {
+  if (processes_of(*this).writes_shared(project().save_on_each_node)) write_pt_file(file, value);
 }
 
 void Checkpointing::load_module(torch::nn::Module& module, const fs::path& place) const {

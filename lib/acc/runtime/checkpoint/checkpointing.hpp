@@ -13,7 +13,12 @@ namespace acc {
 /// The part of an Accelerator that saves and loads what was prepared.
 class Checkpointing : public Preparation {
  public:
-  /// The main process writes the model as safetensors with the names of Python's state_dict: to one file when
+  /// The main process, with save_on_each_node the first of each machine, writes numbers, texts, tensors, and
+  /// lists and dicts of them, as torch.save: read_pt_file reads it, and Python with weights_only=True. The
+  /// others return at once. Throws what write_pt_file throws.
+  void save(const PtValue& value, const std::filesystem::path& file) const;
+
+  /// The same process writes the model as safetensors with the names of Python's state_dict: to one file when
   /// `place` ends in `.safetensors`, else into that folder, in files of at most `max_shard_size` with an
   /// index, and removes what an earlier save left there. The others return at once. Throws Error{system} when
   /// it cannot.

@@ -19,6 +19,8 @@ struct SavingProcesses {
 
   bool is_main() const { return index == 0; }
   bool is_local_main() const { return local_index == 0; }
+  /// Whether this one writes what all have in common: the first, or the first of each machine.
+  bool writes_shared(bool on_each_node) const { return is_main() || (on_each_node && is_local_main()); }
 };
 
 /// Calls `act` and returns when it is done on every process. When it throws on any, this throws on all: its

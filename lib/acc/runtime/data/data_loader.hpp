@@ -164,12 +164,13 @@ class DataLoader {
 template <class Dataset>
 DataLoader(Dataset, DataLoaderOptions) -> DataLoader<Dataset>;
 
-/// The loader without the first batches of each pass, which are not read, except from an iterable data set.
+/// The loader without the first batches of each pass, which are not read, except from an iterable data set;
+/// of one that leaves some out already, as many more.
 /// It and `loader` count passes together: when it has read the rest of epoch 3, `loader` goes on with
 /// epoch 4.
 template <class Dataset>
 DataLoader<Dataset> skip_first_batches(DataLoader<Dataset> loader, std::size_t num_batches) {
-  loader.skip_ = num_batches;
+  loader.skip_ += num_batches;
   return loader;
 }
 

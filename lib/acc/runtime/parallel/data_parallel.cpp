@@ -109,10 +109,19 @@ std::vector<at::Device> cuda_devices() {
   return devices;
 }
 
+void require_there(at::Device device) {
+  const auto devices = static_cast<int>(torch::cuda::device_count());
+  if (!device.is_cuda() || std::max<int>(device.index(), 0) < devices) return;
+  throw Error({.what = fmt::format("there is no such device, of {} CUDA devices", devices),
+               .where = "DataParallel, " + device.str()});
+}
+
 }  // namespace
 
 DeviceTeam::DeviceTeam(DataParallelOptions options) : options_(std::move(options)) {
   if (options_.device_ids.empty()) options_.device_ids = cuda_devices();
+  for (const at::Device device : options_.device_ids) require_there(device);
+  if (options_.output_device) require_there(*options_.output_device);
 }
 
 at::Tensor DeviceTeam::forward(torch::nn::Module& module, const std::vector<at::Tensor>& inputs,

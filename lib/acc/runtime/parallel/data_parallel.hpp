@@ -32,6 +32,7 @@ class DeviceTeam {
   /// The module's forward, called for a copy of the module on one device, on a thread of its own.
   using Forward = std::function<at::Tensor(torch::nn::Module&, const std::vector<at::Tensor>&)>;
 
+  /// Throws Error{usage} for a CUDA device that is not there.
   explicit DeviceTeam(DataParallelOptions options);
 
   at::Tensor forward(torch::nn::Module& module, const std::vector<at::Tensor>& inputs,
@@ -48,6 +49,7 @@ class DeviceTeam {
 template <class Module>
 class DataParallel {
  public:
+  /// Throws Error{usage} for a CUDA device that is not there.
   explicit DataParallel(std::shared_ptr<Module> module, DataParallelOptions options = {})
       : module_(std::move(module)), team_(std::move(options)) {}
 

@@ -24,8 +24,9 @@ C10_DECLARE_int(caffe2_log_level);
 namespace acc {
 namespace {
 
-// While a process joins, LibTorch logs each try that fails, with stack traces, although the failure also
-// comes as an exception, which acc tells in a line. Who asked for LibTorch's log gets it.
+// While a process joins, or waits for answers at a roll call, LibTorch logs each try that fails, with stack
+// traces, although the failure also comes as an exception, which acc tells in a line. Who asked for
+// LibTorch's log gets it.
 class QuietLog {
  public:
   QuietLog() {
@@ -140,7 +141,10 @@ struct ProcessGroup::Impl {
       CollectiveContext context{
           .rank = group->getRank(), .size = group->getSize(), .doing = doing, .timeout = timeout, .roll = {}};
       if (!explain_collective_failure(text, context)) throw;
-      if (roll_call) context.roll = roll_call->call();
+      if (roll_call) {
+        const QuietLog quiet;
+        context.roll = roll_call->call();
+      }
       throw *explain_collective_failure(text, context);
     }
     set_place("after", doing);

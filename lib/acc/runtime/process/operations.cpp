@@ -14,20 +14,27 @@
 namespace acc {
 namespace {
 
-// Gloo would hang or mix the bytes up.
-void require_same_form(const at::Tensor& tensor, ProcessGroup& group) {
+// The form of every process's tensor, in rank order.
+at::Tensor forms_of(const at::Tensor& tensor, const char* where, ProcessGroup& group) {
   at::Tensor form = at::zeros({kFormSize}, at::kLong);
-  write_form(tensor, form.mutable_data_ptr<std::int64_t>(), "gather");
-  const at::Tensor forms = group.all_gather(form);
-  const auto text = [&](int rank) { return form_text(forms[rank].const_data_ptr<std::int64_t>()); };
-  for (int rank = 1; rank < group.size(); ++rank) {
-    if (forms[rank].equal(forms[0])) continue;
-    throw Error(
-        {.what = fmt::format("every process must give the same shape and type, but rank 0 gives {} and "
-                             "rank {} gives {}",
-                             text(0), rank, text(rank)),
-         .where = "gather"});
+  write_form(tensor, form.mutable_data_ptr<std::int64_t>(), where);
+  return group.all_gather(form);
+}
+
+// Throws where the first `numbers` of two forms differ, which is all that `must_give` speaks of: Gloo would
+// hang or mix the bytes up.
+void require_same(const at::Tensor& forms, std::int64_t numbers, const char* must_give, const char* where) {
+  const auto text = [&](std::int64_t rank) { return form_text(forms[rank].const_data_ptr<std::int64_t>()); };
+  for (std::int64_t rank = 1; rank < forms.size(0); ++rank) {
+    if (forms[rank].slice(0, 0, numbers).equal(forms[0].slice(0, 0, numbers))) continue;
+    throw Error({.what = fmt::format("every process must give {}, but rank 0 gives {} and rank {} gives {}",
+                                     must_give, text(0), rank, text(rank)),
+                 .where = where});
   }
+}
+
+void require_same_form(const at::Tensor& tensor, const char* where, ProcessGroup& group) {
+  require_same(forms_of(tensor, where, group), kFormSize, "the same shape and type", where);
 }
 
 at::Tensor whole_number(std::int64_t number) {
@@ -50,29 +57,37 @@ std::string text_of(const at::Tensor& bytes, std::int64_t size) {
 at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group) {
   const at::Tensor rows = tensor.dim() == 0 ? tensor.detach().reshape({1}) : tensor.detach();
   if (group == nullptr) return rows;
-  require_same_form(rows, *group);
+  require_same_form(rows, "gather", *group);
   return group->all_gather(rows).flatten(0, 1);
 }
 
 at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group) {
   at::Tensor result = tensor.detach();
-  if (group == nullptr) return scale == 1 ? result.clone() : result * scale;
-  group->all_reduce(result, op);
+  if (group == nullptr) {
+    // A mean of whole numbers is none, also that of one.
+    result = op == ReduceOp::mean ? result.div(1) : result.clone();
+  } else {
+    require_same_form(tensor, "reduce", *group);
+    group->all_reduce(result, op);
+  }
   return scale == 1 ? result : result * scale;
 }
 
 at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group) {
   at::Tensor result = tensor.detach().clone();
-  if (group != nullptr) group->broadcast(result, from);
+  if (group == nullptr) return result;
+  require_same_form(tensor, "broadcast", *group);
+  group->broadcast(result, from);
   return result;
 }
 
 at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group) {
+  if (group == nullptr) return tensor.detach();
+  const at::Tensor forms = forms_of(tensor, "pad_across_processes", *group);
+  require_same(forms, kFormSizes, "the same type and number of dimensions", "pad_across_processes");
   const std::int64_t dim = options.dim < 0 ? options.dim + tensor.dim() : options.dim;
-  if (group == nullptr || dim < 0 || dim >= tensor.dim()) return tensor.detach();
-  at::Tensor largest = whole_number(tensor.size(dim));
-  group->all_reduce(largest, ReduceOp::max);
-  const std::int64_t size = largest.item<std::int64_t>();
+  if (dim < 0 || dim >= tensor.dim()) return tensor.detach();
+  const std::int64_t size = forms.select(1, kFormSizes + dim).max().item<std::int64_t>();
   if (size == tensor.size(dim)) return tensor.detach();
   std::vector<std::int64_t> shape = tensor.sizes().vec();
   shape[static_cast<std::size_t>(dim)] = size;

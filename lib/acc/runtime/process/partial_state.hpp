@@ -78,9 +78,9 @@ class PartialState {
     if (local_process_index == this->local_process_index() || !distributed()) act();
   }
 
-  /// This process's part of a vector or of a tensor's rows; in a map or tuple, of each value. The first
-  /// processes get one more where it does not divide; with padding the others repeat the last element. One
-  /// process gets all. Throws Error{usage} when values of a map or tuple differ in length.
+  /// This process's part of a vector or of a tensor's rows; in a map, tuple, pair or array, of each value.
+  /// The first processes get one more where it does not divide; with padding the others repeat the last
+  /// element. One process gets all. Throws Error{usage} when values of a map or tuple differ in length.
   template <class Sequence>
   Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
     const std::size_t length = split_length(sequence);
@@ -97,14 +97,15 @@ class PartialState {
     return map_tensors(tensors, [this](const at::Tensor& one) { return gather_tensor(one, group_.get()); });
   }
 
-  /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`.
+  /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`. The mean of whole
+  /// numbers is a float tensor. Throws as gather.
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
     return map_tensors(tensors,
                        [&](const at::Tensor& one) { return reduce_tensor(one, op, scale, group_.get()); });
   }
 
-  /// Together: rank `from`'s tensors, on each process. All must have one shape and type.
+  /// Together: rank `from`'s tensors, on each process. All must have one shape and type; throws as gather.
   template <TensorStructure Structure>
   Structure broadcast(const Structure& tensors, int from = 0) const {
     return map_tensors(tensors,
@@ -112,7 +113,8 @@ class PartialState {
   }
 
   /// Together: fills each tensor up with `pad_index` to the largest size that a process has along `dim`, at
-  /// the end or first, so that all can be gathered. Tensors without that dimension stay as they are.
+  /// the end or first, so that all can be gathered. Tensors without that dimension stay as they are. Throws
+  /// Error{usage} on every rank when types or numbers of dimensions differ.
   template <TensorStructure Structure>
   Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
     return map_tensors(tensors,

@@ -29,7 +29,15 @@ Part split(std::size_t length, std::size_t index, std::size_t count, bool apply_
 /// Throws Error{usage} when the values of a map or tuple differ in length.
 void require_same_length(std::size_t first, std::size_t other);
 
+/// Tuples, pairs and arrays.
+template <class Values>
+concept TupleLike = requires {
+  std::tuple_size<Values>::value;
+};
+
 /// How many elements there are to split: a tensor's rows; in a map or tuple all values have as many.
+template <TupleLike Values>
+std::size_t split_length(const Values& values);
 inline std::size_t split_length(const at::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.size(0));
 }
@@ -44,13 +52,15 @@ std::size_t split_length(const std::map<Key, Value>& values) {
   for (const auto& [key, value] : values) require_same_length(length, split_length(value));
   return length;
 }
-template <class First, class... Rest>
-std::size_t split_length(const std::tuple<First, Rest...>& values) {
+template <TupleLike Values>
+std::size_t split_length(const Values& values) {
   const std::size_t length = split_length(std::get<0>(values));
   std::apply([&](const auto&... value) { (require_same_length(length, split_length(value)), ...); }, values);
   return length;
 }
 
+template <TupleLike Values>
+Values take(Values values, const Part& part);
 at::Tensor take(const at::Tensor& tensor, const Part& part);
 template <class T>
 std::vector<T> take(const std::vector<T>& list, const Part& part) {
@@ -64,8 +74,8 @@ std::map<Key, Value> take(std::map<Key, Value> values, const Part& part) {
   for (auto& [key, value] : values) value = take(value, part);
   return values;
 }
-template <class... Values>
-std::tuple<Values...> take(std::tuple<Values...> values, const Part& part) {
+template <TupleLike Values>
+Values take(Values values, const Part& part) {
   std::apply([&](auto&... value) { ((value = take(value, part)), ...); }, values);
   return values;
 }

@@ -18,7 +18,7 @@ at::ScalarType type_of(const std::int64_t* numbers) {
 }
 
 c10::IntArrayRef sizes_of(const std::int64_t* numbers) {
-  return {numbers + 2, static_cast<std::size_t>(numbers[1])};
+  return {numbers + kFormSizes, static_cast<std::size_t>(numbers[1])};
 }
 
 }  // namespace
@@ -31,8 +31,8 @@ void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::stri
   }
   numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
   numbers[1] = tensor.dim();
-  std::ranges::copy(tensor.sizes(), numbers + 2);
-  std::fill(numbers + 2 + tensor.dim(), numbers + kFormSize, 0);
+  std::ranges::copy(tensor.sizes(), numbers + kFormSizes);
+  std::fill(numbers + kFormSizes + tensor.dim(), numbers + kFormSize, 0);
 }
 
 at::Tensor empty_of_form(const std::int64_t* numbers) {

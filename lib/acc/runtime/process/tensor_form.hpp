@@ -12,7 +12,9 @@ namespace acc {
 // tensor itself.
 
 constexpr std::int64_t kMostDimensions = 16;
-constexpr std::int64_t kFormSize = 2 + kMostDimensions;
+// Type and number of dimensions come before the sizes.
+constexpr std::int64_t kFormSizes = 2;
+constexpr std::int64_t kFormSize = kFormSizes + kMostDimensions;
 
 /// Writes kFormSize numbers. Throws Error{usage} at `where` for a tensor of more than kMostDimensions.
 void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where);

@@ -2,6 +2,7 @@
 #include "acc/runtime/checkpoint/pt_reader.hpp"
 
 #include <ATen/ops/ones.h>
+#include <torch/serialize.h>
 
 #include <fstream>
 
@@ -120,6 +121,15 @@ TEST_CASE("pt reader: what acc cannot read is one line that says what it is", "[
       {"circle", "holds values that contain themselves"},
   }));
   CHECK(error_of(recorded(name)) == recorded(name).string() + ": " + complaint);
+}
+
+TEST_CASE("pt reader: what torch::save of C++ wrote is told from what it reads", "[runtime]") {
+  const auto file = acc::test::temporary_folder() / "tensor.pt";
+  torch::save(at::ones({2}), file.string());
+  CHECK(error_of(file) ==
+        file.string() +
+            ": is a TorchScript archive, as torch.jit.save and torch::save of C++ write them "
+            "(save a state_dict in Python, or with save_model)");
 }
 
 TEST_CASE("pt reader: a file that is cut is an error that names it, wherever it is cut", "[runtime]") {

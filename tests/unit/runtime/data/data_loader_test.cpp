@@ -224,6 +224,8 @@ TEST_CASE("data_loader: skip_first_batches leaves them out of its passes alone",
   CHECK(loader.epoch() == 1);
   CHECK(read(loader).size() == 4);
   CHECK(acc::skip_first_batches(loader, 9).size() == 0);
+  Loader more = acc::skip_first_batches(acc::skip_first_batches(loader, 1), 1);
+  CHECK(read(more) == Pass{{4, 5}, {6}});
 }
 
 TEST_CASE("data_loader: an iterable data set is read to its end, with or without a thread", "[runtime]") {

@@ -119,3 +119,11 @@ TEST_CASE("data_parallel: a module that cannot be copied is named", "[runtime]")
   acc::DataParallel parallel(std::make_shared<NotCloneable>(), kTwo);
   CHECK(error_of([&] { parallel(at::ones({4, 1})); }).find("NotCloneable") != std::string::npos);
 }
+
+TEST_CASE("data_parallel: a device that is not there is named", "[runtime]") {
+  const auto net = std::make_shared<Net>();
+  const at::Device none(at::kCUDA, 100);
+  const std::string said = error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU, none}}); });
+  CHECK(said.starts_with("DataParallel, cuda:100: there is no such device, of "));
+  CHECK(error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU}, .output_device = none}); }) == said);
+}

@@ -19,6 +19,7 @@ TEST_CASE("operations: of one process, all give back what they got", "[runtime]"
   CHECK(acc::gather_tensor(at::full({}, 3), nullptr).sizes() == c10::IntArrayRef({1}));
   CHECK(acc::reduce_tensor(x, acc::ReduceOp::max, 2, nullptr).equal(x * 2));
   CHECK(acc::reduce_tensor(x, acc::ReduceOp::sum, 1, nullptr).data_ptr() != x.data_ptr());
+  CHECK(acc::reduce_tensor(x, acc::ReduceOp::mean, 1, nullptr).scalar_type() == at::kFloat);
   CHECK(acc::broadcast_tensor(x, 0, nullptr).equal(x));
   CHECK(acc::pad_tensor(x, {.pad_index = 7}, nullptr).equal(x));
   CHECK(acc::gather_texts({"a", ""}, nullptr) == std::vector<std::string>{"a", ""});

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/arange.h>
 
+#include <array>
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -49,5 +50,9 @@ TEST_CASE("split: maps and tuples are cut value by value, and their values have 
   CHECK(tensor.equal(at::arange(2, 3)));
   CHECK_THROWS_WITH(acc::split_length(std::tuple(std::vector<int>{1}, at::arange(2))),
                     "split_between_processes: all values must have the same length, but there are 1 and 2");
+  const std::map<std::string, std::pair<std::array<std::vector<int>, 1>, at::Tensor>> nested{
+      {"a", {{{{1, 2, 3}}}, at::arange(3)}}};
+  CHECK(acc::split_length(nested) == 3);
+  CHECK(acc::take(nested, {.begin = 0, .end = 2}).at("a").first[0] == std::vector<int>{1, 2});
   CHECK_THROWS_AS(acc::split_length(std::map<int, std::vector<int>>{{1, {}}, {2, {1}}}), acc::Error);
 }
