@@ -5,6 +5,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
 
+#include <map>
 #include <stdexcept>
 #include <string>
 
@@ -36,6 +37,15 @@ struct Stream {
     if (at == broken) throw std::runtime_error("torn");
     return at == size ? std::nullopt : std::optional(first + at++);
   }
+};
+
+// All its batches are this one.
+template <class Batch>
+struct Made {
+  Batch batch = {};
+
+  std::size_t size() const { return 8; }
+  Batch get_batch(c10::ArrayRef<std::size_t> /*indices*/) const { return batch; }
 };
 
 template <class Loader>
@@ -78,6 +88,28 @@ TEST_CASE("loaders: what rank 0 cannot read is an error on every rank, and the j
   CHECK(said == (accelerator.is_main_process()
                      ? "sample 9: torn"
                      : "dispatch_batches: rank 0 could not read the next batch; its own error says why"));
+  accelerator.wait_for_everyone();
+}
+
+TEST_CASE("loaders: a batch of which the tensors are not all is not sent, rather than in part", "[ranks]") {
+  acc::Accelerator accelerator = accelerator_with({.dispatch_batches = true});
+  const auto said = [&](auto dataset) {
+    auto loader = accelerator.prepare(acc::DataLoader(std::move(dataset), {.batch_size = 2}));
+    try {
+      for (auto& batch : loader) static_cast<void>(batch);
+    } catch (const acc::Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  const std::string refused =
+      accelerator.is_main_process()
+          ? "dispatch_batches: only tensors are sent, and a batch of this type is more"
+          : "dispatch_batches: rank 0 could not read the next batch";
+  CHECK(said(Made<std::map<std::string, at::Tensor>>{{{"x", at::ones({2})}}}).starts_with(refused));
+  CHECK(said(Made<std::pair<at::Tensor, std::vector<std::string>>>{{at::ones({2}), {"a", "b"}}})
+            .starts_with(refused));
+  CHECK(said(Made<std::vector<at::Tensor>>{{at::ones({2}), at::ones({2})}}) == "none");
   accelerator.wait_for_everyone();
 }
 

@@ -7,6 +7,7 @@
 #include <ranges>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace acc {
 
@@ -46,6 +47,40 @@ void visit(Value& value, const TensorAct& act) {
   }
 }
 
+// By the rules of visit.
+template <class Value>
+constexpr bool only_tensors() {
+  if constexpr (std::is_same_v<Value, at::Tensor>) {
+    return true;
+  } else if constexpr (requires(Value & value, const TensorAct& act) { for_each_tensor(value, act); }) {
+    return true;
+  } else if constexpr (requires { std::tuple_size<Value>::value; }) {
+    return []<std::size_t... I>(std::index_sequence<I...> /*places*/) {
+      return (only_tensors<std::tuple_element_t<I, Value>>() && ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<Value>>());
+  } else if constexpr (requires(Value value) {
+                         value.has_value();
+                         value.value();
+                       }) {
+    return only_tensors<typename Value::value_type>();
+  } else if constexpr (requires { typename Value::mapped_type; }) {
+    return only_tensors<typename Value::mapped_type>();
+  } else if constexpr (requires(Value value) { value.begin()->value(); }) {
+    return only_tensors<std::remove_cvref_t<decltype(std::declval<Value>().begin()->value())>>();
+  } else if constexpr (std::ranges::range<Value>) {
+    return only_tensors<std::ranges::range_value_t<Value>>();
+  } else if constexpr (requires(Value value) { value.data; }) {
+    if constexpr (requires(Value value) { value.target; }) {
+      return only_tensors<decltype(Value::data)>() && only_tensors<decltype(Value::target)>();
+    } else {
+      return only_tensors<decltype(Value::data)>();
+    }
+  } else {
+    return false;
+  }
+}
+
 struct ForEachPlace {
   template <class Value>
   void operator()(Value& value, const TensorAct& act) const {
@@ -71,5 +106,9 @@ inline constexpr nested::ForEachTensor for_each_tensor;
 
 /// The same, also where there is no tensor yet.
 inline constexpr nested::ForEachPlace for_each_tensor_place;
+
+/// Whether a type holds nothing but tensors. Of one with a for_each_tensor of its own that is taken for true.
+template <class Value>
+inline constexpr bool kOnlyTensors = nested::only_tensors<Value>();
 
 }  // namespace acc

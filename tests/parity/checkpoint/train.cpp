@@ -8,6 +8,7 @@
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
@@ -47,6 +48,8 @@ std::shared_ptr<Optimizer> make_optimizer(const std::string& name,
   if (name == "adagrad") return std::make_shared<Adagrad>(parameters, AdagradOptions(0.05).lr_decay(0.1));
   if (name == "rmsprop")
     return std::make_shared<RMSprop>(parameters, RMSpropOptions(0.01).momentum(0.5).centered(true));
+  if (name == "lbfgs")
+    return std::make_shared<LBFGS>(parameters, LBFGSOptions(0.5).max_iter(3).history_size(4));
   throw acc::Error({.what = "is no optimizer of this test", .where = name});
 }
 
@@ -64,10 +67,12 @@ void train(const std::string& mode, const std::string& folder, const std::string
   while (counter.steps < 7) {
     if (mode == "save" && counter.steps == 3) accelerator.save_state(folder);
     const at::Tensor x = at::arange(8, at::kFloat).mul(counter.steps + 1).sin().reshape({4, 2});
-    const at::Tensor loss = (model(x) - x.sum(1, true)).square().mean();
-    optimizer.zero_grad();
-    accelerator.backward(loss);
-    optimizer.step();
+    const at::Tensor loss = optimizer.step([&] {
+      optimizer.zero_grad();
+      at::Tensor again = (model(x) - x.sum(1, true)).square().mean();
+      accelerator.backward(again);
+      return again;
+    });
     scheduler.step();
     ++counter.steps;
     std::printf("step %d %.17g %.17g\n", counter.steps, loss.item<double>(),

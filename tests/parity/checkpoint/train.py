@@ -38,6 +38,7 @@ optimizer = {
     "adamw": lambda p: torch.optim.AdamW(p, 0.01),
     "adagrad": lambda p: torch.optim.Adagrad(p, 0.05, lr_decay=0.1),
     "rmsprop": lambda p: torch.optim.RMSprop(p, 0.01, momentum=0.5, centered=True),
+    "lbfgs": lambda p: torch.optim.LBFGS(p, 0.5, max_iter=3, history_size=4),
 }[name](net.parameters())
 scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0 / (1 + step))
 net, optimizer, scheduler = accelerator.prepare(net, optimizer, scheduler)
@@ -49,10 +50,15 @@ while counter.steps < 7:
     if mode.startswith("save") and counter.steps == 3:
         accelerator.save_state(folder, safe_serialization=mode == "save")
     x = torch.arange(8, dtype=torch.float32).mul(counter.steps + 1).sin().reshape(4, 2)
-    loss = (net(x) - x.sum(1, keepdim=True)).square().mean()
-    optimizer.zero_grad()
-    accelerator.backward(loss)
-    optimizer.step()
+    losses = []
+
+    def closure():
+        optimizer.zero_grad()
+        losses.append((net(x) - x.sum(1, keepdim=True)).square().mean())
+        accelerator.backward(losses[-1])
+        return losses[-1]
+
+    optimizer.step(closure)
     scheduler.step()
     counter.steps += 1
-    print(f"step {counter.steps} {loss.item():.17g} {optimizer.param_groups[0]['lr']:.17g}")
+    print(f"step {counter.steps} {losses[0].item():.17g} {optimizer.param_groups[0]['lr']:.17g}")

@@ -73,3 +73,12 @@ TEST_CASE("nested_tensors: what is put in a tensor's place stays there", "[runti
   CHECK(std::get<0>(output).item<int>() == 11);
   CHECK(std::get<1>(output)[0].item<int>() == 12);
 }
+
+TEST_CASE("nested_tensors: a type tells whether it holds nothing else", "[runtime]") {
+  using Texts = std::vector<std::string>;
+  STATIC_REQUIRE(acc::kOnlyTensors<std::array<at::Tensor, 2>>);
+  STATIC_REQUIRE(acc::kOnlyTensors<std::map<std::string, std::vector<std::optional<at::Tensor>>>>);
+  STATIC_REQUIRE_FALSE(acc::kOnlyTensors<std::pair<at::Tensor, Texts>>);
+  STATIC_REQUIRE_FALSE(acc::kOnlyTensors<std::map<std::string, Texts>>);
+  STATIC_REQUIRE_FALSE(acc::kOnlyTensors<std::tuple<at::Tensor, int>>);
+}

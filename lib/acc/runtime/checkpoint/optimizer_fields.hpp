@@ -4,6 +4,7 @@
 #include <torch/optim/adagrad.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
@@ -19,6 +20,24 @@ concept Like = std::same_as<std::remove_const_t<Given>, T>;
 /// A field of a parameter's state that not every optimizer of its kind keeps.
 template <class T>
 struct Optional {
+  T& value;
+};
+
+/// A whole number that is one in Python too; steps are a tensor there.
+template <class T>
+struct Count {
+  T& value;
+};
+
+/// A tensor over all parameters together, or several of them; none before the first step.
+template <class T>
+struct Flat {
+  T& value;
+};
+
+/// A tensor of one element, or several of them; none before the first step.
+template <class T>
+struct Scalar {
   T& value;
 };
 
@@ -90,6 +109,32 @@ void visit_fields(State& state, Visit visit) {
   visit("grad_avg", Optional{state.grad_avg()});
 }
 
+template <Like<torch::optim::LBFGSOptions> Options, class Visit>
+void visit_fields(Options& options, Visit visit) {
+  visit("lr", options.lr());
+  visit("max_iter", Count{options.max_iter()});
+  visit("max_eval", Count{options.max_eval()});
+  visit("tolerance_grad", options.tolerance_grad());
+  visit("tolerance_change", options.tolerance_change());
+  visit("history_size", Count{options.history_size()});
+  visit("line_search_fn", options.line_search_fn());
+}
+
+// `al` is only room to compute in.
+template <Like<torch::optim::LBFGSParamState> State, class Visit>
+void visit_fields(State& state, Visit visit) {
+  visit("func_evals", Count{state.func_evals()});
+  visit("n_iter", Count{state.n_iter()});
+  visit("t", Optional{state.t()});
+  visit("prev_loss", Optional{state.prev_loss()});
+  visit("d", Flat{state.d()});
+  visit("prev_flat_grad", Flat{state.prev_flat_grad()});
+  visit("old_dirs", Flat{state.old_dirs()});
+  visit("old_stps", Flat{state.old_stps()});
+  visit("H_diag", Scalar{state.H_diag()});
+  visit("ro", Scalar{state.ro()});
+}
+
 template <class OptionsType, class StateType>
 struct OptimizerKind {
   using Options = OptionsType;
@@ -113,6 +158,8 @@ bool with_kind(const torch::optim::Optimizer& optimizer, Act act) {
     act(OptimizerKind<RMSpropOptions, RMSpropParamState>());
   } else if (is(std::type_identity<Adagrad>())) {
     act(OptimizerKind<AdagradOptions, AdagradParamState>());
+  } else if (is(std::type_identity<LBFGS>())) {
+    act(OptimizerKind<LBFGSOptions, LBFGSParamState>());
   } else {
     return false;
   }

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <deque>
 #include <memory>
+#include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +21,7 @@ namespace {
 
 using torch::optim::Optimizer;
 using Betas = std::tuple<double, double>;
+using Tensors = std::deque<at::Tensor>;
 
 // Python counts steps in a float32; beyond this one they would no longer count.
 constexpr std::int64_t kMostFloatSteps = std::int64_t{1} << 24U;
@@ -25,7 +29,7 @@ constexpr std::int64_t kMostFloatSteps = std::int64_t{1} << 24U;
 [[noreturn]] void refuse_kind() {
   throw Error({.what = "the state of this kind of optimizer cannot be saved or loaded",
                .where = "optimizer",
-               .hint = "SGD, Adam, AdamW, RMSprop and Adagrad can"});
+               .hint = "SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS can"});
 }
 
 // Adds fields to a dict.
@@ -44,13 +48,29 @@ struct WriteFields {
   void operator()(const char* name, const at::Tensor& field) const {
     if (field.defined()) dict.push_back({name, field});
   }
-  void operator()(const char* name, Optional<const at::Tensor> field) const { (*this)(name, field.value); }
+  void operator()(const char* name, const std::optional<std::string>& field) const {
+    dict.push_back({name, field ? PtValue(*field) : PtValue()});
+  }
+  void operator()(const char* name, Count<const std::int64_t> field) const {
+    dict.push_back({name, field.value});
+  }
+  void operator()(const char* name, Count<const std::optional<std::int64_t>> field) const {
+    dict.push_back({name, field.value ? PtValue(*field.value) : PtValue()});
+  }
+  void operator()(const char* name, const Tensors& field) const {
+    dict.push_back({name, PtList(field.begin(), field.end())});
+  }
+  template <template <class> class Kind, class T>
+  void operator()(const char* name, Kind<T> field) const {
+    (*this)(name, field.value);
+  }
 };
 
 // Sets fields from a dict; what is missing or no such value becomes a problem.
 struct ReadFields {
   const PtValue& dict;
   const at::Tensor* parameter = nullptr;  // whose state it is
+  std::int64_t all_elements = 0;          // of the group's parameters
   std::vector<std::string>& problems;
 
   void operator()(const char* name, double& field) const {
@@ -80,17 +100,61 @@ struct ReadFields {
       problems.push_back(fmt::format("'{}' is [{}], the parameter is [{}]", name,
                                      fmt::join(tensor->sizes(), ", "), fmt::join(parameter->sizes(), ", ")));
     } else {
-      const bool cast = parameter->is_floating_point();
-      field = tensor->to(parameter->device(), cast ? parameter->scalar_type() : tensor->scalar_type(),
-                         /*non_blocking=*/false, /*copy=*/true);
+      field = own_copy(*tensor);
     }
   }
-  void operator()(const char* name, Optional<at::Tensor> field) const {
+  template <class T>
+  void operator()(const char* name, Optional<T> field) const {
     const PtValue* value = dict.find(name);
     if (value != nullptr && !value->is_none()) (*this)(name, field.value);
   }
+  void operator()(const char* name, std::optional<std::string>& field) const {
+    const PtValue* value = dict.find(name);
+    const auto* text = value != nullptr ? value->get_if<std::string>() : nullptr;
+    field = text != nullptr ? std::optional(*text) : std::nullopt;
+  }
+  void operator()(const char* name, Count<std::int64_t> field) const { (*this)(name, field.value); }
+  void operator()(const char* name, Count<std::optional<std::int64_t>> field) const {
+    const PtValue* value = dict.find(name);
+    const auto given = value != nullptr ? value->number() : std::nullopt;
+    field.value = given ? std::optional(static_cast<std::int64_t>(*given)) : std::nullopt;
+  }
+  template <class T>
+  void operator()(const char* name, Flat<T> field) const {
+    take(name, all_elements, field.value);
+  }
+  template <class T>
+  void operator()(const char* name, Scalar<T> field) const {
+    take(name, 1, field.value);
+  }
 
  private:
+  at::Tensor own_copy(const at::Tensor& tensor) const {
+    const bool cast = parameter->is_floating_point();
+    return tensor.to(parameter->device(), cast ? parameter->scalar_type() : tensor.scalar_type(),
+                     /*non_blocking=*/false, /*copy=*/true);
+  }
+
+  void take(const char* name, std::int64_t elements, at::Tensor& field) const {
+    const PtValue* value = dict.find(name);
+    if (value != nullptr && !value->is_none()) field = tensor_of(name, elements, *value);
+  }
+  void take(const char* name, std::int64_t elements, Tensors& field) const {
+    const PtValue* value = dict.find(name);
+    const auto* list = value != nullptr ? value->get_if<PtList>() : nullptr;
+    if (list == nullptr) return;
+    for (const PtValue& one : *list) field.push_back(tensor_of(name, elements, one));
+  }
+  // Python has a plain number where it needs no tensor.
+  at::Tensor tensor_of(const char* name, std::int64_t elements, const PtValue& value) const {
+    const auto* tensor = value.get_if<at::Tensor>();
+    if (tensor == nullptr && elements == 1 && value.number())
+      return at::full({}, *value.number(), parameter->options().requires_grad(false));
+    if (tensor != nullptr && tensor->numel() == elements) return own_copy(*tensor);
+    problems.push_back(fmt::format("'{}' is not of {} elements, as the parameters", name, elements));
+    return {};
+  }
+
   std::optional<double> number(const char* name) const {
     const PtValue* value = dict.find(name);
     const auto given = value != nullptr ? value->number() : std::nullopt;
@@ -176,7 +240,7 @@ class StateReader {
     const auto& own = optimizer_.param_groups()[index];
     auto options = own.options().clone();
     std::vector<std::string> wrong;
-    visit_fields(static_cast<typename Kind::Options&>(*options), ReadFields{group, nullptr, wrong});
+    visit_fields(static_cast<typename Kind::Options&>(*options), ReadFields{group, nullptr, 0, wrong});
     check_switches(group, wrong);
     for (const std::string& what : wrong) add(name, what);
     loaded_->options.push_back(std::move(options));
@@ -188,7 +252,9 @@ class StateReader {
       add(name, fmt::format("has {} parameters, the optimizer's has {}", count, own.params().size()));
       return;
     }
-    for (std::size_t i = 0; i < count; ++i) read_parameter((*numbers)[i], own.params()[i]);
+    std::int64_t elements = 0;
+    for (const at::Tensor& parameter : own.params()) elements += parameter.numel();
+    for (std::size_t i = 0; i < count; ++i) read_parameter((*numbers)[i], own.params()[i], elements);
   }
 
   static void check_switches(const PtValue& group, std::vector<std::string>& wrong) {
@@ -206,13 +272,25 @@ class StateReader {
     }
   }
 
-  void read_parameter(const PtValue& number, const at::Tensor& parameter) {
+  // LBFGS trusts them to be of one length, for which it has room.
+  void check_history(const typename Kind::State& state, std::vector<std::string>& wrong) const {
+    if constexpr (std::is_same_v<typename Kind::State, torch::optim::LBFGSParamState>) {
+      const auto& options = static_cast<const torch::optim::LBFGSOptions&>(*loaded_->options.back());
+      const std::size_t length = state.old_dirs().size();
+      if (length != state.old_stps().size() || length != state.ro().size() ||
+          static_cast<std::int64_t>(length) > options.history_size())
+        wrong.emplace_back("has a history that is longer than history_size, or not whole");
+    }
+  }
+
+  void read_parameter(const PtValue& number, const at::Tensor& parameter, std::int64_t all_elements) {
     const auto* id = number.get_if<std::int64_t>();
     const PtValue* fields = id != nullptr ? states_->find(*id) : nullptr;
     if (fields == nullptr) return;  // it never had a gradient
     auto state = std::make_unique<typename Kind::State>();
     std::vector<std::string> wrong;
-    visit_fields(*state, ReadFields{*fields, &parameter, wrong});
+    visit_fields(*state, ReadFields{*fields, &parameter, all_elements, wrong});
+    check_history(*state, wrong);
     for (const std::string& what : wrong) add(fmt::format("parameter {}", *id), what);
     loaded_->states.emplace_back(parameter.unsafeGetTensorImpl(), std::move(state));
   }

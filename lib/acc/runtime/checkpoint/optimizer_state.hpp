@@ -13,8 +13,8 @@ class Optimizer;
 namespace acc {
 
 /// What Python's `optimizer.state_dict()` gives for the same optimizer: `state` by the number of the
-/// parameter, and `param_groups`. The tensors are the optimizer's own. SGD, Adam, AdamW, RMSprop and Adagrad;
-/// throws Error{usage} for others.
+/// parameter, and `param_groups`. The tensors are the optimizer's own. LibTorch's own; throws Error{usage}
+/// for others.
 PtValue optimizer_state(const torch::optim::Optimizer& optimizer);
 
 /// Checks a state of optimizer_state() or of Python; the function that it gives back loads it and cannot

@@ -82,6 +82,13 @@ Dispatcher::Tensors concatenate(const std::vector<Dispatcher::Tensors>& batches)
 
 }  // namespace
 
+void refuse_batch() {
+  throw Error({.what = "only tensors are sent, and a batch of this type is more: texts, a map's keys, or "
+                       "samples that are not stacked",
+               .where = "dispatch_batches",
+               .hint = "let batches be tuples or arrays of tensors, or set dispatch_batches to false"});
+}
+
 Dispatcher::Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read, Read from_start)
     : broadcast_(std::move(broadcast)),
       shard_(shard),

@@ -62,6 +62,9 @@ class Dispatcher {
   std::size_t remainder_ = 0;
 };
 
+/// Throws Error{usage}: only tensors are sent, and a batch is more than those.
+[[noreturn]] void refuse_batch();
+
 /// A Dispatcher's batches as a loop gets them.
 template <class Batch>
 class DispatchSource final : public BatchSource<Batch> {
@@ -90,7 +93,9 @@ class DispatchSource final : public BatchSource<Batch> {
   static std::optional<Dispatcher::Tensors> read(BatchSource<Batch>& reader) {
     auto item = reader.next();
     if (!item) return std::nullopt;
-    return tensors_of(item->batch);
+    Dispatcher::Tensors tensors = tensors_of(item->batch);
+    if (!is_all_tensors<Batch>(tensors.size())) refuse_batch();
+    return tensors;
   }
   static Dispatcher::Read first_of(std::function<Reader()> from_start) {
     return [from_start = std::move(from_start), reader = Reader()]() mutable {

@@ -39,15 +39,25 @@ const std::vector<std::pair<std::string, Make>>& kinds() {
        [](auto p) {
          return std::make_unique<RMSprop>(p, RMSpropOptions(0.01).momentum(0.5).centered(true));
        }},
+      {"lbfgs",
+       [](auto p) { return std::make_unique<LBFGS>(p, LBFGSOptions(0.5).max_iter(3).history_size(4)); }},
+      {"searching_lbfgs",
+       [](auto p) {
+         return std::make_unique<LBFGS>(p, LBFGSOptions(0.5).max_iter(2).line_search_fn("strong_wolfe"));
+       }},
   };
   return all;
 }
 
 void train(torch::nn::Linear& net, torch::optim::Optimizer& optimizer, int steps) {
   for (int step = 0; step < steps; ++step) {
-    optimizer.zero_grad();
-    net->forward(at::randn({4, 3})).square().mean().backward();
-    optimizer.step();
+    const at::Tensor x = at::randn({4, 3});
+    optimizer.step([&] {
+      optimizer.zero_grad();
+      at::Tensor loss = net->forward(x).square().mean();
+      loss.backward();
+      return loss;
+    });
   }
 }
 
@@ -147,9 +157,33 @@ TEST_CASE("optimizer state: everything that does not fit is in one error, and no
 }
 
 TEST_CASE("optimizer state: a kind that acc does not know is refused", "[runtime]") {
+  struct Own : torch::optim::Optimizer {
+    using Optimizer::Optimizer;
+    at::Tensor step(LossClosure /*closure*/) override { return {}; }
+  };
   torch::nn::Linear net(3, 2);
+  const Own optimizer({torch::optim::OptimizerParamGroup(net->parameters())},
+                      std::make_unique<torch::optim::SGDOptions>(0.1));
+  CHECK(
+      acc::test::error_of([&] { acc::optimizer_state(optimizer); }) ==
+      "optimizer: the state of this kind of optimizer cannot be saved or loaded (SGD, Adam, AdamW, RMSprop, "
+      "Adagrad and LBFGS can)");
+}
+
+TEST_CASE("optimizer state: LBFGS's is of all parameters together, and empty before a step", "[runtime]") {
+  torch::nn::Linear net(3, 2);
+  torch::nn::Linear wider(4, 2);
   torch::optim::LBFGS optimizer(net->parameters());
-  CHECK(acc::test::error_of([&] { acc::optimizer_state(optimizer); }) ==
-        "optimizer: the state of this kind of optimizer cannot be saved or loaded (SGD, Adam, AdamW, RMSprop "
-        "and Adagrad can)");
+  torch::optim::LBFGS other(wider->parameters());
+  acc::plan_optimizer_load(other, acc::optimizer_state(optimizer), "f")();
+  train(net, optimizer, 1);
+  CHECK(error_of(other, acc::optimizer_state(optimizer))
+            .starts_with("f: parameter 0 'd' is not of 10 elements, as the parameters"));
+  PtValue damaged = acc::optimizer_state(optimizer);
+  auto& parameters = std::get<PtDict>(std::get<PtDict>(damaged.content)[0].value.content);
+  for (auto& [name, value] : std::get<PtDict>(parameters[0].value.content)) {
+    if (*name.get_if<std::string>() == "ro") std::get<PtList>(value.content).pop_back();
+  }
+  CHECK(error_of(optimizer, damaged) ==
+        "f: parameter 0 has a history that is longer than history_size, or not whole");
 }
