@@ -140,10 +140,14 @@ class TestEnvironment {
   TestEnvironment(const std::string& mark, const TemporaryFolder& folder) {
     ::setenv(kMark, mark.c_str(), 1);
     ::setenv("TMPDIR", folder.path().c_str(), 1);
+    // LeakSanitizer checks from a process of its own, for which its parent would wait for ever were it
+    // killed.
+    ::setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
   }
   ~TestEnvironment() {
     ::unsetenv(kMark);
     ::unsetenv("TMPDIR");
+    ::unsetenv("LSAN_OPTIONS");
   }
   TestEnvironment(const TestEnvironment&) = delete;
   TestEnvironment& operator=(const TestEnvironment&) = delete;
