@@ -86,7 +86,7 @@ bool mount_small_disk(const fs::path& folder, const std::string& size) {
 }  // namespace
 
 TEST_CASE("surroundings: a worker that the kernel kills for memory is told as such", "[process]") {
-  const MemoryGroup group("67108864");
+  const MemoryGroup group("268435456");
   const int result = in_child([&] {
     if (!group.enter()) return kSkipped;
     const Ran ran = launch_stub({"workers=2"}, {"rank", "1", "eat", "500", "pause"});
