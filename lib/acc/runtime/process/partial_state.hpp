@@ -98,7 +98,8 @@ class PartialState {
   }
 
   /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`. The mean of whole
-  /// numbers is a float tensor. Throws as gather.
+  /// numbers is a float tensor, the sum of bools whether one is true. Throws as gather, also for types that
+  /// cannot be reduced, as int16.
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
     return map_tensors(tensors,
