@@ -3,6 +3,7 @@
 
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <torch/nn/module.h>
 
 #include <algorithm>
 #include <functional>
