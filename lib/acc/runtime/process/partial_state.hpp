@@ -122,8 +122,8 @@ class PartialState {
                        [&](const at::Tensor& one) { return pad_tensor(one, options, group_.get()); });
   }
 
-  /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, and with
-  /// acc/runtime/process/objects.hpp any type that nlohmann's JSON library converts.
+  /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, numbers,
+  /// and with acc/runtime/process/objects.hpp any type that nlohmann's JSON library converts.
   template <class T>
   std::vector<T> gather_object(const std::vector<T>& objects) const {
     std::vector<std::string> texts;
