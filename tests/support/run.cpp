@@ -111,7 +111,7 @@ Environment clean_environment(const std::string& home) {
   const Environment ours = Environment::of_process();
   Environment environment{{"HOME", home}, {"LANG", "C.UTF-8"}, {"PATH", ours.get("PATH", "/usr/bin:/bin")}};
   for (const char* name :
-       {"TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "ONEDNN_MAX_CPU_ISA"}) {
+       {"TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "ONEDNN_MAX_CPU_ISA"}) {
     if (const auto value = ours.find(name)) environment.set(name, *value);
   }
   return environment;

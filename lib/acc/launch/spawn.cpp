@@ -92,6 +92,14 @@ constexpr auto clone_process = __clone;
 constexpr auto clone_process = ::clone;
 #endif
 
+#if defined(__SANITIZE_ADDRESS__)
+// Its marks around the variables of the last child are still on the stack, which that child left by execve().
+extern "C" void __asan_unpoison_memory_region(void const volatile* begin, std::size_t size);
+constexpr auto clean_stack = __asan_unpoison_memory_region;
+#else
+constexpr auto clean_stack = [](const void* /*begin*/, std::size_t /*size*/) {};
+#endif
+
 int run_child(void* given) {
   ChildSetup& setup = *static_cast<ChildSetup*>(given);
   if (prepare(setup)) ::execve(setup.program, setup.arguments, setup.environment);
@@ -153,6 +161,7 @@ Started execute(const WorkerStart& worker, const WorkerStreams& streams, const r
                       .binding = binding,
                       .parent = ::getpid()};
   alignas(16) static std::array<char, std::size_t{64} << 10U> stack;
+  clean_stack(stack.data(), stack.size());
   int pidfd = -1;
   pid_t pid = -1;
   {

@@ -72,12 +72,12 @@ std::string take_torch_version(RendezvousPlan& plan, const std::string& text) {
   const std::vector<std::string> parts = split(text, '.');
   const auto major = parse_integer(parts.front());
   const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
-  if (!major || !minor || *major < 2 || (*major == 2 && *minor < 4))
+  if (!minor || major < 2 || (major == 2 && minor < 4))
     return fmt::format("'{}' is not a version of torch from 2.4 on", text);
-  const bool before = *major == 2;
-  plan.agents = before && *minor == 4   ? TorchAgents::v2_4
-                : before && *minor == 5 ? TorchAgents::v2_5
-                                        : TorchAgents::v2_6;
+  const bool before = major == 2;
+  plan.agents = before && minor == 4   ? TorchAgents::v2_4
+                : before && minor == 5 ? TorchAgents::v2_5
+                                       : TorchAgents::v2_6;
   return {};
 }
 

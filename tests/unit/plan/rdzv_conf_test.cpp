@@ -66,7 +66,10 @@ TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") 
   CHECK(agents("2.5.1") == acc::TorchAgents::v2_5);
   CHECK(agents("2.11.0+cu130") == acc::TorchAgents::v2_6);
   CHECK(agents("3.4") == acc::TorchAgents::v2_6);
-  CHECK(error("torch_version=2.3").find("'2.3' is not a version of torch from 2.4 on") != std::string::npos);
+  for (const std::string version : {"2.3", "1.13", "3", "x.4"}) {
+    CHECK(error("torch_version=" + version).find("'" + version + "' is not a version of torch from 2.4 on") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("rdzv_conf: keys that only torchrun's way of meeting needs are checked, and noted", "[plan]") {
