@@ -117,6 +117,7 @@ BatchParts Dispatcher::filled(BatchParts parts, std::size_t rows) {
   if (!first_ && !from_start_) keep_first(parts);
   if (rows % count == 0) return parts;
   if (!first_) keep_first(read_batches(from_start_).value());
+  if (count_rows(*first_) == 0) keep_first(parts);
   const std::size_t whole = (rows + count - 1) / count * count;
   while (count_rows(parts) < whole) parts = concatenate({parts, *first_});
   return take_rows(parts, 0, whole);

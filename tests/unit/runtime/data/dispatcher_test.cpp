@@ -117,6 +117,17 @@ TEST_CASE("dispatcher: fewer rows than ranks are repeated until each has one", "
   }
 }
 
+TEST_CASE("dispatcher: after a first batch without rows the next one with some fills the rest", "[runtime]") {
+  const auto read = [full = rows(3, 3), begun = false]() mutable {
+    if (std::exchange(begun, true)) return full();
+    auto batch = rows(1, 1)();
+    return std::optional(acc::take_rows(*batch, 0, 0));
+  };
+  const auto results = dispatch(2, true, false, read);
+  CHECK(results[0].batches == Batches{{}, {0, 1}});
+  CHECK(results[1].batches == Batches{{}, {2, 0}});
+}
+
 TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one", "[runtime]") {
   const bool split = GENERATE(false, true);
   const auto whole = dispatch(3, split, false, rows(25, 6));
