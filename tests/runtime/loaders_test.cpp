@@ -4,6 +4,8 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
 
 #include <map>
 #include <stdexcept>
@@ -39,19 +41,66 @@ struct Stream {
   }
 };
 
-// All its batches are this one.
-template <class Batch>
-struct Made {
-  Batch batch = {};
+// Numbers from 0 on, each batch a map of columns that say the same.
+struct Columns {
+  using Batch = std::map<std::string, std::tuple<at::Tensor, std::vector<std::string>, int>>;
+  std::size_t samples = 0;
 
+  std::size_t size() const { return samples; }
+  Batch get_batch(c10::ArrayRef<std::size_t> indices) const {
+    std::vector<std::int64_t> numbers(indices.begin(), indices.end());
+    std::vector<std::string> texts;
+    for (const std::size_t index : indices) texts.push_back(std::to_string(index));
+    const at::Tensor rows = at::tensor(numbers, at::kLong);
+    return {{"a", {rows, texts, 1}}, {"b", {rows + 1, texts, 2}}};
+  }
+};
+
+// Sample n: n zeros, and n.
+struct Ragged {
+  std::int64_t at = 0;
+
+  void reset() { at = 0; }
+  std::optional<std::map<std::string, at::Tensor>> next() {
+    if (at == 7) return std::nullopt;
+    const std::int64_t number = at++;
+    return {{{"zeros", at::zeros({number})}, {"number", at::full({}, number, at::kLong)}}};
+  }
+};
+
+struct Opaque {
   std::size_t size() const { return 8; }
-  Batch get_batch(c10::ArrayRef<std::size_t> /*indices*/) const { return batch; }
+  std::shared_ptr<int> get_batch(c10::ArrayRef<std::size_t> /*indices*/) const { return nullptr; }
 };
 
 template <class Loader>
 at::Tensor gathered(acc::Accelerator& accelerator, Loader& loader) {
   std::vector<at::Tensor> parts;
-  for (auto& batch : loader) parts.push_back(accelerator.gather_for_metrics(acc::tensors_of(batch).front()));
+  for (auto& batch : loader) {
+    if constexpr (requires { batch.front(); }) {
+      parts.push_back(accelerator.gather_for_metrics(batch.front()));
+    } else {
+      parts.push_back(accelerator.gather_for_metrics(batch));
+    }
+  }
+  return at::cat(parts);
+}
+
+at::Tensor gathered_columns(acc::Accelerator& accelerator, acc::DataLoader<Columns>& loader) {
+  std::vector<at::Tensor> parts;
+  for (const auto& batch : loader) {
+    REQUIRE(batch.size() == 2);
+    const auto& [rows, texts, value] = batch.at("a");
+    const auto& [more_rows, more_texts, more_value] = batch.at("b");
+    std::vector<std::string> numbers;
+    for (std::int64_t i = 0; i < rows.size(0); ++i)
+      numbers.push_back(std::to_string(rows[i].item<std::int64_t>()));
+    CHECK(texts == numbers);
+    CHECK(more_texts == numbers);
+    CHECK(more_rows.equal(rows + 1));
+    CHECK(std::pair(value, more_value) == std::pair(1, 2));
+    parts.push_back(accelerator.gather_for_metrics(rows));
+  }
   return at::cat(parts);
 }
 
@@ -91,25 +140,51 @@ TEST_CASE("loaders: what rank 0 cannot read is an error on every rank, and the j
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("loaders: a batch of which the tensors are not all is not sent, rather than in part", "[ranks]") {
-  acc::Accelerator accelerator = accelerator_with({.dispatch_batches = true});
-  const auto said = [&](auto dataset) {
-    auto loader = accelerator.prepare(acc::DataLoader(std::move(dataset), {.batch_size = 2}));
-    try {
-      for (auto& batch : loader) static_cast<void>(batch);
-    } catch (const acc::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("none");
+TEST_CASE("loaders: where rank 0 reads for all, maps, texts and values arrive as they were read", "[ranks]") {
+  const std::size_t samples = GENERATE(std::size_t{1}, std::size_t{7}, std::size_t{23}, std::size_t{24});
+  const bool split = GENERATE(false, true);
+  acc::Accelerator accelerator = accelerator_with({.split_batches = split, .dispatch_batches = true});
+  const auto make = [&] {
+    return accelerator.prepare(acc::DataLoader(Columns{samples}, {.batch_size = 6, .num_workers = 1}));
   };
-  const std::string refused =
-      accelerator.is_main_process()
-          ? "dispatch_batches: only tensors are sent, and a batch of this type is more"
-          : "dispatch_batches: rank 0 could not read the next batch";
-  CHECK(said(Made<std::map<std::string, at::Tensor>>{{{"x", at::ones({2})}}}).starts_with(refused));
-  CHECK(said(Made<std::pair<at::Tensor, std::vector<std::string>>>{{at::ones({2}), {"a", "b"}}})
-            .starts_with(refused));
-  CHECK(said(Made<std::vector<at::Tensor>>{{at::ones({2}), at::ones({2})}}) == "none");
+  auto loader = make();
+  const at::Tensor all = at::arange(static_cast<std::int64_t>(samples), at::kLong);
+  CHECK(gathered_columns(accelerator, loader).equal(all));
+  if (samples < 23) return;
+  auto pass = loader.begin();
+  const std::int64_t rows = accelerator.gather_for_metrics(std::get<0>(pass->at("a"))).size(0);
+  auto restored = make();
+  restored.load_state(loader.state());
+  CHECK(gathered_columns(accelerator, restored).equal(all.slice(0, rows)));
+}
+
+TEST_CASE("loaders: samples that cannot be stacked are sent one by one", "[ranks]") {
+  acc::Accelerator accelerator = accelerator_with({});
+  auto loader = accelerator.prepare(acc::DataLoader(Ragged{}, {.batch_size = 2}));
+  std::vector<std::int64_t> numbers;
+  for (const auto& batch : loader) {
+    std::vector<std::int64_t> own;
+    for (const auto& sample : batch) {
+      own.push_back(sample.at("number").item<std::int64_t>());
+      CHECK(sample.at("zeros").equal(at::zeros({own.back()})));
+    }
+    const auto all = accelerator.gather_for_metrics(own);
+    numbers.insert(numbers.end(), all.begin(), all.end());
+  }
+  CHECK(numbers == std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6});
+}
+
+TEST_CASE("loaders: batches that cannot be sent are the same error on every rank", "[ranks]") {
+  acc::Accelerator accelerator = accelerator_with({.dispatch_batches = true});
+  auto loader = accelerator.prepare(acc::DataLoader(Opaque(), {.batch_size = 2}));
+  std::string said;
+  try {
+    loader.begin();
+  } catch (const acc::Error& error) {
+    said = error.what();
+  }
+  CHECK(said.starts_with(
+      accelerator.distributed() ? "dispatch_batches: rank 0 cannot send batches of this type" : ""));
   accelerator.wait_for_everyone();
 }
 

@@ -59,6 +59,32 @@ TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument a
   CHECK(own[0].item<double>() == rank() + 1);
 }
 
+TEST_CASE("ranks: reduce takes each type, or says on every rank what to do with it", "[ranks]") {
+  const auto one_of = [](at::ScalarType type) { return at::ones({2}).to(type); };
+  for (const auto type : {at::kByte, at::kChar, at::kInt, at::kLong, at::kHalf, at::kBFloat16, at::kFloat,
+                          at::kDouble, at::kComplexFloat, at::kComplexDouble}) {
+    const at::Tensor sum = job().reduce(one_of(type));
+    CHECK(sum.scalar_type() == type);
+    CHECK(sum.to(at::kComplexDouble).equal(at::full({2}, size(), at::kComplexDouble)));
+  }
+  const at::Tensor phase = at::full({2}, c10::complex<double>(0, rank()), at::kComplexDouble).conj();
+  CHECK(job().reduce(phase)[1].item<c10::complex<double>>().imag() == -size() * (size() - 1) / 2);
+  const at::Tensor own = at::full({1}, rank() == 1, at::kBool);
+  CHECK(job().reduce(own).view(at::kByte).item<int>() == 1);
+  CHECK(job().reduce(own, acc::ReduceOp::mean).item<float>() == 1.0F / static_cast<float>(size()));
+
+  const auto said = [&](at::ScalarType type, acc::ReduceOp op) {
+    return std::string(error_of([&] { job().reduce(one_of(type), op); }).what());
+  };
+  CHECK(said(at::kShort, acc::ReduceOp::sum) ==
+        "reduce: Short cannot be reduced (convert the tensor first, as in tensor.to(at::kLong))");
+  CHECK(said(at::kFloat8_e4m3fn, acc::ReduceOp::mean) ==
+        "reduce: Float8_e4m3fn cannot be reduced (convert the tensor first, as in tensor.to(at::kFloat))");
+  CHECK(said(at::kComplexFloat, acc::ReduceOp::max) ==
+        "reduce: there is no largest of ComplexFloat (reduce the absolute values)");
+  CHECK(job().reduce(at::ones({1})).item<int>() == size());
+}
+
 TEST_CASE("ranks: gathered metrics see each sample once, whatever does not divide", "[ranks]") {
   const int samples = GENERATE(1, 7, 8, 23, 24);
   auto loader =

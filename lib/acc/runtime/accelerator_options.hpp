@@ -50,8 +50,8 @@ struct AcceleratorOptions {
   bool cpu = false;
   /// The loaders' batch size is that of all processes together.
   bool split_batches = false;
-  /// The main process reads the batches for all, and sends their tensors. Default: only where the data cannot
-  /// be read by index.
+  /// The main process reads the batches for all, see SendableBatch. Default: only where the data cannot be
+  /// read by index.
   std::optional<bool> dispatch_batches = {};
   /// Prepared loaders give every process the same number of full batches.
   bool even_batches = true;

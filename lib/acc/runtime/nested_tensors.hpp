@@ -5,9 +5,9 @@
 
 #include <functional>
 #include <ranges>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
-#include <utility>
 
 namespace acc {
 
@@ -19,65 +19,67 @@ namespace nested {
 // Only what a user declares beside a type of his own is found under this name from here.
 void for_each_tensor() = delete;
 
+// What a type is to us, of which each has a rule in visit.
+enum class Kind { tensor, own, tuple, optional, map, dictionary, list, example, other };
+
 template <class Value>
-void visit(Value& value, const TensorAct& act) {
+constexpr Kind kind_of() {
   if constexpr (std::is_same_v<Value, at::Tensor>) {
-    act(value);
-  } else if constexpr (requires { for_each_tensor(value, act); }) {
-    for_each_tensor(value, act);
+    return Kind::tensor;
+  } else if constexpr (requires(Value & value, const TensorAct& act) { for_each_tensor(value, act); }) {
+    return Kind::own;
   } else if constexpr (requires { std::tuple_size<Value>::value; }) {
-    std::apply([&](auto&... part) { (visit(part, act), ...); }, value);
-  } else if constexpr (requires {
+    return Kind::tuple;
+  } else if constexpr (requires(Value & value) {
                          value.has_value();
                          value.value();
                        }) {
-    if (value.has_value()) visit(*value, act);
+    return Kind::optional;
   } else if constexpr (requires { typename Value::mapped_type; }) {
-    for (auto& [key, part] : value) visit(part, act);
-  } else if constexpr (requires { value.begin()->value(); }) {
-    for (auto& item : value) visit(item.value(), act);
+    return Kind::map;
+  } else if constexpr (requires(Value & value) {
+                         value.begin()->key();
+                         value.begin()->value();
+                       }) {
+    return Kind::dictionary;
+  } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
+    return Kind::other;
   } else if constexpr (std::ranges::range<Value>) {
+    // A path and a JSON value are ranges of such.
+    return std::is_same_v<std::ranges::range_value_t<Value>, Value> ? Kind::other : Kind::list;
+  } else if constexpr (requires(Value & value) { value.data; }) {
+    return Kind::example;
+  } else {
+    return Kind::other;
+  }
+}
+
+template <class Value>
+inline constexpr Kind kKind = kind_of<std::remove_cv_t<Value>>();
+
+template <class Value>
+void visit(Value& value, const TensorAct& act) {
+  constexpr Kind kind = kKind<Value>;
+  if constexpr (kind == Kind::tensor) {
+    act(value);
+  } else if constexpr (kind == Kind::own) {
+    for_each_tensor(value, act);
+  } else if constexpr (kind == Kind::tuple) {
+    std::apply([&](auto&... part) { (visit(part, act), ...); }, value);
+  } else if constexpr (kind == Kind::optional) {
+    if (value.has_value()) visit(*value, act);
+  } else if constexpr (kind == Kind::map) {
+    for (auto& [key, part] : value) visit(part, act);
+  } else if constexpr (kind == Kind::dictionary) {
+    for (auto& item : value) visit(item.value(), act);
+  } else if constexpr (kind == Kind::list) {
     using Part = std::ranges::range_reference_t<Value>;
     if constexpr (std::is_lvalue_reference_v<Part> && !std::is_arithmetic_v<std::remove_cvref_t<Part>>) {
       for (auto& part : value) visit(part, act);
     }
-  } else if constexpr (requires { value.data; }) {
+  } else if constexpr (kind == Kind::example) {
     visit(value.data, act);
     if constexpr (requires { value.target; }) visit(value.target, act);
-  }
-}
-
-// By the rules of visit.
-template <class Value>
-constexpr bool only_tensors() {
-  if constexpr (std::is_same_v<Value, at::Tensor>) {
-    return true;
-  } else if constexpr (requires(Value & value, const TensorAct& act) { for_each_tensor(value, act); }) {
-    return true;
-  } else if constexpr (requires { std::tuple_size<Value>::value; }) {
-    return []<std::size_t... I>(std::index_sequence<I...> /*places*/) {
-      return (only_tensors<std::tuple_element_t<I, Value>>() && ...);
-    }
-    (std::make_index_sequence<std::tuple_size_v<Value>>());
-  } else if constexpr (requires(Value value) {
-                         value.has_value();
-                         value.value();
-                       }) {
-    return only_tensors<typename Value::value_type>();
-  } else if constexpr (requires { typename Value::mapped_type; }) {
-    return only_tensors<typename Value::mapped_type>();
-  } else if constexpr (requires(Value value) { value.begin()->value(); }) {
-    return only_tensors<std::remove_cvref_t<decltype(std::declval<Value>().begin()->value())>>();
-  } else if constexpr (std::ranges::range<Value>) {
-    return only_tensors<std::ranges::range_value_t<Value>>();
-  } else if constexpr (requires(Value value) { value.data; }) {
-    if constexpr (requires(Value value) { value.target; }) {
-      return only_tensors<decltype(Value::data)>() && only_tensors<decltype(Value::target)>();
-    } else {
-      return only_tensors<decltype(Value::data)>();
-    }
-  } else {
-    return false;
   }
 }
 
@@ -106,9 +108,5 @@ inline constexpr nested::ForEachTensor for_each_tensor;
 
 /// The same, also where there is no tensor yet.
 inline constexpr nested::ForEachPlace for_each_tensor_place;
-
-/// Whether a type holds nothing but tensors. Of one with a for_each_tensor of its own that is taken for true.
-template <class Value>
-inline constexpr bool kOnlyTensors = nested::only_tensors<Value>();
 
 }  // namespace acc

@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <torch/csrc/api/include/torch/data/example.h>
 #include <torch/csrc/api/include/torch/ordered_dict.h>
 
 #include <map>
@@ -50,6 +51,7 @@ TEST_CASE("nested_tensors: every tensor of a structure comes once, in order", "[
   CHECK(values_in(std::vector{std::vector{of(1)}, std::vector{of(2), of(3)}}) == Values{1, 2, 3});
   CHECK(values_in(std::map<std::string, at::Tensor>{{"a", of(1)}, {"b", of(2)}}) == Values{1, 2});
   CHECK(values_in(std::optional{std::array{of(1), of(2)}}) == Values{1, 2});
+  CHECK(values_in(torch::data::Example<>(of(1), of(2))) == Values{1, 2});
   torch::OrderedDict<std::string, at::Tensor> dict;
   dict.insert("b", of(2));
   dict.insert("a", of(1));
@@ -59,6 +61,7 @@ TEST_CASE("nested_tensors: every tensor of a structure comes once, in order", "[
 TEST_CASE("nested_tensors: undefined tensors, absent values and other types are passed over", "[runtime]") {
   CHECK(values_in(at::Tensor()).empty());
   CHECK(values_in(std::optional<at::Tensor>()).empty());
+  CHECK(values_in(std::vector<std::optional<at::Tensor>>{std::nullopt, of(1)}) == Values{1});
   CHECK(values_in(std::tuple{1, std::string("text"), std::vector<bool>{true}, std::vector{1.5}}).empty());
 }
 
@@ -72,13 +75,4 @@ TEST_CASE("nested_tensors: what is put in a tensor's place stays there", "[runti
   acc::for_each_tensor(output, [](at::Tensor& tensor) { tensor = tensor + 10; });
   CHECK(std::get<0>(output).item<int>() == 11);
   CHECK(std::get<1>(output)[0].item<int>() == 12);
-}
-
-TEST_CASE("nested_tensors: a type tells whether it holds nothing else", "[runtime]") {
-  using Texts = std::vector<std::string>;
-  STATIC_REQUIRE(acc::kOnlyTensors<std::array<at::Tensor, 2>>);
-  STATIC_REQUIRE(acc::kOnlyTensors<std::map<std::string, std::vector<std::optional<at::Tensor>>>>);
-  STATIC_REQUIRE_FALSE(acc::kOnlyTensors<std::pair<at::Tensor, Texts>>);
-  STATIC_REQUIRE_FALSE(acc::kOnlyTensors<std::map<std::string, Texts>>);
-  STATIC_REQUIRE_FALSE(acc::kOnlyTensors<std::tuple<at::Tensor, int>>);
 }

@@ -134,7 +134,8 @@ class DataLoader {
     };
   }
 
-  std::unique_ptr<Source> dispatch(const LoaderPass& pass) {
+  std::unique_ptr<Source> dispatch(const LoaderPass& /*pass*/) { refuse_batch(); }
+  std::unique_ptr<Source> dispatch(const LoaderPass& pass) requires SendableBatch<Batch> {
     const Shard& shard = plan_->shard();
     block_rule(plan_->rule(), shard);  // refuses batches that do not divide
     const std::size_t per_step = shard.split_batches ? 1 : shard.count;

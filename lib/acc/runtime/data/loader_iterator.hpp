@@ -9,9 +9,9 @@
 
 #include "acc/runtime/data/active_loaders.hpp"
 #include "acc/runtime/data/batch_source.hpp"
-#include "acc/runtime/data/batch_tensors.hpp"
 #include "acc/runtime/data/device_copy.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
+#include "acc/runtime/nested_tensors.hpp"
 
 namespace acc {
 

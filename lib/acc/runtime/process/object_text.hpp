@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
+#include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace acc {
 
@@ -15,6 +18,26 @@ template <>
 struct ObjectText<std::string> {
   static std::string write(const std::string& text) { return text; }
   static std::string read(std::string_view text) { return std::string(text); }
+};
+
+template <class T>
+concept Scalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+template <Scalar T>
+struct ObjectText<T> {
+  static std::string write(T value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }
+  static T read(std::string_view text) {
+    T value{};
+    std::memcpy(&value, text.data(), sizeof(value));
+    return value;
+  }
+};
+
+/// Whether an object of this type can be sent, as far as this source's includes tell.
+template <class T>
+concept HasText = requires(const T& object, std::string_view text) {
+  { ObjectText<T>::write(object) } -> std::same_as<std::string>;
+  { ObjectText<T>::read(text) } -> std::same_as<T>;
 };
 
 }  // namespace acc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gather_object and broadcast_object for any type that nlohmann's JSON library can convert: include this
-// beside the accelerator.
+// gather_object, broadcast_object and the batches that rank 0 sends, for any type that nlohmann's JSON
+// library can convert: include this beside the accelerator.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,15 @@
 
 namespace acc {
 
-/// Objects travel as CBOR, which keeps every bit of a number, also of those that JSON's text has no word for.
 template <class T>
-struct ObjectText {
+concept JsonValue = !Scalar<T> && requires(const T& object, const nlohmann::json& json) {
+  nlohmann::json(object);
+  json.get<T>();
+};
+
+/// Objects travel as CBOR, which keeps every bit of a number, also of those that JSON's text has no word for.
+template <JsonValue T>
+struct ObjectText<T> {
   static std::string write(const T& object) {
     const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(object));
     return {bytes.begin(), bytes.end()};

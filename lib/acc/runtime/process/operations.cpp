@@ -3,10 +3,14 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/view_as_complex.h>
+#include <ATen/ops/view_as_real.h>
 #include <ATen/ops/zeros.h>
+#include <c10/core/ScalarType.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/process/tensor_form.hpp"
@@ -35,6 +39,37 @@ void require_same(const at::Tensor& forms, std::int64_t numbers, const char* mus
 
 void require_same_form(const at::Tensor& tensor, const char* where, ProcessGroup& group) {
   require_same(forms_of(tensor, where, group), kFormSize, "the same shape and type", where);
+}
+
+// Gloo's own words for the others are "Invalid scalar type".
+void require_reducible(at::ScalarType type, ReduceOp op) {
+  constexpr std::array kTypes{at::kBool, at::kChar,     at::kByte,  at::kInt,   at::kLong,
+                              at::kHalf, at::kBFloat16, at::kFloat, at::kDouble};
+  if (c10::isComplexType(type) && op == ReduceOp::max) {
+    throw Error({.what = fmt::format("there is no largest of {}", c10::toString(type)),
+                 .where = "reduce",
+                 .hint = "reduce the absolute values"});
+  }
+  if (c10::isComplexType(type) || std::ranges::find(kTypes, type) != kTypes.end()) return;
+  throw Error({.what = fmt::format("{} cannot be reduced", c10::toString(type)),
+               .where = "reduce",
+               .hint = fmt::format("convert the tensor first, as in tensor.to(at::{})",
+                                   c10::isIntegralType(type, false) ? "kLong" : "kFloat")});
+}
+
+// A complex number travels as two real ones. A sum of bools says whether one is true.
+at::Tensor reduce_all(const at::Tensor& tensor, ReduceOp op, ProcessGroup& group) {
+  require_reducible(tensor.scalar_type(), op);
+  const bool is_complex = tensor.is_complex();
+  at::Tensor result = is_complex ? at::view_as_real(tensor.resolve_conj()) : tensor;
+  if (tensor.scalar_type() == at::kBool) {
+    if (op == ReduceOp::mean)
+      result = result.to(at::kFloat);
+    else
+      op = ReduceOp::max;
+  }
+  group.all_reduce(result, op);
+  return is_complex ? at::view_as_complex(result) : result;
 }
 
 at::Tensor whole_number(std::int64_t number) {
@@ -68,7 +103,7 @@ at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, Pr
     result = op == ReduceOp::mean ? result.div(1) : result.clone();
   } else {
     require_same_form(tensor, "reduce", *group);
-    group->all_reduce(result, op);
+    result = reduce_all(result, op, *group);
   }
   return scale == 1 ? result : result * scale;
 }

@@ -98,7 +98,8 @@ class PartialState {
   }
 
   /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`. The mean of whole
-  /// numbers is a float tensor. Throws as gather.
+  /// numbers is a float tensor, the sum of bools whether one is true. Throws as gather, also for types that
+  /// cannot be reduced, as int16.
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
     return map_tensors(tensors,
@@ -121,8 +122,8 @@ class PartialState {
                        [&](const at::Tensor& one) { return pad_tensor(one, options, group_.get()); });
   }
 
-  /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, and with
-  /// acc/runtime/process/objects.hpp any type that nlohmann's JSON library converts.
+  /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, numbers,
+  /// and with acc/runtime/process/objects.hpp any type that nlohmann's JSON library converts.
   template <class T>
   std::vector<T> gather_object(const std::vector<T>& objects) const {
     std::vector<std::string> texts;

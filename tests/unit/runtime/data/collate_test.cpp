@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "acc/runtime/data/batch_tensors.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
@@ -42,18 +41,4 @@ TEST_CASE("collate: examples are stacked in both parts", "[runtime]") {
 
 TEST_CASE("collate: other samples stay as they are", "[runtime]") {
   CHECK(acc::collate(std::vector<std::string>{"a", "b"}) == std::vector<std::string>{"a", "b"});
-}
-
-TEST_CASE("batch_tensors: the tensors of a batch are found and put back", "[runtime]") {
-  std::pair<std::vector<at::Tensor>, std::string> nested{{kOne, kTwo}, "name"};
-  CHECK(acc::tensors_of(nested).size() == 2);
-  Example example(kOne, kTwo);
-  acc::for_each_tensor(example, [](at::Tensor& tensor) { tensor = tensor.add(1); });
-  CHECK(example.target.equal(kTwo.add(1)));
-  const auto vector = acc::batch_of<std::vector<at::Tensor>>({kOne, kTwo});
-  CHECK(vector.at(1).equal(kTwo));
-  const auto array = acc::batch_of<std::array<at::Tensor, 2>>({kOne, kTwo});
-  CHECK(array[0].equal(kOne));
-  std::vector<std::size_t> no_tensors{1, 2};
-  CHECK(acc::tensors_of(no_tensors).empty());
 }

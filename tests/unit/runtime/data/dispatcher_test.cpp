@@ -23,6 +23,7 @@ using Batches = std::vector<Numbers>;
 
 struct Result {
   Batches batches = {};
+  Batches lists = {};
   std::size_t remainder = 0;
   std::string error = {};
 };
@@ -30,6 +31,14 @@ struct Result {
 Numbers numbers_of(const at::Tensor& tensor) {
   const at::Tensor rows = tensor.contiguous();
   return {rows.const_data_ptr<std::int64_t>(), rows.const_data_ptr<std::int64_t>() + rows.numel()};
+}
+
+Numbers numbers_of(const std::vector<std::vector<std::string>>& lists) {
+  Numbers numbers;
+  for (const auto& list : lists) {
+    for (const std::string& text : list) numbers.push_back(std::stoll(text));
+  }
+  return numbers;
 }
 
 // What each of `count` ranks gets when rank 0 reads with `read`.
@@ -49,7 +58,8 @@ std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last, cons
                                read, from_start);
     try {
       while (const auto part = dispatcher.next()) {
-        results[rank].batches.push_back(numbers_of(part->front()));
+        results[rank].batches.push_back(numbers_of(part->tensors.front()));
+        results[rank].lists.push_back(numbers_of(part->lists));
         if (dispatcher.at_end()) results[rank].remainder = dispatcher.remainder();
       }
     } catch (const std::exception& error) {
@@ -62,14 +72,16 @@ std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last, cons
   return results;
 }
 
-// 0..samples-1 in batches.
+// 0..samples-1 in batches, as tensors and as a list.
 acc::Dispatcher::Read rows(std::int64_t samples, std::int64_t batch_size, bool drop_last = false) {
-  return [=, next = std::int64_t{0}]() mutable -> std::optional<acc::Dispatcher::Tensors> {
+  return [=, next = std::int64_t{0}]() mutable -> std::optional<acc::BatchParts> {
     const std::int64_t end = std::min(samples, next + batch_size);
     if (next == end || (drop_last && end - next < batch_size)) return std::nullopt;
     const at::Tensor batch = at::arange(next, end, at::kLong);
-    next = end;
-    return acc::Dispatcher::Tensors{batch, batch.unsqueeze(1).expand({batch.size(0), 2})};
+    std::vector<std::string> list;
+    while (next < end) list.push_back(std::to_string(next++));
+    return acc::BatchParts{
+        .tensors = {batch, batch.unsqueeze(1).expand({batch.size(0), 2})}, .lists = {list}, .common = "keys"};
   };
 }
 
@@ -91,8 +103,10 @@ TEST_CASE("dispatcher: every recorded case of accelerate's dispatch_batches is m
     const std::size_t step_size = count * (results[0].batches.empty() ? 0 : results[0].batches.back().size());
     if (results[0].remainder != 0) metrics.resize(metrics.size() - step_size + results[0].remainder);
     CHECK(metrics == one["metrics"].get<Numbers>());
-    for (std::size_t rank = 0; rank < count; ++rank)
+    for (std::size_t rank = 0; rank < count; ++rank) {
       CHECK(results[rank].batches == one["processes"][rank].get<Batches>());
+      CHECK(results[rank].lists == results[rank].batches);
+    }
   }
 }
 
@@ -103,6 +117,17 @@ TEST_CASE("dispatcher: fewer rows than ranks are repeated until each has one", "
   }
 }
 
+TEST_CASE("dispatcher: after a first batch without rows the next one with some fills the rest", "[runtime]") {
+  const auto read = [full = rows(3, 3), begun = false]() mutable {
+    if (std::exchange(begun, true)) return full();
+    auto batch = rows(1, 1)();
+    return std::optional(acc::take_rows(*batch, 0, 0));
+  };
+  const auto results = dispatch(2, true, false, read);
+  CHECK(results[0].batches == Batches{{}, {0, 1}});
+  CHECK(results[1].batches == Batches{{}, {2, 0}});
+}
+
 TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one", "[runtime]") {
   const bool split = GENERATE(false, true);
   const auto whole = dispatch(3, split, false, rows(25, 6));
@@ -111,23 +136,36 @@ TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one",
   const auto resumed = dispatch(3, split, false, rest, rows(25, 6));
   for (std::size_t rank = 0; rank < 3; ++rank) {
     CHECK(resumed[rank].batches == Batches(whole[rank].batches.begin() + 1, whole[rank].batches.end()));
+    CHECK(resumed[rank].lists == resumed[rank].batches);
     CHECK(resumed[rank].remainder == whole[rank].remainder);
   }
 }
 
 TEST_CASE("dispatcher: what rank 0 cannot read ends all ranks, and none waits", "[runtime]") {
-  const auto results = dispatch(
-      2, false, false, []() -> std::optional<acc::Dispatcher::Tensors> { throw std::runtime_error("torn"); });
+  const auto results =
+      dispatch(2, false, false, []() -> std::optional<acc::BatchParts> { throw std::runtime_error("torn"); });
   CHECK(results[0].error == "torn");
   CHECK(results[1].error == "dispatch_batches: rank 0 could not read the next batch; its own error says why");
 }
 
 TEST_CASE("dispatcher: batches that do not fit together are an error on all ranks", "[runtime]") {
-  const auto results =
-      dispatch(2, false, false, [wide = false]() mutable -> std::optional<acc::Dispatcher::Tensors> {
-        wide = !wide;
-        return acc::Dispatcher::Tensors{at::zeros({2, wide ? 3 : 2}, at::kLong)};
-      });
-  CHECK(results[0].error.starts_with("dispatch_batches: batches of different shapes cannot be put together"));
+  const auto results = dispatch(2, false, false, [wide = false]() mutable -> std::optional<acc::BatchParts> {
+    wide = !wide;
+    return acc::BatchParts{.tensors = {at::zeros({2, wide ? 3 : 2}, at::kLong)}};
+  });
+  CHECK(results[0].error.starts_with(
+      "dispatch_batches: batches of different shapes, keys or values cannot be put together"));
+  CHECK_FALSE(results[1].error.empty());
+}
+
+TEST_CASE("dispatcher: a batch of uneven rows is an error, also if the next would make up for it",
+          "[runtime]") {
+  const auto results = dispatch(2, false, false, [first = false]() mutable -> std::optional<acc::BatchParts> {
+    first = !first;
+    return acc::BatchParts{.tensors = {at::zeros({first ? 2 : 1}, at::kLong)},
+                           .lists = {std::vector<std::string>(first ? 1 : 2)}};
+  });
+  CHECK(results[0].error ==
+        "dispatch_batches: every tensor and vector of a batch needs the same number of rows");
   CHECK_FALSE(results[1].error.empty());
 }

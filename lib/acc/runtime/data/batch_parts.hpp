@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/process/object_text.hpp"
+
+namespace acc {
+
+/// A batch as it is cut into parts and sent.
+struct BatchParts {
+  /// Each has a row for each sample.
+  std::vector<at::Tensor> tensors = {};
+  /// Each has an element for each sample: the bytes of what is no tensor.
+  std::vector<std::vector<std::string>> lists = {};
+  /// What the batch has once: keys, numbers of tensors, values.
+  std::string common = {};
+};
+
+/// All of it as one text, and back.
+std::string to_text(const BatchParts& parts);
+BatchParts parts_of_text(std::string_view text);
+
+/// The number of rows. Throws Error{usage} when there is nothing that has rows, or they differ.
+std::size_t count_rows(const BatchParts& parts);
+
+/// Rows [begin, begin + length); fewer where there are not as many.
+BatchParts take_rows(const BatchParts& parts, std::size_t begin, std::size_t length);
+
+/// The rows of all. Throws Error{usage} when the batches differ in more than rows.
+BatchParts concatenate(const std::vector<BatchParts>& batches);
+
+void append_number(std::string& text, std::uint64_t number);
+void append_text(std::string& text, std::string_view part);
+/// Take from the front of `text` what those appended.
+std::uint64_t take_number(std::string_view& text);
+std::string_view take_text(std::string_view& text);
+
+/// Throws Error{usage} where a batch's own type has places for another number of tensors than it holds.
+void require_places(std::size_t places, std::size_t tensors);
+
+namespace batch_parts {
+
+using nested::Kind;
+
+template <class Value>
+using Key = std::remove_cvref_t<decltype(std::declval<Value&>().begin()->key())>;
+template <class Value>
+using Item = std::remove_cvref_t<decltype(std::declval<Value&>().begin()->value())>;
+
+template <class Value>
+constexpr bool is_sendable() {
+  constexpr Kind kind = nested::kKind<Value>;
+  if constexpr (!std::default_initializable<Value>) {
+    return false;
+  } else if constexpr (kind == Kind::tensor || kind == Kind::own) {
+    return true;
+  } else if constexpr (kind == Kind::tuple) {
+    return []<std::size_t... I>(std::index_sequence<I...> /*places*/) {
+      return (is_sendable<std::tuple_element_t<I, Value>>() && ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<Value>>());
+  } else if constexpr (kind == Kind::optional) {
+    return is_sendable<typename Value::value_type>();
+  } else if constexpr (kind == Kind::map) {
+    return HasText<typename Value::key_type> && is_sendable<typename Value::mapped_type>();
+  } else if constexpr (kind == Kind::dictionary) {
+    return HasText<Key<Value>> && is_sendable<Item<Value>>();
+  } else if constexpr (kind == Kind::list) {
+    using Element = std::ranges::range_value_t<Value>;
+    return requires(Value & value, Element element) {
+      value.push_back(element);
+    }
+    &&is_sendable<Element>();
+  } else if constexpr (kind == Kind::example) {
+    if constexpr (requires(Value & value) { value.target; }) {
+      return is_sendable<decltype(Value::data)>() && is_sendable<decltype(Value::target)>();
+    } else {
+      return is_sendable<decltype(Value::data)>();
+    }
+  } else {
+    return HasText<Value>;
+  }
+}
+
+class Writer {
+ public:
+  template <class Value>
+  void put(Value& value) {
+    constexpr Kind kind = nested::kKind<Value>;
+    if constexpr (kind == Kind::tensor) {
+      parts_.tensors.push_back(value);
+    } else if constexpr (kind == Kind::own) {
+      put_own(value);
+    } else if constexpr (kind == Kind::tuple) {
+      std::apply([this](auto&... part) { (put(part), ...); }, value);
+    } else if constexpr (kind == Kind::optional) {
+      append_number(parts_.common, value.has_value() ? 1 : 0);
+      if (value.has_value()) put(*value);
+    } else if constexpr (kind == Kind::map) {
+      append_number(parts_.common, value.size());
+      for (auto& [key, part] : value) {
+        put_text(key);
+        put(part);
+      }
+    } else if constexpr (kind == Kind::dictionary) {
+      append_number(parts_.common, value.size());
+      for (auto& item : value) {
+        put_text(item.key());
+        put(item.value());
+      }
+    } else if constexpr (kind == Kind::list) {
+      put_list(value);
+    } else if constexpr (kind == Kind::example) {
+      put(value.data);
+      if constexpr (requires { value.target; }) put(value.target);
+    } else {
+      put_text(value);
+    }
+  }
+
+  BatchParts take() { return std::move(parts_); }
+
+ private:
+  template <class Value>
+  void put_text(const Value& value) {
+    append_text(parts_.common, ObjectText<Value>::write(value));
+  }
+  template <class Value>
+  void put_own(Value& value) {
+    std::size_t places = 0;
+    Value empty{};
+    for_each_tensor_place(empty, [&](at::Tensor& /*place*/) { ++places; });
+    const std::size_t before = parts_.tensors.size();
+    for_each_tensor_place(value, [this](at::Tensor& tensor) { parts_.tensors.push_back(tensor); });
+    require_places(places, parts_.tensors.size() - before);
+  }
+  template <class List>
+  void put_list(List& list) {
+    using Element = std::ranges::range_value_t<List>;
+    if constexpr (std::is_same_v<Element, at::Tensor>) {
+      append_number(parts_.common, static_cast<std::uint64_t>(std::ranges::distance(list)));
+      for (auto& tensor : list) put(tensor);
+    } else {
+      std::vector<std::string> texts;
+      for (auto&& part : list) {
+        Element element = part;
+        Writer writer;
+        writer.put(element);
+        texts.push_back(to_text(writer.take()));
+      }
+      parts_.lists.push_back(std::move(texts));
+    }
+  }
+
+  BatchParts parts_ = {};
+};
+
+class Reader {
+ public:
+  explicit Reader(const BatchParts& parts) : parts_(parts), common_(parts.common) {}
+
+  // `value` is as its default constructor made it.
+  template <class Value>
+  void get(Value& value) {
+    constexpr Kind kind = nested::kKind<Value>;
+    if constexpr (kind == Kind::tensor) {
+      value = next_tensor();
+    } else if constexpr (kind == Kind::own) {
+      for_each_tensor_place(value, [this](at::Tensor& tensor) { tensor = next_tensor(); });
+    } else if constexpr (kind == Kind::tuple) {
+      std::apply([this](auto&... part) { (get(part), ...); }, value);
+    } else if constexpr (kind == Kind::optional) {
+      if (take_number(common_) != 0) get(value.emplace());
+    } else if constexpr (kind == Kind::map) {
+      for (auto count = take_number(common_); count > 0; --count) {
+        auto key = next_value<typename Value::key_type>();
+        typename Value::mapped_type part{};
+        get(part);
+        value.emplace(std::move(key), std::move(part));
+      }
+    } else if constexpr (kind == Kind::dictionary) {
+      for (auto count = take_number(common_); count > 0; --count) {
+        auto key = next_value<Key<Value>>();
+        Item<Value> part{};
+        get(part);
+        value.insert(std::move(key), std::move(part));
+      }
+    } else if constexpr (kind == Kind::list) {
+      get_list(value);
+    } else if constexpr (kind == Kind::example) {
+      get(value.data);
+      if constexpr (requires { value.target; }) get(value.target);
+    } else {
+      value = next_value<Value>();
+    }
+  }
+
+ private:
+  const at::Tensor& next_tensor() { return parts_.tensors.at(next_tensor_++); }
+  template <class Value>
+  Value next_value() {
+    return ObjectText<Value>::read(take_text(common_));
+  }
+  template <class List>
+  void get_list(List& list) {
+    using Element = std::ranges::range_value_t<List>;
+    if constexpr (std::is_same_v<Element, at::Tensor>) {
+      for (auto count = take_number(common_); count > 0; --count) list.push_back(next_tensor());
+    } else {
+      for (const std::string& text : parts_.lists.at(next_list_++)) {
+        const BatchParts parts = parts_of_text(text);
+        Element element{};
+        Reader(parts).get(element);
+        list.push_back(std::move(element));
+      }
+    }
+  }
+
+  const BatchParts& parts_;
+  std::string_view common_;
+  std::size_t next_tensor_ = 0;
+  std::size_t next_list_ = 0;
+};
+
+}  // namespace batch_parts
+
+/// Batches that can be sent: structures of tensors, see nested_tensors.hpp, and of values that ObjectText can
+/// write. A vector of tensors is a tuple of them; other vectors have an element for each row. Of a type with
+/// a for_each_tensor of its own only the tensors are sent.
+template <class Batch>
+concept SendableBatch = batch_parts::is_sendable<Batch>();
+
+template <SendableBatch Batch>
+BatchParts parts_of(Batch& batch) {
+  batch_parts::Writer writer;
+  writer.put(batch);
+  return writer.take();
+}
+
+template <SendableBatch Batch>
+Batch batch_of(const BatchParts& parts) {
+  Batch batch{};
+  batch_parts::Reader(parts).get(batch);
+  return batch;
+}
+
+}  // namespace acc
