@@ -15,6 +15,25 @@ import time
 
 SUPPORT = pathlib.Path(__file__).resolve().parent.parent / "support"
 SKIPPED = 77
+CASES = {}
+
+
+def case(function):
+    """A test: its name is that of the function, which gets the path of `acc`."""
+    CASES[function.__name__] = function
+    return function
+
+
+def run_cases():
+    """The main program of a file of cases. Usage: FILE ACC [CASE ...]; `--list` names them all."""
+    acc, names = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    if names == ["--list"]:
+        print("\n".join(CASES))
+    elif names[:1] == ["--same"]:
+        assert list(CASES) == names[1:], f"tests/CMakeLists.txt has not the cases {' '.join(CASES)}"
+    else:
+        for name in names or CASES:
+            CASES[name](acc)
 
 
 class Cluster:
@@ -66,10 +85,26 @@ class Cluster:
         self.agents[index].log = name
         return self.agents[index]
 
+    def add_address(self, index, address, *names):
+        """One more address of a node's network interface, and names for it in the node's hosts."""
+        network = f"acc-{self.tag}-n{index}"
+        subprocess.run(["ip", "-n", network, "addr", "add", address, "dev", "eth0", *(["nodad"] if ":" in address else [])],
+                       check=True)
+        self.add_name(index, address.split("/")[0], *names)
+
+    def add_name(self, index, address, *names):
+        with open(f"/etc/netns/acc-{self.tag}-n{index}/hosts", "a") as hosts:
+            hosts.writelines(f"{address} {name}\n" for name in names)
+
     def on_node(self, index, *words, **options):
         """A program on a node, which ends with it."""
         script = ["bash", SUPPORT / "netns_node.sh", self.tag, "run", str(index), "env", self.mark]
         return subprocess.Popen([*script, *words], stdin=subprocess.DEVNULL, text=True, start_new_session=True, **options)
+
+    def knock(self, index, address, port, own=""):
+        """Whether a program on a node is `served` or `refused` by the store at `address`."""
+        asked = self.on_node(index, sys.executable, "-c", KNOCK, address, str(port), own, stdout=subprocess.PIPE)
+        return asked.communicate(timeout=30)[0].strip()
 
     def output(self, index):
         return pathlib.Path(self.agents[index].log).read_text(errors="replace")
@@ -130,6 +165,19 @@ class Cluster:
         groups = {(e["MASTER_ADDR"], e["MASTER_PORT"], e["WORLD_SIZE"]) for e in envs}
         ranks = {e["RANK"] for e in envs}
         return len(envs) == world == len(ranks) and len(groups) == 1 and groups.pop()[2] == str(world)
+
+
+# Says what a program that connects to ADDRESS PORT, from the address OWN, meets: a server that reads, or one that hangs up.
+KNOCK = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10, (sys.argv[3], 0)) as one:
+    try:
+        # The greeting of torch's clients, and the question for the number of keys.
+        one.sendall(bytes.fromhex("00cef7853c07"))
+        print("served" if one.recv(8) else "refused")
+    except ConnectionError:
+        print("refused")
+"""
 
 
 def send(pid, number):

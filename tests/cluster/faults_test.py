@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job of several nodes does when something breaks. Usage: faults_test.py ACC [CASE ...]; `--list` names them.
-`--random COUNT [SEED]` does one fault after the other.
+"""What a job of several nodes does when something breaks. Usage: see run_cases() of cluster.py, and
+faults_test.py ACC --random COUNT [SEED], which does one fault after the other.
 
 Times are printed, not asserted, save against the time-outs that acc promises (with room for a loaded machine).
 """
@@ -14,17 +14,11 @@ import sys
 import threading
 import time
 
-from cluster import SKIPPED, Cluster, environment_of, send
+from cluster import SKIPPED, Cluster, case, environment_of, run_cases, send
 
 NODE_TIMEOUT = 3.0
 SHUTDOWN_TIMEOUT = 2.0
 ROOM = 12.0  # for a machine on which other things run
-CASES = {}
-
-
-def case(function):
-    CASES[function.__name__] = function
-    return function
 
 
 def flags(nnodes, *more, workers=1):
@@ -251,31 +245,13 @@ def asked_to_end(acc):
         nothing_left(cluster)
 
 
-# Says what a node that connects to ADDRESS PORT meets: a server that reads, or one that hangs up.
-KNOCK = """
-import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10) as one:
-    try:
-        # The greeting of torch's clients, and the question for the number of keys.
-        one.sendall(bytes.fromhex("00cef7853c07"))
-        print("served" if one.recv(8) else "refused")
-    except ConnectionError:
-        print("refused")
-"""
-
-
-def knock(cluster, index, address, port):
-    asked = cluster.on_node(index, sys.executable, "-c", KNOCK, address, port, stdout=subprocess.PIPE)
-    return asked.communicate(timeout=30)[0].strip()
-
-
 def strangers_are_refused(acc, launch):
     with Cluster(acc) as cluster:
         for index in range(2):
             launch(cluster, index)
         cluster.until("two nodes run", lambda: cluster.is_whole(2))
         env = next(iter(cluster.workers().values()))
-        asked = [knock(cluster, i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
+        asked = [cluster.knock(i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
         assert asked == ["served", "served", "refused"], asked
         # A node that comes back is none.
         send(cluster.agent_pids(1)[0], signal.SIGKILL)
@@ -283,7 +259,7 @@ def strangers_are_refused(acc, launch):
         launch(cluster, 1)
         cluster.until("two nodes again", lambda: cluster.is_whole(2))
         env = next(iter(cluster.workers().values()))
-        asked = [knock(cluster, i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
+        asked = [cluster.knock(i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
         assert asked == ["served", "served", "refused"], asked
         report("a stranger is refused by the workers' store")
 
@@ -437,18 +413,10 @@ def five_random_faults(acc):
 
 
 def main():
-    acc, names = os.path.abspath(sys.argv[1]), sys.argv[2:]
-    if names == ["--list"]:
-        print("\n".join(CASES))
+    if sys.argv[2:3] == ["--random"]:
+        random_faults(os.path.abspath(sys.argv[1]), int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 7)
         return
-    if names[:1] == ["--same"]:
-        assert list(CASES) == names[1:], f"tests/CMakeLists.txt has not the cases {' '.join(CASES)}"
-        return
-    if names[:1] == ["--random"]:
-        random_faults(acc, int(names[1]), int(names[2]) if len(names) > 2 else 7)
-        return
-    for name in names or CASES:
-        CASES[name](acc)
+    run_cases()
 
 
 if __name__ == "__main__":

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of `acc run` beside real torchrun agents: torchrun_jobs.py ACC SCENARIO."""
 
+import base64
 import importlib.metadata
+import pickle
 import sys
+import tempfile
+import time
+from datetime import timedelta
 
-from agents import Torchrun, free_port
+import torch.distributed as dist
+from agents import PATIENCE, Torchrun, free_port
 
 ACC = [sys.argv[1], "run"]
 VERSION = importlib.metadata.version("torch")
@@ -100,24 +106,117 @@ def c10d_acc_fails_beside_torchrun():
     restarts(first, (ACC, c10d(port, "127.0.0.2", *more, hosts=False)), failing=1)
 
 
+def until(condition):
+    """Nobody tells when it comes to hold."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "what was waited for did not come"
+        time.sleep(0.1)
+
+
+def state_on_board(port):
+    """torchrun's own reading of it."""
+    limit = timedelta(seconds=20)
+    store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=limit)
+    return pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
+
+
 def c10d_acc_closes_what_torchrun_hosts():
     """An acc that fails for good says so on the board before it leaves."""
-    import base64
-    import pickle
-    from datetime import timedelta
-
-    import torch.distributed as dist
-
     port = free_port()
     with Torchrun(1, *c10d(port, "127.0.0.1", hosts=True), program=REAL) as one:
         with Torchrun(2, *c10d(port, "127.0.0.2", hosts=False), program=ACC) as two:
             told = agree([one, two])
             told[1][0].end(3)
             assert two.wait() == 3
-            limit = timedelta(seconds=20)
-            store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=limit)
-            state = pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
+            state = state_on_board(port)
             assert state.closed and state.complete and len(state.participants) == 2
+
+
+def in_file(folder, addr, *more, nnodes="2"):
+    """Flags of an agent that meets the others in a file of `folder`."""
+    conf = "store_type=file,last_call_timeout=1,join_timeout=90"
+    return [
+        *("--nnodes", nnodes, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"{folder}/rendezvous", "--rdzv-id", "job"),
+        *("--rdzv-conf", conf, "--local-addr", addr, *more),
+    ]
+
+
+def file_acc_first():
+    with tempfile.TemporaryDirectory() as folder:
+        job((ACC, in_file(folder, "127.0.0.1")), (REAL, in_file(folder, "127.0.0.2")))
+
+
+def file_torchrun_first():
+    with tempfile.TemporaryDirectory() as folder:
+        job((REAL, in_file(folder, "127.0.0.1")), (ACC, in_file(folder, "127.0.0.2")))
+
+
+def file_three_agents():
+    """Two of acc, and torchrun between them."""
+    with tempfile.TemporaryDirectory() as folder:
+        with Torchrun(1, *in_file(folder, "127.0.0.1", nnodes="3"), program=ACC) as one:
+            with Torchrun(2, *in_file(folder, "127.0.0.2", nnodes="3"), program=REAL) as two:
+                with Torchrun(1, *in_file(folder, "127.0.0.3", nnodes="3"), program=ACC) as three:
+                    agents = [one, two, three]
+                    end_well(agents, agree(agents))
+
+
+def file_torchrun_fails_beside_acc():
+    more = ("--max-restarts", "3")
+    with tempfile.TemporaryDirectory() as folder:
+        first = (ACC, in_file(folder, "127.0.0.1", *more))
+        restarts(first, (REAL, in_file(folder, "127.0.0.2", *more)), failing=1)
+
+
+def file_acc_fails_beside_torchrun():
+    more = ("--max-restarts", "3")
+    with tempfile.TemporaryDirectory() as folder:
+        first = (REAL, in_file(folder, "127.0.0.1", *more))
+        restarts(first, (ACC, in_file(folder, "127.0.0.2", *more)), failing=1)
+
+
+def file_acc_joins_torchrun():
+    """A range of nodes: one that comes later is taken in."""
+    with tempfile.TemporaryDirectory() as folder:
+        with Torchrun(1, *in_file(folder, "127.0.0.1", nnodes="1:2"), program=REAL) as one:
+            alone = one.workers()
+            assert [worker.world_size for worker in alone] == [1]
+            with Torchrun(2, *in_file(folder, "127.0.0.2", nnodes="1:2"), program=ACC) as two:
+                end_well([one, two], agree([one, two]))
+
+
+def file_acc_fails_for_good():
+    """It closes the job in the file, so that torchrun ends, too; and that name cannot be used again, as torchrun has it."""
+    with tempfile.TemporaryDirectory() as folder:
+        with Torchrun(1, *in_file(folder, "127.0.0.1"), program=ACC) as one:
+            with Torchrun(2, *in_file(folder, "127.0.0.2"), program=REAL) as two:
+                told = agree([one, two])
+                told[0][0].end(3)
+                assert one.wait() == 3
+                for worker in told[1]:
+                    worker.end(1)
+                assert two.wait() == 1
+        with Torchrun(1, *in_file(folder, "127.0.0.1", nnodes="1"), program=ACC) as late:
+            assert late.wait() == 75
+            late.errors.seek(0)
+            assert b"is over already" in late.errors.read()
+
+
+def one_node_elsewhere():
+    """c10d meets at the endpoint also for one node: a torchrun that came first has the place, acc is its spare."""
+    port = free_port()
+    alone = [
+        *("--nnodes", "1", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job"),
+        *("--rdzv-conf", "join_timeout=90,last_call_timeout=1,is_host="),
+    ]
+    with Torchrun(1, *alone[:-1], alone[-1] + "true", program=REAL) as one:
+        told = one.workers()
+        with Torchrun(1, *alone[:-1], alone[-1] + "false", program=ACC) as two:
+            until(lambda: len(state_on_board(port).redundancy_list) == 1)
+            assert told[0].world_size == 1
+            one.process.kill()  # the store of the rendezvous goes with it
+            assert two.wait() == 75
 
 
 if __name__ == "__main__":

@@ -40,6 +40,8 @@ class FakeProcesses : public Processes {
   }
   void hangs(int attempt, std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, Hung{attempt, std::chrono::seconds(60), "rank 0: asleep\n"}});
+    outside_.push_back({start_ + after, HangStacks{attempt, "  native stacks\n"}});
+    outside_.push_back({start_ + after, HangExamined{attempt}});
   }
   void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
   /// Workers leave this many processes behind; deaf ones need SIGKILL.
@@ -50,6 +52,11 @@ class FakeProcesses : public Processes {
   void cannot_start(int local_rank) { broken_ = local_rank; }
   void says(int local_rank, std::string words) { words_[local_rank] = std::move(words); }
   void has_slow_reader() { slow_reader_ = true; }
+  void shows_on_terminal(int local_rank) { shown_.insert(local_rank); }
+  void loses_output(std::string words) { lost_ = std::move(words); }
+  void reader_is_lost(std::chrono::milliseconds after = {}) {
+    outside_.push_back({start_ + after, ReaderLost{}});
+  }
 
   /// What workers got, in order: local rank and signal.
   const Signals& signals() const { return signals_; }
@@ -63,7 +70,7 @@ class FakeProcesses : public Processes {
   /// Called before each start, so that a test sees what is true then.
   std::function<void()> before_start = [] {};
 
-  pid_t start(const WorkerStart& worker) override {
+  StartedWorker start(const WorkerStart& worker) override {
     before_start();
     if (worker.local_rank == broken_)
       throw Error({.what = "cannot be started", .where = worker.program.string()});
@@ -75,7 +82,7 @@ class FakeProcesses : public Processes {
     started_.push_back(worker);
     running_.insert(worker.local_rank);
     if (worker.local_rank == 0) planned_ = ends_;
-    return 1000 + worker.local_rank;
+    return {.pid = 1000 + worker.local_rank};
   }
 
   void signal(int local_rank, int signal) override {
@@ -112,6 +119,8 @@ class FakeProcesses : public Processes {
   TimePoint now() const override { return now_; }
   void end_attempt() override { ++ended_attempts_; }
   std::string last_words(int local_rank) override { return words_[local_rank]; }
+  bool is_just_above(int local_rank) override { return shown_.contains(local_rank); }
+  std::string lost_output() override { return lost_; }
   bool finish_output() override { return !slow_reader_; }
 
   int ended_attempts() const { return ended_attempts_; }
@@ -186,6 +195,8 @@ class FakeProcesses : public Processes {
   int broken_ = -1;
   bool slow_reader_ = false;
   int ended_attempts_ = 0;
+  std::string lost_ = {};
+  std::set<int> shown_ = {};
   std::map<int, std::string> words_ = {};
   std::vector<WorkerStart> started_ = {};
   Signals signals_ = {};

@@ -36,6 +36,18 @@ inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialec
                             {"/usr/bin/python3", FileKind::executable},
                             {"/usr/bin/mpirun", FileKind::executable},
                             {"/usr/bin/deepspeed", FileKind::executable}});
+  result.own_names = [] {
+    return OwnNames{.host_name = "node0", .addresses = {"127.0.0.1", "::1", "10.0.0.1", "fd00::1"}};
+  };
+  result.look_up = [](const std::string& host) -> HostLookup {
+    const std::map<std::string, std::vector<std::string>> names = {{"localhost", {"127.0.0.1"}},
+                                                                   {"node0", {"127.0.1.1"}},
+                                                                   {"train", {"10.0.0.1", "fd00::1"}},
+                                                                   {"node1", {"10.0.0.2"}}};
+    if (const auto known = names.find(host); known != names.end()) return {.addresses = known->second};
+    if (host.find_first_not_of("0123456789abcdef.:") == std::string::npos) return {.addresses = {host}};
+    return {.error = "Name or service not known"};
+  };
   return result;
 }
 

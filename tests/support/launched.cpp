@@ -173,6 +173,13 @@ void Launched::wait_for(const std::string& text) {
   }
 }
 
+void Launched::wait_for_error(const std::string& text) {
+  while (err_.find(text) == std::string::npos) {
+    wait_readable(err_end_.get());
+    if (!read_some(err_end_, err_)) throw std::runtime_error("never said: " + text);
+  }
+}
+
 ExitStatus Launched::wait() {
   while (out_end_ || err_end_) {
     std::array<pollfd, 3> ready = {

@@ -67,6 +67,8 @@ class Launched {
   void signal(int signal) const;
   /// Reads until the standard output holds `text`.
   void wait_for(const std::string& text);
+  /// The same of its standard error.
+  void wait_for_error(const std::string& text);
   /// Types into the terminal.
   void type(const std::string& keys) const;
   bool ends_within(int milliseconds) const;

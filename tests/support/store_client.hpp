@@ -107,6 +107,12 @@ class StoreClient {
   } catch (const std::runtime_error&) {
     return false;
   }
+  /// The server has not closed, whatever it has done of what was sent.
+  bool alive_so_far() {
+    char byte = 0;
+    const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+  }
   /// The server closes without another byte.
   bool closed_by_server() { return receive(1).empty(); }
 

@@ -29,8 +29,8 @@ class StoreThread {
   void reset() {
     on_loop([this] { server_->reset(); });
   }
-  void allow(const std::string& address) {
-    on_loop([&] { server_->allow(address); });
+  void serve(const StoreClients& clients) {
+    on_loop([&] { server_->serve(clients); });
   }
   std::size_t connections() {
     return on_loop([this] { return server_->connections(); });

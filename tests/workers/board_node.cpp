@@ -19,6 +19,7 @@
 
 #include "acc/rendezvous/c10d_board.hpp"
 #include "acc/rendezvous/static_board.hpp"
+#include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
 
 namespace {

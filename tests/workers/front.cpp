@@ -31,6 +31,8 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
                              .of_rank = {{*plan.attach, acc::Streams::none}}};
   } else if (key == "path") {
     plan.inherited.set("PATH", value);
+  } else if (key == "namespace") {
+    plan.pid_namespace = true;
   } else if (key == "plain") {
     plan.sets_ranks = false;
   } else if (key == "redirects") {

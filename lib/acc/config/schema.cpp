@@ -125,6 +125,9 @@ std::vector<SettingSpec> general_rows() {
       {.name = "hang_watch", .otherwise = "\"activity\"", .allowed = {"activity", "output"}, .flags = {own("--hang-watch")},
        .group = kFailure, .help = "Signs of life: output and use of the CPU, or output alone (ranks that wait for NCCL may use the CPU)."},
 
+      {.name = "pid_namespace", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--pid-namespace")},
+       .group = kFailure, .help = "The workers get a pid namespace: nothing of them lives on, even when all of acc's processes are killed at once."},
+
       // --- Debugging
       {.name = "attach", .type = ValueType::integer, .least = 0, .flags = {own("--attach")},
        .group = kDebugging, .help = "This rank gets the terminal, as a program in a shell does (pdb, gdb, Ctrl-C); the others write to files."},

@@ -68,6 +68,10 @@ void take_attach(const Settings& settings, LaunchPlan& plan) {
 void plan_debugging(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   take_wraps(inputs, settings, plan);
   take_attach(settings, plan);
+  if (plan.attach && plan.pid_namespace) {
+    fail(settings.origin("pid_namespace"), "a process in a pid namespace cannot be lent the terminal",
+         "leave out " + settings.origin("attach"));
+  }
 }
 
 const RankWrap* wrap_of(const LaunchPlan& plan, int rank) {

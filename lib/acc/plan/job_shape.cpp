@@ -51,13 +51,14 @@ MachineRange parse_nnodes(const Settings& settings) {
           .most = to_count(*most, where, "the number of machines")};
 }
 
-// The distributed_type that a flag chooses; empty: none does. `--use_megatron_lm` may stand beside the
-// others.
-std::string chosen_type(const Settings& settings) {
-  struct Choice {
-    std::string_view setting;
-    std::string_view type;
-  };
+// A flag that chooses the distributed_type.
+struct Choice {
+  std::string_view setting = {};
+  std::string_view type = {};
+};
+
+// The flag that was typed; empty: none was. `--use_megatron_lm` may stand beside the others.
+Choice chosen_type(const Settings& settings) {
   constexpr std::array kChoices = {Choice{"use_cpu", ""},
                                    Choice{"use_deepspeed", "DEEPSPEED"},
                                    Choice{"use_fsdp", "FSDP"},
@@ -66,10 +67,10 @@ std::string chosen_type(const Settings& settings) {
                                    Choice{"tpu", "XLA"}};
   const Choice* first = nullptr;
   const Choice* other = nullptr;
-  std::string type;
+  Choice chosen;
   for (const Choice& choice : kChoices) {
     if (!settings.typed(choice.setting) || !settings.truth(choice.setting)) continue;
-    if (type.empty()) type = choice.type;
+    if (chosen.type.empty()) chosen = choice;
     if (choice.setting == "use_megatron_lm") continue;
     (first == nullptr ? first : other) = &choice;
   }
@@ -79,7 +80,7 @@ std::string chosen_type(const Settings& settings) {
                      settings.origin(other->setting)),
          "give one of them");
   }
-  return type;
+  return chosen;
 }
 
 class Shaper {
@@ -147,11 +148,12 @@ class Shaper {
   // What was asked for; empty: nothing was.
   void decide_type_asked() {
     const bool cpu = settings_.typed("use_cpu") && settings_.truth("use_cpu");
-    const std::string chosen = chosen_type(settings_);
+    const Choice chosen = chosen_type(settings_);
     if (cpu) {
       asked_.clear();
-    } else if (!chosen.empty()) {
-      asked_ = chosen;
+    } else if (!chosen.type.empty()) {
+      asked_ = chosen.type;
+      settings_.set("distributed_type", asked_, settings_.origin(chosen.setting));
     } else if (settings_.given("distributed_type")) {
       asked_ = settings_.text("distributed_type");
     }

@@ -9,6 +9,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/topology.hpp"
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/program.hpp"
@@ -39,6 +40,9 @@ struct LaunchInputs {
   FileKindOf file_kind = kind_of_file;
   /// Asked only where workers are bound to CPUs: it costs a few files per CPU.
   std::function<Topology(const Machine&)> topology = topology_of;
+  /// Asked only for a job of one machine whose address was named: a name server may take its time.
+  std::function<HostLookup(const std::string&)> look_up = acc::look_up;
+  std::function<OwnNames()> own_names = acc::own_names;
 };
 
 }  // namespace acc

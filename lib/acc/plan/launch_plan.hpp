@@ -108,6 +108,8 @@ struct LaunchPlan {
   std::vector<std::string> deepspeed_env = {};
   /// What acc inherited.
   Environment inherited = {};
+  /// A process of this job by which other nodes tell this one from others of its machine; 0: the caller.
+  int process = 0;
 
   int nproc_per_node = 1;
   int num_machines = 1;
@@ -117,6 +119,8 @@ struct LaunchPlan {
   std::string master_addr = "127.0.0.1";
   /// 0: a free one, known when the store is bound.
   std::uint16_t master_port = 0;
+  /// Where the store of a job of one machine listens, in numbers.
+  std::vector<std::string> store_addresses = {"127.0.0.1"};
   RendezvousPlan rendezvous = {};
   /// Whether acc serves the store of the workers; otherwise their rank 0 does, on the port that is exported.
   bool use_agent_store = true;
@@ -126,6 +130,8 @@ struct LaunchPlan {
   std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   HangPlan hang = {};
+  /// All workers live in a pid namespace of the job.
+  bool pid_namespace = false;
   /// The rank that gets the terminal, when it runs here; the others get no input then.
   std::optional<int> attach = {};
   std::vector<RankWrap> wraps = {};

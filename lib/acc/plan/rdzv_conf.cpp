@@ -107,10 +107,13 @@ std::string take_is_host(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
-std::string take_store_type(RendezvousPlan&, const std::string& text) {
-  if (text == "tcp") return {};
-  if (text == "file") return "a store in a file is not supported, only tcp";
-  return fmt::format("'{}' is not tcp", text);
+// Which file it is, the endpoint says.
+std::string take_store_type(RendezvousPlan& plan, const std::string& text) {
+  const std::string word = to_lower(text);
+  if (word != "tcp" && word != "file") return fmt::format("'{}' is neither tcp nor file", text);
+  plan.store_file.reset();
+  if (word == "file") plan.store_file.emplace();
+  return {};
 }
 
 std::string take_protocol(RendezvousPlan& plan, const std::string& text) {
@@ -162,6 +165,13 @@ std::string_view instead_of(std::string_view key) {
   return found == kInstead.end() ? std::string_view() : found->second;
 }
 
+// Of a shell that was asked once too often to keep words together.
+std::string_view without_quotes(std::string_view text) {
+  const bool quoted =
+      text.size() > 1 && (text.front() == '"' || text.front() == '\'') && text.front() == text.back();
+  return quoted ? trim(text.substr(1, text.size() - 2)) : text;
+}
+
 Problem unknown(const std::string& key, const std::string& where) {
   if (const std::string_view hint = instead_of(key); !hint.empty())
     return {.what = "key '" + key + "' does not belong here", .where = where, .hint = std::string(hint)};
@@ -176,7 +186,8 @@ Problem unknown(const std::string& key, const std::string& where) {
 
 void apply_rdzv_conf(std::string_view conf, const std::string& where, RendezvousPlan& plan,
                      std::vector<std::string>& notes) {
-  if (trim(conf).empty()) return;
+  conf = without_quotes(trim(conf));
+  if (conf.empty()) return;
   std::vector<Problem> problems;
   for (const std::string& entry : split(conf, ',')) {
     const std::size_t equals = entry.find('=');

@@ -9,6 +9,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/endpoint.hpp"
+#include "acc/plan/master_address.hpp"
 #include "acc/plan/rdzv_conf.hpp"
 
 namespace acc {
@@ -35,8 +36,12 @@ RendezvousBackend parse_backend(const Settings& settings) {
        "static, c10d or etcd" + (meant.empty() ? "" : "; " + meant));
 }
 
+std::string endpoint_text(const Settings& settings) {
+  return std::string(trim(settings.text("rdzv_endpoint")));
+}
+
 std::optional<Endpoint> endpoint_given(const Settings& settings) {
-  const std::string text(trim(settings.text("rdzv_endpoint")));
+  const std::string text = endpoint_text(settings);
   if (text.empty()) return std::nullopt;
   return parse_endpoint(text, settings.origin("rdzv_endpoint"));
 }
@@ -67,14 +72,27 @@ void take_spares(const Settings& settings, RendezvousPlan& rendezvous) {
 }
 
 // The store of a job on one machine.
-void plan_one_machine(const Settings& settings, LaunchPlan& plan) {
-  if (settings.given("main_process_ip")) plan.master_addr = settings.text("main_process_ip");
+void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
+  const bool is_static = plan.rendezvous.backend == RendezvousBackend::static_;
+  std::optional<NamedAddress> named;
+  if (settings.given("main_process_ip")) {
+    named = {.host = settings.text("main_process_ip"), .origin = settings.origin("main_process_ip")};
+  }
   plan.master_port = master_port(settings).value_or(0);
-  if (const auto endpoint = endpoint_given(settings);
-      endpoint && plan.rendezvous.backend == RendezvousBackend::static_) {
-    plan.master_addr = endpoint->host;
+  if (plan.rendezvous.store_file) return;
+  const auto endpoint = endpoint_given(settings);
+  if (endpoint && plan.rendezvous.backend == RendezvousBackend::c10d) {
+    plan.rendezvous.endpoint_host = endpoint->host;
+    plan.rendezvous.endpoint_port = endpoint->port.value_or(kC10dPort);
+  }
+  if (endpoint && is_static) {
+    named = {.host = endpoint->host, .origin = settings.origin("rdzv_endpoint")};
     plan.master_port = *endpoint->port;
   }
+  // A process that learns no rank meets nobody.
+  if (!named || !plan.sets_ranks) return;
+  named->binding = is_static && plan.dialect == Dialect::torchrun;
+  plan_master_address(*named, inputs, plan);
 }
 
 Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
@@ -96,15 +114,16 @@ Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
 }
 
 void plan_machines(const Settings& settings, LaunchPlan& plan) {
+  if (plan.run_id.empty())
+    fail(settings.origin("rdzv_id"), "the run needs a name, the same on all machines",
+         "as in --rdzv-id job7");
+  if (plan.rendezvous.store_file) return;
   const Endpoint endpoint = where_nodes_meet(settings, plan);
-  const bool by_endpoint = !trim(settings.text("rdzv_endpoint")).empty();
+  const bool by_endpoint = !endpoint_text(settings).empty();
   if (endpoint.port == 0) {
     fail(settings.origin(by_endpoint ? "rdzv_endpoint" : "main_process_port"),
          "several machines cannot meet at port 0", "a port that all of them know");
   }
-  if (plan.run_id.empty())
-    fail(settings.origin("rdzv_id"), "the run needs a name, the same on all machines",
-         "as in --rdzv-id job7");
   plan.rendezvous.endpoint_host = endpoint.host;
   plan.rendezvous.endpoint_port = *endpoint.port;
   plan.master_addr = endpoint.host;
@@ -112,9 +131,27 @@ void plan_machines(const Settings& settings, LaunchPlan& plan) {
   if (plan.rendezvous.backend == RendezvousBackend::static_) plan.master_port = *endpoint.port;
 }
 
+// The endpoint of a FileStore is its path, as torchrun has it; without one there, the file is a temporary one
+// and so for one node alone.
+void plan_file(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
+  RendezvousPlan& rendezvous = plan.rendezvous;
+  const std::string& where = settings.origin("rdzv_conf");
+  if (rendezvous.agents != TorchAgents::v2_6)
+    fail(where, "agents of torch 2.4 and 2.5 meet in a TCP store only", "store_type=tcp");
+  if (rendezvous.is_host) plan.notes.push_back(where + ": is_host has no effect with store_type=file");
+  const std::string path = endpoint_text(settings);
+  if (!path.empty()) {
+    rendezvous.store_file = (inputs.folder / path).lexically_normal();
+  } else if (plan.num_machines == 1) {
+    rendezvous.store_file.reset();
+  } else {
+    fail(where, "store_type=file needs a file that all machines see", "as in --rdzv-endpoint /shared/job7");
+  }
+}
+
 }  // namespace
 
-void plan_rendezvous(const Settings& settings, const JobShape& shape, const std::string& random_id,
+void plan_rendezvous(const Settings& settings, const JobShape& shape, const LaunchInputs& inputs,
                      LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
   // torchrun's standalone is c10d, and only there it asks this variable.
@@ -125,7 +162,7 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const std:
       fail("", fmt::format("--standalone is a job of one machine, and {} says {}",
                            settings.origin("num_machines"), plan.num_machines));
     }
-    plan.run_id = random_id;
+    plan.run_id = inputs.random_id;
     return;
   }
   plan.run_id = settings.text("rdzv_id");
@@ -134,7 +171,9 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const std:
   if (is_static || rendezvous.backend == RendezvousBackend::etcd)
     rendezvous.join_timeout = std::chrono::seconds(900);
   apply_rdzv_conf(settings.text("rdzv_conf"), settings.origin("rdzv_conf"), rendezvous, plan.notes);
-  if (const auto endpoint = endpoint_given(settings); endpoint && !endpoint->port && is_static) {
+  if (rendezvous.store_file) {
+    plan_file(settings, inputs, plan);
+  } else if (const auto endpoint = endpoint_given(settings); endpoint && !endpoint->port && is_static) {
     fail(settings.origin("rdzv_endpoint"), "the port is missing in endpoint '" + endpoint->host + "'",
          "the static rendezvous needs one, as in " + endpoint->host + ":29500");
   }
@@ -151,8 +190,8 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const std:
   if (rendezvous.most_nodes > 1) {
     plan_machines(settings, plan);
   } else {
-    plan_one_machine(settings, plan);
-    if (plan.run_id.empty()) plan.run_id = random_id;
+    plan_one_machine(settings, inputs, plan);
+    if (plan.run_id.empty()) plan.run_id = inputs.random_id;
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,8 @@ struct RendezvousPlan {
   /// Where nodes meet; empty host: this machine. For the static backend the address of node 0's store.
   std::string endpoint_host = {};
   std::uint16_t endpoint_port = 0;
+  /// c10d: nodes meet in this file (`store_type=file`), not at the endpoint.
+  std::optional<std::filesystem::path> store_file = {};
   /// The job takes from `least_nodes` to `most_nodes` nodes (`--nnodes MIN:MAX`).
   int least_nodes = 1;
   int most_nodes = 1;

@@ -135,6 +135,7 @@ void take_limits(const Settings& settings, LaunchPlan& plan) {
   };
   plan.min_uptime = seconds("min_uptime");
   plan.shutdown_timeout = seconds("shutdown_timeout");
+  plan.pid_namespace = settings.truth("pid_namespace");
   plan.signals_to_handle = settings.text("signals_to_handle");
   for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
     plan.stop_signals.insert(signal);
@@ -225,7 +226,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   if (shape.delegated) {
     delegate(inputs, shape, settings, plan);
   } else {
-    plan_rendezvous(settings, shape, inputs.random_id, plan);
+    plan_rendezvous(settings, shape, inputs, plan);
   }
   refuse_plug_ins(settings);
   take_limits(settings, plan);

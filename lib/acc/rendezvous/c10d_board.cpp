@@ -12,7 +12,6 @@
 #include "acc/rendezvous/base64.hpp"
 #include "acc/rendezvous/exit_barrier.hpp"
 #include "acc/rendezvous/rank_exchange.hpp"
-#include "acc/store/client.hpp"
 
 namespace acc {
 namespace {
@@ -63,19 +62,19 @@ C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents age
 }  // namespace
 
 struct C10dBoard::Impl {
-  Impl(asio::io_context& the_loop, StoreClient& the_client, C10dBoardOptions the_options, Events the_events)
+  Impl(asio::io_context& the_loop, Store& the_store, C10dBoardOptions the_options, Events the_events)
       : loop(the_loop),
-        client(the_client),
+        store(the_store),
         options(std::move(the_options)),
         events(std::move(the_events)),
         machine(for_agents(options.machine, options.agents)),
         timer(loop) {
-    client.on_closed([this] { lose(); });
+    store.on_closed([this] { lose(); });
     machine.next_round(both_clocks());
   }
-  ~Impl() { client.on_closed({}); }
+  ~Impl() { store.on_closed({}); }
 
-  // The client may outlive this: what it calls back asks first.
+  // The store may outlive this: what it calls back asks first.
   template <typename Handler>
   auto unless_gone(Handler handler) const {
     return [watch = std::weak_ptr(alive), handler = std::move(handler)](auto&&... values) {
@@ -91,6 +90,7 @@ struct C10dBoard::Impl {
   void rest(steady_clock::time_point next);
   void act(const RendezvousState& state, Outlook outlook);
 
+  void over_already();
   void begin_again();
   void exchange_ranks(const RendezvousState& state);
   void ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& ranks);
@@ -105,7 +105,7 @@ struct C10dBoard::Impl {
   std::string prefix(std::int64_t of_round) const;
 
   asio::io_context& loop;
-  StoreClient& client;
+  Store& store;
   C10dBoardOptions options;
   Events events;
   C10dMachine machine;
@@ -117,6 +117,7 @@ struct C10dBoard::Impl {
   bool again = false;  // something was asked for meanwhile
   bool failed = false;
   bool lost = false;
+  bool was_open = false;   // the job, when it was looked at before
   std::string token = {};  // the text read last
   std::string said = {};
 
@@ -142,10 +143,7 @@ void C10dBoard::Impl::lose() {
   if (closing) return tell_closed();
   if (finishing) return finished();
   if (closed_told) return;
-  fail(Error({.kind = ErrorKind::rendezvous,
-              .what = "the connection to the store of the rendezvous is lost",
-              .where = to_string(client.address()),
-              .hint = "look at the node that hosts it"}));
+  fail(Error(ErrorKind::rendezvous, {store.loss()}));
 }
 
 void C10dBoard::Impl::tell_closed() {
@@ -169,11 +167,11 @@ void C10dBoard::Impl::poll() {
   if (busy || failed || lost) return;
   busy = true;
   again = false;
-  client.get(key, unless_gone([this](StoreOutcome outcome, const std::optional<std::string>& text) {
-               if (outcome != StoreOutcome::done || text) return took(outcome, text.value_or(""));
-               client.compare_set(key, "", kSentinel,
-                                  unless_gone([this](StoreOutcome set, const auto& now) { took(set, now); }));
-             }));
+  store.get(key, unless_gone([this](StoreOutcome outcome, const std::optional<std::string>& text) {
+              if (outcome != StoreOutcome::done || text) return took(outcome, text.value_or(""));
+              store.compare_set(key, "", kSentinel,
+                                unless_gone([this](StoreOutcome set, const auto& now) { took(set, now); }));
+            }));
 }
 
 void C10dBoard::Impl::took(StoreOutcome outcome, const std::string& text) try {
@@ -195,12 +193,12 @@ void C10dBoard::Impl::advance(const RendezvousState& read) {
 
 void C10dBoard::Impl::write(const RendezvousState& state) {
   const std::string text = to_base64(to_pickle(state));
-  client.compare_set(key, token, text,
-                     unless_gone([this, text, state](StoreOutcome outcome, const std::string& now) {
-                       if (outcome != StoreOutcome::done || now != text) return took(outcome, now);
-                       token = text;
-                       advance(state);
-                     }));
+  store.compare_set(key, token, text,
+                    unless_gone([this, text, state](StoreOutcome outcome, const std::string& now) {
+                      if (outcome != StoreOutcome::done || now != text) return took(outcome, now);
+                      token = text;
+                      advance(state);
+                    }));
 }
 
 void C10dBoard::Impl::rest(steady_clock::time_point next) {
@@ -211,6 +209,8 @@ void C10dBoard::Impl::rest(steady_clock::time_point next) {
 }
 
 void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
+  if (outlook == Outlook::closed && !was_open && !closing) return over_already();
+  was_open = was_open || outlook != Outlook::closed;
   switch (outlook) {
     case Outlook::idle:
       return;
@@ -226,7 +226,7 @@ void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
                std::to_string(
                    std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
                " s in vain for a round of at least " + nodes(options.machine.least_nodes),
-           .where = to_string(client.address()),
+           .where = store.loss().where,
            .hint = "start the other nodes with the same endpoint and id, or wait longer (join_timeout)"}));
     case Outlook::in_round:
       if (round != state.round) exchange_ranks(state);
@@ -242,6 +242,15 @@ void C10dBoard::Impl::act(const RendezvousState& state, Outlook outlook) {
       exchange.reset();
       return tell_closed();
   }
+}
+
+// torchrun leaves the end of a job in a store or file that outlives it.
+void C10dBoard::Impl::over_already() {
+  fail(Error({.kind = ErrorKind::rendezvous,
+              .what = "the job '" + options.run_id + "' is over already",
+              .where = store.loss().where,
+              .hint = options.endpoint ? "another --rdzv-id begins another job"
+                                       : "another --rdzv-id or another file begins another job"}));
 }
 
 // Also when a round is over before anybody was told of it: no worker runs.
@@ -280,10 +289,8 @@ void C10dBoard::Impl::exchange_ranks(const RendezvousState& state) {
   times_have_zone = state.times_have_zone.value_or(true);
   said.clear();
   members.clear();
-  RankExchange::Options ask = {.store = client.address(),
-                               .prefix = prefix(*round),
-                               .group_size = group_size,
-                               .timeout = options.read_timeout};
+  RankExchange::Options ask = {
+      .prefix = prefix(*round), .group_size = group_size, .timeout = options.read_timeout};
   for (const auto& [node, rank] : state.participants) {
     const auto found = own.find(node);
     if (found == own.end()) continue;
@@ -297,17 +304,18 @@ void C10dBoard::Impl::exchange_ranks(const RendezvousState& state) {
       return fail(Error({.kind = ErrorKind::rendezvous,
                          .what = "the other nodes run torchrun of torch 2.4 or 2.5, which must not meet a "
                                  "launcher of later rules as rank 0",
-                         .where = to_string(client.address()),
+                         .where = store.loss().where,
                          .hint = "--rdzv-conf torch_version=2.4 (or 2.5), or the static rendezvous"}));
     }
     master = Master{.addr = first->second.addr,
                     .port = first->second.store_port,
                     .agent_serves = options.agent_serves && options.agents != TorchAgents::v2_4};
-    if (options.agents == TorchAgents::v2_5) master = Master{options.endpoint.host, options.endpoint.port};
+    if (options.agents == TorchAgents::v2_5 && options.endpoint)
+      master = Master{options.endpoint->host, options.endpoint->port};
     ask.first = {{ask.prefix + "MASTER_ADDR", master->addr},
                  {ask.prefix + "MASTER_PORT", std::to_string(master->port)}};
   }
-  exchange.emplace(loop, std::move(ask), [this](const auto& error, const auto& got) { ranked(error, got); });
+  exchange.emplace(store, std::move(ask), [this](const auto& error, const auto& got) { ranked(error, got); });
 }
 
 void C10dBoard::Impl::ranked(const std::optional<Error>& error, const std::map<int, AssignedRanks>& got) {
@@ -319,9 +327,9 @@ void C10dBoard::Impl::ranked(const std::optional<Error>& error, const std::map<i
 
 // Agents of torch 2.6 and later tell the address once, in their first round.
 void C10dBoard::Impl::find_master(std::int64_t at_round) {
-  client.multi_get(
+  store.multi_get(
       {prefix(at_round) + "MASTER_ADDR", prefix(at_round) + "MASTER_PORT"},
-      unless_gone([this, at_round, of = *round](StoreOutcome outcome, const StoreClient::Values& values) {
+      unless_gone([this, at_round, of = *round](StoreOutcome outcome, const Store::Values& values) {
         if (outcome != StoreOutcome::done || round != of) return;
         if (values) {
           const auto port = parse_integer(values->at(1));
@@ -331,12 +339,13 @@ void C10dBoard::Impl::find_master(std::int64_t at_round) {
           }
           return master_found({values->at(0), static_cast<std::uint16_t>(*port), times_have_zone});
         }
-        if (!times_have_zone) return master_found({options.endpoint.host, options.endpoint.port});
+        if (!times_have_zone && options.endpoint)
+          return master_found({options.endpoint->host, options.endpoint->port});
         if (master) return master_found(*master);
         if (at_round > 0) return find_master(at_round - 1);
         fail(Error({.kind = ErrorKind::rendezvous,
                     .what = "the node with rank 0 has not told the address of the workers' store",
-                    .where = to_string(client.address()),
+                    .where = store.loss().where,
                     .hint = "use torch 2.6 or later on that node, or the static rendezvous"}));
       }));
 }
@@ -367,8 +376,8 @@ void C10dBoard::Impl::fail(const Error& error) {
   tell(events.on_error, error);
 }
 
-C10dBoard::C10dBoard(asio::io_context& loop, StoreClient& client, C10dBoardOptions options, Events events)
-    : impl_(std::make_unique<Impl>(loop, client, std::move(options), std::move(events))) {
+C10dBoard::C10dBoard(asio::io_context& loop, Store& store, C10dBoardOptions options, Events events)
+    : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {
   impl_->wake();
 }
 
@@ -403,16 +412,14 @@ void C10dBoard::finish(std::function<void()> done) {
   Impl& impl = *impl_;
   const int own = static_cast<int>(impl.members.size());
   impl.finishing = std::move(done);
-  if (!impl.round || own == 0 || impl.lost || impl.failed) {
+  if (!impl.round || own == 0 || own == impl.group_size || impl.lost || impl.failed) {
     asio::post(impl.loop, impl.unless_gone([&impl] { impl.finished(); }));
     return;
   }
-  impl.barrier.emplace(impl.loop,
-                       ExitBarrier::Options{.store = impl.client.address(),
-                                            .prefix = impl.prefix(*impl.round),
-                                            .group_size = impl.group_size,
-                                            .own = own},
-                       [&impl](bool) { impl.finished(); });
+  impl.barrier.emplace(
+      impl.store,
+      ExitBarrier::Options{.prefix = impl.prefix(*impl.round), .group_size = impl.group_size, .own = own},
+      [&impl](bool) { impl.finished(); });
 }
 
 }  // namespace acc

@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/rendezvous/board.hpp"
 #include "acc/rendezvous/c10d_machine.hpp"
-#include "acc/store/client.hpp"
+#include "acc/store/dialer.hpp"
+#include "acc/store/store.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -24,20 +26,21 @@ struct C10dBoardOptions {
   TorchAgents agents = TorchAgents::v2_6;
   /// Otherwise worker 0 serves the workers' store, as with torch 2.4.
   bool agent_serves = true;
-  /// The rendezvous store as all nodes know it: where workers meet with torch 2.5.
-  StoreAddress endpoint = {};
+  /// The rendezvous store as all nodes know it: where workers meet with torch 2.5. Absent: it is a file.
+  std::optional<StoreAddress> endpoint = {};
   /// How often to look at the state; torchrun's agents look as often.
   std::chrono::milliseconds poll = std::chrono::seconds(1);
 };
 
-/// torchrun's c10d rendezvous: nodes of torch 2.4 to 2.15 and of acc meet in a TCPStore, whoever hosts it.
+/// torchrun's c10d rendezvous: nodes of torch 2.4 to 2.15 and of acc meet in a TCPStore,
+/// whoever hosts it, or in a FileStore.
 ///
 /// When an own node is rank 0, its address is told in every round: an agent that came later reads it there.
 /// When a node of torchrun is, which tells it once only, the rounds before are searched for it.
 class C10dBoard : public Board {
  public:
-  /// `client` is connected or about to be, and outlives the board. The board takes its on_closed.
-  C10dBoard(boost::asio::io_context& loop, StoreClient& client, C10dBoardOptions options, Events events);
+  /// `store` is connected or about to be, and outlives the board. The board takes its on_closed.
+  C10dBoard(boost::asio::io_context& loop, Store& store, C10dBoardOptions options, Events events);
   ~C10dBoard() override;
 
   void add(const OwnNode& node) override;

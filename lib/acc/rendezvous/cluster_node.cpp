@@ -13,6 +13,7 @@
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/inheritance.hpp"
+#include "acc/store/file_store.hpp"
 
 namespace acc {
 namespace {
@@ -127,6 +128,7 @@ void ClusterNode::leave(const std::string& why) {
 
 void ClusterNode::search() {
   search_ = Search::host;
+  if (wanted_.store_file) return meet_in_file();
   if (wanted_.backend == RendezvousBackend::static_ && wanted_.node_rank != 0) return dial();
   if (hub_key_) return seek_hub_key();
   resolve_endpoint([this](const std::vector<std::string>& addresses) { resolved(addresses); });
@@ -277,15 +279,26 @@ void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
 
 void ClusterNode::meet_alone() {
   resolve_endpoint([this](const std::vector<std::string>& addresses) {
-    const std::string towards = address_towards(loop_, addresses);
-    addr_ = wanted_.local_addr.empty() ? towards : wanted_.local_addr;
-    listen_addresses_ = {contains(own_.addresses, addr_) ? addr_ : "::"};
-    host_ = std::make_unique<Host>(
-        loop_, plan_, [this](const NodeMessage& message) { take(message); }, std::move(client_));
-    search_ = Search::none;
-    host_->hello(introduce());
-    if (wants_round_) say(Join{open_workers_store()});
+    addr_ = wanted_.local_addr.empty() ? address_towards(loop_, addresses) : wanted_.local_addr;
+    meet_at(std::move(client_));
   });
+}
+
+// As torchrun's nodes do: nobody hosts a file, so nobody is linked.
+void ClusterNode::meet_in_file() {
+  addr_ = wanted_.local_addr.empty() ? address_for_others(loop_, {}) : wanted_.local_addr;
+  FileStore::Options options;
+  options.timeout = wanted_.read_timeout;
+  meet_at(std::make_unique<FileStore>(loop_, *wanted_.store_file, options));
+}
+
+void ClusterNode::meet_at(std::unique_ptr<Store> store) {
+  listen_addresses_ = {contains(own_.addresses, addr_) ? addr_ : "::"};
+  host_ = std::make_unique<Host>(
+      loop_, plan_, [this](const NodeMessage& message) { take(message); }, std::move(store));
+  search_ = Search::none;
+  host_->hello(introduce());
+  if (wants_round_) say(Join{open_workers_store()});
 }
 
 void ClusterNode::linked(asio::ip::tcp::socket socket) {
@@ -325,6 +338,7 @@ std::uint16_t ClusterNode::open_workers_store() {
   }
   if (torchrun_knows_store_) return workers_store_->port();
   workers_store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.addresses = listen_addresses_});
+  workers_store_->serve({.others = StoreClients::Others::strangers});
   return workers_store_->port();
 }
 
@@ -356,7 +370,7 @@ void ClusterNode::begin(const RoundBegins& message) {
   if (workers_store_ && round.machine_rank == 0 && round.num_machines > message.nodes) {
     if (std::exchange(torchrun_knows_store_, true)) workers_store_->reset();
   }
-  if (round.machine_rank == 0) serve_only(message.clients);
+  if (round.machine_rank == 0) serve_round(message.clients);
   nodes_ = message.nodes;
   heirs_ = message.heirs;
   wants_round_ = false;
@@ -367,15 +381,17 @@ void ClusterNode::begin(const RoundBegins& message) {
 
 // The workers' store is for the nodes of the round. Not where the hub is seen at an address that it does not
 // know of, so that others may be as well; and not once nodes of torchrun keep it for rounds to come.
-void ClusterNode::serve_only(const std::vector<std::string>& clients) {
-  if (!workers_store_ || torchrun_knows_store_ || clients.empty()) return;
-  if (link_) {
+void ClusterNode::serve_round(const std::vector<std::string>& clients) {
+  if (!workers_store_) return;
+  bool known = !torchrun_knows_store_ && !clients.empty();
+  if (known && link_) {
     const std::string hub = link_->peer_address();
     error_code error;
     const auto address = asio::ip::make_address(hub, error);
-    if (error || (!address.is_loopback() && !contains(clients, hub))) return;
+    known = !error && (address.is_loopback() || contains(clients, hub));
   }
-  for (const std::string& client : clients) workers_store_->allow(client);
+  using Others = StoreClients::Others;
+  workers_store_->serve({.nodes = clients, .others = known ? Others::refused : Others::members});
 }
 
 void ClusterNode::ended(const RoundOver& over) {
@@ -617,7 +633,7 @@ void ClusterNode::remind() {
 NodeInfo ClusterNode::introduce() const {
   return {.host = own_.host_name,
           .addr = addr_,
-          .pid = static_cast<int>(::getpid()),
+          .pid = plan_.process == 0 ? static_cast<int>(::getpid()) : plan_.process,
           .node_rank = wanted_.node_rank,
           .role = plan_.role,
           .workers = plan_.nproc_per_node,

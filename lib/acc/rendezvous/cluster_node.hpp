@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/own_addresses.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/connecting.hpp"
 #include "acc/rendezvous/etcd_gateway.hpp"
@@ -18,7 +19,6 @@
 #include "acc/rendezvous/host.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/rendezvous/link_listener.hpp"
-#include "acc/rendezvous/own_addresses.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 #include "acc/rendezvous/reserved_port.hpp"
 #include "acc/store/client.hpp"
@@ -50,6 +50,8 @@ class ClusterNode : public Rendezvous {
   void dial_later();
   void store_answered(const std::optional<std::string>& hub);
   void meet_alone();
+  void meet_in_file();
+  void meet_at(std::unique_ptr<Store> store);
   void open_etcd(const std::vector<std::string>& addresses);
   void seek_hub_key();
   void host_at_own_port(const Host::Inheritance& inherited);
@@ -61,7 +63,7 @@ class ClusterNode : public Rendezvous {
   void say(const NodeMessage& message);
   void begin(const RoundBegins& message);
   void ended(const RoundOver& over);
-  void serve_only(const std::vector<std::string>& clients);
+  void serve_round(const std::vector<std::string>& clients);
 
   void hub_lost(const LinkLoss& loss);
   bool may_outlive_hub() const;

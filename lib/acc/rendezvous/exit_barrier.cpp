@@ -11,20 +11,19 @@ constexpr const char* kLast = "torchelastic/agent/terminal_state/last_member";
 
 }  // namespace
 
-ExitBarrier::ExitBarrier(boost::asio::io_context& loop, Options options, std::function<void(bool)> done)
-    : options_(std::move(options)), done_(std::move(done)), client_(loop) {
-  client_.connect(options_.store, std::chrono::steady_clock::now() + options_.timeout, {},
-                  [this](const auto& error) {
-                    if (error) return finish(false);
-                    connected();
-                  });
-}
+ExitBarrier::ExitBarrier(const Store& store, Options options, std::function<void(bool)> done)
+    : options_(std::move(options)),
+      done_(std::move(done)),
+      store_(store.open_again(std::chrono::steady_clock::now() + options_.timeout, [this](const auto& error) {
+        if (error) return finish(false);
+        connected();
+      })) {}
 
 void ExitBarrier::connected() {
-  client_.add(options_.prefix + kMembers, options_.own, [this](StoreOutcome outcome, std::int64_t members) {
+  store_->add(options_.prefix + kMembers, options_.own, [this](StoreOutcome outcome, std::int64_t members) {
     if (outcome != StoreOutcome::done) return finish(false);
-    if (members == options_.group_size) client_.set(options_.prefix + kLast, "<val_ignored>");
-    client_.wait({options_.prefix + kLast}, options_.timeout,
+    if (members == options_.group_size) store_->set(options_.prefix + kLast, "<val_ignored>");
+    store_->wait({options_.prefix + kLast}, options_.timeout,
                  [this](StoreOutcome ended) { finish(ended == StoreOutcome::done); });
   });
 }

@@ -3,18 +3,18 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
-#include "acc/store/client.hpp"
+#include "acc/store/store.hpp"
 
 namespace acc {
 
-/// torchrun's exit barrier: nodes whose workers ended well wait until those of all have. On a connection of
-/// its own; ends with this object.
+/// torchrun's exit barrier: nodes whose workers ended well wait until those of all have. It opens
+/// the store once more, since it waits; ends with this object.
 class ExitBarrier {
  public:
   struct Options {
-    StoreAddress store = {};
     /// Of all keys, as on the wire.
     std::string prefix = "/";
     int group_size = 1;
@@ -24,7 +24,7 @@ class ExitBarrier {
   };
 
   /// Calls `done` once, from the loop: true when all nodes came in time.
-  ExitBarrier(boost::asio::io_context& loop, Options options, std::function<void(bool all)> done);
+  ExitBarrier(const Store& store, Options options, std::function<void(bool all)> done);
 
  private:
   void connected();
@@ -32,7 +32,7 @@ class ExitBarrier {
 
   Options options_;
   std::function<void(bool)> done_;
-  StoreClient client_;
+  std::unique_ptr<Store> store_;
 };
 
 }  // namespace acc

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "acc/rendezvous/make_board.hpp"
+#include "acc/store/client.hpp"
 
 namespace acc {
 namespace {
@@ -25,20 +26,22 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
     : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop), look_(loop) {
   server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
   server_->set(hub_key(plan.run_id), std::to_string(link_port));
-  client_ = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
+  serve_all();
+  auto client = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
   const std::string own = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
-  client_->connect(
+  client->connect(
       {own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
       [](const std::string&) {}, [](const std::optional<Error>&) {});
+  store_ = std::move(client);
   make_hub(inherited);
 }
 
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
-           std::unique_ptr<StoreClient> client)
+           std::unique_ptr<Store> store)
     : loop_(loop),
       plan_(plan),
       deliver_(std::move(deliver)),
-      client_(std::move(client)),
+      store_(std::move(store)),
       patience_(loop),
       look_(loop) {
   make_hub({});
@@ -54,11 +57,11 @@ void Host::make_hub(const Inheritance& inherited) {
   // Who has outlived the hub before is here, or is not coming.
   if (inherited.rounds > 0) asked.rendezvous.last_call_timeout = {};
   board_ = make_board(
-      loop_, asked, *client_,
+      loop_, asked, *store_,
       Board::Events{.on_round =
                         [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
                           events->on_round(places);
-                          if (!alive.expired()) serve_only_round();
+                          if (!alive.expired()) serve_round();
                         },
                     .on_change = [events] { events->on_change(); },
                     .on_closed =
@@ -99,8 +102,7 @@ void Host::link_lost(Hub::NodeId node, const LinkLoss& loss) {
   boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     links_.erase(node);
-    // Another may take its place.
-    if (server_) server_->allow_all();
+    serve_all();
     hub_->lost(node, loss.why, loss.gone);
     check_alone();
   });
@@ -141,12 +143,22 @@ void Host::forget_workers() {
   });
 }
 
-// With a static rendezvous the store is the workers' too, and nobody else is to come while the round is
-// whole.
-void Host::serve_only_round() {
-  if (!server_ || plan_.rendezvous.backend != RendezvousBackend::static_) return;
-  server_->allow_all();
-  for (const std::string& place : hub_->places_of_round()) server_->allow(place);
+// Whoever may still be a node: to join, or in the place of one that was lost.
+void Host::serve_all() {
+  if (server_) server_->serve({.others = StoreClients::Others::strangers});
+}
+
+// Where the store is the workers' too, nobody else is to come while the round is whole. Nodes of torchrun
+// have workers as well, and where from is not known.
+void Host::serve_round() {
+  if (!server_) return;
+  const bool is_static = plan_.rendezvous.backend == RendezvousBackend::static_;
+  if (!is_static && plan_.rendezvous.agents != TorchAgents::v2_5) return serve_all();
+  const std::vector<std::string> nodes = hub_->places_of_round();
+  server_->serve({.nodes = nodes,
+                  .others = nodes.empty() ? StoreClients::Others::members
+                            : is_static   ? StoreClients::Others::refused
+                                          : StoreClients::Others::strangers});
 }
 
 void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone) {

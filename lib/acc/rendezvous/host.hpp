@@ -13,8 +13,8 @@
 #include "acc/rendezvous/hub.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/rendezvous/link_listener.hpp"
-#include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
+#include "acc/store/store.hpp"
 
 namespace acc {
 
@@ -35,9 +35,8 @@ class Host {
   Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
        const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
        const Inheritance& inherited);
-  /// At a store that another launcher hosts; nobody links to this node.
-  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
-       std::unique_ptr<StoreClient> client);
+  /// At a store that another launcher hosts, or in a file; nobody links to this node.
+  Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver, std::unique_ptr<Store> store);
   ~Host();
 
   /// A node that has linked, and what it said so far.
@@ -62,7 +61,8 @@ class Host {
   void send(Hub::NodeId node, const NodeMessage& message);
   void link_lost(Hub::NodeId node, const LinkLoss& loss);
   void forget_workers();
-  void serve_only_round();
+  void serve_all();
+  void serve_round();
   void check_alone();
   bool agents_remain() const;
   void look_again();
@@ -71,7 +71,7 @@ class Host {
   const LaunchPlan& plan_;
   Deliver deliver_;
   std::unique_ptr<StoreServer> server_ = {};
-  std::unique_ptr<StoreClient> client_ = {};
+  std::unique_ptr<Store> store_ = {};
   std::unique_ptr<Board> board_ = {};
   std::optional<Hub> hub_ = {};
   std::map<Hub::NodeId, std::shared_ptr<Link>> links_ = {};

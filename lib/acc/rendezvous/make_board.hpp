@@ -6,12 +6,12 @@
 
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/board.hpp"
-#include "acc/store/client.hpp"
+#include "acc/store/store.hpp"
 
 namespace acc {
 
-/// The board of the plan's backend, at the store of `client`, which outlives it.
-std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPlan& plan, StoreClient& client,
+/// The board of the plan's backend, at `store`, which outlives it.
+std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPlan& plan, Store& store,
                                   Board::Events events);
 
 }  // namespace acc

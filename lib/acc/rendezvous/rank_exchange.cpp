@@ -18,29 +18,29 @@ std::string assigned_ranks_key(int group_rank) {
 
 }  // namespace
 
-RankExchange::RankExchange(boost::asio::io_context& loop, Options options, Done done)
-    : options_(std::move(options)), done_(std::move(done)), client_(loop) {
-  client_.connect(options_.store, std::chrono::steady_clock::now() + options_.timeout, {},
-                  [this](const auto& error) { connected(error); });
-}
+RankExchange::RankExchange(const Store& store, Options options, Done done)
+    : options_(std::move(options)),
+      done_(std::move(done)),
+      store_(store.open_again(std::chrono::steady_clock::now() + options_.timeout,
+                              [this](const auto& error) { connected(error); })) {}
 
 void RankExchange::connected(const std::optional<Error>& error) {
   if (error) return finish(error, {});
-  StoreClient::Pairs pairs = std::move(options_.first);
+  Store::Pairs pairs = std::move(options_.first);
   for (const auto& [rank, info] : options_.own) {
     pairs.emplace_back(options_.prefix + role_info_key(rank), to_json(info, rank));
   }
-  client_.multi_set(std::move(pairs));
+  store_->multi_set(std::move(pairs));
   std::vector<std::string> keys;
   if (options_.own.contains(0)) {
     for (int rank = 0; rank < options_.group_size; ++rank) {
       keys.push_back(options_.prefix + role_info_key(rank));
     }
-    client_.get_when_present(std::move(keys), options_.timeout,
+    store_->get_when_present(std::move(keys), options_.timeout,
                              [this](StoreOutcome outcome, const auto& infos) { assign(outcome, infos); });
   } else {
     for (const auto& [rank, info] : options_.own) keys.push_back(options_.prefix + assigned_ranks_key(rank));
-    client_.get_when_present(std::move(keys), options_.timeout,
+    store_->get_when_present(std::move(keys), options_.timeout,
                              [this](StoreOutcome outcome, const auto& ranks) { assigned(outcome, ranks); });
   }
 }
@@ -56,7 +56,7 @@ void RankExchange::assign(StoreOutcome outcome, const std::vector<std::string>& 
 }
 
 void RankExchange::publish(const std::vector<AssignedRanks>& ranks) {
-  StoreClient::Pairs pairs;
+  Store::Pairs pairs;
   std::map<int, AssignedRanks> own;
   for (int rank = 0; rank < options_.group_size; ++rank) {
     const AssignedRanks& its = ranks.at(static_cast<std::size_t>(rank));
@@ -65,7 +65,10 @@ void RankExchange::publish(const std::vector<AssignedRanks>& ranks) {
   }
   const std::weak_ptr<bool> alive = alive_;
   finish({}, std::move(own));
-  if (!alive.expired()) client_.multi_set(std::move(pairs));
+  if (alive.expired()) return;
+  store_->multi_set(std::move(pairs));
+  // Its answer says that the store has taken what was sent before.
+  store_->check({}, [this](StoreOutcome, bool) { store_->close(); });
 }
 
 void RankExchange::assigned(StoreOutcome outcome, const std::vector<std::string>& ranks) try {
@@ -73,6 +76,7 @@ void RankExchange::assigned(StoreOutcome outcome, const std::vector<std::string>
   std::map<int, AssignedRanks> own;
   std::size_t at = 0;
   for (const auto& [rank, info] : options_.own) own.emplace(rank, read_assigned_ranks(ranks.at(at++)));
+  store_->close();
   finish({}, std::move(own));
 } catch (const Error& error) {
   finish(error, {});
@@ -80,13 +84,12 @@ void RankExchange::assigned(StoreOutcome outcome, const std::vector<std::string>
 
 void RankExchange::fail(StoreOutcome outcome, const std::string& missing) {
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(options_.timeout).count();
-  const bool timed_out = outcome == StoreOutcome::timed_out;
-  finish(Error({.kind = ErrorKind::rendezvous,
-                .what = timed_out ? missing + " within " + std::to_string(seconds) + " s"
-                                  : "the connection to the store of the rendezvous is lost",
-                .where = to_string(options_.store),
-                .hint = timed_out ? "look at what that node says" : "look at the node that hosts it"}),
-         {});
+  Problem problem = store_->loss();
+  if (outcome == StoreOutcome::timed_out) {
+    problem.what = missing + " within " + std::to_string(seconds) + " s";
+    problem.hint = "look at what that node says";
+  }
+  finish(Error(ErrorKind::rendezvous, {problem}), {});
 }
 
 void RankExchange::finish(std::optional<Error> error, std::map<int, AssignedRanks> ranks) {

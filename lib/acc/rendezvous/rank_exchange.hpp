@@ -9,23 +9,23 @@
 
 #include "acc/base/error.hpp"
 #include "acc/rendezvous/role_ranks.hpp"
-#include "acc/store/client.hpp"
+#include "acc/store/store.hpp"
 
 namespace acc {
 
 /// What torchrun's agents tell each other once a round is complete: each how many workers it runs, the first
-/// which ranks follow from that. On a connection of its own, since it waits; ends with this object.
+/// which ranks follow from that. It opens the store once more, since it waits, and closes it when all is
+/// said; ends with this object.
 class RankExchange {
  public:
   struct Options {
-    StoreAddress store = {};
     /// Of all keys, as on the wire.
     std::string prefix = "/";
     int group_size = 1;
     /// Own nodes by group rank.
     std::map<int, RoleInfo> own = {};
     /// Set before anything else.
-    StoreClient::Pairs first = {};
+    Store::Pairs first = {};
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
   };
   /// The ranks of the own nodes by group rank, or why there are none. If node 0 is an own one, the others get
@@ -33,7 +33,7 @@ class RankExchange {
   using Done = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
 
   /// Calls `done` once, from the loop.
-  RankExchange(boost::asio::io_context& loop, Options options, Done done);
+  RankExchange(const Store& store, Options options, Done done);
 
  private:
   void connected(const std::optional<Error>& error);
@@ -46,7 +46,7 @@ class RankExchange {
   Options options_;
   Done done_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  StoreClient client_;
+  std::unique_ptr<Store> store_;
 };
 
 }  // namespace acc

@@ -12,8 +12,9 @@ SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : 
     round_.master_port = workers_port_->port();
     return;
   }
-  store_.emplace(loop, StoreServerOptions{.port = plan.master_port});
+  store_.emplace(loop, StoreServerOptions{.addresses = plan.store_addresses, .port = plan.master_port});
   round_.master_port = store_->port();
+  store_->serve({.others = StoreClients::Others::refused});
 }
 
 void SingleNode::join() {

@@ -11,8 +11,8 @@
 
 namespace acc {
 
-/// A job of this machine alone: nobody to wait for, and the store on the plan's port or a free one, which is
-/// kept for the worker that serves it where acc does not.
+/// A job of this machine alone: nobody to wait for, and the store at the plan's addresses and port or a free
+/// one, for connections of this machine. The port is kept for the worker that serves it where acc does not.
 class SingleNode : public Rendezvous {
  public:
   /// Binds the store's port at once, and keeps it. Throws Error when it cannot.

@@ -12,7 +12,6 @@
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/exit_barrier.hpp"
 #include "acc/rendezvous/rank_exchange.hpp"
-#include "acc/store/client.hpp"
 
 namespace acc {
 namespace {
@@ -25,18 +24,18 @@ constexpr std::size_t kMostNamed = 8;
 }  // namespace
 
 struct StaticBoard::Impl {
-  Impl(asio::io_context& the_loop, StoreClient& the_client, StaticBoardOptions the_options, Events the_events)
+  Impl(asio::io_context& the_loop, Store& the_store, StaticBoardOptions the_options, Events the_events)
       : loop(the_loop),
-        client(the_client),
+        store(the_store),
         options(std::move(the_options)),
         events(std::move(the_events)),
         timer(loop) {
-    client.on_closed([this] { lose(); });
+    store.on_closed([this] { lose(); });
     begin();
   }
-  ~Impl() { client.on_closed({}); }
+  ~Impl() { store.on_closed({}); }
 
-  // The client may outlive this: what it calls back asks first.
+  // The store may outlive this: what it calls back asks first.
   template <typename Handler>
   auto unless_gone(Handler handler) const {
     return [watch = std::weak_ptr(alive), handler = std::move(handler)](auto&&... values) {
@@ -58,7 +57,7 @@ struct StaticBoard::Impl {
   void finished();
 
   asio::io_context& loop;
-  StoreClient& client;
+  Store& store;
   StaticBoardOptions options;
   Events events;
   asio::steady_timer timer;
@@ -97,14 +96,14 @@ void StaticBoard::Impl::lose() {
   if (closing) return;
   fail(Error({.kind = ErrorKind::rendezvous,
               .what = "the connection to the store of node 0 is lost",
-              .where = to_string(client.address()),
+              .where = store.loss().where,
               .hint = "look at node 0"}));
 }
 
 // torchrun's node 0 goes on when as many have come as the job has nodes.
 void StaticBoard::Impl::count_in() {
   for (const auto& [rank, node] : own) {
-    if (!std::exchange(counted[rank], true)) client.add("init/", 1, [](StoreOutcome, std::int64_t) {});
+    if (!std::exchange(counted[rank], true)) store.add("init/", 1, [](StoreOutcome, std::int64_t) {});
   }
 }
 
@@ -113,12 +112,11 @@ void StaticBoard::Impl::exchange_ranks() {
   if (own.empty()) return;
   count_in();
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
-  RankExchange::Options ask = {.store = client.address(),
-                               .prefix = prefix,
+  RankExchange::Options ask = {.prefix = prefix,
                                .group_size = options.num_nodes,
                                .timeout = std::max(left, std::chrono::milliseconds(0))};
   for (const auto& [rank, node] : own) ask.own.emplace(rank, RoleInfo{node.role, node.local_world_size});
-  exchange.emplace(loop, std::move(ask),
+  exchange.emplace(store, std::move(ask),
                    [this](const auto& error, const auto& ranks) { ranked(error, ranks); });
   look_later();
 }
@@ -150,13 +148,13 @@ void StaticBoard::Impl::look_later() {
 
 void StaticBoard::Impl::look(int from, std::vector<std::string> absent) {
   if (from == options.num_nodes || absent.size() > kMostNamed) return tell_missing(absent);
-  client.check({prefix + "torchelastic/role_info/" + std::to_string(from)},
-               unless_gone([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
-                 if (outcome != StoreOutcome::done || !exchange) return;
-                 std::vector<std::string> more = absent;
-                 if (!here) more.push_back(std::to_string(from));
-                 look(from + 1, std::move(more));
-               }));
+  store.check({prefix + "torchelastic/role_info/" + std::to_string(from)},
+              unless_gone([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
+                if (outcome != StoreOutcome::done || !exchange) return;
+                std::vector<std::string> more = absent;
+                if (!here) more.push_back(std::to_string(from));
+                look(from + 1, std::move(more));
+              }));
 }
 
 void StaticBoard::Impl::tell_missing(const std::vector<std::string>& absent) {
@@ -190,9 +188,8 @@ void StaticBoard::Impl::finished() {
   if (done) done();
 }
 
-StaticBoard::StaticBoard(asio::io_context& loop, StoreClient& client, StaticBoardOptions options,
-                         Events events)
-    : impl_(std::make_unique<Impl>(loop, client, std::move(options), std::move(events))) {}
+StaticBoard::StaticBoard(asio::io_context& loop, Store& store, StaticBoardOptions options, Events events)
+    : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {}
 
 StaticBoard::~StaticBoard() = default;
 
@@ -204,8 +201,8 @@ void StaticBoard::add(const OwnNode& node) {
 // What it has said of itself goes too: the next round would be formed with it.
 void StaticBoard::remove(const OwnNode& node) {
   impl_->own.erase(node.node_rank);
-  impl_->client.delete_key(impl_->prefix + "torchelastic/role_info/" + std::to_string(node.node_rank),
-                           [](StoreOutcome, bool) {});
+  impl_->store.delete_key(impl_->prefix + "torchelastic/role_info/" + std::to_string(node.node_rank),
+                          [](StoreOutcome, bool) {});
   impl_->wake();
 }
 
@@ -222,17 +219,16 @@ void StaticBoard::close() {
 
 void StaticBoard::finish(std::function<void()> done) {
   Impl& impl = *impl_;
+  const int own = static_cast<int>(impl.own.size());
   impl.finishing = std::move(done);
-  if (impl.failed || impl.own.empty()) {
+  if (impl.failed || own == 0 || own == impl.options.num_nodes) {
     asio::post(impl.loop, impl.unless_gone([&impl] { impl.finished(); }));
     return;
   }
-  impl.barrier.emplace(impl.loop,
-                       ExitBarrier::Options{.store = impl.client.address(),
-                                            .prefix = impl.prefix,
-                                            .group_size = impl.options.num_nodes,
-                                            .own = static_cast<int>(impl.own.size())},
-                       [&impl](bool) { impl.finished(); });
+  impl.barrier.emplace(
+      impl.store,
+      ExitBarrier::Options{.prefix = impl.prefix, .group_size = impl.options.num_nodes, .own = own},
+      [&impl](bool) { impl.finished(); });
 }
 
 }  // namespace acc

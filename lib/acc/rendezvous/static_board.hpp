@@ -6,7 +6,8 @@
 #include <string>
 
 #include "acc/rendezvous/board.hpp"
-#include "acc/store/client.hpp"
+#include "acc/store/dialer.hpp"
+#include "acc/store/store.hpp"
 
 namespace boost::asio {
 class io_context;
@@ -30,9 +31,9 @@ struct StaticBoardOptions {
 /// each node restarts its workers alone, nobody may take from the store what other nodes have set.
 class StaticBoard : public Board {
  public:
-  /// `client` is connected to node 0's store or about to be, and outlives the board. The board takes its
+  /// `store` is connected to node 0's store or about to be, and outlives the board. The board takes its
   /// on_closed.
-  StaticBoard(boost::asio::io_context& loop, StoreClient& client, StaticBoardOptions options, Events events);
+  StaticBoard(boost::asio::io_context& loop, Store& store, StaticBoardOptions options, Events events);
   ~StaticBoard() override;
 
   void add(const OwnNode& node) override;

@@ -242,6 +242,19 @@ void StoreClient::on_closed(std::function<void()> closed) {
   impl_->closed = std::move(closed);
 }
 
+Problem StoreClient::loss() const {
+  return {.what = "the connection to the store of the rendezvous is lost",
+          .where = to_string(impl_->address),
+          .hint = "look at the node that hosts it"};
+}
+
+std::unique_ptr<Store> StoreClient::open_again(steady_clock::time_point deadline,
+                                               std::function<void(std::optional<Error>)> opened) const {
+  auto store = std::make_unique<StoreClient>(impl_->loop, impl_->patience);
+  store->connect(impl_->address, deadline, {}, std::move(opened));
+  return store;
+}
+
 void StoreClient::close() {
   impl_->disconnect(Impl::State::ended);
   impl_->waiting.clear();
@@ -285,13 +298,6 @@ void StoreClient::multi_set(Pairs pairs, Done handler) {
 void StoreClient::append(std::string key, std::string bytes, Done handler) {
   impl_->ask({.op = Op::append, .keys = {std::move(key)}, .values = {std::move(bytes)}},
              in_silence(std::move(handler)));
-}
-
-void StoreClient::get(std::string key, Handler<std::optional<std::string>> handler) {
-  multi_get({std::move(key)}, [handler = std::move(handler)](StoreOutcome outcome, Values values) {
-    if (values) return handler(outcome, std::move(values->front()));
-    handler(outcome, std::nullopt);
-  });
 }
 
 // What is missing must not be asked for: a legacy server hangs up on it, a libuv server says "".
@@ -361,22 +367,6 @@ void StoreClient::wait(std::vector<std::string> keys, milliseconds timeout, Done
                     });
       },
       timeout);
-}
-
-void StoreClient::get_when_present(std::vector<std::string> keys, milliseconds timeout,
-                                   Handler<std::vector<std::string>> handler) {
-  const auto deadline = steady_clock::now() + timeout;
-  auto again = [this, keys, deadline, handler = std::move(handler)](StoreOutcome outcome) {
-    if (outcome != StoreOutcome::done) return handler(outcome, {});
-    multi_get(keys, [this, keys, deadline, handler](StoreOutcome got, Values values) {
-      if (got != StoreOutcome::done || values)
-        return handler(got, values.value_or(std::vector<std::string>()));
-      const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-      if (left <= milliseconds(0)) return handler(StoreOutcome::timed_out, {});
-      get_when_present(keys, left, handler);
-    });
-  };
-  wait(std::move(keys), timeout, std::move(again));
 }
 
 void StoreClient::queue_push(std::string queue, std::string value, Done handler) {

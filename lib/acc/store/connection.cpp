@@ -26,6 +26,7 @@ Connection::Connection(asio::ip::tcp::socket socket, ClientId id, Owner& owner, 
       id_(id),
       owner_(owner),
       most_unsent_bytes_(limits.most_unsent_bytes),
+      is_counted_(limits.is_counted),
       parser_(limits.request) {}
 
 void Connection::start() {
@@ -34,26 +35,41 @@ void Connection::start() {
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   error_code error;
   socket_.non_blocking(true, error);
-  read();
+  const std::size_t bytes = socket_.read_some(asio::buffer(first_), error);
+  if (error == asio::error::would_block) return read();
+  if (error) return input_ended(error);
+  received(bytes);
 }
 
 void Connection::wake() {
+  if (work_) {
+    wake_due_ = true;
+    return;
+  }
   replies_.add_byte(kStopWaiting);
   flush();
+  count();
 }
 
-bool Connection::end_if_silent() {
-  if (!open_ || parser_.validated()) return false;
+bool Connection::has_unread() {
   error_code error;
-  if (socket_.available(error) > 0 && !error) return true;
-  fail();
-  return false;
+  return socket_.available(error) > 0 && !error;
 }
 
+void Connection::end() {
+  if (open_) fail();
+}
+
+// Its turn, which keeps it, may come much later: what it holds goes now.
 void Connection::close() {
   open_ = false;
   error_code ignored;
   socket_.close(ignored);
+  if (consuming_) return;
+  parser_ = RequestParser({});
+  replies_.clear();
+  work_.reset();
+  unparsed_ = {};
 }
 
 void Connection::fail() {
@@ -70,46 +86,98 @@ void Connection::read() {
                           });
 }
 
+// What is short is done at once.
 void Connection::received(std::size_t bytes) {
-  consume({first_.data(), bytes});
-  const std::span<char> scratch = owner_.scratch();
-  std::size_t taken = bytes;
-  bool more = bytes == first_.size();
-  while (more && open_ && !paused_ && taken < kTurnBytes) {
-    error_code error;
-    const std::size_t size = socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
-    if (error == asio::error::would_block) break;
-    if (error) return input_ended(error);
-    consume({scratch.data(), size});
-    taken += size;
-    more = size == scratch.size();
-  }
-  if (!open_) return;
+  const Next next = consume({first_.data(), bytes}, Clock::time_point::min());
+  if (next == Next::ended) return;
   flush();
-  if (!paused_) read();
+  count();
+  if (!open_ || next == Next::drain) return;
+  if (next == Next::read && bytes < first_.size()) return read();
+  owner_.take_turns(shared_from_this());
 }
 
-// Carries out what is whole in `bytes`. May pause or end the connection.
-void Connection::consume(std::string_view bytes) try {
-  while (true) {
+bool Connection::work_until(Clock::time_point until) {
+  if (!open_) return false;
+  const std::span<char> scratch = owner_.scratch();
+  const std::string left = std::exchange(unparsed_, {});
+  Next next = consume(left, until);
+  while (next == Next::read && Clock::now() < until) {
+    error_code error;
+    const std::size_t size = socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
+    if (error == asio::error::would_block) {
+      flush();
+      count();
+      if (open_) read();
+      return false;
+    }
+    if (error) {
+      input_ended(error);
+      return false;
+    }
+    next = consume({scratch.data(), size}, until);
+  }
+  if (next == Next::ended) return false;
+  flush();
+  count();
+  return open_ && next != Next::drain;
+}
+
+// Carries out what is whole in `bytes`, and keeps what it does not come to. May end the connection.
+Connection::Next Connection::consume(std::string_view bytes, Clock::time_point until) {
+  consuming_ = true;
+  const Next next = consume_some(bytes, until);
+  consuming_ = false;
+  if (!open_) close();
+  return open_ ? next : Next::ended;
+}
+
+Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_point until) try {
+  while (open_) {
     if (replies_.size() > kPauseBytes) {
       flush();
       if (writing_) {
         unparsed_ = bytes;
         paused_ = true;
-        return;
+        return Next::drain;
       }
     }
-    auto request = parser_.next(bytes);
-    if (!request) break;
-    const bool answered = owner_.handle(id_, std::move(*request), replies_);
-    if (!answered || replies_.cost() > most_unsent_bytes_) return fail();
+    if (!work_) {
+      auto request = parser_.next(bytes);
+      if (!request) break;
+      work_.emplace(Work{.request = std::move(*request)});
+    }
+    const Service::Outcome outcome = owner_.carry_out(id_, *work_, replies_);
+    if (!open_) return Next::ended;  // so that others can be served
+    if (outcome == Service::Outcome::done) {
+      work_.reset();
+      if (std::exchange(wake_due_, false)) replies_.add_byte(kStopWaiting);
+    }
+    if (outcome == Service::Outcome::refused || replies_.cost() > most_unsent_bytes_) {
+      fail();
+      return Next::ended;
+    }
+    if (outcome == Service::Outcome::more && Clock::now() >= until) {
+      unparsed_ = bytes;
+      return Next::turn;
+    }
   }
-  if (!parser_.broken()) return;
+  if (!open_) return Next::ended;
+  if (!parser_.broken()) return Next::read;
   flush();  // what it asked before that is answered
   fail();
+  return Next::ended;
 } catch (const std::bad_alloc&) {
   fail();  // its request or its replies are too much for this machine, and what they hold goes with it
+  return Next::ended;
+}
+
+void Connection::count() {
+  if (!is_counted_) return;
+  std::size_t bytes = replies_.cost() + unparsed_.size();
+  if (work_ || parser_.in_request()) bytes += parser_.held();
+  if (work_) bytes += work_->listed.cost();
+  owner_.holds(id_, bytes);
 }
 
 // The client will send no more, or the connection is lost. Nobody waits for it now, but it may still be
@@ -148,7 +216,8 @@ void Connection::flush_when_writable() {
     self->writing_ = false;
     self->unreachable_ = self->unreachable_ || error;
     self->flush();
-    if (!self->writing_) self->resume();
+    self->count();
+    if (self->open_ && !self->writing_) self->resume();
   });
 }
 
@@ -157,11 +226,7 @@ void Connection::resume() {
   if (input_ended_) return fail();
   if (!paused_) return;
   paused_ = false;
-  const std::string bytes = std::exchange(unparsed_, {});
-  consume(bytes);
-  if (!open_) return;
-  flush();
-  if (!paused_) read();
+  owner_.take_turns(shared_from_this());
 }
 
 }  // namespace acc

@@ -3,29 +3,39 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
+#include <chrono>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "acc/store/greetings.hpp"
 #include "acc/store/protocol.hpp"
 #include "acc/store/replies.hpp"
-#include "acc/store/waits.hpp"
+#include "acc/store/service.hpp"
 
 namespace acc {
 
-/// One client of the store: bytes in, requests to the owner, replies out. It reads no further while its
-/// client leaves replies unread, and ends when the client does, breaks the protocol or costs too much.
-class Connection : public std::enable_shared_from_this<Connection> {
+/// One client of the store: bytes in, requests to the owner, replies out. What is more than a moment's work
+/// is done in turns with the other clients. It reads no further while its client leaves replies unread, and
+/// ends when the client does, breaks the protocol or costs too much.
+class Connection : public Guest, public std::enable_shared_from_this<Connection> {
  public:
+  using Clock = std::chrono::steady_clock;
+
   /// Whom requests go to. Must outlive the connection's last call, which is closed() or the caller's close().
   class Owner {
    public:
-    /// Carries out `request`; false ends the connection.
-    virtual bool handle(ClientId client, Request request, Replies& replies) = 0;
+    /// Carries out some of `work`, as Service does.
+    virtual Service::Outcome carry_out(ClientId client, Work& work, Replies& replies) = 0;
     /// The client is gone.
     virtual void closed(ClientId client) = 0;
+    /// Calls the connection's work_until() when it is its turn, for as long as that wants to go on.
+    virtual void take_turns(std::shared_ptr<Connection> connection) = 0;
+    /// The connection holds about so much memory. May end it, or others.
+    virtual void holds(ClientId client, std::size_t bytes) = 0;
     /// Room to read into, shared by all connections.
     virtual std::span<char> scratch() = 0;
 
@@ -36,23 +46,38 @@ class Connection : public std::enable_shared_from_this<Connection> {
   struct Limits {
     RequestLimits request = {};
     std::size_t most_unsent_bytes = std::size_t{1} << 28U;
+    /// The owner wants to know what the connection holds.
+    bool is_counted = false;
   };
 
   Connection(boost::asio::ip::tcp::socket socket, ClientId id, Owner& owner, const Limits& limits);
 
+  /// Reads what has come already.
   void start();
   /// Tells the client that its wait is over.
   void wake();
-  /// Ends it when the client has not greeted and nothing of it waits to be read. True: it has not greeted
-  /// yet, and was left alone.
-  bool end_if_silent();
+  /// Works on what the client has sent until about `until`. True: there is more.
+  bool work_until(Clock::time_point until);
   /// Ends it without a word to the owner.
   void close();
 
+  bool is_awaited() const override { return open_ && !parser_.validated(); }
+  bool has_unread() override;
+  void end() override;
+
  private:
+  enum class Next {
+    read,   ///< all that came is done
+    turn,   ///< some of it is left
+    drain,  ///< the client is to read its replies first
+    ended,
+  };
+
   void read();
   void received(std::size_t bytes);
-  void consume(std::string_view bytes);
+  Next consume(std::string_view bytes, Clock::time_point until);
+  Next consume_some(std::string_view bytes, Clock::time_point until);
+  void count();
   void input_ended(const boost::system::error_code& error);
   void flush();
   void flush_when_writable();
@@ -63,16 +88,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ClientId id_;
   Owner& owner_;
   std::size_t most_unsent_bytes_;
+  bool is_counted_;
   RequestParser parser_;
   Replies replies_;
-  std::string unparsed_;  // what was read when reading had to pause
+  std::optional<Work> work_ = {};  // begun, and not done
+  std::string unparsed_;           // what was read when work had to pause
   std::array<char, 1024> first_ =
       {};  // most requests fit; the rest of a long one goes through the scratch room
+  bool consuming_ = false;
   bool open_ = true;
   bool input_ended_ = false;
   bool paused_ = false;
   bool writing_ = false;
   bool unreachable_ = false;  // writing failed; what was sent before that is still read
+  bool wake_due_ = false;     // when the reply that is being made is whole
 };
 
 }  // namespace acc

@@ -1,39 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <memory>
 
-#include "acc/store/connection.hpp"
-
 namespace acc {
 
-/// Ends connections whose clients do not greet: silence must not keep a descriptor. One timer for all.
+/// A connection whose other side is to say first who it is.
+class Guest {
+ public:
+  virtual ~Guest() = default;
+
+  /// It is open and has not said it.
+  virtual bool is_awaited() const = 0;
+  /// Something that it sent waits to be read.
+  virtual bool has_unread() = 0;
+  virtual void end() = 0;
+};
+
+/// Ends connections whose other side does not greet: silence must not keep a descriptor, nor memory. One
+/// timer for all.
 class Greetings : public std::enable_shared_from_this<Greetings> {
  public:
-  Greetings(boost::asio::io_context& loop, std::chrono::milliseconds patience);
+  struct Limits {
+    std::chrono::milliseconds patience = std::chrono::seconds(5);
+    /// Of those that are awaited. When one more comes the oldest ends.
+    std::size_t max_guests = SIZE_MAX;
+  };
 
-  /// From now on `connection` has `patience` to greet, and again as long as something of it waits to be read:
-  /// it is not the client's fault when this process was held up.
-  void expect(const std::shared_ptr<Connection>& connection);
+  Greetings(boost::asio::io_context& loop, const Limits& limits);
 
-  /// No connection is ended after this call.
+  /// From now on `guest` has the time of the limits to greet, and again as long as something of it waits to
+  /// be read: it is not its fault when this process was held up.
+  void expect(const std::shared_ptr<Guest>& guest);
+
+  /// No guest is ended after this call.
   void close();
 
  private:
   using Clock = std::chrono::steady_clock;
   struct Expected {
     Clock::time_point deadline = {};
-    std::weak_ptr<Connection> connection = {};
+    std::weak_ptr<Guest> guest = {};
   };
 
   void wait();
   void end_late();
+  void make_room();
 
   boost::asio::steady_timer timer_;
-  std::chrono::milliseconds patience_;
+  Limits limits_;
   std::deque<Expected> expected_ = {};
   bool waiting_ = false;
 };

@@ -23,47 +23,48 @@ std::optional<std::int64_t> leading_number(std::string_view text) {
 
 KeyValue::Value KeyValue::get(std::string_view key) const {
   const auto found = values_.find(key);
-  return found == values_.end() ? nullptr : found->second;
+  return found == values_.end() ? nullptr : found->second.value;
 }
 
-void KeyValue::set(std::string_view key, std::string value) {
-  auto stored = std::make_shared<std::string>(std::move(value));
-  const auto found = values_.find(key);
-  if (found != values_.end()) {
-    found->second = std::move(stored);
-  } else {
-    values_.emplace(key, std::move(stored));
-  }
-}
-
-void KeyValue::append(std::string_view key, std::string_view bytes) {
-  const auto found = values_.find(key);
+void KeyValue::set(std::string_view key, std::string value, Writer writer) {
+  auto found = values_.find(key);
   if (found == values_.end()) {
-    set(key, std::string(bytes));
-  } else if (found->second.use_count() == 1) {
-    found->second->append(bytes);
+    found = values_.try_emplace(std::string(key)).first;
   } else {
-    // Somebody is still being sent the old value.
-    found->second = std::make_shared<std::string>(*found->second);
-    found->second->append(bytes);
+    discount(key, *found->second.value, found->second.writer);
   }
+  found->second = {std::make_shared<std::string>(std::move(value)), writer};
+  count(key, *found->second.value, writer);
+}
+
+void KeyValue::append(std::string_view key, std::string_view bytes, Writer writer) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return set(key, std::string(bytes), writer);
+  Entry& entry = found->second;
+  discount(key, *entry.value, entry.writer);
+  // Somebody may still be being sent the old value.
+  if (entry.value.use_count() > 1) entry.value = std::make_shared<std::string>(*entry.value);
+  entry.value->append(bytes);
+  entry.writer = writer;
+  count(key, *entry.value, writer);
 }
 
 bool KeyValue::erase(std::string_view key) {
   const auto found = values_.find(key);
   if (found == values_.end()) return false;
+  discount(key, *found->second.value, found->second.writer);
   values_.erase(found);
   return true;
 }
 
-std::optional<std::int64_t> KeyValue::add(std::string_view key, std::int64_t delta) {
+std::optional<std::int64_t> KeyValue::add(std::string_view key, std::int64_t delta, Writer writer) {
   const auto found = values_.find(key);
-  const auto old = found == values_.end() ? 0 : leading_number(*found->second);
+  const auto old = found == values_.end() ? 0 : leading_number(*found->second.value);
   if (!old) return std::nullopt;
   // Unsigned, because a client may choose numbers whose sum overflows.
   const auto sum =
       static_cast<std::int64_t>(static_cast<std::uint64_t>(*old) + static_cast<std::uint64_t>(delta));
-  set(key, std::to_string(sum));
+  set(key, std::to_string(sum), writer);
   return sum;
 }
 
@@ -72,40 +73,54 @@ std::optional<std::int64_t> KeyValue::number(std::string_view key) const {
   return value ? leading_number(*value) : std::nullopt;
 }
 
-KeyValue::Compared KeyValue::compare_set(std::string_view key, std::string expected, std::string desired) {
+KeyValue::Compared KeyValue::compare_set(std::string_view key, std::string expected, std::string desired,
+                                         Writer writer) {
   const Value current = get(key);
   if (current ? *current == expected : expected.empty()) {
-    set(key, std::move(desired));
+    set(key, std::move(desired), writer);
     return {get(key), true};
   }
   return {current ? current : std::make_shared<const std::string>(std::move(expected)), false};
 }
 
-std::vector<std::string_view> KeyValue::keys() const {
+std::vector<std::string_view> KeyValue::keys_after(const std::optional<std::string>& key,
+                                                   std::size_t max_keys) const {
   std::vector<std::string_view> names;
-  names.reserve(values_.size());
-  for (const auto& [key, value] : values_) names.emplace_back(key);
+  for (auto next = key ? values_.upper_bound(*key) : values_.begin();
+       next != values_.end() && names.size() < max_keys; ++next) {
+    names.emplace_back(next->first);
+  }
   return names;
 }
 
 void KeyValue::forget_except(const std::function<bool(std::string_view)>& kept) {
-  std::erase_if(values_, [&](const auto& entry) { return !kept(entry.first); });
-  std::erase_if(queues_, [&](const auto& entry) { return !kept(entry.first); });
+  std::erase_if(values_, [&](const auto& entry) {
+    if (kept(entry.first)) return false;
+    discount(entry.first, *entry.second.value, entry.second.writer);
+    return true;
+  });
+  std::erase_if(queues_, [&](const auto& entry) {
+    if (kept(entry.first)) return false;
+    for (const Item& item : entry.second) discount(entry.first, *item.value, item.writer);
+    return true;
+  });
 }
 
-void KeyValue::push(std::string_view queue, std::string value) {
+void KeyValue::push(std::string_view queue, std::string value, Writer writer) {
   auto found = queues_.find(queue);
   if (found == queues_.end()) found = queues_.try_emplace(std::string(queue)).first;
-  found->second.push_back(std::make_shared<const std::string>(std::move(value)));
+  count(queue, value, writer);
+  found->second.push_back({std::make_shared<const std::string>(std::move(value)), writer});
 }
 
 KeyValue::Value KeyValue::pop(std::string_view queue) {
   const auto found = queues_.find(queue);
   if (found == queues_.end()) return nullptr;
-  Value first = std::move(found->second.front());
+  const Item first = std::move(found->second.front());
+  discount(queue, *first.value, first.writer);
   found->second.pop_front();
   if (found->second.empty()) queues_.erase(found);
-  return first;
+  return first.value;
 }
 
 std::size_t KeyValue::queue_length(std::string_view queue) const {
@@ -115,6 +130,24 @@ std::size_t KeyValue::queue_length(std::string_view queue) const {
 
 bool KeyValue::exists(std::string_view name) const {
   return values_.contains(name) || queues_.contains(name);
+}
+
+bool KeyValue::is_agents(std::string_view key) const {
+  const auto found = values_.find(key);
+  return found != values_.end() && found->second.writer == Writer::agent;
+}
+
+std::size_t KeyValue::cost(std::string_view key, std::size_t value_bytes) {
+  constexpr std::size_t kEntryBytes = 192;  // the nodes and texts that hold them
+  return key.size() + value_bytes + kEntryBytes;
+}
+
+void KeyValue::count(std::string_view key, const std::string& value, Writer writer) {
+  if (writer == Writer::stranger) stranger_bytes_ += cost(key, value.size());
+}
+
+void KeyValue::discount(std::string_view key, const std::string& value, Writer writer) {
+  if (writer == Writer::stranger) stranger_bytes_ -= cost(key, value.size());
 }
 
 }  // namespace acc

@@ -49,6 +49,10 @@ const Layout& layout_of(Op op) {
   return kLayouts[static_cast<std::size_t>(op)];
 }
 
+// What a short text takes beside its bytes, in a growing list.
+constexpr std::size_t kTextBytes = 96;
+constexpr std::size_t kBelieved = std::size_t{1} << 20U;
+
 // Integers travel in the byte order of the host: PyTorch does not convert them.
 template <typename Integer>
 void append_integer(std::string& bytes, Integer value) {
@@ -140,6 +144,7 @@ void RequestParser::begin(std::uint8_t op) {
   if (broken_) return;
   request_.op = static_cast<Op>(op);
   request_bytes_ = 0;
+  held_ = 0;
   keys_left_ = layout_of(request_.op).keys;
   values_left_ = 0;
   step_ = layout_of(request_.op).counted ? Step::count : step_after_item();
@@ -158,15 +163,19 @@ void RequestParser::take_length(std::uint64_t length) {
   broken_ = length > (is_key ? limits_.most_key_bytes : limits_.most_value_bytes) ||
             (request_bytes_ += length) > limits_.most_request_bytes;
   (is_key ? request_.keys : request_.values).emplace_back();
+  held_ += kTextBytes;
   text_left_ = length;
   step_ = is_key ? Step::key : Step::value;
 }
 
 bool RequestParser::take_text(std::string_view& bytes, std::string& text) {
   const std::size_t size = std::min<std::size_t>(text_left_, bytes.size());
+  // Once so much of it has come its length is believed, and the text is not moved again and again.
+  if (text.size() >= kBelieved) text.reserve(text.size() + text_left_);
   text.append(bytes.substr(0, size));
   bytes.remove_prefix(size);
   text_left_ -= size;
+  held_ += size;
   return text_left_ == 0;
 }
 

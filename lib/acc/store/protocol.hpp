@@ -82,6 +82,11 @@ class RequestParser {
   /// The stream has opened with `validate` and the right magic.
   bool validated() const { return validated_; }
 
+  /// A request has begun and is not whole.
+  bool in_request() const { return step_ != Step::op; }
+  /// Memory that the request which began last takes, about.
+  std::size_t held() const { return held_; }
+
  private:
   enum class Step { op, count, key_length, key, value_length, value, number, done };
 
@@ -98,7 +103,8 @@ class RequestParser {
   std::uint64_t keys_left_ = 0;
   std::uint64_t values_left_ = 0;  // of the key read last
   std::uint64_t text_left_ = 0;
-  std::uint64_t request_bytes_ = 0;
+  std::uint64_t request_bytes_ = 0;  // claimed
+  std::size_t held_ = 0;
   std::array<char, 8> integer_ = {};
   std::size_t integer_size_ = 0;
   bool validated_ = false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/replies.hpp"
 
+#include <iterator>
+
 namespace acc {
 namespace {
 
@@ -40,6 +42,13 @@ void Replies::add_value(const std::shared_ptr<const std::string>& value) {
   pieces_.push_back({.value = value});
   size_ += value->size();
   cost_ += sizeof(Piece);
+}
+
+void Replies::append(Replies others) {
+  pieces_.insert(pieces_.end(), std::make_move_iterator(others.pieces_.begin()),
+                 std::make_move_iterator(others.pieces_.end()));
+  size_ += others.size_;
+  cost_ += others.cost_;
 }
 
 void Replies::add_bytes(std::string_view bytes) {

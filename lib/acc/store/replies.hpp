@@ -22,6 +22,9 @@ class Replies {
   /// The same, for a value of the store. A null one is sent as an empty text.
   void add_value(const std::shared_ptr<const std::string>& value);
 
+  /// All that `others` hold, behind what is here.
+  void append(Replies others);
+
   /// Up to `most` pieces that come first. Valid until the next call that changes this.
   std::vector<std::string_view> front(std::size_t most) const;
 

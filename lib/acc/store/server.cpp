@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/server.hpp"
 
+#include <algorithm>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
-#include "acc/store/address_filter.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/store/connection.hpp"
 #include "acc/store/greetings.hpp"
 #include "acc/store/listener.hpp"
+#include "acc/store/peer_user.hpp"
 #include "acc/store/service.hpp"
+#include "acc/store/stranger_memory.hpp"
+#include "acc/store/turns.hpp"
 
 namespace acc {
 namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{1} << 16U;
+// A moment's work. So many keys are one step for the other clients.
+constexpr std::size_t kKeysAtOnce = 1024;
 
 Connection::Limits limits_of(const StoreServerOptions& options) {
   return {.request = {.most_key_bytes = options.most_key_bytes,
@@ -24,12 +30,33 @@ Connection::Limits limits_of(const StoreServerOptions& options) {
           .most_unsent_bytes = options.most_unsent_bytes};
 }
 
+// Nothing else reaches a store on loopback.
+std::vector<std::string> own_addresses(const std::vector<std::string>& listening) {
+  const bool loopback = std::ranges::all_of(listening, [](const std::string& text) {
+    boost::system::error_code error;
+    return boost::asio::ip::make_address(text, error).is_loopback();
+  });
+  return loopback ? std::vector<std::string>() : own_names().addresses;
+}
+
 }  // namespace
 
 struct StoreServer::Impl final : Connection::Owner {
-  Impl(boost::asio::io_context& loop, const StoreServerOptions& options)
-      : limits(limits_of(options)),
-        greetings(std::make_shared<Greetings>(loop, options.greeting_patience)),
+  struct Client {
+    std::shared_ptr<Connection> connection = {};
+    bool is_stranger = false;
+    std::uint64_t last_heard = 0;
+  };
+
+  Impl(boost::asio::io_context& loop, const StoreServerOptions& the_options)
+      : options(the_options),
+        admission(own_addresses(options.addresses)),
+        turns(std::make_shared<Turns>(loop)),
+        members_greetings(
+            std::make_shared<Greetings>(loop, Greetings::Limits{.patience = options.greeting_patience})),
+        strangers_greetings(
+            std::make_shared<Greetings>(loop, Greetings::Limits{.patience = options.stranger_patience,
+                                                                .max_guests = options.max_silent_strangers})),
         listeners(listen_on(loop, options.addresses, options.port)) {
     for (const auto& listener : listeners) {
       listener->start([this](boost::asio::ip::tcp::socket socket) { accepted(std::move(socket)); });
@@ -39,56 +66,123 @@ struct StoreServer::Impl final : Connection::Owner {
   // Handlers that are still queued keep connections and listeners, which know that they are closed.
   ~Impl() {
     for (const auto& listener : listeners) listener->close();
-    greetings->close();
+    members_greetings->close();
+    strangers_greetings->close();
+    turns->close();
     close_connections();
   }
 
   void accepted(boost::asio::ip::tcp::socket socket) {
-    if (!admits(socket)) return;
-    const ClientId id = next_id++;
-    const auto connection = std::make_shared<Connection>(std::move(socket), id, *this, limits);
-    connections.emplace(id, connection);
-    connection->start();
-    greetings->expect(connection);
-  }
-
-  bool admits(const boost::asio::ip::tcp::socket& socket) const {
     boost::system::error_code error;
     const auto peer = socket.remote_endpoint(error);
-    if (error) return false;  // it is gone already
+    if (error) return;  // it is gone already
     const auto own = socket.local_endpoint(error);
-    return !error && filter.admits(peer.address(), own.address());
+    if (error) return;
+    const Standing standing = admission.standing(peer.address(), own.address());
+    if (standing == Standing::refused) return;
+    const bool is_stranger =
+        standing == Standing::stranger || (standing == Standing::local && !may_be_own_user(socket));
+    if (is_stranger) make_room_for_stranger();
+    Connection::Limits limits = limits_of(options);
+    limits.is_counted = is_stranger;
+    const ClientId id = next_id++;
+    const auto connection = std::make_shared<Connection>(std::move(socket), id, *this, limits);
+    clients.emplace(id, Client{.connection = connection, .is_stranger = is_stranger, .last_heard = ++heard});
+    strangers += is_stranger ? 1 : 0;
+    connection->start();
+    (is_stranger ? strangers_greetings : members_greetings)->expect(connection);
   }
 
-  bool handle(ClientId client, Request request, Replies& replies) override {
-    const bool answered = service.handle(client, std::move(request), replies);
-    deliver_wake_ups();
-    return answered;
+  void make_room_for_stranger() {
+    if (strangers < options.max_strangers) return;
+    std::shared_ptr<Connection> oldest;
+    std::uint64_t last_heard = UINT64_MAX;
+    for (const auto& [id, client] : clients) {
+      if (!client.is_stranger || client.last_heard >= last_heard) continue;
+      last_heard = client.last_heard;
+      oldest = client.connection;
+    }
+    if (oldest) oldest->end();
   }
 
-  void closed(ClientId client) override {
-    connections.erase(client);
-    service.leave(client);
+  Service::Outcome carry_out(ClientId id, Work& work, Replies& replies) override {
+    Client& client = clients.at(id);
+    client.last_heard = ++heard;
+    const Writer writer = client.is_stranger ? Writer::stranger : Writer::member;
+    const Service::Outcome outcome = service.carry_out(id, writer, work, replies, kKeysAtOnce);
     deliver_wake_ups();
+    return outcome;
+  }
+
+  void closed(ClientId id) override {
+    const auto node = clients.extract(id);
+    if (node && node.mapped().is_stranger) --strangers;
+    memory.release(id);
+    service.leave(id);
+    deliver_wake_ups();
+    sweep();
+  }
+
+  void take_turns(std::shared_ptr<Connection> connection) override {
+    turns->add([connection = std::move(connection)](Turns::Clock::time_point until) {
+      return connection->work_until(until);
+    });
+  }
+
+  void holds(ClientId id, std::size_t bytes) override {
+    for (const ClientId ended : memory.hold(id, bytes + service.wait_cost(id)))
+      clients.at(ended).connection->end();
   }
 
   std::span<char> scratch() override { return scratch_room; }
 
   void deliver_wake_ups() {
-    for (const ClientId client : service.take_woken()) connections.at(client)->wake();
+    for (const ClientId id : service.take_woken()) {
+      if (const auto client = clients.find(id); client != clients.end()) client->second.connection->wake();
+    }
+  }
+
+  // What long waits leave behind goes in turns, too.
+  void sweep() {
+    if (sweeping || !service.sweep(0)) return;
+    sweeping = true;
+    turns->add([this](Turns::Clock::time_point until) {
+      sweeping = false;
+      while (service.sweep(kKeysAtOnce)) {
+        if (Turns::Clock::now() < until) continue;
+        sweeping = true;
+        return true;
+      }
+      return false;
+    });
   }
 
   void close_connections() {
-    for (const auto& [id, connection] : connections) connection->close();
-    connections.clear();
+    for (const auto& [id, client] : clients) client.connection->close();
+    clients.clear();
+    strangers = 0;
   }
 
-  Connection::Limits limits;
-  AddressFilter filter;
-  Service service;
-  std::unordered_map<ClientId, std::shared_ptr<Connection>> connections;
+  void reset() {
+    // A client of the attempt before may have connected and not been taken yet.
+    for (const auto& listener : listeners) listener->discard_waiting();
+    close_connections();
+    service = Service(options.max_stranger_bytes);
+    memory = StrangerMemory(options.max_stranger_bytes);
+  }
+
+  StoreServerOptions options;
+  Admission admission;
+  Service service{options.max_stranger_bytes};
+  StrangerMemory memory{options.max_stranger_bytes};
+  std::unordered_map<ClientId, Client> clients;
+  std::size_t strangers = 0;
+  std::uint64_t heard = 0;
+  bool sweeping = false;
   std::vector<char> scratch_room = std::vector<char>(kScratchBytes);
-  std::shared_ptr<Greetings> greetings;
+  std::shared_ptr<Turns> turns;
+  std::shared_ptr<Greetings> members_greetings;
+  std::shared_ptr<Greetings> strangers_greetings;
   std::vector<std::shared_ptr<Listener>> listeners;
   ClientId next_id = 0;
 };
@@ -102,25 +196,24 @@ std::uint16_t StoreServer::port() const {
   return impl_->listeners.front()->port();
 }
 
-void StoreServer::allow(const std::string& address) {
-  impl_->filter.allow(address);
-}
-
-void StoreServer::allow_all() {
-  impl_->filter.allow_all();
+void StoreServer::serve(const StoreClients& clients) {
+  impl_->admission.serve(clients);
 }
 
 void StoreServer::reset() {
-  // A client of the attempt before may have connected and not been taken yet.
-  for (const auto& listener : impl_->listeners) listener->discard_waiting();
-  impl_->close_connections();
-  impl_->service = {};
+  impl_->reset();
 }
 
 void StoreServer::set(std::string key, std::string value) {
   Replies none;
-  impl_->handle(impl_->next_id++, {.op = Op::set, .keys = {std::move(key)}, .values = {std::move(value)}},
-                none);
+  Work work = {.request = {.op = Op::set, .keys = {std::move(key)}, .values = {std::move(value)}}};
+  impl_->service.carry_out(impl_->next_id++, Writer::agent, work, none);
+  impl_->deliver_wake_ups();
+}
+
+std::optional<std::string> StoreServer::get(const std::string& key) const {
+  const KeyValue::Value value = impl_->service.get(key);
+  return value ? std::optional(*value) : std::nullopt;
 }
 
 void StoreServer::forget_except(const std::function<bool(std::string_view)>& kept) {
@@ -128,7 +221,7 @@ void StoreServer::forget_except(const std::function<bool(std::string_view)>& kep
 }
 
 std::size_t StoreServer::connections() const {
-  return impl_->connections.size();
+  return impl_->clients.size();
 }
 
 }  // namespace acc

@@ -6,44 +6,21 @@
 
 namespace acc {
 
-bool Service::handle(ClientId client, Request request, Replies& replies) {
-  end_turns(client, request.op == Op::queue_pop ? request.keys.front() : std::string());
-  switch (request.op) {
-    case Op::validate:
-      return true;
-    case Op::ping:
-      replies.add_u32(static_cast<std::uint32_t>(request.number));
-      return true;
-    case Op::set:
-    case Op::multi_set:
-    case Op::append:
-    case Op::add:
-    case Op::compare_set:
-    case Op::delete_key:
-      return change(std::move(request), replies);
-    case Op::get:
-    case Op::multi_get:
-    case Op::check:
-    case Op::get_num_keys:
-    case Op::list_keys:
-      read(request, replies);
-      return true;
-    case Op::wait:
-      handle_wait(client, std::move(request), replies);
-      return true;
-    case Op::barrier:
-      return handle_barrier(client, request, replies);
-    case Op::cancel_wait:
-      waits_.cancel(client);
-      replies.add_byte(kWaitCanceled);
-      return true;
-    case Op::queue_push:
-    case Op::queue_pop:
-    case Op::queue_len:
-      handle_queue(std::move(request), replies);
-      return true;
+Service::Outcome Service::carry_out(ClientId client, Writer writer, Work& work, Replies& replies,
+                                    std::size_t max_keys) {
+  Request& request = work.request;
+  if (work.next_key == 0) {
+    const Outcome begun = begin(client, writer, request, replies);
+    if (begun != Outcome::more) return begun;
   }
-  return false;
+  if (request.op == Op::list_keys) return list_keys(work, replies, max_keys);
+  for (; work.next_key < request.keys.size(); ++work.next_key, --max_keys) {
+    if (max_keys == 0) return Outcome::more;
+    const Outcome outcome = handle_key(client, writer, work, replies);
+    if (outcome != Outcome::more) return outcome;
+  }
+  finish(client, request.op, replies);
+  return Outcome::done;
 }
 
 void Service::leave(ClientId client) {
@@ -51,71 +28,115 @@ void Service::leave(ClientId client) {
   end_turns(client, {});
 }
 
-bool Service::change(Request request, Replies& replies) {
-  if (request.keys.empty()) return true;  // a multi_set of nothing
+// What has one key or none is done at once.
+Service::Outcome Service::begin(ClientId client, Writer writer, Request& request, Replies& replies) {
+  end_turns(client, request.op == Op::queue_pop ? request.keys.front() : std::string());
+  switch (request.op) {
+    case Op::validate:
+      return Outcome::done;
+    case Op::ping:
+      replies.add_u32(static_cast<std::uint32_t>(request.number));
+      return Outcome::done;
+    case Op::set:
+    case Op::append:
+    case Op::add:
+    case Op::compare_set:
+    case Op::delete_key:
+      return change(writer, request, replies);
+    case Op::get:
+      replies.add_value(data_.get(request.keys.front()));
+      return Outcome::done;
+    case Op::get_num_keys:
+      replies.add_i64(static_cast<std::int64_t>(data_.size()));
+      return Outcome::done;
+    case Op::barrier:
+      return handle_barrier(client, writer, request, replies);
+    case Op::cancel_wait:
+      waits_.cancel(client);
+      replies.add_byte(kWaitCanceled);
+      return Outcome::done;
+    case Op::queue_push:
+    case Op::queue_pop:
+    case Op::queue_len:
+      return handle_queue(writer, request, replies);
+    case Op::wait:
+      waits_.begin(client);
+      return Outcome::more;
+    case Op::multi_set:
+    case Op::multi_get:
+    case Op::check:
+    case Op::list_keys:
+      return Outcome::more;
+  }
+  return Outcome::refused;
+}
+
+// `more`: the next key is to be dealt with, too.
+Service::Outcome Service::handle_key(ClientId client, Writer writer, Work& work, Replies& replies) {
+  const std::string& key = work.request.keys[work.next_key];
+  switch (work.request.op) {
+    case Op::check:
+      if (data_.exists(key)) return Outcome::more;
+      replies.add_byte(kNotReady);
+      return Outcome::done;
+    case Op::wait:
+      if (!data_.exists(key)) waits_.add(client, key);
+      return Outcome::more;
+    case Op::multi_get:
+      replies.add_value(data_.get(key));
+      return Outcome::more;
+    default: {  // multi_set
+      std::string& value = work.request.values[work.next_key];
+      if (!may_write(writer, key, value.size())) return Outcome::refused;
+      data_.set(key, std::move(value), writer);
+      written(key);
+      return Outcome::more;
+    }
+  }
+}
+
+void Service::finish(ClientId client, Op op, Replies& replies) {
+  if (op == Op::check) replies.add_byte(kReady);
+  if (op == Op::wait && waits_.all_added(client)) replies.add_byte(kStopWaiting);
+}
+
+Service::Outcome Service::change(Writer writer, Request& request, Replies& replies) {
   const std::string& key = request.keys.front();
+  if (!may_write(writer, key, request.values.empty() ? 0 : request.values.back().size()))
+    return Outcome::refused;
   switch (request.op) {
     case Op::add: {
-      const auto sum = data_.add(key, request.number);
-      if (!sum) return false;
+      const auto sum = data_.add(key, request.number, writer);
+      if (!sum) return Outcome::refused;
       replies.add_i64(*sum);
-      written(key);
-      return true;
+      break;
     }
     case Op::compare_set: {
-      const auto result = data_.compare_set(key, std::move(request.values[0]), std::move(request.values[1]));
+      const auto result =
+          data_.compare_set(key, std::move(request.values[0]), std::move(request.values[1]), writer);
       replies.add_value(result.now);
-      if (result.stored) written(key);
-      return true;
+      if (!result.stored) return Outcome::done;
+      break;
     }
     case Op::delete_key:
       replies.add_i64(data_.erase(key) ? 1 : 0);
-      return true;
+      return Outcome::done;
     case Op::append:
-      data_.append(key, request.values.front());
-      written(key);
-      return true;
-    default:  // set, and multi_set of any number
-      for (std::size_t i = 0; i < request.keys.size(); ++i) {
-        data_.set(request.keys[i], std::move(request.values[i]));
-        written(request.keys[i]);
-      }
-      return true;
+      data_.append(key, request.values.front(), writer);
+      break;
+    default:
+      data_.set(key, std::move(request.values.front()), writer);
   }
+  written(key);
+  return Outcome::done;
 }
 
-void Service::read(const Request& request, Replies& replies) {
-  switch (request.op) {
-    case Op::check:
-      replies.add_byte(all_exist(request.keys) ? kReady : kNotReady);
-      return;
-    case Op::get_num_keys:
-      replies.add_i64(static_cast<std::int64_t>(data_.size()));
-      return;
-    case Op::list_keys:
-      replies.add_i64(static_cast<std::int64_t>(data_.size()));
-      for (const std::string_view key : data_.keys()) replies.add_text(key);
-      return;
-    default:  // get, and multi_get of any number
-      for (const std::string& key : request.keys) replies.add_value(data_.get(key));
-      return;
-  }
-}
-
-void Service::handle_wait(ClientId client, Request request, Replies& replies) {
-  std::erase_if(request.keys, [&](const std::string& key) { return data_.exists(key); });
-  if (!request.keys.empty()) {
-    waits_.wait(client, std::move(request.keys));
-    return;
-  }
-  waits_.cancel(client);
-  replies.add_byte(kStopWaiting);
-}
-
-bool Service::handle_barrier(ClientId client, const Request& request, Replies& replies) {
+Service::Outcome Service::handle_barrier(ClientId client, Writer writer, const Request& request,
+                                         Replies& replies) {
   const std::string& key = request.keys.front();
-  const auto count = data_.add(key, 1);
-  if (!count) return false;
+  if (!may_write(writer, key, 0)) return Outcome::refused;
+  const auto count = data_.add(key, 1, writer);
+  if (!count) return Outcome::refused;
   waits_.cancel(client);
   written(key);
   if (*count >= request.number) {
@@ -123,24 +144,43 @@ bool Service::handle_barrier(ClientId client, const Request& request, Replies& r
   } else {
     waits_.block(client, key, request.number);
   }
-  return true;
+  return Outcome::done;
 }
 
-void Service::handle_queue(Request request, Replies& replies) {
+Service::Outcome Service::handle_queue(Writer writer, Request& request, Replies& replies) {
   const std::string& queue = request.keys.front();
-  const auto length = static_cast<std::int64_t>(data_.queue_length(queue));
   if (request.op == Op::queue_push) {
-    data_.push(queue, std::move(request.values.front()));
+    if (!may_write(writer, queue, request.values.front().size())) return Outcome::refused;
+    data_.push(queue, std::move(request.values.front()), writer);
     waits_.pushed(queue);
-    return;
+    return Outcome::done;
   }
+  const auto length = static_cast<std::int64_t>(data_.queue_length(queue));
   replies.add_i64(length);
-  if (request.op == Op::queue_len) return;
-  if (length > 0) replies.add_value(data_.pop(queue));
+  if (request.op == Op::queue_pop && length > 0) replies.add_value(data_.pop(queue));
+  return Outcome::done;
 }
 
-bool Service::all_exist(const std::vector<std::string>& names) const {
-  return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return data_.exists(name); });
+// How many there are stands in front, and is known when all are found.
+Service::Outcome Service::list_keys(Work& work, Replies& replies, std::size_t max_keys) const {
+  const std::vector<std::string_view> found = data_.keys_after(work.last_listed, max_keys);
+  for (const std::string_view key : found) work.listed.add_text(key);
+  work.next_key += found.size();
+  if (found.size() == max_keys) {
+    work.last_listed = found.back();
+    return Outcome::more;
+  }
+  replies.add_i64(static_cast<std::int64_t>(work.next_key));
+  replies.append(std::move(work.listed));
+  return Outcome::done;
+}
+
+// What the agent itself has set says where the job is: no client may change that.
+bool Service::may_write(Writer writer, std::string_view key, std::size_t value_bytes) const {
+  if (writer == Writer::agent) return true;
+  if (data_.is_agents(key)) return false;
+  return writer != Writer::stranger ||
+         data_.stranger_bytes() + KeyValue::cost(key, value_bytes) <= max_stranger_bytes_;
 }
 
 // `key` may have come to exist just now, or its counter may have grown.

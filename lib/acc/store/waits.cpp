@@ -5,56 +5,114 @@
 #include <utility>
 
 namespace acc {
+namespace {
 
-void Waits::wait(ClientId client, std::vector<std::string> missing) {
+// What a key of a wait takes beside its own bytes: its entry, its place in the wait, its node in the map.
+constexpr std::size_t kKeyBytes = 192;
+
+}  // namespace
+
+Waits::Wait& Waits::make(ClientId client) {
   cancel(client);
-  std::sort(missing.begin(), missing.end());
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  for (const std::string& key : missing) by_key_[key].push_back(client);
-  const std::size_t count = missing.size();
-  waiting_[client] = {.keys = std::move(missing), .missing = count};
+  current_[client] = next_id_;
+  Wait& wait = waits_[next_id_++];
+  wait.client = client;
+  return wait;
+}
+
+void Waits::begin(ClientId client) {
+  make(client);
+}
+
+void Waits::add(ClientId client, const std::string& key) {
+  // Else who asks and cancels all the time would leave more behind than is swept up meanwhile.
+  sweep(2);
+  const WaitId id = current_.at(client);
+  Wait& wait = waits_.at(id);
+  const auto name = by_key_.try_emplace(key).first;
+  name->second.push_back({id, wait.keys.size()});
+  wait.keys.push_back({.name = name, .entry = std::prev(name->second.end())});
+  wait.cost += key.size() + kKeyBytes;
+  ++wait.missing;
+}
+
+bool Waits::all_added(ClientId client) {
+  const auto found = current_.find(client);
+  Wait& wait = waits_.at(found->second);
+  wait.complete = true;
+  if (wait.missing > 0) return false;
+  waits_.erase(found->second);
+  current_.erase(found);
+  return true;
 }
 
 void Waits::block(ClientId client, const std::string& key, std::int64_t world_size) {
-  cancel(client);
-  blocked_[key].push_back({client, world_size});
-  waiting_[client] = {.keys = {key}, .missing = 1, .for_count = true};
+  Wait& wait = make(client);
+  wait.counter = key;
+  blocked_[key].push_back({current_.at(client), world_size});
 }
 
 void Waits::cancel(ClientId client) {
-  const auto node = waiting_.extract(client);
-  if (!node) return;
-  const auto leave = [&](auto& lists, const std::string& key, auto is_client) {
-    const auto list = lists.find(key);
-    if (list == lists.end()) return;
-    std::erase_if(list->second, is_client);
-    if (list->second.empty()) lists.erase(list);
-  };
-  for (const std::string& key : node.mapped().keys) {
-    if (node.mapped().for_count) {
-      leave(blocked_, key, [&](const Blocked& blocked) { return blocked.client == client; });
-    } else {
-      leave(by_key_, key, [&](ClientId other) { return other == client; });
-    }
+  const auto current = current_.extract(client);
+  if (!current) return;
+  const auto found = waits_.find(current.mapped());
+  Wait& wait = found->second;
+  if (!wait.counter.empty()) {
+    const auto list = blocked_.find(wait.counter);
+    std::erase_if(list->second, [&](const Blocked& one) { return one.wait == current.mapped(); });
+    if (list->second.empty()) blocked_.erase(list);
   }
+  if (wait.keys.empty()) {
+    waits_.erase(found);
+    return;
+  }
+  wait.cancelled = true;
+  cancelled_.push_back(current.mapped());
+  constexpr std::size_t kAtOnce = 64;
+  sweep(std::min(wait.keys.size(), kAtOnce));
+}
+
+bool Waits::sweep(std::size_t max_keys) {
+  while (!cancelled_.empty()) {
+    std::vector<Key>& keys = waits_.at(cancelled_.front()).keys;
+    for (; !keys.empty() && max_keys > 0; --max_keys, keys.pop_back()) {
+      const Key& key = keys.back();
+      if (key.served) continue;
+      key.name->second.erase(key.entry);
+      if (key.name->second.empty()) by_key_.erase(key.name);
+    }
+    if (!keys.empty()) return true;
+    waits_.erase(cancelled_.front());
+    cancelled_.pop_front();
+  }
+  return false;
 }
 
 void Waits::appeared(std::string_view key) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return;
   const auto node = by_key_.extract(found);
-  for (const ClientId client : node.mapped()) serve(client);
+  for (const Entry& entry : node.mapped()) serve(entry);
 }
 
 void Waits::pushed(std::string_view queue) {
   const auto found = by_key_.find(queue);
   if (found == by_key_.end()) return;
-  const ClientId client = found->second.front();
-  turns_[client].push_back(found->first);
+  std::list<Entry>& entries = found->second;
+  const auto next =
+      std::ranges::find_if(entries, [&](const Entry& entry) { return !waits_.at(entry.wait).cancelled; });
+  if (next == entries.end()) return;
+  const WaitId id = next->wait;
+  turns_[waits_.at(id).client].push_back(found->first);
   ++turns_by_queue_[found->first];
-  found->second.erase(found->second.begin());
-  if (found->second.empty()) by_key_.erase(found);
-  serve(client);
+  // It may have named the queue more than once.
+  std::list<Entry> served;
+  for (auto entry = next; entry != entries.end();) {
+    const auto here = entry++;
+    if (here->wait == id) served.splice(served.end(), entries, here);
+  }
+  if (entries.empty()) by_key_.erase(found);
+  for (const Entry& entry : served) serve(entry);
 }
 
 void Waits::counted(std::string_view key, std::int64_t count) {
@@ -62,17 +120,23 @@ void Waits::counted(std::string_view key, std::int64_t count) {
   if (found == blocked_.end()) return;
   std::erase_if(found->second, [&](const Blocked& blocked) {
     if (blocked.world_size > count) return false;
-    serve(blocked.client);
+    wake(blocked.wait);
     return true;
   });
   if (found->second.empty()) blocked_.erase(found);
 }
 
-void Waits::serve(ClientId client) {
-  const auto found = waiting_.find(client);
-  if (--found->second.missing > 0) return;
-  waiting_.erase(found);
-  woken_.push_back(client);
+void Waits::serve(const Entry& entry) {
+  Wait& wait = waits_.at(entry.wait);
+  wait.keys[entry.place].served = true;
+  if (--wait.missing == 0 && wait.complete && !wait.cancelled) wake(entry.wait);
+}
+
+void Waits::wake(WaitId id) {
+  const auto found = waits_.find(id);
+  woken_.push_back(found->second.client);
+  current_.erase(found->second.client);
+  waits_.erase(found);
 }
 
 std::vector<std::string> Waits::end_turns(ClientId client) {
@@ -92,6 +156,11 @@ std::size_t Waits::turns(std::string_view queue) const {
 
 std::vector<ClientId> Waits::take_woken() {
   return std::exchange(woken_, {});
+}
+
+std::size_t Waits::cost(ClientId client) const {
+  const auto found = current_.find(client);
+  return found == current_.end() ? 0 : waits_.at(found->second).cost;
 }
 
 }  // namespace acc

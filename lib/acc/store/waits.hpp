@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,12 +18,17 @@ namespace acc {
 using ClientId = std::uint64_t;
 
 /// Who waits for what in a store. A client waits for one thing at a time: a new wait takes the place of the
-/// old.
+/// old. Adding a key and taking one back cost the same however many others wait, and what a long wait leaves
+/// behind is swept up in pieces, so that no call takes long.
 class Waits {
  public:
-  /// `client` is woken when each of `missing` has come to exist, be it one after the other. None of them
-  /// exists now, and there is at least one.
-  void wait(ClientId client, std::vector<std::string> missing);
+  /// `client` begins to wait for keys that add() names; it is not woken before all_added().
+  void begin(ClientId client);
+  /// `key`, which does not exist now, is one of them.
+  void add(ClientId client, const std::string& key);
+  /// From now on `client` is woken when each of its keys has come to exist, be it one after the other. True:
+  /// they have already, or there was none, and it does not wait.
+  bool all_added(ClientId client);
 
   /// `client` is woken when the counter in `key` reaches `world_size`.
   void block(ClientId client, const std::string& key, std::int64_t world_size);
@@ -49,28 +56,54 @@ class Waits {
   /// Those woken since the last call, in order.
   std::vector<ClientId> take_woken();
 
+  /// Forgets up to `max_keys` keys of waits that were cancelled. True: there are more.
+  bool sweep(std::size_t max_keys);
+
   /// Clients that wait.
-  std::size_t size() const { return waiting_.size(); }
+  std::size_t size() const { return current_.size(); }
+  /// Memory that the wait of `client` takes, about.
+  std::size_t cost(ClientId client) const;
 
  private:
+  using WaitId = std::uint64_t;
+  /// One key of one wait, in the list of all who wait for that key.
+  struct Entry {
+    WaitId wait = 0;
+    std::size_t place = 0;  // in the wait's keys
+  };
+  using Entries = std::map<std::string, std::list<Entry>, std::less<>>;
+  struct Key {
+    Entries::iterator name = {};
+    std::list<Entry>::iterator entry = {};
+    bool served = false;  // the iterators are of no use any more
+  };
   struct Wait {
-    std::vector<std::string> keys = {};  // sorted; those already served included
+    ClientId client = 0;
+    std::vector<Key> keys = {};
     std::size_t missing = 0;
-    bool for_count = false;
+    std::size_t cost = 0;
+    bool complete = false;  // all its keys were added
+    bool cancelled = false;
+    std::string counter = {};  // of a barrier
   };
   struct Blocked {
-    ClientId client = 0;
+    WaitId wait = 0;
     std::int64_t world_size = 0;
   };
 
-  void serve(ClientId client);
+  Wait& make(ClientId client);
+  void serve(const Entry& entry);
+  void wake(WaitId id);
 
-  std::unordered_map<ClientId, Wait> waiting_;
-  std::map<std::string, std::vector<ClientId>, std::less<>> by_key_;  // in order of arrival
+  std::unordered_map<WaitId, Wait> waits_;
+  std::unordered_map<ClientId, WaitId> current_;
+  std::deque<WaitId> cancelled_;
+  Entries by_key_;  // each list in order of arrival
   std::map<std::string, std::vector<Blocked>, std::less<>> blocked_;
   std::unordered_map<ClientId, std::vector<std::string>> turns_;
   std::map<std::string, std::size_t, std::less<>> turns_by_queue_;
   std::vector<ClientId> woken_;
+  WaitId next_id_ = 0;
 };
 
 }  // namespace acc

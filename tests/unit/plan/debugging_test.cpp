@@ -65,6 +65,8 @@ TEST_CASE("debugging: the attached rank keeps the terminal for itself", "[plan]"
   REQUIRE_FALSE(plan.notes.empty());
   CHECK(plan.notes.back() == "with --attach nobody watches for a hang: a person takes time");
   CHECK(explain_json(plan)["workers"][1]["terminal"] == true);
+  CHECK(refusal({"--attach", "1", "--pid-namespace"}) ==
+        "--pid-namespace: a process in a pid namespace cannot be lent the terminal (leave out --attach)");
   CHECK(refusal({"--attach", "3"}) == "--attach: there is no rank 3: the job has 3 workers");
 }
 

@@ -67,6 +67,17 @@ TEST_CASE("job_shape: several workers never each believe to be alone", "[plan]")
         "job.yaml:1: MULTI_GPU, but no GPU is visible on this machine (--cpu trains on the CPU)");
 }
 
+TEST_CASE("job_shape: a mistake names the flag that was typed", "[plan]") {
+  const JobShape gpus = shape_of({"--multi_gpu", "--num_processes", "2", "train.py"});
+  REQUIRE(gpus.problems.size() == 1);
+  CHECK(to_string(gpus.problems[0]) ==
+        "--multi_gpu: MULTI_GPU, but no GPU is visible on this machine (--cpu trains on the CPU)");
+  const JobShape sharded =
+      shape_of({"--use_fsdp", "--num_processes", "2", "train.py"}, {{"distributed_type", "NO"}});
+  REQUIRE(sharded.problems.size() == 1);
+  CHECK(to_string(sharded.problems[0]).starts_with("--use_fsdp: FSDP, but no GPU is visible"));
+}
+
 TEST_CASE("job_shape: both dialects count alike, and a contradiction names both flags", "[plan]") {
   CHECK(shape_of({"--nproc-per-node", "3", "train.py"}).nproc_per_node == 3);
   CHECK(shape_of({"--nproc-per-node", "2", "--num_processes", "2", "train.py"}).nproc_per_node == 2);

@@ -96,12 +96,12 @@ TEST_CASE("rdzv_conf: a key of another back end is checked, and said to have no 
 }
 
 TEST_CASE("rdzv_conf: values that cannot be are refused, all at once", "[plan]") {
-  CHECK(error("join_timeout=1.5,read_timeout=0,is_host=maybe,keep_alive_max_attempt=0,store_type=file") ==
+  CHECK(error("join_timeout=1.5,read_timeout=0,is_host=maybe,keep_alive_max_attempt=0,store_type=redis") ==
         "--rdzv-conf: join_timeout: '1.5' is not a whole number of seconds above 0\n"
         "--rdzv-conf: read_timeout: '0' is not a whole number of seconds above 0\n"
         "--rdzv-conf: is_host: 'maybe' is neither true nor false\n"
         "--rdzv-conf: keep_alive_max_attempt: '0' is not a whole number above 0\n"
-        "--rdzv-conf: store_type: a store in a file is not supported, only tcp");
+        "--rdzv-conf: store_type: 'redis' is neither tcp nor file");
   CHECK(error("protocol=ftp", RendezvousBackend::etcd) ==
         "--rdzv-conf: protocol: 'ftp' is neither http nor https");
   for (const auto* text : {"a", "=1", "join_timeout="}) {
@@ -118,4 +118,18 @@ TEST_CASE("rdzv_conf: an unknown key is an error with the nearest, one that has 
   for (const auto* key : {"backend", "endpoint", "run_id", "min_nodes", "max_nodes", "local_addr"}) {
     CHECK(error(std::string(key) + "=1").find("does not belong here") != std::string::npos);
   }
+}
+
+TEST_CASE("rdzv_conf: the store's type in any case, and quotes around the whole", "[plan]") {
+  CHECK_FALSE(apply("store_type=tCp", RendezvousBackend::c10d).plan.store_file.has_value());
+  CHECK(apply("store_type=File", RendezvousBackend::c10d).plan.store_file == std::filesystem::path());
+  CHECK_FALSE(apply("store_type=file", RendezvousBackend::static_).plan.store_file.has_value());
+  for (const char quote : {'"', '\''}) {
+    const std::string text = quote + std::string(" join_timeout=7,is_host=true ") + quote;
+    const RendezvousPlan plan = apply(text, RendezvousBackend::c10d).plan;
+    CHECK(plan.join_timeout == 7s);
+    CHECK(plan.is_host == true);
+  }
+  CHECK(apply("''", RendezvousBackend::c10d).plan == RendezvousPlan{.backend = RendezvousBackend::c10d});
+  CHECK(error("\"join_timeout=7").starts_with("--rdzv-conf: unknown key '\"join_timeout'"));
 }

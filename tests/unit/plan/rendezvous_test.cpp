@@ -179,3 +179,29 @@ TEST_CASE("rendezvous: torchrun's variable leaves the store to the workers, wher
 TEST_CASE("rendezvous: a run on one machine with an empty name gets one", "[plan]") {
   CHECK(plan_of({"--rdzv-id="}).run_id == "random");
 }
+
+TEST_CASE("rendezvous: nodes may meet in a file, which the endpoint names", "[plan]") {
+  const auto in_file = [](std::vector<std::string> words) {
+    words.insert(words.end(), {"--rdzv-backend", "c10d", "--rdzv-conf", "store_type=file"});
+    return words;
+  };
+  CHECK(plan_of(in_file({"--nnodes", "2", "--rdzv-endpoint", " shared/../job7 "})).rendezvous.store_file ==
+        "/job/job7");
+  CHECK(plan_of(in_file({"--rdzv-endpoint", "/shared/a:b"})).rendezvous.store_file == "/shared/a:b");
+  CHECK_FALSE(plan_of(in_file({})).rendezvous.store_file.has_value());
+  CHECK(
+      error(in_file({"--nnodes", "2"})) ==
+      "--rdzv-conf: store_type=file needs a file that all machines see (as in --rdzv-endpoint /shared/job7)");
+  CHECK(error({"--rdzv-backend", "c10d", "--rdzv-endpoint", "/f", "--rdzv-conf",
+               "store_type=file,torch_version=2.5"})
+            .starts_with("--rdzv-conf: agents of torch 2.4 and 2.5 meet in a TCP store only"));
+}
+
+TEST_CASE("rendezvous: c10d keeps the endpoint of one machine, which may be another's", "[plan]") {
+  const RendezvousPlan plan =
+      plan_of({"--rdzv-backend", "c10d", "--rdzv-endpoint", "node0", "--rdzv-conf", "is_host=0"}).rendezvous;
+  CHECK(plan.endpoint_host == "node0");
+  CHECK(plan.endpoint_port == 29400);
+  CHECK(plan.is_host == false);
+  CHECK(plan_of({"--rdzv-endpoint", "node0:1"}).rendezvous.endpoint_host.empty());
+}

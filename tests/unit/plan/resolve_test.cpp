@@ -44,7 +44,7 @@ TEST_CASE("resolve: a program that cannot be started is a problem of the plan, f
 TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
   const LaunchPlan plan =
       resolve(inputs({"--tee", "0:1", "-r", "2", "--log-dir", "logs", "--local-ranks-filter", "1",
-                      "--max-restarts", "3", "--shutdown-timeout", "0.5", "train.py"},
+                      "--max-restarts", "3", "--shutdown-timeout", "0.5", "--pid-namespace", "train.py"},
                      Dialect::torchrun));
   CHECK(plan.output.tee.of(0) == Streams::out);
   CHECK(plan.output.redirects.of(5) == Streams::err);
@@ -52,6 +52,7 @@ TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
   CHECK(plan.output.local_ranks_filter == std::vector<int>{1});
   CHECK(plan.max_restarts == 3);
   CHECK(plan.shutdown_timeout == std::chrono::milliseconds(500));
+  CHECK(plan.pid_namespace);
   CHECK(resolve(inputs({"--log-dir", "/dev/null", "train.py"})).output.no_logs);
 }
 

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "acc/rendezvous/base64.hpp"
+#include "acc/store/file_store.hpp"
 #include "support/board_store.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 
@@ -258,6 +260,44 @@ TEST_CASE("c10d board: what cannot go on is one error", "[rendezvous]") {
     agent.board->close();
     store.until([&] { return agent.has_heard("closed"); });
   }
+}
+
+TEST_CASE("c10d board: a job that was over before it came is named", "[rendezvous]") {
+  BoardStore store;
+  write(store, {.closed = true});
+  Agent agent(store, options(store, 1, 1), {node("a")});
+  store.until([&] { return !agent.error.empty(); });
+  CHECK(agent.error ==
+        to_string(store.address) + ": the job 'job' is over already (another --rdzv-id begins another job)");
+  CHECK_FALSE(agent.has_heard("closed"));
+}
+
+TEST_CASE("c10d board: nodes meet in a file as they do in a store", "[rendezvous]") {
+  BoardStore store;
+  const acc::test::TemporaryFolder folder;
+  acc::FileStore first(store.loop, folder.path() / "job");
+  acc::FileStore second(store.loop, folder.path() / "job");
+  C10dBoardOptions its = options(store, 2, 2);
+  its.endpoint.reset();
+  std::vector<Board::Rounds> rounds;
+  int closed = 0;
+  int finished = 0;
+  const Board::Events events = {.on_round = [&](const Board::Rounds& got) { rounds.push_back(got); },
+                                .on_closed = [&] { ++closed; }};
+  C10dBoard one(store.loop, first, its, events);
+  C10dBoard two(store.loop, second, its, events);
+  one.add(node("a", 2));
+  two.add(node("b"));
+  store.until([&] { return rounds.size() == 2; });
+  for (const Board::Rounds& round : rounds) {
+    CHECK(round.at(0).second.world_size == 3);
+    CHECK(round.at(0).second.master_addr == "a");
+  }
+  one.finish([&] { ++finished; });
+  two.finish([&] { ++finished; });
+  store.until([&] { return finished == 2; });
+  two.close();
+  store.until([&] { return closed == 2; });
 }
 
 TEST_CASE("c10d board: at the end a lost store is no error", "[rendezvous]") {

@@ -10,6 +10,7 @@
 #include "support/drive.hpp"
 #include "support/etcd_server.hpp"
 #include "support/kept_events.hpp"
+#include "support/temporary_folder.hpp"
 
 using namespace acc;
 using namespace std::chrono_literals;
@@ -373,4 +374,31 @@ TEST_CASE("cluster_node: etcd: no server is said when the time is over", "[rende
   const std::string text = alone.events.last<RoundOver>().text;
   CHECK(text.find("is to say who hosts the job; last try: ") != std::string::npos);
   CHECK(text.find("Failed to connect to 127.0.0.1") != std::string::npos);
+}
+
+TEST_CASE("cluster_node: in a file: nodes meet with no host, and the end of one is everybody's",
+          "[rendezvous]") {
+  const test::TemporaryFolder folder;
+  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  cluster.plan.rendezvous.store_file = folder.path() / "job7";
+  cluster.plan.max_restarts = 3;
+  for (const char* address : {"127.0.0.1", "127.0.0.2"}) {  // one process has one address on the board
+    cluster.plan.rendezvous.local_addr = address;
+    cluster.add();
+  }
+  cluster.until_all_ready();
+  CHECK(cluster[0].round().world_size == 4);
+  CHECK(cluster[0].round().master_port == cluster[1].round().master_port);
+  CHECK(cluster[0].round().machine_rank != cluster[1].round().machine_rank);
+  cluster.forget_events();
+  cluster[1].rendezvous->fail({.again = true, .text = "a worker failed"});
+  cluster[1].rendezvous->join();
+  cluster.until([&] { return cluster[0].over(); });
+  CHECK(cluster[0].events.last<RoundOver>().again);
+  cluster[0].rendezvous->join();
+  cluster.until_all_ready();
+  cluster.forget_events();
+  cluster[0].rendezvous->fail({.text = "for good", .exit_code = 3});
+  cluster.until([&] { return cluster[1].over(); });
+  CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
 }

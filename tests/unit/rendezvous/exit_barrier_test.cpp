@@ -14,8 +14,8 @@ using acc::test::BoardStore;
 constexpr const char* kMembers = "/p/torchelastic/agent/terminal_state/num_members";
 constexpr const char* kLast = "/p/torchelastic/agent/terminal_state/last_member";
 
-ExitBarrier::Options options(const BoardStore& store, int own) {
-  return {.store = store.address, .prefix = "/p/", .group_size = 4, .own = own};
+ExitBarrier::Options options(int own) {
+  return {.prefix = "/p/", .group_size = 4, .own = own};
 }
 
 }  // namespace
@@ -24,12 +24,12 @@ TEST_CASE("exit barrier: whoever comes last lets all go", "[rendezvous]") {
   BoardStore store;
   std::optional<bool> one;
   std::optional<bool> two;
-  ExitBarrier first(store.loop, options(store, 3), [&](bool all) { one = all; });
+  ExitBarrier first(store.hand, options(3), [&](bool all) { one = all; });
   store.await(kMembers);
   CHECK(store.get(kMembers) == "3");
   CHECK(store.get(kLast) == "(none)");
   CHECK_FALSE(one.has_value());
-  ExitBarrier last(store.loop, options(store, 1), [&](bool all) { two = all; });
+  ExitBarrier last(store.hand, options(1), [&](bool all) { two = all; });
   store.until([&] { return one && two; });
   CHECK(*one);
   CHECK(*two);
@@ -39,9 +39,9 @@ TEST_CASE("exit barrier: whoever comes last lets all go", "[rendezvous]") {
 TEST_CASE("exit barrier: who does not come in time is not waited for", "[rendezvous]") {
   BoardStore store;
   std::optional<bool> result;
-  ExitBarrier::Options soon = options(store, 3);
+  ExitBarrier::Options soon = options(3);
   soon.timeout = std::chrono::milliseconds(20);
-  ExitBarrier barrier(store.loop, soon, [&](bool all) { result = all; });
+  ExitBarrier barrier(store.hand, soon, [&](bool all) { result = all; });
   store.until([&] { return result.has_value(); });
   CHECK_FALSE(*result);
 }
@@ -49,7 +49,7 @@ TEST_CASE("exit barrier: who does not come in time is not waited for", "[rendezv
 TEST_CASE("exit barrier: a lost store ends it", "[rendezvous]") {
   BoardStore store;
   std::optional<bool> result;
-  ExitBarrier barrier(store.loop, options(store, 3), [&](bool all) { result = all; });
+  ExitBarrier barrier(store.hand, options(3), [&](bool all) { result = all; });
   store.await(kMembers);
   store.server->reset();
   store.until([&] { return result.has_value(); });

@@ -139,6 +139,20 @@ TEST_CASE("static board: a lost store is an error, but not at the end", "[rendez
   }
 }
 
+TEST_CASE("static board: where no other launcher's node is in the job, nobody waits for one at its end",
+          "[rendezvous]") {
+  BoardStore store;
+  Agent agent(store, 2);
+  agent.board->add(node(0, 1));
+  agent.board->add(node(1, 1));
+  store.until([&] { return agent.rounds_heard == 1; });
+  bool ended = false;
+  agent.board->finish([&] { ended = true; });
+  // The hand's and the board's own client.
+  store.until([&] { return ended && store.server->connections() == 2; });
+  CHECK(store.get("/job/torchelastic/agent/terminal_state/num_members") == "(none)");
+}
+
 TEST_CASE("static board: may be destroyed in any of its events", "[rendezvous]") {
   BoardStore store;
   acc::StoreClient client(store.loop);

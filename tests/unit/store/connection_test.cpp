@@ -13,6 +13,7 @@
 
 #include "acc/store/listener.hpp"
 #include "acc/store/server.hpp"
+#include "acc/store/turns.hpp"
 #include "support/catch.hpp"
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
@@ -28,36 +29,80 @@ std::string number(std::uint64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-/// Has no memory for a `get`.
-class PoorOwner : public acc::Connection::Owner {
+using Outcome = acc::Service::Outcome;
+
+/// Has no memory for a `get`, and works on `list_keys` until a `ping` has come.
+class OddOwner : public acc::Connection::Owner {
  public:
-  bool handle(acc::ClientId, acc::Request request, acc::Replies&) override {
-    if (request.op == Op::get) throw std::bad_alloc();
-    return true;
+  explicit OddOwner(boost::asio::io_context& loop) : turns_(std::make_shared<acc::Turns>(loop)) {}
+
+  Outcome carry_out(acc::ClientId, acc::Work& work, acc::Replies& replies) override {
+    if (work.request.op == Op::get) throw std::bad_alloc();
+    pinged = pinged || work.request.op == Op::ping;
+    if (work.request.op == Op::list_keys) {
+      if (!pinged) return Outcome::more;
+      replies.add_i64(0);
+    }
+    return Outcome::done;
   }
   void closed(acc::ClientId) override { ++ended; }
+  void take_turns(std::shared_ptr<acc::Connection> connection) override {
+    turns_->add([connection](auto until) { return connection->work_until(until); });
+  }
+  void holds(acc::ClientId, std::size_t) override {}
   std::span<char> scratch() override { return room_; }
 
   int ended = 0;
+  bool pinged = false;
 
  private:
+  std::shared_ptr<acc::Turns> turns_;
   std::vector<char> room_ = std::vector<char>(4096);
+};
+
+struct OddStore {
+  OddStore() {
+    listeners.front()->start([this](auto socket) {
+      connections.push_back(
+          std::make_shared<acc::Connection>(std::move(socket), 0, owner, acc::Connection::Limits{}));
+      connections.back()->start();
+    });
+  }
+  StoreClient greeted() const { return StoreClient::greeted(listeners.front()->port()); }
+
+  boost::asio::io_context loop{1};
+  OddOwner owner{loop};
+  std::vector<std::shared_ptr<acc::Listener>> listeners = acc::listen_on(loop, {"127.0.0.1"}, 0);
+  std::vector<std::shared_ptr<acc::Connection>> connections = {};
 };
 
 }  // namespace
 
 TEST_CASE("connection: a request that there is no memory for ends it", "[store]") {
-  boost::asio::io_context loop{1};
-  const auto listeners = acc::listen_on(loop, {"127.0.0.1"}, 0);
-  PoorOwner owner;
-  listeners.front()->start([&](auto socket) {
-    std::make_shared<acc::Connection>(std::move(socket), 0, owner, acc::Connection::Limits{})->start();
-  });
-  auto client = StoreClient::greeted(listeners.front()->port());
+  OddStore store;
+  auto client = store.greeted();
   client.send({.op = Op::get, .keys = {"/k"}});
-  while (owner.ended == 0) loop.run_one();
+  while (store.owner.ended == 0) store.loop.run_one();
   CHECK(client.closed_by_server());
-  CHECK(owner.ended == 1);
+  CHECK(store.owner.ended == 1);
+}
+
+TEST_CASE("connection: long work of one is no wait for another, and what follows it comes after it",
+          "[store]") {
+  OddStore store;
+  auto busy = store.greeted();
+  busy.send(encode({.op = Op::list_keys}) + encode({.op = Op::validate, .number = acc::kStoreMagic}));
+  while (store.connections.empty()) store.loop.run_one();
+  for (int i = 0; i < 10; ++i) store.loop.run_one();
+  auto other = store.greeted();
+  other.send({.op = Op::ping, .number = 1});
+  while (!store.owner.pinged) store.loop.run_one();
+  // The end of a wait does not get into the middle of a reply.
+  store.connections.front()->wake();
+  store.loop.poll();
+  CHECK(busy.receive_number() == 0);
+  CHECK(busy.receive(1) == std::string(1, '\0'));
+  for (const auto& connection : store.connections) connection->close();
 }
 
 TEST_CASE("connection: bytes that are no request end it, and it alone", "[store]") {

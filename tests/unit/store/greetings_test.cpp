@@ -57,3 +57,41 @@ TEST_CASE("greetings: a server that is gone judges nobody", "[store]") {
   loop.run();  // returns: no timer is left
   SUCCEED();
 }
+
+namespace {
+
+struct FakeGuest : acc::Guest {
+  bool is_awaited() const override { return awaited; }
+  bool has_unread() override { return unread; }
+  void end() override { ended = true, awaited = false; }
+
+  bool awaited = true;
+  bool unread = false;
+  bool ended = false;
+};
+
+}  // namespace
+
+TEST_CASE("greetings: of too many the oldest ends, but nobody who has greeted or just says it", "[store]") {
+  boost::asio::io_context loop{1};
+  const auto greetings = std::make_shared<acc::Greetings>(loop, acc::Greetings::Limits{.max_guests = 2});
+  std::vector<std::shared_ptr<FakeGuest>> guests;
+  const auto come = [&] {
+    guests.push_back(std::make_shared<FakeGuest>());
+    greetings->expect(guests.back());
+  };
+  come();
+  come();
+  guests[0]->awaited = false;
+  come();
+  CHECK_FALSE(guests[1]->ended);
+  guests[1]->unread = true;
+  come();
+  CHECK(guests[2]->ended);
+  CHECK_FALSE(guests[1]->ended);
+  CHECK_FALSE(guests[3]->ended);
+  guests[1]->unread = false;
+  come();
+  CHECK(guests[1]->ended);
+  CHECK_FALSE(guests[0]->ended);
+}

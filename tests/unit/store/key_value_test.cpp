@@ -138,7 +138,12 @@ TEST_CASE("key_value: keys are listed in order, queues are not", "[store]") {
   KeyValue data;
   for (const char* key : {"b", "a", "init/"}) data.set(key, "");
   data.push("q", "1");
-  CHECK(data.keys() == std::vector<std::string_view>{"a", "b", "init/"});
+  using Keys = std::vector<std::string_view>;
+  CHECK(data.keys_after({}, 9) == Keys{"a", "b", "init/"});
+  CHECK(data.keys_after({}, 2) == Keys{"a", "b"});
+  CHECK(data.keys_after("a", 9) == Keys{"b", "init/"});
+  CHECK(data.keys_after("az", 9) == Keys{"b", "init/"});
+  CHECK(data.keys_after("init/", 9).empty());
 }
 
 TEST_CASE("key_value: a queue gives out the oldest first", "[store]") {

@@ -98,7 +98,11 @@ TEST_CASE("store: random and broken messages neither harm it nor make it grow", 
   const auto receive = [&](Client& client, std::string_view bytes) {
     bool answered = true;
     while (auto request = client.parser.next(bytes)) {
-      answered = service.handle(client.id, std::move(*request), client.replies);
+      acc::Work work = {.request = std::move(*request)};
+      auto outcome = acc::Service::Outcome::more;
+      while (outcome == acc::Service::Outcome::more)
+        outcome = service.carry_out(client.id, acc::Writer::member, work, client.replies, 2);
+      answered = outcome == acc::Service::Outcome::done;
       ++handled;
       if (!answered) break;
     }

@@ -23,7 +23,8 @@ std::vector<Reply> parsed(const std::vector<Request>& requests, std::size_t size
   std::vector<Reply> result;
   for (const Request& request : requests) {
     Replies replies;
-    REQUIRE(service.handle(0, request, replies));
+    acc::Work work = {.request = request};
+    REQUIRE(service.carry_out(0, acc::Writer::member, work, replies) == acc::Service::Outcome::done);
     std::string bytes;
     for (const std::string_view piece : replies.front(1000)) bytes += piece;
     CHECK(bytes.empty() != acc::has_reply(request.op));

@@ -35,14 +35,16 @@ struct Store {
   /// What `client` is answered at once.
   std::string ask(acc::ClientId client, Request request) {
     acc::Replies replies;
-    if (!service.handle(client, std::move(request), replies)) return kRefused;
+    acc::Work work = {.request = std::move(request)};
+    if (service.carry_out(client, acc::Writer::member, work, replies) != acc::Service::Outcome::done)
+      return kRefused;
     std::string answer;
     for (const std::string_view piece : replies.front(1000)) answer += piece;
     return answer;
   }
   std::vector<acc::ClientId> woken() { return service.take_woken(); }
 
-  acc::Service service = {};
+  acc::Service service;
 };
 
 using Clients = std::vector<acc::ClientId>;
@@ -342,4 +344,85 @@ TEST_CASE("service: a barrier's key is an ordinary counter", "[store]") {
   store.ask(kThem, set("b", "1"));
   CHECK(store.ask(kThem, add("b", 2)) == number(3));
   CHECK(store.woken() == Clients{kUs});
+}
+
+TEST_CASE("service: a request for many keys is carried out in pieces, and others are served in between",
+          "[store]") {
+  Store store;
+  acc::Request many = {.op = Op::multi_set};
+  for (int i = 0; i < 10; ++i) {
+    many.keys.push_back("/" + std::to_string(i));
+    many.values.push_back("v");
+  }
+  acc::Replies replies;
+  acc::Work work = {.request = many};
+  const auto go_on = [&] { return store.service.carry_out(kUs, acc::Writer::member, work, replies, 4); };
+  CHECK(go_on() == acc::Service::Outcome::more);
+  CHECK(store.ask(kThem, get("/3")) == text("v"));
+  CHECK(store.ask(kThem, get("/4")) == text(""));
+  CHECK(store.ask(kThem, wait({"/9"})).empty());
+  CHECK(go_on() == acc::Service::Outcome::more);
+  CHECK(go_on() == acc::Service::Outcome::done);
+  CHECK(store.woken() == Clients{kThem});
+
+  work = {.request = {.op = Op::wait, .keys = {"/0", "/a", "/b", "/c", "/d", "/e"}}};
+  CHECK(go_on() == acc::Service::Outcome::more);
+  for (const std::string key : {"/a", "/b", "/c", "/d", "/e"}) store.ask(kThem, set(key));
+  CHECK(store.woken().empty());
+  CHECK(go_on() == acc::Service::Outcome::done);
+  CHECK(replies.size() == 1);
+  CHECK(store.service.waiting() == 0);
+}
+
+TEST_CASE("service: keys are listed in pieces, and their number stands in front all the same", "[store]") {
+  Store store;
+  for (const std::string key : {"", "/a", "/b", "/c"}) store.ask(kUs, set(key));
+  acc::Replies replies;
+  acc::Work work = {.request = {.op = Op::list_keys}};
+  const auto go_on = [&] { return store.service.carry_out(kUs, acc::Writer::member, work, replies, 2); };
+  CHECK(go_on() == acc::Service::Outcome::more);
+  CHECK(replies.empty());
+  CHECK(store.ask(kThem, erase("/b")) == number(1));
+  CHECK(go_on() == acc::Service::Outcome::done);
+  std::string answer;
+  for (const std::string_view piece : replies.front(10)) answer += piece;
+  CHECK(answer == number(3) + text("") + text("/a") + text("/c"));
+}
+
+TEST_CASE("service: what the agent has set is not for clients to change", "[store]") {
+  Store store;
+  acc::Replies replies;
+  acc::Work own = {.request = set("/agent", "v")};
+  CHECK(store.service.carry_out(kOthers, acc::Writer::agent, own, replies) == acc::Service::Outcome::done);
+  for (const Request& request :
+       {set("/agent", "w"), append("/agent", "w"), add("/agent", 1), erase("/agent"),
+        compare_set("/agent", "v", "w"), Request{.op = Op::barrier, .keys = {"/agent"}, .number = 1},
+        Request{.op = Op::multi_set, .keys = {"/k", "/agent"}, .values = {"v", "w"}}}) {
+    CAPTURE(static_cast<int>(request.op));
+    CHECK(store.ask(kUs, request) == kRefused);
+  }
+  CHECK(store.ask(kUs, get("/agent")) == text("v"));
+}
+
+TEST_CASE("service: strangers keep no more than they may, until others take over what they keep", "[store]") {
+  acc::Service service(1000);
+  const auto carry_out = [&](acc::Writer writer, Request request) {
+    acc::Replies replies;
+    acc::Work work = {.request = std::move(request)};
+    return service.carry_out(kUs, writer, work, replies) == acc::Service::Outcome::done;
+  };
+  using acc::Writer;
+  CHECK(carry_out(Writer::stranger, set("/k", std::string(500, 'x'))));
+  CHECK_FALSE(carry_out(Writer::stranger, set("/l", std::string(500, 'x'))));
+  CHECK_FALSE(carry_out(Writer::stranger, append("/k", std::string(500, 'x'))));
+  CHECK_FALSE(carry_out(Writer::stranger, push("/q", std::string(500, 'x'))));
+  CHECK(carry_out(Writer::member, set("/l", std::string(5000, 'x'))));
+  CHECK(carry_out(Writer::member, append("/k", "y")));
+  CHECK(carry_out(Writer::stranger, push("/q", std::string(500, 'x'))));
+  CHECK(carry_out(Writer::member, pop("/q")));
+  CHECK(carry_out(Writer::stranger, set("/m", std::string(500, 'x'))));
+  CHECK(carry_out(Writer::stranger, erase("/m")));
+  CHECK(carry_out(Writer::stranger, set("/n", std::string(500, 'x'))));
+  service.forget_except([](std::string_view) { return false; });
+  CHECK(carry_out(Writer::stranger, set("/o", std::string(500, 'x'))));
 }

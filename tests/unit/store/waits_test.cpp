@@ -8,9 +8,19 @@
 using acc::Waits;
 using Clients = std::vector<acc::ClientId>;
 
+namespace {
+
+void wait(Waits& waits, acc::ClientId client, const std::vector<std::string>& keys) {
+  waits.begin(client);
+  for (const std::string& key : keys) waits.add(client, key);
+  CHECK_FALSE(waits.all_added(client));
+}
+
+}  // namespace
+
 TEST_CASE("waits: everyone who waits for a key is woken, in order of arrival", "[store]") {
   Waits waits;
-  for (const acc::ClientId client : {3, 1, 2}) waits.wait(client, {"k"});
+  for (const acc::ClientId client : {3, 1, 2}) wait(waits, client, {"k"});
   waits.appeared("other");
   CHECK(waits.take_woken().empty());
   waits.appeared("k");
@@ -21,7 +31,7 @@ TEST_CASE("waits: everyone who waits for a key is woken, in order of arrival", "
 
 TEST_CASE("waits: who waits for several keys is woken with the last", "[store]") {
   Waits waits;
-  waits.wait(1, {"a", "b", "a", "c"});
+  wait(waits, 1, {"a", "b", "a", "c"});
   waits.appeared("a");
   waits.appeared("a");
   waits.appeared("c");
@@ -32,8 +42,8 @@ TEST_CASE("waits: who waits for several keys is woken with the last", "[store]")
 
 TEST_CASE("waits: who cancelled is not woken", "[store]") {
   Waits waits;
-  waits.wait(1, {"a", "b"});
-  waits.wait(2, {"b"});
+  wait(waits, 1, {"a", "b"});
+  wait(waits, 2, {"b"});
   waits.appeared("a");
   waits.cancel(1);
   waits.cancel(1);
@@ -43,9 +53,9 @@ TEST_CASE("waits: who cancelled is not woken", "[store]") {
 
 TEST_CASE("waits: a new wait takes the place of the old", "[store]") {
   Waits waits;
-  waits.wait(1, {"a"});
+  wait(waits, 1, {"a"});
   SECTION("wait") {
-    waits.wait(1, {"b"});
+    wait(waits, 1, {"b"});
   }
   SECTION("barrier") {
     waits.block(1, "b", 2);
@@ -57,8 +67,8 @@ TEST_CASE("waits: a new wait takes the place of the old", "[store]") {
 
 TEST_CASE("waits: a push wakes one, the longest waiting", "[store]") {
   Waits waits;
-  waits.wait(2, {"q"});
-  waits.wait(1, {"q"});
+  wait(waits, 2, {"q"});
+  wait(waits, 1, {"q"});
   waits.pushed("q");
   CHECK(waits.take_woken() == Clients{2});
   CHECK(waits.turns("q") == 1);
@@ -70,7 +80,7 @@ TEST_CASE("waits: a push wakes one, the longest waiting", "[store]") {
 
 TEST_CASE("waits: a push serves one key of a wait for several", "[store]") {
   Waits waits;
-  waits.wait(1, {"q", "k"});
+  wait(waits, 1, {"q", "k"});
   waits.pushed("q");
   waits.pushed("q");
   CHECK(waits.take_woken().empty());
@@ -80,7 +90,7 @@ TEST_CASE("waits: a push serves one key of a wait for several", "[store]") {
 
 TEST_CASE("waits: a turn ends once", "[store]") {
   Waits waits;
-  waits.wait(1, {"q"});
+  wait(waits, 1, {"q"});
   waits.pushed("q");
   CHECK(waits.end_turns(1) == std::vector<std::string>{"q"});
   CHECK(waits.end_turns(1).empty());
@@ -104,10 +114,57 @@ TEST_CASE("waits: a barrier opens for its count and no sooner", "[store]") {
 
 TEST_CASE("waits: nothing stays of a client that cancelled", "[store]") {
   Waits waits;
-  waits.wait(1, {"a", "b"});
+  wait(waits, 1, {"a", "b"});
   waits.cancel(1);
   waits.block(1, "c", 2);
   waits.cancel(1);
   CHECK(waits.size() == 0);
   CHECK_FALSE(waits.anyone_blocked("c"));
+}
+
+TEST_CASE("waits: who still names its keys is not woken, and need not wait when all have appeared",
+          "[store]") {
+  Waits waits;
+  waits.begin(1);
+  waits.add(1, "a");
+  waits.appeared("a");
+  waits.add(1, "b");
+  waits.appeared("b");
+  CHECK(waits.take_woken().empty());
+  CHECK(waits.all_added(1));
+  CHECK(waits.size() == 0);
+  waits.begin(2);
+  CHECK(waits.all_added(2));
+}
+
+TEST_CASE("waits: a queue that a wait names twice is served twice by one push", "[store]") {
+  Waits waits;
+  wait(waits, 1, {"q", "q"});
+  wait(waits, 2, {"q"});
+  waits.pushed("q");
+  CHECK(waits.take_woken() == Clients{1});
+  waits.pushed("q");
+  CHECK(waits.take_woken() == Clients{2});
+}
+
+TEST_CASE("waits: a long wait that was cancelled goes in pieces, and counts no more meanwhile", "[store]") {
+  Waits waits;
+  std::vector<std::string> keys = {"q"};
+  for (int i = 0; i < 1000; ++i) keys.push_back(std::to_string(i));
+  wait(waits, 1, keys);
+  CHECK(waits.cost(1) > 1000 * 3);
+  waits.cancel(1);
+  CHECK(waits.cost(1) == 0);
+  CHECK(waits.size() == 0);
+  CHECK(waits.sweep(1));
+  wait(waits, 1, {"5"});
+  wait(waits, 2, {"q"});
+  waits.appeared("7");
+  waits.pushed("q");
+  CHECK(waits.take_woken() == Clients{2});
+  waits.appeared("5");
+  CHECK(waits.take_woken() == Clients{1});
+  CHECK_FALSE(waits.sweep(2000));
+  waits.appeared("9");
+  CHECK(waits.take_woken().empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/rendezvous/own_addresses.hpp"
+#include "acc/base/own_addresses.hpp"
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ const OwnNames kOwn = {.host_name = "node1", .addresses = {"127.0.0.1", "::1", "
 }  // namespace
 
 TEST_CASE("own_addresses: this machine is known by its names, its addresses and what they resolve to",
-          "[rendezvous]") {
+          "[base]") {
   for (const std::string host :
        {"", "localhost", "127.0.0.1", "127.0.1.1", "::1", "node1", "node1.lab.org", "10.0.0.1", "fe80::1"}) {
     CAPTURE(host);
@@ -25,31 +25,52 @@ TEST_CASE("own_addresses: this machine is known by its names, its addresses and 
   CHECK(names_this_machine("master", {"127.0.1.1"}, kOwn));
 }
 
-TEST_CASE("own_addresses: another machine is not this one", "[rendezvous]") {
+TEST_CASE("own_addresses: another machine is not this one", "[base]") {
   CHECK_FALSE(names_this_machine("node10", {"10.0.0.10"}, kOwn));
   CHECK_FALSE(names_this_machine("10.0.0.2", {"10.0.0.2"}, kOwn));
   CHECK_FALSE(names_this_machine("nowhere", {}, kOwn));
 }
 
-TEST_CASE("own_addresses: a store listens where its name leads", "[rendezvous]") {
+TEST_CASE("own_addresses: a store listens where its name leads", "[base]") {
   CHECK(addresses_to_listen_on("node1", {"10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(addresses_to_listen_on("10.0.0.1", {}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(addresses_to_listen_on("localhost", {"::1", "127.0.0.1"}, kOwn) == Addresses{"::1", "127.0.0.1"});
   CHECK(addresses_to_listen_on("localhost", {}, kOwn) == Addresses{"127.0.0.1"});
 }
 
-TEST_CASE("own_addresses: a name that leads nowhere here leads everywhere", "[rendezvous]") {
+TEST_CASE("own_addresses: a name that leads nowhere here leads everywhere", "[base]") {
   CHECK(addresses_to_listen_on("node1", {"127.0.1.1"}, kOwn) == Addresses{"::"});
   CHECK(addresses_to_listen_on("service", {"172.30.0.1"}, kOwn) == Addresses{"::"});
 }
 
-TEST_CASE("own_addresses: the kernel knows at least loopback", "[rendezvous]") {
+TEST_CASE("own_addresses: the kernel knows at least loopback", "[base]") {
   const OwnNames own = own_names();
   CHECK_FALSE(own.host_name.empty());
   CHECK(std::ranges::find(own.addresses, "127.0.0.1") != own.addresses.end());
 }
 
-TEST_CASE("own_addresses: loopback is for nobody else", "[rendezvous]") {
+TEST_CASE("own_addresses: loopback is for nobody else", "[base]") {
   CHECK(addresses_for_others({.addresses = {"127.0.0.1", "10.0.0.1", "::1", "fd00::1"}}) ==
         std::vector<std::string>{"10.0.0.1", "fd00::1"});
+}
+
+TEST_CASE("own_addresses: of addresses, those of this machine, and of those that stand for all, loopback",
+          "[base]") {
+  CHECK(own_among({"10.0.0.2", "10.0.0.1", "10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
+  CHECK(own_among({"127.0.1.1", "::1"}, kOwn) == Addresses{"127.0.1.1", "::1"});
+  CHECK(own_among({"::ffff:10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
+  CHECK(own_among({"0.0.0.0", "::"}, kOwn) == Addresses{"127.0.0.1", "::1"});
+  CHECK(own_among({"10.0.0.2", "fd00::1", "localhost"}, kOwn).empty());
+  CHECK(own_among({"fe80::1%lo"}, kOwn) == Addresses{"fe80::1%lo"});
+  // A machine without IPv6.
+  CHECK(own_among({"::1"}, {.addresses = {"127.0.0.1"}}).empty());
+}
+
+TEST_CASE("own_addresses: a name is looked up, an address stands for itself", "[base]") {
+  CHECK(look_up("127.0.1.1").addresses == Addresses{"127.0.1.1"});
+  CHECK(look_up("::1").addresses == Addresses{"::1"});
+  CHECK_FALSE(look_up("localhost").addresses.empty());
+  const HostLookup nothing = look_up("no such name");
+  CHECK(nothing.addresses.empty());
+  CHECK_FALSE(nothing.error.empty());
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/rendezvous/own_addresses.hpp"
+#include "acc/base/own_addresses.hpp"
 
 #include <ifaddrs.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,7 +19,7 @@ namespace {
 
 namespace ip = boost::asio::ip;
 
-std::string number_of(const sockaddr* address) {
+std::string number_of(const sockaddr* address, bool with_scope) {
   if (address == nullptr) return {};
   if (address->sa_family == AF_INET) {
     sockaddr_in v4 = {};
@@ -30,9 +31,22 @@ std::string number_of(const sockaddr* address) {
     std::memcpy(&v6, address, sizeof v6);
     ip::address_v6::bytes_type bytes = {};
     std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
-    return ip::address_v6(bytes).to_string();
+    return ip::address_v6(bytes, with_scope ? v6.sin6_scope_id : 0).to_string();
   }
   return {};
+}
+
+// Without the wrapping of a v4 address in v6; an interface's name stays.
+ip::address plain(const ip::address& address) {
+  if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
+  return ip::make_address_v4(ip::v4_mapped, address.to_v6());
+}
+
+std::string unscoped(const ip::address& address) {
+  if (!address.is_v6()) return address.to_string();
+  ip::address_v6 v6 = address.to_v6();
+  v6.scope_id(0);
+  return v6.to_string();
 }
 
 bool is_loopback(const std::string& text) {
@@ -61,7 +75,7 @@ OwnNames own_names() {
   if (::getifaddrs(&list) != 0) return own;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);
   for (const ifaddrs* one = list; one != nullptr; one = one->ifa_next) {
-    const std::string number = number_of(one->ifa_addr);
+    const std::string number = number_of(one->ifa_addr, false);
     if (!number.empty() && !contains(own.addresses, number)) own.addresses.push_back(number);
   }
   return own;
@@ -80,6 +94,38 @@ bool names_this_machine(const std::string& host, const std::vector<std::string>&
   if (!own.host_name.empty() && (host == own.host_name || host.starts_with(own.host_name + "."))) return true;
   return std::ranges::any_of(
       resolved, [&](const std::string& one) { return is_loopback(one) || contains(own.addresses, one); });
+}
+
+HostLookup look_up(const std::string& host) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  if (failed != 0) return {.error = ::gai_strerror(failed)};
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+  HostLookup found;
+  for (const addrinfo* one = list; one != nullptr; one = one->ai_next) {
+    const std::string number = number_of(one->ai_addr, true);
+    if (!number.empty() && !contains(found.addresses, number)) found.addresses.push_back(number);
+  }
+  return found;
+}
+
+std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& own) {
+  std::vector<std::string> found;
+  for (const std::string& text : addresses) {
+    boost::system::error_code error;
+    ip::address address = plain(ip::make_address(text, error));
+    if (error) continue;
+    if (address.is_unspecified()) {
+      address = address.is_v4() ? ip::address(ip::address_v4::loopback()) : ip::address_v6::loopback();
+    }
+    // The kernel lists one address of 127.0.0.0/8, and all of them are this machine.
+    const bool is_own =
+        (address.is_v4() && address.is_loopback()) || contains(own.addresses, unscoped(address));
+    if (is_own && !contains(found, address.to_string())) found.push_back(address.to_string());
+  }
+  return found;
 }
 
 std::vector<std::string> addresses_to_listen_on(const std::string& host,

@@ -24,6 +24,20 @@ std::vector<std::string> addresses_for_others(const OwnNames& own);
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
                         const OwnNames& own);
 
+/// What a host name stands for.
+struct HostLookup {
+  /// In numbers; empty: it stands for nothing, and `error` says why.
+  std::vector<std::string> addresses = {};
+  std::string error = {};
+};
+
+/// Asks the system's resolver and waits for its answer. An address in numbers stands for itself.
+HostLookup look_up(const std::string& host);
+
+/// Those of `addresses` that are this machine's, each once. `0.0.0.0` and `::` become loopback: that is where
+/// a connection to them goes.
+std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& own);
+
 /// Where a store listens that others reach as `host`: on the addresses of this machine that the name stands
 /// for; on all when it stands for none of them (an address that is translated on the way) or only for
 /// loopback although it is a name (as Debian's /etc/hosts has it).

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/store/file_store.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+#include "acc/store/file_log.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// Of the file at once.
+constexpr std::size_t kPiece = std::size_t{1} << 20U;
+
+[[noreturn]] void fail(const std::string& what, int error_number) {
+  throw Error({.kind = ErrorKind::rendezvous, .what = what + ": " + std::strerror(error_number)});
+}
+
+// Which file it is: one that was made anew under the same name is another.
+struct Identity {
+  dev_t device = 0;
+  ino_t number = 0;
+
+  bool operator==(const Identity&) const = default;
+};
+
+}  // namespace
+
+struct FileStore::Impl : std::enable_shared_from_this<Impl> {
+  Impl(asio::io_context& the_loop, std::filesystem::path the_file, const Options& the_options)
+      : loop(the_loop), file(std::move(the_file)), options(the_options), timer(loop) {}
+
+  /// What is done while the file is locked. `write` returns what is added to the file, `done` tells of it.
+  struct Operation {
+    std::function<std::string(const FileLog&)> write = {};
+    std::function<void(StoreOutcome)> done = {};
+  };
+
+  void ask(Operation operation);
+  void run();
+  bool perform(const Operation& operation);
+  bool refresh(int fd);
+  bool try_later();
+  void look(const std::vector<std::string>& keys, steady_clock::time_point deadline, const Done& handler);
+  void lose(const std::string& why);
+
+  asio::io_context& loop;
+  std::filesystem::path file;
+  Options options;
+  asio::steady_timer timer;
+  std::function<void()> closed = {};
+
+  std::deque<Operation> queue = {};
+  bool scheduled = false;
+  bool ended = false;
+  bool is_lost = false;
+  std::string reason = {};
+  std::optional<steady_clock::time_point> blocked_since = {};
+
+  FileLog known = {};
+  off_t position = 0;  // up to which `known` has read the file
+  std::optional<Identity> identity = {};
+};
+
+void FileStore::Impl::ask(Operation operation) {
+  queue.push_back(std::move(operation));
+  if (std::exchange(scheduled, true)) return;
+  asio::post(loop, [self = shared_from_this()] { self->run(); });
+}
+
+void FileStore::Impl::run() {
+  while (!ended && !is_lost && !queue.empty()) {
+    try {
+      if (!perform(queue.front())) return;
+    } catch (const Error& error) {
+      return lose(error.problems().front().what);
+    }
+    const Operation operation = std::move(queue.front());
+    queue.pop_front();
+    operation.done(StoreOutcome::done);
+  }
+  scheduled = false;
+  if (is_lost && !ended) lose(reason);
+}
+
+// False: the file is not free, and it will be tried again.
+bool FileStore::Impl::perform(const Operation& operation) {
+  const Descriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!fd) fail("the file of the rendezvous cannot be opened", errno);
+  while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return try_later();
+    if (errno != EINTR) fail("the file of the rendezvous cannot be locked", errno);
+  }
+  if (!refresh(fd.get())) return try_later();
+  blocked_since.reset();
+  const std::string entries = operation.write(known);
+  if (entries.empty()) return true;
+  if (::lseek(fd.get(), position, SEEK_SET) < 0 || !write_all(fd.get(), entries)) {
+    const int error_number = errno;
+    // Half an entry would stop all nodes.
+    [[maybe_unused]] const int ignored = ::ftruncate(fd.get(), position);
+    fail("the file of the rendezvous cannot be written", error_number);
+  }
+  position += static_cast<off_t>(known.read(entries));
+  return true;
+}
+
+// False: the last entry is not whole.
+bool FileStore::Impl::refresh(int fd) {
+  struct stat about = {};
+  if (::fstat(fd, &about) != 0) fail("the file of the rendezvous cannot be read", errno);
+  if (!S_ISREG(about.st_mode))
+    throw Error({.kind = ErrorKind::rendezvous, .what = "the rendezvous needs a regular file"});
+  const Identity now = {about.st_dev, about.st_ino};
+  if (identity && (*identity != now || about.st_size < position)) {
+    throw Error({.kind = ErrorKind::rendezvous,
+                 .what = "the file of the rendezvous was removed or replaced while the job ran"});
+  }
+  identity = now;
+  std::string bytes;
+  while (position + static_cast<off_t>(bytes.size()) < about.st_size) {
+    const std::size_t before = bytes.size();
+    bytes.resize(before + kPiece);
+    const ssize_t n = ::pread(fd, bytes.data() + before, kPiece, position + static_cast<off_t>(before));
+    if (n < 0 && errno != EINTR) fail("the file of the rendezvous cannot be read", errno);
+    bytes.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    if (n == 0) break;
+    const std::size_t whole = known.read(bytes);
+    bytes.erase(0, whole);
+    position += static_cast<off_t>(whole);
+  }
+  return bytes.empty();
+}
+
+bool FileStore::Impl::try_later() {
+  const auto now = steady_clock::now();
+  if (!blocked_since) blocked_since = now;
+  if (now - *blocked_since >= options.timeout) {
+    throw Error({.kind = ErrorKind::rendezvous,
+                 .what = "another node keeps the file of the rendezvous locked, or died while it wrote"});
+  }
+  timer.expires_after(options.retry);
+  timer.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error) self->run();
+  });
+  return false;
+}
+
+// Tells all who wait. Any of them may end the store.
+void FileStore::Impl::lose(const std::string& why) {
+  const auto self = shared_from_this();
+  is_lost = true;
+  reason = why;
+  scheduled = false;
+  for (const Operation& operation : std::exchange(queue, {})) {
+    if (!ended) operation.done(StoreOutcome::closed);
+  }
+  const auto tell = std::exchange(closed, {});
+  if (tell && !ended) tell();
+}
+
+FileStore::FileStore(asio::io_context& loop, std::filesystem::path file, const Options& options)
+    : impl_(std::make_shared<Impl>(loop, std::move(file), options)) {}
+
+FileStore::~FileStore() {
+  close();
+}
+
+void FileStore::close() {
+  impl_->ended = true;
+  impl_->timer.cancel();
+  impl_->queue.clear();
+  impl_->closed = {};
+}
+
+void FileStore::on_closed(std::function<void()> closed) {
+  impl_->closed = std::move(closed);
+}
+
+Problem FileStore::loss() const {
+  return {.what = impl_->reason.empty() ? "the file of the rendezvous cannot be used" : impl_->reason,
+          .where = impl_->file.string(),
+          .hint = "all nodes need a file that they can read and write"};
+}
+
+std::unique_ptr<Store> FileStore::open_again(steady_clock::time_point /*deadline*/,
+                                             std::function<void(std::optional<Error>)> opened) const {
+  auto store = std::make_unique<FileStore>(impl_->loop, impl_->file, impl_->options);
+  store->check({}, [impl = store->impl_.get(), opened = std::move(opened)](StoreOutcome outcome, bool) {
+    if (outcome == StoreOutcome::done) return opened(std::nullopt);
+    opened(Error(
+        {.kind = ErrorKind::rendezvous, .what = impl->reason, .where = impl->file.string(), .hint = {}}));
+  });
+  return store;
+}
+
+void FileStore::multi_set(Pairs pairs, Done handler) {
+  impl_->ask({.write =
+                  [pairs = std::move(pairs)](const FileLog&) {
+                    std::string entries;
+                    for (const auto& [key, value] : pairs) entries += file_log_entry(key, value);
+                    return entries;
+                  },
+              .done =
+                  [handler = std::move(handler)](StoreOutcome outcome) {
+                    if (handler) handler(outcome);
+                  }});
+}
+
+void FileStore::multi_get(std::vector<std::string> keys, Handler<Values> handler) {
+  const auto found = std::make_shared<Values>();
+  impl_->ask({.write =
+                  [keys = std::move(keys), found](const FileLog& log) {
+                    std::vector<std::string> values;
+                    for (const std::string& key : keys) {
+                      const std::string* value = log.find(key);
+                      if (value == nullptr) return std::string();
+                      values.push_back(*value);
+                    }
+                    *found = std::move(values);
+                    return std::string();
+                  },
+              .done = [handler = std::move(handler),
+                       found](StoreOutcome outcome) { handler(outcome, std::move(*found)); }});
+}
+
+void FileStore::check(std::vector<std::string> keys, Handler<bool> handler) {
+  multi_get(std::move(keys), [handler = std::move(handler)](StoreOutcome outcome, const Values& values) {
+    handler(outcome, values.has_value());
+  });
+}
+
+void FileStore::add(std::string key, std::int64_t delta, Handler<std::int64_t> handler) {
+  const auto sum = std::make_shared<std::int64_t>(delta);
+  impl_->ask({.write =
+                  [key = std::move(key), sum](const FileLog& log) {
+                    const std::string* before = log.find(key);
+                    if (before != nullptr) *sum += parse_integer(*before).value_or(0);
+                    return file_log_entry(key, std::to_string(*sum));
+                  },
+              .done = [handler = std::move(handler), sum](StoreOutcome outcome) { handler(outcome, *sum); }});
+}
+
+void FileStore::compare_set(std::string key, std::string expected, std::string desired,
+                            Handler<std::string> handler) {
+  const auto now = std::make_shared<std::string>();
+  impl_->ask({.write =
+                  [key = std::move(key), expected = std::move(expected), desired = std::move(desired),
+                   now](const FileLog& log) {
+                    const std::string* before = log.find(key);
+                    const bool matches = before == nullptr ? expected.empty() : *before == expected;
+                    *now = matches ? desired : before == nullptr ? expected : *before;
+                    return matches ? file_log_entry(key, desired) : std::string();
+                  },
+              .done = [handler = std::move(handler), now](StoreOutcome outcome) { handler(outcome, *now); }});
+}
+
+void FileStore::delete_key(std::string key, Handler<bool> handler) {
+  const auto existed = std::make_shared<bool>(false);
+  impl_->ask({.write =
+                  [key = std::move(key), existed](const FileLog& log) {
+                    *existed = log.find(key) != nullptr;
+                    return *existed ? file_log_deletion(key) : std::string();
+                  },
+              .done = [handler = std::move(handler),
+                       existed](StoreOutcome outcome) { handler(outcome, *existed); }});
+}
+
+void FileStore::wait(std::vector<std::string> keys, milliseconds timeout, Done handler) {
+  impl_->look(keys, steady_clock::now() + timeout, handler);
+}
+
+void FileStore::Impl::look(const std::vector<std::string>& keys, steady_clock::time_point deadline,
+                           const Done& handler) {
+  const auto all_here = std::make_shared<bool>(false);
+  const auto exists = [](const FileLog& log) {
+    return [&log](const std::string& key) { return log.find(key) != nullptr; };
+  };
+  ask({.write =
+           [keys, all_here, exists](const FileLog& log) {
+             *all_here = std::ranges::all_of(keys, exists(log));
+             return std::string();
+           },
+       .done =
+           [this, keys, deadline, handler, all_here](StoreOutcome outcome) {
+             if (outcome != StoreOutcome::done || *all_here) return handler(outcome);
+             if (steady_clock::now() >= deadline) return handler(StoreOutcome::timed_out);
+             const auto pause = std::make_shared<asio::steady_timer>(loop, options.look);
+             pause->async_wait([self = shared_from_this(), pause, keys, deadline, handler](const auto&) {
+               if (!self->ended) self->look(keys, deadline, handler);
+             });
+           }});
+}
+
+}  // namespace acc
