@@ -50,7 +50,10 @@ void add_logs_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<LogsOptions>();
   logs->add_option("JOB", options->job,
                    "Its id or the beginning of it, or a process of it (otherwise the only job)");
-  logs->add_option("-r,--rank", options->ranks, "Only these ranks")->delimiter(',')->expected(1);
+  logs->add_option("-r,--rank", options->ranks, "Only these ranks")
+      ->delimiter(',')
+      ->expected(1)
+      ->allow_extra_args(false);
   logs->add_flag("-f,--follow", options->follow, "Go on until the job ends");
   logs->callback([options, &code] { code = show_logs(*options); });
 }

@@ -58,15 +58,18 @@ int show_stacks(const std::string& name) {
 int show_jobs(const PsOptions& options) {
   if (options.stacks) return show_stacks(options.job);
   std::vector<RunningJob> jobs;
+  bool none = false;
   if (options.job.empty()) {
-    jobs = running_jobs();
+    FoundJobs found = running_jobs();
+    none = found.running.empty() && found.silent.empty();
+    jobs = std::move(found.running);
   } else {
     jobs.push_back(running_job(options.job));
   }
   const std::vector<JobUsage> looks = jobs.empty() ? std::vector<JobUsage>() : look_at(jobs);
   if (options.json) {
     fmt::print("{}\n", job_list(looks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
-  } else if (looks.empty()) {
+  } else if (none) {
     fmt::print(stderr, "acc: no job of yours is running on this machine\n");
   } else {
     fmt::print("{}", job_table(looks, std::chrono::system_clock::now(), table_width()));

@@ -7,22 +7,25 @@
 #include <cstdio>
 #include <utility>
 
+#include "acc/control/job_file.hpp"
 #include "acc/control/runtime_folder.hpp"
 
 namespace acc {
 
-std::vector<RunningJob> running_jobs() {
-  std::vector<std::string> warnings;
-  auto jobs = find_jobs(runtime_folders(Environment::of_process(), ::geteuid()), warnings);
-  for (const std::string& warning : warnings) fmt::print(stderr, "acc: {}\n", warning);
-  return jobs;
+FoundJobs running_jobs() {
+  const auto folders = runtime_folders(Environment::of_process(), ::geteuid());
+  remove_leftovers(folders);
+  FoundJobs found = find_jobs(folders);
+  for (const std::string& warning : found.warnings) fmt::print(stderr, "acc: {}\n", warning);
+  for (const std::string& id : found.silent) fmt::print(stderr, "acc: job {} does not answer\n", id);
+  return found;
 }
 
 RunningJob running_job(const std::string& name) {
-  std::vector<RunningJob> jobs = running_jobs();
+  FoundJobs found = running_jobs();
   std::vector<JobView> views;
-  for (const RunningJob& job : jobs) views.push_back(job.view);
-  return std::move(jobs.at(choose_job(views, name)));
+  for (const RunningJob& job : found.running) views.push_back(job.view);
+  return std::move(found.running.at(choose_job(views, found.silent, name)));
 }
 
 }  // namespace acc

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "acc/control/control_client.hpp"
 
 namespace acc {
 
-/// This user's running jobs. Says on standard error which sockets could not be used.
-std::vector<RunningJob> running_jobs();
+/// This user's running jobs. Says on standard error which jobs do not answer, and which folders cannot be
+/// used.
+FoundJobs running_jobs();
 
 /// The one that `name` means. Throws Error{usage}.
 RunningJob running_job(const std::string& name);

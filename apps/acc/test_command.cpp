@@ -98,6 +98,11 @@ int test_command(const std::vector<std::string>& words) {
                  .hint = "build the preset `release` with LibTorch; scripts/quickstart does it"});
   }
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
+  if (plan.pid_namespace) {
+    throw Error({.what = "hides the board of the test from its ranks",
+                 .where = "--pid-namespace",
+                 .hint = "leave it out"});
+  }
   // The ranks see on it how far each of them is; it is gone with this process.
   const Descriptor board(::memfd_create("acc-test", MFD_CLOEXEC));
   const std::vector<std::string> arguments = {"--expect-processes",

@@ -32,11 +32,11 @@ class Jobs {
   Jobs() { ::setenv("XDG_RUNTIME_DIR", folder_.path().c_str(), 1); }
 
   RunningJob only() const {
-    std::vector<std::string> warnings;
-    std::vector<RunningJob> jobs = find_jobs({sockets()}, warnings);
-    REQUIRE(warnings.empty());
-    REQUIRE(jobs.size() == 1);
-    return std::move(jobs[0]);
+    FoundJobs found = find_jobs({sockets()});
+    REQUIRE(found.warnings.empty());
+    REQUIRE(found.silent.empty());
+    REQUIRE(found.running.size() == 1);
+    return std::move(found.running[0]);
   }
   fs::path sockets() const { return folder_.path() / "acc"; }
   bool none() const { return fs::is_empty(sockets()); }
@@ -170,7 +170,7 @@ TEST_CASE("control: the stacks of a stopped rank are told while the job goes on"
   job.client.read_rest([&](std::string_view more) { text += more; });
   CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
   CHECK(has(text, "rank 1 differs: stopped, while the other 2 are sleeping in "));
-  CHECK(has(text, "native stacks: not shown, gdb is not on PATH"));
+  CHECK(has(text, "native stacks are not shown: gdb is not on PATH"));
   CHECK(jobs.only().view.ranks.size() == 3);
 }
 
@@ -182,8 +182,7 @@ TEST_CASE("control: a killed agent's socket is removed by whoever looks", "[proc
   ::kill(launched.agent(), SIGKILL);
   launched.wait();
   CHECK_FALSE(jobs.none());
-  std::vector<std::string> warnings;
-  CHECK(find_jobs({jobs.sockets()}, warnings).empty());
+  CHECK(find_jobs({jobs.sockets()}).running.empty());
   CHECK(jobs.none());
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/control_client.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,7 +11,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -28,19 +26,6 @@ using nlohmann::json;
 constexpr std::string_view kSuffix = ".sock";
 // A stopped agent (SIGSTOP) accepts nothing and must not stop whoever looks at the others.
 constexpr timeval kPatience = {.tv_sec = 3, .tv_usec = 0};
-
-std::vector<std::string> socket_names(int folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(::fdopendir(::fcntl(folder, F_DUPFD_CLOEXEC, 3)),
-                                                 ::closedir);
-  if (!list) return names;
-  for (const dirent* entry = ::readdir(list.get()); entry != nullptr; entry = ::readdir(list.get())) {
-    const std::string_view name = entry->d_name;
-    if (!name.starts_with('.') && name.ends_with(kSuffix)) names.emplace_back(name);
-  }
-  std::ranges::sort(names);
-  return names;
-}
 
 // Empty when nobody listens; then the name is removed if it is a leftover.
 Descriptor connect_to(int folder, const std::string& name) {
@@ -61,10 +46,10 @@ void set_patience(int connection, timeval patience) {
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
-std::string list_of(const std::vector<JobView>& jobs) {
+std::string list_of(const std::vector<JobView>& jobs, const std::vector<std::string>& silent) {
   std::vector<std::string> ids;
-  ids.reserve(jobs.size());
   for (const JobView& job : jobs) ids.push_back(job.id);
+  for (const std::string& id : silent) ids.push_back(id + " (does not answer)");
   return join(ids, ", ");
 }
 
@@ -120,13 +105,13 @@ void ControlClient::read_rest(const std::function<void(std::string_view)>& take)
   } while (receive());
 }
 
-std::vector<RunningJob> find_jobs(const std::vector<fs::path>& folders, std::vector<std::string>& warnings) {
-  std::vector<RunningJob> jobs;
+FoundJobs find_jobs(const std::vector<fs::path>& folders) {
+  FoundJobs found;
   for (const fs::path& path : folders) {
     try {
       const Descriptor folder = open_runtime_folder(path, false);
       if (!folder) continue;
-      for (const std::string& name : socket_names(folder.get())) {
+      for (const std::string& name : names_in(folder, kSuffix)) {
         Descriptor connection = connect_to(folder.get(), name);
         if (!connection) continue;
         set_patience(connection.get(), kPatience);
@@ -134,38 +119,44 @@ std::vector<RunningJob> find_jobs(const std::vector<fs::path>& folders, std::vec
         const std::string id = name.substr(0, name.size() - kSuffix.size());
         const auto answer = client.send({{"request", "view"}}) ? client.read_message() : std::nullopt;
         if (!answer) {
-          warnings.push_back("job " + id + " does not answer");
+          found.silent.push_back(id);
           continue;
         }
         set_patience(client.descriptor(), {});
-        jobs.push_back({job_view_from_json(*answer), std::move(client)});
+        found.running.push_back({job_view_from_json(*answer), std::move(client)});
       }
     } catch (const Error& error) {
-      warnings.emplace_back(error.what());
+      found.warnings.emplace_back(error.what());
     }
   }
-  return jobs;
+  return found;
 }
 
-std::size_t choose_job(const std::vector<JobView>& jobs, std::string_view name) {
+std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
+                       std::string_view name) {
+  const bool none = running.empty() && silent.empty();
   const auto fail = [&](const std::string& what) {
     throw Error({.what = what,
                  .where = std::string(name),
-                 .hint = jobs.empty() ? "acc ps shows the running jobs" : "running: " + list_of(jobs)});
+                 .hint = none ? "acc ps shows the running jobs" : "running: " + list_of(running, silent)});
   };
   if (name.empty()) {
-    if (jobs.empty()) fail("no job is running");
-    if (jobs.size() > 1) fail("several jobs are running, name one");
+    if (none) fail("no job is running");
+    if (running.size() + silent.size() > 1) fail("several jobs are running, name one");
+    if (running.empty()) fail("the only job does not answer");
     return 0;
   }
   const auto pid = parse_integer(name);
   std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].id == name) return i;
-    if (jobs[i].id.starts_with(name) || (pid && has_process(jobs[i], *pid))) found.push_back(i);
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    if (running[i].id == name) return i;
+    if (running[i].id.starts_with(name) || (pid && has_process(running[i], *pid))) found.push_back(i);
   }
+  const auto silent_ones =
+      std::ranges::count_if(silent, [&](const std::string& id) { return id.starts_with(name); });
+  if (found.size() + static_cast<std::size_t>(silent_ones) > 1) fail("means several jobs");
+  if (silent_ones == 1) fail("the job does not answer");
   if (found.empty()) fail("no such job is running");
-  if (found.size() > 1) fail("means several jobs");
   return found.front();
 }
 

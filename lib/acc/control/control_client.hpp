@@ -50,13 +50,21 @@ struct RunningJob {
   ControlClient client;
 };
 
-/// Everybody who answers below `folders`. Sockets of jobs that were killed are removed on the way, and a
-/// folder that cannot be trusted is named in `warnings`.
-std::vector<RunningJob> find_jobs(const std::vector<std::filesystem::path>& folders,
-                                  std::vector<std::string>& warnings);
+/// The jobs of a user.
+struct FoundJobs {
+  std::vector<RunningJob> running = {};
+  /// Ids of those that do not answer, as when their agent was stopped.
+  std::vector<std::string> silent = {};
+  /// Folders that cannot be trusted, in words.
+  std::vector<std::string> warnings = {};
+};
 
-/// The one that `name` means: an id, the beginning of one id only, a process of the job; empty: the only job.
-/// Throws Error{usage} that lists the candidates.
-std::size_t choose_job(const std::vector<JobView>& jobs, std::string_view name);
+/// All jobs below `folders`. Sockets of jobs that were killed are removed on the way.
+FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
+
+/// The running job that `name` means: an id, the beginning of one id only, a process of the job; empty: the
+/// only job, which it is not beside a silent one. Throws Error{usage} that lists the candidates.
+std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
+                       std::string_view name);
 
 }  // namespace acc

@@ -31,7 +31,7 @@ using boost::system::error_code;
 using nlohmann::json;
 
 constexpr std::size_t kMostRequest = std::size_t{64} << 10U;
-constexpr int kMostSessions = 64;
+constexpr std::size_t kMaxSessions = 64;
 
 bool may_ask(int connection) {
   ucred peer = {};
@@ -72,7 +72,7 @@ Socket make_socket(const fs::path& folder, const std::string& id) {
   ::unlinkat(made.folder.get(), hidden.c_str(), 0);
   if (::bind(made.listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::fchmodat(made.folder.get(), hidden.c_str(), 0600, 0) != 0 ||
-      ::listen(made.listening.get(), 16) != 0 ||
+      ::listen(made.listening.get(), SOMAXCONN) != 0 ||
       ::renameat(made.folder.get(), hidden.c_str(), made.folder.get(), made.name.c_str()) != 0) {
     fail("no job socket");
   }
@@ -91,6 +91,7 @@ struct ControlServer::Impl {
   void remove(Session* session) {
     sessions.remove_if([&](const auto& one) { return one.get() == session; });
   }
+  bool has_room();
 
   asio::io_context& loop;
   JobHandlers handlers;
@@ -117,6 +118,9 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
           if (self->open_) self->read();
         });
   }
+
+  // Its client would miss it: an answer is on its way, or it waits for output or the end.
+  bool is_busy() const { return waits_for_end_ || !unsent_.empty(); }
 
   // Sends what there is for it; a reader that does not read costs one message.
   void pump() {
@@ -148,6 +152,13 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     if (waits_for_end_ && !waiting_) unsent_ += line_of({{"ended", exit_code}});
     pump();
     close();
+  }
+
+  void close() {
+    if (!std::exchange(open_, false)) return;
+    error_code ignored;
+    socket_.close(ignored);
+    server_.remove(this);
   }
 
  private:
@@ -230,13 +241,6 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     pump();
   }
 
-  void close() {
-    if (!std::exchange(open_, false)) return;
-    error_code ignored;
-    socket_.close(ignored);
-    server_.remove(this);
-  }
-
   struct Log {
     int local_rank = 0;
     std::uint64_t position = 0;
@@ -254,10 +258,20 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   std::map<int, Log> logs_ = {};
 };
 
+// Makes it, where that takes nothing from anybody.
+bool ControlServer::Impl::has_room() {
+  if (sessions.size() < kMaxSessions) return true;
+  const auto idle = std::ranges::find_if(sessions, [](const auto& session) { return !session->is_busy(); });
+  if (idle == sessions.end()) return false;
+  const std::shared_ptr<Session> oldest = *idle;
+  oldest->close();
+  return true;
+}
+
 void ControlServer::Impl::accept() {
   acceptor.async_accept([this](error_code error, stream_protocol::socket connection) {
     if (error == asio::error::operation_aborted) return;
-    if (!error && may_ask(connection.native_handle()) && sessions.size() < kMostSessions) {
+    if (!error && may_ask(connection.native_handle()) && has_room()) {
       sessions.push_back(std::make_shared<Session>(*this, std::move(connection)));
       sessions.back()->read();
     }

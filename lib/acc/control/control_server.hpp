@@ -32,7 +32,8 @@ struct JobHandlers {
 /// answer:
 /// `{"job": ...}`, `{"error": "..."}`. Who asks for `stop` or follows `logs` hears `{"ended": CODE}` at the
 /// end of the job. `logs` (`"ranks"`, `"follow"`) sends `{"rank", "stream", "skipped", "bytes": N}` and then
-/// N bytes. `stacks` sends text until the connection closes. Bad bytes cost their own connection alone.
+/// N bytes. `stacks` sends text until the connection closes. Bad bytes cost their own connection alone. Of
+/// more than 64 connections the oldest that waits for nothing is closed.
 class ControlServer {
  public:
   /// Listens in the first of `folders` that can be used. Never throws and never waits: without a socket the

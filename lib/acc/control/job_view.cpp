@@ -62,6 +62,7 @@ RankView rank_from_json(const json& in) {
   return {.rank = in.at("rank"),
           .local_rank = in.at("local_rank"),
           .pid = in.at("pid"),
+          .pid_inside = in.value("pid_inside", 0),
           .ended = in.at("ended"),
           .out = place_from_json(in.at("stdout")),
           .err = place_from_json(in.at("stderr"))};
@@ -70,8 +71,10 @@ RankView rank_from_json(const json& in) {
 }  // namespace
 
 json to_json(const RankView& rank) {
-  return {{"rank", rank.rank},   {"local_rank", rank.local_rank}, {"pid", rank.pid},
-          {"ended", rank.ended}, {"stdout", to_json(rank.out)},   {"stderr", to_json(rank.err)}};
+  json out = {{"rank", rank.rank},   {"local_rank", rank.local_rank}, {"pid", rank.pid},
+              {"ended", rank.ended}, {"stdout", to_json(rank.out)},   {"stderr", to_json(rank.err)}};
+  if (rank.pid_inside != 0) out["pid_inside"] = rank.pid_inside;
+  return out;
 }
 
 json to_json(const JobView& job) {

@@ -31,10 +31,16 @@ struct RankView {
   int rank = 0;
   int local_rank = 0;
   pid_t pid = 0;
+  /// The number that it has for itself and for its job's agent, where the job has a pid namespace; 0: the
+  /// same.
+  pid_t pid_inside = 0;
   /// How it ended, in words; empty while it runs.
   std::string ended = {};
   StreamPlace out = {};
   StreamPlace err = {};
+
+  /// For the agent.
+  pid_t own_pid() const { return pid_inside == 0 ? pid : pid_inside; }
 
   bool operator==(const RankView&) const = default;
 };

@@ -27,19 +27,20 @@ std::string differ(const std::vector<int>& few, const std::string& how, std::siz
                      few.size() == 1 ? "differs" : "differ", how, others, others == 1 ? "is" : "are", theirs);
 }
 
-std::string by_place(const std::vector<RankStand>& ranks) {
+Stragglers by_place(const std::vector<RankStand>& ranks) {
   std::map<std::string, std::vector<int>> places;
   for (const RankStand& rank : ranks) places[rank.place].push_back(rank.rank);
   const auto most =
       std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
   if (places.size() < 2 || most->second.size() * 2 <= ranks.size()) return {};
-  std::string text;
+  Stragglers found;
   for (const auto& [place, few] : places) {
     if (place == most->first) continue;
-    if (!text.empty()) text += "\n";
-    text += differ(few, place, most->second.size(), most->first);
+    if (!found.text.empty()) found.text += "\n";
+    found.text += differ(few, place, most->second.size(), most->first);
+    found.ranks.insert(found.ranks.end(), few.begin(), few.end());
   }
-  return text;
+  return found;
 }
 
 // Half of the ranks use at least so much; absent when the use of one is not known.
@@ -53,14 +54,15 @@ std::optional<double> usual_cpu(const std::vector<RankStand>& ranks) {
   return percents[percents.size() / 2];
 }
 
-std::string by_cpu(const std::vector<RankStand>& ranks, double usual) {
+Stragglers by_cpu(const std::vector<RankStand>& ranks, double usual) {
   std::vector<int> few;
   for (const RankStand& rank : ranks) {
     if (*rank.cpu_percent * kMuchLess <= usual) few.push_back(rank.rank);
   }
   if (few.empty() || few.size() * 2 >= ranks.size()) return {};
-  return differ(few, fmt::format("at most {:.0f}% CPU", usual / kMuchLess), ranks.size() - few.size(),
-                fmt::format("near {:.0f}%", usual));
+  return {.ranks = few,
+          .text = differ(few, fmt::format("at most {:.0f}% CPU", usual / kMuchLess),
+                         ranks.size() - few.size(), fmt::format("near {:.0f}%", usual))};
 }
 
 }  // namespace
@@ -68,12 +70,12 @@ std::string by_cpu(const std::vector<RankStand>& ranks, double usual) {
 RankStand stand_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                    std::chrono::milliseconds interval) {
   RankStand stand{.rank = rank.rank, .place = rank.ended.empty() ? "ended" : rank.ended};
-  const auto tree = now.tree(rank.pid);
+  const auto tree = now.tree(rank.own_pid());
   if (!rank.ended.empty() || tree.empty()) return stand;
   for (const ProcessStat* process : tree) stand.threads += process->threads;
   stand.processes = static_cast<int>(tree.size());
-  stand.cpu_percent = cpu_percent(rank.pid, before, now, interval);
-  const std::vector<ThreadWait> threads = threads_of(rank.pid);
+  stand.cpu_percent = cpu_percent(rank.own_pid(), before, now, interval);
+  const std::vector<ThreadWait> threads = threads_of(rank.own_pid());
   if (!threads.empty()) stand.place = to_string(threads.front());
   return stand;
 }
@@ -82,7 +84,7 @@ std::string to_string(const RankStand& stand) {
   return stand.place + (stand.cpu_percent ? fmt::format(", {:.0f}% CPU", *stand.cpu_percent) : "");
 }
 
-std::string name_stragglers(const std::vector<RankStand>& ranks) {
+Stragglers find_stragglers(const std::vector<RankStand>& ranks) {
   std::vector<RankStand> alive = ranks;
   std::erase_if(alive, [](const RankStand& rank) { return rank.processes == 0; });
   const std::optional<double> usual = usual_cpu(alive);

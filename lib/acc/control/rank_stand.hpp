@@ -22,16 +22,21 @@ struct RankStand {
   std::optional<double> cpu_percent = {};
 };
 
-/// CPU use is what has grown since `before`, `interval` ago.
+/// As the job's agent sees it. CPU use is what has grown since `before`, `interval` ago.
 RankStand stand_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                    std::chrono::milliseconds interval);
 
 /// `sleeping in futex (futex_wait_queue), 3% CPU`.
 std::string to_string(const RankStand& stand);
 
-/// Names the ranks that differ from most others: `rank 3 differs: stopped, while the other 7 are running`. A
-/// rank differs in using a fifth of the CPU that the others use, or less; or in its place, unless all work.
-/// Empty when there is no majority to differ from.
-std::string name_stragglers(const std::vector<RankStand>& ranks);
+struct Stragglers {
+  std::vector<int> ranks = {};
+  /// `rank 3 differs: stopped, while the other 7 are running`.
+  std::string text = {};
+};
+
+/// The ranks that differ from most others: in using a fifth of the CPU that the others use, or less; or in
+/// their place, unless all work. Empty when there is no majority to differ from.
+Stragglers find_stragglers(const std::vector<RankStand>& ranks);
 
 }  // namespace acc

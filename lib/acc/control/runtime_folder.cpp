@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/runtime_folder.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -62,6 +64,19 @@ Descriptor open_runtime_folder(const fs::path& folder, bool make) {
     fail(folder, "is open to other users and is not used", "chmod 700 " + folder.string());
   }
   return opened;
+}
+
+std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> list(
+      ::fdopendir(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), ::closedir);
+  if (!list) return names;
+  for (const dirent* entry = ::readdir(list.get()); entry != nullptr; entry = ::readdir(list.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with('.') && name.ends_with(suffix)) names.emplace_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
 }
 
 }  // namespace acc

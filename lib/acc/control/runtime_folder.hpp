@@ -4,6 +4,8 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/base/descriptor.hpp"
@@ -19,5 +21,8 @@ std::vector<std::filesystem::path> runtime_folders(const Environment& environmen
 /// Opens a runtime folder, and makes it when it is missing and its parent is there. Empty: there is none.
 /// Throws Error{system} naming the folder when it belongs to somebody else or others may enter it.
 Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make);
+
+/// The names in an open folder that end so, sorted; hidden ones are left out.
+std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix);
 
 }  // namespace acc

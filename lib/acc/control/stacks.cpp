@@ -63,7 +63,7 @@ std::string thread_lines(pid_t pid) {
 std::string python_stacks(pid_t pid, const StackOptions& options) {
   const auto dump =
       run_tool({"py-spy", "dump", "--pid", std::to_string(pid)}, options.environment, options.limits);
-  if (!dump) return "  Python stacks: not shown, py-spy is not on PATH (pip install py-spy)\n";
+  if (!dump) return {};
   if (dump->timed_out) return "  Python stacks: py-spy took too long\n";
   return "  Python stacks:\n" + indented(dump->text, "    ");
 }
@@ -81,21 +81,15 @@ std::string native_stacks(pid_t pid, const StackOptions& options) {
                                             "-p",
                                             std::to_string(pid)};
   const auto dump = run_tool(command, options.environment, options.limits);
-  if (!dump) return "  native stacks: not shown, gdb is not on PATH\n";
+  if (!dump) return {};
   const std::string stacks = shorten_native_stacks(dump->text);
-  const std::string cut = dump->timed_out ? " (gdb took too long, this is what it had)" : "";
-  if (!stacks.empty()) return "  native stacks:" + cut + "\n" + indented(stacks, "    ");
-  return fmt::format("  native stacks: {}\n",
-                     dump->timed_out ? "gdb took too long" : native_stacks_problem(dump->text));
+  if (stacks.empty())
+    return fmt::format("  {}\n", dump->timed_out ? "gdb took too long" : native_stacks_problem(dump->text));
+  return indented(stacks, "  ") + (dump->timed_out ? "  ... gdb took too long, this is what it had\n" : "");
 }
 
-std::string process_text(const ProcessStat& process, bool first, const StackOptions& options) {
-  std::string text;
-  if (!first) text += fmt::format("  process {} ({}):\n", process.pid, process.name);
-  text += thread_lines(process.pid);
-  if (process.state == 'Z') return text;
-  if (program_of(process.pid).starts_with("python")) text += python_stacks(process.pid, options);
-  return text + native_stacks(process.pid, options);
+bool is_python(const ProcessStat& process) {
+  return process.state != 'Z' && program_of(process.pid).starts_with("python");
 }
 
 // A file that is older than the rank is another job's.
@@ -110,16 +104,71 @@ std::string flight_record_text(const RankView& rank, const ProcessStat& process,
   return fmt::format("  NCCL flight recorder: {}, written {} ago\n", record.string(), short_duration(age));
 }
 
-std::string rank_text(const RankView& rank, const RankStand& stand, const ProcessTable& table,
-                      const StackOptions& options) {
-  std::string text = fmt::format("\nrank {} (local rank {}, pid {}): {}\n", rank.rank, rank.local_rank,
-                                 rank.pid, to_string(stand));
-  const auto tree = table.tree(rank.pid);
-  for (std::size_t i = 0; i < tree.size() && i < kMostProcesses; ++i)
-    text += process_text(*tree[i], i == 0, options);
-  if (tree.size() > kMostProcesses)
-    text += fmt::format("  and {} more processes\n", tree.size() - kMostProcesses);
-  return tree.empty() ? text : text + flight_record_text(rank, *tree.front(), options);
+/// The ranks of a job at one moment, those who differ from the others first.
+struct Look {
+  struct Rank {
+    const RankView* view = nullptr;
+    RankStand stand = {};
+    std::vector<const ProcessStat*> tree = {};
+  };
+
+  std::vector<Rank> ranks = {};
+  const StackOptions& options;
+};
+
+// For each process of the rank, up to a limit, what `text_of` says, with a heading unless it is the first.
+std::string text_of_processes(const Look::Rank& rank,
+                              const std::function<std::string(const ProcessStat&)>& text_of) {
+  std::string text;
+  for (std::size_t i = 0; i < rank.tree.size() && i < kMostProcesses; ++i) {
+    const ProcessStat& process = *rank.tree[i];
+    if (i > 0) text += fmt::format("  process {} ({}):\n", process.pid, process.name);
+    text += text_of(process);
+  }
+  if (rank.tree.size() > kMostProcesses)
+    text += fmt::format("  and {} more processes\n", rank.tree.size() - kMostProcesses);
+  return text;
+}
+
+std::string name_of(const RankView& rank) {
+  return fmt::format("rank {} (local rank {}, pid {})", rank.rank, rank.local_rank, rank.pid);
+}
+
+std::string python_text(const Look::Rank& rank, const StackOptions& options) {
+  std::string text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.stand));
+  text += text_of_processes(rank, [&](const ProcessStat& process) {
+    return thread_lines(process.pid) + (is_python(process) ? python_stacks(process.pid, options) : "");
+  });
+  return rank.tree.empty() ? text : text + flight_record_text(*rank.view, *rank.tree.front(), options);
+}
+
+std::string native_text(const Look::Rank& rank, const StackOptions& options) {
+  return "native stacks of " + name_of(*rank.view) + ":\n" +
+         text_of_processes(rank, [&](const ProcessStat& process) {
+           return process.state == 'Z' ? std::string() : native_stacks(process.pid, options);
+         });
+}
+
+// Debuggers take a second or more for a process with LibTorch in it: several work at once, and what they say
+// is written in the order of the ranks.
+void write_for_each(const Look& look, std::string (*text_of)(const Look::Rank&, const StackOptions&),
+                    const std::function<void(std::string_view)>& write) {
+  const auto deadline = std::chrono::steady_clock::now() + look.options.all_ranks;
+  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostAtOnce);
+  std::vector<std::future<std::string>> texts;
+  std::size_t shown = 0;
+  const auto show_next = [&] { write("\n" + texts[shown++].get()); };
+  for (const Look::Rank& rank : look.ranks) {
+    if (texts.size() - shown >= at_once) show_next();
+    if (std::chrono::steady_clock::now() > deadline) {
+      while (shown < texts.size()) show_next();
+      write(fmt::format("\nthe others are left out: {:g} s have passed\n",
+                        static_cast<double>(look.options.all_ranks.count()) / 1000));
+      return;
+    }
+    texts.push_back(std::async(std::launch::async, text_of, std::cref(rank), std::cref(look.options)));
+  }
+  while (shown < texts.size()) show_next();
 }
 
 }  // namespace
@@ -164,26 +213,29 @@ void write_stacks(const JobView& job, const StackOptions& given,
   const ProcessTable before = ProcessTable::read();
   std::this_thread::sleep_for(kLook);
   const ProcessTable table = ProcessTable::read();
+  Look look{.options = options};
   std::vector<RankStand> stands;
   std::string head;
   for (const RankView& rank : job.ranks) {
     stands.push_back(stand_of(rank, before, table, kLook));
     head += fmt::format("rank {}: {}\n", rank.rank, to_string(stands.back()));
+    look.ranks.push_back({&rank, stands.back(), table.tree(rank.own_pid())});
   }
-  const std::string stragglers = name_stragglers(stands);
-  write(head + (stragglers.empty() ? "" : stragglers + "\n"));
+  const Stragglers stragglers = find_stragglers(stands);
+  write(head + stragglers.text + (stragglers.text.empty() ? "" : "\n"));
+  std::ranges::stable_partition(look.ranks, [&](const Look::Rank& rank) {
+    return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();
+  });
 
-  // A debugger takes a second or more for a process with LibTorch in it.
-  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostAtOnce);
-  std::vector<std::future<std::string>> texts;
-  std::size_t shown = 0;
-  const auto show_next = [&] { write(texts[shown++].get()); };
-  for (std::size_t i = 0; i < job.ranks.size(); ++i) {
-    if (i >= at_once) show_next();
-    texts.push_back(std::async(std::launch::async,
-                               [&, i] { return rank_text(job.ranks[i], stands[i], table, options); }));
-  }
-  while (shown < texts.size()) show_next();
+  const bool python = std::ranges::any_of(look.ranks, [](const Look::Rank& rank) {
+    return std::ranges::any_of(rank.tree, [](const ProcessStat* process) { return is_python(*process); });
+  });
+  if (python && !has_tool("py-spy", options.environment))
+    write("\nPython stacks are not shown: py-spy is not on PATH (pip install py-spy)\n");
+  write_for_each(look, python_text, write);
+  std::erase_if(look.ranks, [](const Look::Rank& rank) { return rank.tree.empty(); });
+  if (has_tool("gdb", options.environment)) return write_for_each(look, native_text, write);
+  write("\nnative stacks are not shown: gdb is not on PATH\n");
 }
 
 }  // namespace acc

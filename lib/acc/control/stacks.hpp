@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -15,12 +16,15 @@ struct StackOptions {
   /// Of the workers: where they write their flight recorder's files, and the PATH with the tools.
   Environment environment = {};
   ToolLimits limits = {};
+  /// No rank's Python stacks, or native ones, are begun later than this after the first rank's.
+  std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };
 
-/// Where each rank of the job stands: its state and what its first thread waits for, who differs from the
-/// others, then for each rank its threads, its Python stacks (py-spy), its native stacks (gdb) and NCCL's
-/// flight recorder. Names the tool that is missing. Takes seconds: debuggers stop the process that they look
-/// at. `write` gets the text as it comes, whole lines.
+/// Where each rank of the job stands: first, in one piece, its state and what its first thread waits for, and
+/// who differs from the others. Then, those who differ first, each rank's threads, Python stacks (py-spy) and
+/// NCCL's flight recorder; and when all have been told, its native stacks (gdb), which take longer. Names the
+/// tool that is missing. Takes seconds: debuggers stop the process that they look at. `write` gets the text
+/// as it comes, whole lines.
 void write_stacks(const JobView& job, const StackOptions& options,
                   const std::function<void(std::string_view)>& write);
 

@@ -75,6 +75,10 @@ bool read_all(int fd, Clock::time_point deadline, std::size_t most, std::string&
 
 }  // namespace
 
+bool has_tool(const std::string& program, const Environment& environment) {
+  return !find_in_path(program, environment).empty();
+}
+
 std::optional<ToolOutput> run_tool(const std::vector<std::string>& command, const Environment& environment,
                                    const ToolLimits& limits) {
   const std::string program = find_in_path(command.front(), environment);

@@ -24,6 +24,9 @@ struct ToolOutput {
   bool timed_out = false;
 };
 
+/// The program is on the PATH of `environment`.
+bool has_tool(const std::string& program, const Environment& environment);
+
 /// Runs a program of PATH with nothing on its standard input, and waits for its end. Absent: there is no such
 /// program. What exceeds the limit of bytes is left out. What it started is killed with it.
 std::optional<ToolOutput> run_tool(const std::vector<std::string>& command, const Environment& environment,

@@ -20,8 +20,9 @@ std::vector<JobView> jobs() {
           {.id = "train-120", .pid = 120}};
 }
 
-std::string refusal(std::vector<JobView> among, std::string_view name) {
-  return error_of([&] { choose_job(among, name); });
+std::string refusal(const std::vector<JobView>& among, std::string_view name,
+                    const std::vector<std::string>& silent = {}) {
+  return error_of([&] { choose_job(among, silent, name); });
 }
 
 // A socket whose owner was killed.
@@ -36,13 +37,13 @@ void leave_socket(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("control_client: a job is named by id, by its beginning or by a process of it", "[control]") {
-  CHECK(choose_job(jobs(), "train-12") == 0);
-  CHECK(choose_job(jobs(), "train-120") == 1);
-  CHECK(choose_job(jobs(), "12") == 0);
-  CHECK(choose_job(jobs(), "13") == 0);
-  CHECK(choose_job(jobs(), "14") == 0);
-  CHECK(choose_job({jobs()[0]}, "tr") == 0);
-  CHECK(choose_job({jobs()[0]}, "") == 0);
+  CHECK(choose_job(jobs(), {}, "train-12") == 0);
+  CHECK(choose_job(jobs(), {}, "train-120") == 1);
+  CHECK(choose_job(jobs(), {}, "12") == 0);
+  CHECK(choose_job(jobs(), {}, "13") == 0);
+  CHECK(choose_job(jobs(), {}, "14") == 0);
+  CHECK(choose_job({jobs()[0]}, {}, "tr") == 0);
+  CHECK(choose_job({jobs()[0]}, {}, "") == 0);
 }
 
 TEST_CASE("control_client: what names no job or several is refused with the candidates", "[control]") {
@@ -52,15 +53,28 @@ TEST_CASE("control_client: what names no job or several is refused with the cand
   CHECK(refusal({}, "") == "no job is running (acc ps shows the running jobs)");
 }
 
+TEST_CASE("control_client: a job that does not answer is one of several all the same", "[control]") {
+  const std::vector<JobView> one = {jobs()[0]};
+  CHECK(refusal(one, "", {"other-7"}) ==
+        "several jobs are running, name one (running: train-12, other-7 (does not answer))");
+  CHECK(refusal({}, "", {"other-7"}) == "the only job does not answer (running: other-7 (does not answer))");
+  CHECK(refusal(one, "oth", {"other-7"}) ==
+        "oth: the job does not answer (running: train-12, other-7 (does not answer))");
+  CHECK(refusal(one, "t", {"test-7"}) ==
+        "t: means several jobs (running: train-12, test-7 (does not answer))");
+  CHECK(choose_job(one, {"other-7"}, "train") == 0);
+}
+
 TEST_CASE("control_client: a dead job's socket is removed by whoever sees it", "[control]") {
   const TemporaryFolder base;
   const fs::path folder = base.path() / "acc";
   ::mkdir(folder.c_str(), 0700);
   leave_socket(folder / "dead-1.sock");
   std::ofstream(folder / "note.txt") << "kept";
-  std::vector<std::string> warnings;
-  CHECK(find_jobs({folder, base.path() / "missing"}, warnings).empty());
-  CHECK(warnings.empty());
+  const FoundJobs found = find_jobs({folder, base.path() / "missing"});
+  CHECK(found.running.empty());
+  CHECK(found.silent.empty());
+  CHECK(found.warnings.empty());
   CHECK_FALSE(fs::exists(folder / "dead-1.sock"));
   CHECK(fs::exists(folder / "note.txt"));
 }
@@ -70,8 +84,8 @@ TEST_CASE("control_client: a folder that cannot be trusted is named", "[control]
   const fs::path folder = base.path() / "acc";
   ::mkdir(folder.c_str(), 0700);
   ::chmod(folder.c_str(), 0777);
-  std::vector<std::string> warnings;
-  CHECK(find_jobs({folder}, warnings).empty());
-  REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0].find("is open to other users") != std::string::npos);
+  const FoundJobs found = find_jobs({folder});
+  CHECK(found.running.empty());
+  REQUIRE(found.warnings.size() == 1);
+  CHECK(found.warnings[0].find("is open to other users") != std::string::npos);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/control_server.hpp"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include <boost/asio/post.hpp>
 #include <thread>
@@ -39,10 +41,9 @@ struct Job {
     });
   }
   ControlClient ask(const json& request) {
-    std::vector<std::string> warnings;
-    std::vector<RunningJob> jobs = find_jobs({folder}, warnings);
-    REQUIRE(jobs.size() == 1);
-    ControlClient client = std::move(jobs[0].client);
+    FoundJobs found = find_jobs({folder});
+    REQUIRE(found.running.size() == 1);
+    ControlClient client = std::move(found.running[0].client);
     client.send(request);
     return client;
   }
@@ -70,6 +71,15 @@ struct Job {
                             }}};
   std::thread thread{[this] { loop.run(); }};
 };
+
+Descriptor connect_to(const fs::path& socket) {
+  Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  socket.string().copy(address.sun_path, sizeof address.sun_path - 1);
+  REQUIRE(::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return connection;
+}
 
 }  // namespace
 
@@ -159,6 +169,18 @@ TEST_CASE("control_server: stacks are written by whoever gets the connection", "
   std::string text;
   job.ask({{"request", "stacks"}}).read_rest([&](std::string_view bytes) { text += bytes; });
   CHECK(text == "stacks\n");
+}
+
+TEST_CASE("control_server: idle clients keep nobody out, and nobody who waits is closed for others",
+          "[control]") {
+  const TemporaryFolder base;
+  Job job(base.path() / "acc");
+  ControlClient follower = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
+  std::vector<Descriptor> idle;
+  for (int i = 0; i < 100; ++i) idle.push_back(connect_to(base.path() / "acc" / "job-1.sock"));
+  CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
+  job.write(0, "still heard");
+  CHECK(follower.read_message()->at("bytes") == 11);
 }
 
 TEST_CASE("control_server: bad requests cost their own connection alone", "[control]") {

@@ -22,6 +22,7 @@ TEST_CASE("job_view: what is sent arrives", "[control]") {
                 {.rank = 5,
                  .local_rank = 1,
                  .pid = 13,
+                 .pid_inside = 3,
                  .ended = "exit code 1",
                  .out = {StreamPlace::Kind::memory, {}},
                  .err = {StreamPlace::Kind::discarded, {}}}}};

@@ -21,36 +21,38 @@ std::vector<RankStand> ranks(const std::vector<std::string>& places, const std::
 }  // namespace
 
 TEST_CASE("rank_stand: a rank in another place than most is named", "[control]") {
-  CHECK(name_stragglers(ranks({"sleeping", "sleeping", "stopped", "sleeping"})) ==
+  CHECK(find_stragglers(ranks({"sleeping", "sleeping", "stopped", "sleeping"})).text ==
         "rank 2 differs: stopped, while the other 3 are sleeping");
-  CHECK(name_stragglers(ranks({"a", "b", "b", "b", "b", "a"})) ==
+  CHECK(find_stragglers(ranks({"a", "b", "b", "b", "b", "a"})).ranks == std::vector<int>{0, 5});
+  CHECK(find_stragglers(ranks({"a", "b", "b", "b", "b", "a"})).text ==
         "ranks 0, 5 differ: a, while the other 4 are b");
-  CHECK(name_stragglers(ranks({"a", "a", "a", "b", "c"})) ==
+  CHECK(find_stragglers(ranks({"a", "a", "a", "b", "c"})).text ==
         "rank 3 differs: b, while the other 3 are a\nrank 4 differs: c, while the other 3 are a");
 }
 
 TEST_CASE("rank_stand: without a majority nobody differs", "[control]") {
-  CHECK(name_stragglers({}).empty());
-  CHECK(name_stragglers(ranks({"a", "a", "a"})).empty());
-  CHECK(name_stragglers(ranks({"a", "b"})).empty());
-  CHECK(name_stragglers(ranks({"a", "b", "a", "b"})).empty());
+  CHECK(find_stragglers({}).text.empty());
+  CHECK(find_stragglers(ranks({"a", "a", "a"})).text.empty());
+  CHECK(find_stragglers(ranks({"a", "b"})).text.empty());
+  CHECK(find_stragglers(ranks({"a", "b", "a", "b"})).text.empty());
 }
 
 TEST_CASE("rank_stand: the one that waits while the others spin is named", "[control]") {
-  CHECK(name_stragglers(ranks({"running", "running", "sleeping", "running"}, {99, 100, 3, 98})) ==
+  CHECK(find_stragglers(ranks({"running", "running", "sleeping", "running"}, {99, 100, 3, 98})).text ==
         "rank 2 differs: at most 20% CPU, while the other 3 are near 99%");
-  CHECK(name_stragglers(ranks({"a", "a", "a"}, {1, 0, 2})).empty());
-  CHECK(name_stragglers(ranks({"a", "a", "b"}, {1, 0, 2})) == "rank 2 differs: b, while the other 2 are a");
+  CHECK(find_stragglers(ranks({"a", "a", "a"}, {1, 0, 2})).text.empty());
+  CHECK(find_stragglers(ranks({"a", "a", "b"}, {1, 0, 2})).text ==
+        "rank 2 differs: b, while the other 2 are a");
 }
 
 TEST_CASE("rank_stand: ranks that all work do not differ by where they are just now", "[control]") {
-  CHECK(name_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).empty());
+  CHECK(find_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).text.empty());
 }
 
 TEST_CASE("rank_stand: a rank that has ended is not compared", "[control]") {
   std::vector<RankStand> all = ranks({"sleeping", "sleeping", "exit code 0"});
   all[2].processes = 0;
-  CHECK(name_stragglers(all).empty());
+  CHECK(find_stragglers(all).text.empty());
 }
 
 TEST_CASE("rank_stand: a process stands where its first thread does", "[control]") {

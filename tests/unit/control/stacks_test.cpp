@@ -2,10 +2,14 @@
 #include "acc/control/stacks.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "acc/base/descriptor.hpp"
+#include "acc/control/process_table.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -35,7 +39,7 @@ TEST_CASE("stacks: every rank is told, and the tool that is missing", "[control]
   CHECK(text.starts_with("rank 2: "));
   CHECK(has(text, "rank 3: exit code 1\n"));
   CHECK(has(text, "\nrank 2 (local rank 0, pid " + std::to_string(::getpid()) + "): "));
-  CHECK(has(text, "native stacks: not shown, gdb is not on PATH\n"));
+  CHECK(text.ends_with("\nnative stacks are not shown: gdb is not on PATH\n"));
   CHECK_FALSE(has(text, "Python stacks"));
 }
 
@@ -43,9 +47,11 @@ TEST_CASE("stacks: what the debugger says is shown", "[control]") {
   const TemporaryFolder tools;
   const fs::path gdb = tools.write("gdb", "#!/bin/sh\necho 'Thread 1 (LWP 1):'\necho '#0  0x1 in here ()'\n");
   ::chmod(gdb.c_str(), 0700);
-  CHECK(has(stacks_with({{"PATH", tools.path()}}), "  native stacks:\n    Thread 1:\n      #0  here\n"));
+  CHECK(has(stacks_with({{"PATH", tools.path()}}), "native stacks of rank 2 (local rank 0, pid " +
+                                                       std::to_string(::getpid()) +
+                                                       "):\n  Thread 1:\n    #0  here\n"));
   tools.write("gdb", "#!/bin/sh\necho 'ptrace: Operation not permitted.'\n");
-  CHECK(has(stacks_with({{"PATH", tools.path()}}), "  native stacks: ptrace: Operation not permitted.\n"));
+  CHECK(has(stacks_with({{"PATH", tools.path()}}), "):\n  ptrace: Operation not permitted.\n"));
 }
 
 TEST_CASE("stacks: the flight recorder is asked to write where it listens", "[control]") {
@@ -72,4 +78,69 @@ TEST_CASE("stacks: NCCL's flight recorder is found where the worker was told to 
   CHECK(find_flight_record(987654, environment) == folder.path() / "trace_987654");
   folder.write(".cache/torch/comm_lib_trace_rank_987655", "");
   CHECK(find_flight_record(987655, environment).filename() == "comm_lib_trace_rank_987655");
+}
+
+namespace {
+
+// A process under the name of Python's interpreter that does nothing.
+class FakePython {
+ public:
+  FakePython(const TemporaryFolder& folder, bool stopped) {
+    const fs::path program = folder.path() / "python3";
+    if (!fs::exists(program)) fs::copy_file("/bin/sleep", program);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::execl(program.c_str(), "python3", "1000", nullptr);
+      ::_exit(127);
+    }
+    while (fs::read_symlink(fs::path("/proc") / std::to_string(pid_) / "exe") != program) ::sched_yield();
+    if (stopped) ::kill(pid_, SIGSTOP);
+    while (read_process(pid_)->state != (stopped ? 'T' : 'S')) ::sched_yield();
+  }
+  ~FakePython() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  FakePython(const FakePython&) = delete;
+  FakePython& operator=(const FakePython&) = delete;
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("stacks: who differs comes first, native stacks last, and a slow gdb costs no Python stack",
+          "[control]") {
+  const TemporaryFolder tools;
+  const TemporaryFolder programs;
+  ::chmod(tools.write("py-spy", "#!/bin/sh\necho python of $3\n").c_str(), 0700);
+  ::chmod(tools.write("gdb", "#!/bin/sh\nexec sleep 1000\n").c_str(), 0700);
+  const FakePython zero(programs, false);
+  const FakePython one(programs, false);
+  const FakePython two(programs, true);
+  const FakePython three(programs, false);
+  JobView job;
+  for (const FakePython* python : {&zero, &one, &two, &three}) {
+    const int rank = static_cast<int>(job.ranks.size());
+    job.ranks.push_back({.rank = rank, .local_rank = rank, .pid = python->pid()});
+  }
+  std::vector<std::string> pieces;
+  write_stacks(job,
+               {.environment = {{"PATH", tools.path().string() + ":/usr/bin:/bin"}},
+                .limits = {.time = std::chrono::milliseconds(300)}},
+               [&](std::string_view piece) { pieces.emplace_back(piece); });
+  REQUIRE(pieces.size() == 9);
+  CHECK(pieces[0].starts_with("rank 0: sleeping in "));
+  CHECK(has(pieces[0], "\nrank 2 differs: stopped, while the other 3 are sleeping in "));
+  const int order[] = {2, 0, 1, 3};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::string name =
+        "rank " + std::to_string(order[i]) + " (local rank " + std::to_string(order[i]) + ", pid ";
+    const std::string pid = std::to_string(job.ranks[static_cast<std::size_t>(order[i])].pid);
+    CHECK(pieces[1 + i].starts_with("\n" + name));
+    CHECK(has(pieces[1 + i], "  Python stacks:\n    python of " + pid + "\n"));
+    CHECK(pieces[5 + i] == "\nnative stacks of " + name + pid + "):\n  gdb took too long\n");
+  }
 }

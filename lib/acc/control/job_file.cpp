@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/job_file.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <string_view>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+#include "acc/control/runtime_folder.hpp"
+
+namespace acc {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSuffix = ".job";
+
+// Empty: another process has it, or it is there no longer.
+Descriptor open_locked(int folder, const std::string& name, int flags) {
+  Descriptor file(::openat(folder, name.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
+  struct stat here = {};
+  struct stat named = {};
+  if (::fstat(file.get(), &here) != 0 || !S_ISREG(here.st_mode)) return {};
+  if (::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != here.st_ino)
+    return {};
+  return file;
+}
+
+std::string read_all(const Descriptor& file) {
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (ssize_t n = 1; n > 0;) {
+    n = ::read(file.get(), buffer.data(), buffer.size());
+    if (n > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+bool is_own_folder(const fs::path& folder) {
+  struct stat info = {};
+  return folder.is_absolute() && ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == ::geteuid();
+}
+
+void remove_job(int runtime_folder, const std::string& name) {
+  const Descriptor file = open_locked(runtime_folder, name, 0);
+  if (!file) return;
+  std::error_code ignored;
+  for (const std::string& left : split(read_all(file), '\0')) {
+    if (is_own_folder(left)) fs::remove_all(left, ignored);
+    if (is_own_folder(left)) return;
+  }
+  const std::string socket = name.substr(0, name.size() - kSuffix.size()) + ".sock";
+  ::unlinkat(runtime_folder, socket.c_str(), 0);
+  ::unlinkat(runtime_folder, ("." + socket).c_str(), 0);
+  ::unlinkat(runtime_folder, name.c_str(), 0);
+}
+
+}  // namespace
+
+JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id)
+    : name_(id + std::string(kSuffix)) {
+  for (const fs::path& path : folders) {
+    try {
+      folder_ = open_runtime_folder(path, true);
+    } catch (const Error&) {
+      continue;
+    }
+    if (folder_) file_ = open_locked(folder_.get(), name_, O_CREAT);
+    if (!file_) continue;
+    if (::ftruncate(file_.get(), 0) == 0) return;
+    file_.reset();
+  }
+}
+
+void JobFile::add(const fs::path& folder) {
+  if (file_) write_all(file_.get(), folder.string() + '\0');
+}
+
+void JobFile::remove() const {
+  if (file_) ::unlinkat(folder_.get(), name_.c_str(), 0);
+}
+
+void remove_leftovers(const std::vector<fs::path>& folders) {
+  for (const fs::path& path : folders) {
+    try {
+      const Descriptor folder = open_runtime_folder(path, false);
+      if (!folder) continue;
+      for (const std::string& name : names_in(folder, kSuffix)) remove_job(folder.get(), name);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+}
+
+}  // namespace acc

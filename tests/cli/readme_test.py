@@ -1,0 +1,363 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs every command of README.md, in a folder that has what they name.
+
+    readme_test.py ACC FAKE_NVML_FOLDER
+
+A command is a line of a code block, or what stands between backticks and begins as a command. One that is not in
+`CASES` below, or is there no longer, fails the test.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ACC = pathlib.Path(sys.argv[1]).resolve()
+FAKE_NVML = pathlib.Path(sys.argv[2]).resolve()
+LIMIT = 120  # seconds after which a command counts as hung
+
+TRAIN = """\
+import os, sys
+words = ["rank", os.environ["RANK"], "of", os.environ["WORLD_SIZE"], os.environ.get("ACCELERATE_MIXED_PRECISION", "")]
+os.write(1, (" ".join(words + sys.argv[1:]) + "\\n").encode())  # whole, beside other nodes' lines
+"""
+WAIT = """\
+import os, time
+print("hello", os.environ["RANK"], flush=True)
+with open("up", "a") as up:
+    print("up", file=up)
+time.sleep(1000)
+"""
+
+
+def commands_of(readme):
+    """In the order of the file, each once."""
+    found = []
+    in_fence = False
+    for line in readme.splitlines():
+        if line.startswith("```"):
+            in_fence = not in_fence
+        if in_fence:
+            continue
+        if line.startswith("    ") and line.strip():
+            found.append(line.strip().split("   #")[0].strip())
+        else:
+            spans = re.findall(r"`([^`]+)`", line)
+            found += [span for span in spans if re.match(r"(acc \S+|cmake|man|source|scripts/\S+) ", span)]
+    return list(dict.fromkeys(found))
+
+
+class Skipped(Exception):
+    """What the command needs is not here."""
+
+
+def need(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+class Place:
+    """A folder of its own for one command: what the README's commands name, a home, and tools."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        home = self.folder / "home"
+        tools = self.folder / "tools"
+        runtime = self.folder / "run"
+        for made in (home, tools, runtime, self.folder / "models/llama", self.folder / "build/release/bin"):
+            made.mkdir(parents=True)
+        runtime.chmod(0o700)
+        self.environment = {
+            "HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "LANG": "C.UTF-8", "TERM": "dumb",
+            "PATH": f"{tools}:{ACC.parent}:{os.environ.get('PATH', '/usr/bin:/bin')}",
+            "LD_LIBRARY_PATH": f"{FAKE_NVML}:{os.environ.get('LD_LIBRARY_PATH', '')}", "FAKE_NVML_GPUS": "4"}
+        for name in ("TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+            if name in os.environ:
+                self.environment[name] = os.environ[name]
+        (self.folder / "train.py").write_text(TRAIN)
+        (self.folder / "wait.py").write_text(WAIT)
+        self.program("build/release/bin/mnist", 'echo "mnist $RANK of $WORLD_SIZE"')
+        for number in (1, 2):
+            self.shard(number)
+
+    def program(self, name, body):
+        file = self.folder / name
+        file.write_text(f"#!/bin/sh\n{body}\n")
+        file.chmod(0o755)
+
+    def shard(self, number):
+        """A safetensors file with one tensor of four floats."""
+        header = json.dumps({f"weight{number}": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}).encode()
+        file = self.folder / f"models/llama/model-{number:05}-of-00002.safetensors"
+        file.write_bytes(struct.pack("<Q", len(header)) + header + struct.pack("<4f", *range(4)))
+
+    def start(self, command, **streams):
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT} | streams
+        return subprocess.Popen(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True, **streams)
+
+    def run(self, command, expect=0, **streams):
+        """What it printed."""
+        process = self.start(command, **streams)
+        try:
+            text, _ = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise AssertionError(f"hangs: {process.communicate()[0]}") from None
+        need(process.returncode == expect, f"exit code {process.returncode}: {text}")
+        return text
+
+    @contextlib.contextmanager
+    def job(self):
+        """A job of two ranks that have said hello; gives its id."""
+        process = self.start("exec acc launch --cpu --num_processes 2 wait.py")
+        try:
+            while not (self.folder / "up").exists() or (self.folder / "up").read_text().count("up\n") < 2:
+                need(process.poll() is None, "the job has ended")
+                select.select([], [], [], 0.01)
+            yield f"wait-{process.pid}"
+        finally:
+            process.terminate()
+            process.communicate()
+
+
+def says(*parts):
+    """The command prints each of these."""
+    def case(place, command):
+        text = place.run(command)
+        for part in parts:
+            need(part in text, f"no '{part}' in: {text}")
+    return case
+
+
+def trains(ranks, *more):
+    lines = [f"rank {rank} of {ranks} {' '.join(more)}".rstrip() for rank in range(ranks)]
+
+    def case(place, command):
+        said = [re.sub(" +", " ", line).rstrip() for line in place.run(command).splitlines()]
+        for line in lines:
+            need(line in said, f"no '{line}' in: {said}")
+    return case
+
+
+def with_config(case):
+    def run(place, command):
+        place.run("acc config --yes")
+        case(place, command)
+    return run
+
+
+def config_set(place, command):
+    place.run("acc config --yes distributed_type=FSDP num_processes=2")
+    place.run(command)
+    need(place.run("acc config get fsdp_config.fsdp_version") == "2\n", "the value is not in the file")
+
+
+def config_asks(place, command):
+    """Every question has a default that Enter takes."""
+    with open(place.folder / "answers", "w+") as answers:
+        answers.write("\n" * 100)
+        answers.seek(0)
+        text = place.run(command, stdin=answers)
+    need("The configuration was saved at " in text, text)
+
+
+def merges(place, command):
+    place.run(command)
+    need((place.folder / "merged/model.safetensors").exists(), "no merged file")
+
+
+def beside_a_job(*parts):
+    def case(place, command):
+        with place.job() as job:
+            text = place.run(command.replace("JOB", job))
+            for part in parts:
+                need(part.replace("JOB", job) in text, f"no '{part}' in: {text}")
+    return case
+
+
+def follows_logs(place, command):
+    with place.job() as job:
+        reader = place.start("exec " + command.replace("JOB", job))
+        line = reader.stdout.readline()
+        need(line == "hello 0\n", line + ("" if reader.poll() is None else reader.stdout.read()))
+        place.run(f"acc stop {job}")
+        text, _ = reader.communicate(timeout=LIMIT)
+        need(reader.returncode == 0 and "hello" not in text, text)
+
+
+def on_terminal(place, command, *parts):
+    """The command leads a session whose terminal it has."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(place.folder)
+        os.execvpe("bash", ["bash", "-c", command], place.environment)
+    text = ""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody holds its other end
+        while select.select([terminal], [], [], LIMIT)[0]:
+            text += os.read(terminal, 65536).decode()
+    os.kill(pid, signal.SIGKILL) if not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) else None
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    need(os.waitstatus_to_exitcode(status) == 0, text)
+    for part in parts:
+        need(part in text, f"no '{part}' in: {text}")
+
+
+def attaches(*parts):
+    def case(place, command):
+        place.environment["FAKE_NVML_GPUS"] = "2"
+        place.program("tools/gdb", 'echo "gdb $*"')
+        on_terminal(place, command, *parts)
+    return case
+
+
+def in_namespace(case):
+    def run(place, command):
+        isolated = ["unshare", "--pid", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--fork", "true"]
+        if subprocess.run(isolated, capture_output=True, check=False).returncode != 0:
+            raise Skipped("no pid namespace can be made here")
+        case(place, command)
+    return run
+
+
+def selftest(case):
+    def run(place, command):
+        if not (ACC.parent / "acc-selftest").exists():
+            raise Skipped("acc-selftest is not built")
+        place.environment["FAKE_NVML_GPUS"] = "0"
+        case(place, command)
+    return run
+
+
+def on_nodes(commands_of_nodes, *parts):
+    """One command a node; all nodes are this machine under the name node0, in a network of their own."""
+    def case(place, command):
+        (place.folder / "hosts").write_text("127.0.0.1 localhost node0\n")
+        isolated = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "bash", "-c"]
+        prepare = "ip link set lo up && mount --bind hosts /etc/hosts"
+        if subprocess.run([*isolated, prepare], cwd=place.folder, capture_output=True, check=False).returncode != 0:
+            raise Skipped("no network namespace can be made here")
+        nodes = "".join(f"{{ {one}; }} & pids+=($!)\n" for one in commands_of_nodes(command))
+        script = f'{prepare}\npids=()\n{nodes}code=0\nfor pid in "${{pids[@]}}"; do wait $pid || code=$?; done\nexit $code'
+        text = place.run(shlex.join([*isolated, script]))
+        for part in parts:
+            need(part in text, f"no '{part}' in: {text}")
+    return case
+
+
+def four_nodes(command):
+    return [command] * 4
+
+
+def two_ranked_nodes(command):
+    return [command, command.replace("--machine_rank 0", "--machine_rank 1")]
+
+
+def builds(place, command):
+    """Builds acc, or installs what that takes: not here. What it names is there."""
+    del place
+    presets = json.loads((ROOT / "CMakePresets.json").read_text())
+    for part in command.split("&&"):
+        words = shlex.split(re.sub(r"^\s*export \w+=\$\((.*)\)$", r"\1", part.strip()))
+        if words[0].startswith("scripts/"):
+            script = (ROOT / words[0]).read_text()
+            for flag in [word for word in words if word.startswith("--")]:
+                need(re.search(rf"{flag}\b", script), f"{words[0]} does not know {flag}")
+        elif "--preset" in words:
+            kind = "workflow" if "--workflow" in words else "build" if "--build" in words else "configure"
+            name = words[words.index("--preset") + 1]
+            need(name in [preset["name"] for preset in presets[f"{kind}Presets"]], f"no {kind} preset {name}")
+        else:
+            need(words[:2] == ["cmake", "--install"], "does not build acc")
+
+
+def man_page(place, command):
+    if not shutil.which("man"):
+        raise Skipped("man is not installed")
+    folder = place.folder / "man/man1"
+    folder.mkdir(parents=True)
+    (folder / "acc-launch.1").write_text(place.run("acc man acc-launch"))
+    place.environment["MANPATH"] = str(folder.parent)
+    need("--num_processes" in place.run(command + " | cat"), "no --num_processes")
+
+
+CASES = {
+    "scripts/quickstart": builds,
+    "scripts/test": builds,
+    "export ACC_PEER_PYTHON=$(scripts/peers)": builds,
+    "export ACC_OTHER_PEER_PYTHON=$(scripts/peers --torch 2.15.0)": builds,
+    "scripts/test --torch 2.15.0 -L runtime": builds,
+    "cmake --preset dev": builds,
+    "cmake --workflow --preset asan": builds,
+    "cmake --preset release && cmake --build --preset release": builds,
+    "cmake --install build/release --prefix ~/.local": builds,
+    "acc launch train.py --epochs 3": trains(4, "no", "--epochs 3"),
+    "acc launch --num_processes 4 --mixed_precision bf16 train.py": trains(4, "bf16"),
+    "acc launch --nproc-per-node 4 --max-restarts 3 train.py": trains(4, "no"),
+    "acc launch --cpu --num_processes 2 build/release/bin/mnist": says("mnist 0 of 2\n", "mnist 1 of 2\n"),
+    "acc config": config_asks,
+    "acc config --yes num_processes=8 mixed_precision=bf16": says("num_processes: 8\n", "mixed_precision: bf16\n"),
+    "acc config check": with_config(says(": ok\n")),
+    "acc config set fsdp_config.fsdp_version=2": config_set,
+    "acc launch --dry_run train.py": says("train.py"),
+    "acc estimate-memory models/llama --num-processes 8": says("float32"),
+    "acc merge-weights models/llama merged": merges,
+    "acc ps": beside_a_job("JOB  run id "),
+    "acc ps --stacks JOB": beside_a_job("rank 0: ", "\nrank 1 (local rank 1, pid "),
+    "acc logs -f --rank 0 JOB": follows_logs,
+    "acc stop JOB": beside_a_job("JOB has ended with exit code 143\n"),
+    "acc launch --hang-timeout 600 --on-hang restart --max-restarts 3 train.py": trains(4, "no"),
+    "acc launch --attach 1 train.py": attaches("acc: rank 1 has the terminal, ", "rank 1 of 2"),
+    "acc launch --attach 0 --wrap-rank '0:gdb --args' build/release/bin/mnist": attaches("gdb --args build/release/bin/mnist"),
+    "acc launch --pid-namespace train.py": in_namespace(trains(4, "no")),
+    "acc test": selftest(says("passed")),
+    "acc test --json": selftest(says('"passed": true')),
+    "acc env": says("acc"),
+    "acc launch --help": says("--num_processes", "--help-all"),
+    "man acc-launch": man_page,
+    "source <(acc completion bash)": says(),
+    "acc run --standalone --nproc-per-node 8 --max-restarts 3 train.py": trains(8),
+    "acc run --nnodes 2:4 --nproc-per-node 8 --max-restarts 3 --rdzv-backend c10d --rdzv-endpoint node0:29400"
+    " --rdzv-id job7 train.py": on_nodes(four_nodes, "rank 0 of 32", "rank 31 of 32"),
+    "acc launch --num_machines 2 --machine_rank 0 --main_process_ip node0 --main_process_port 29500 --num_processes 16"
+    " train.py": on_nodes(two_ranked_nodes, "rank 0 of 16", "rank 15 of 16"),
+}
+
+
+def main():
+    commands = commands_of((ROOT / "README.md").read_text())
+    failed = False
+    for command in commands:
+        if command not in CASES:
+            print(f"FAILED: {command}: tests/cli/readme_test.py does not run it")
+            failed = True
+            continue
+        try:
+            with tempfile.TemporaryDirectory(prefix="acc-readme-") as folder:
+                CASES[command](Place(folder), command)
+            print(f"ok: {command}")
+        except Skipped as reason:
+            print(f"skipped: {command}: {reason}")
+        except AssertionError as error:
+            print(f"FAILED: {command}: {error}")
+            failed = True
+    for command in CASES.keys() - set(commands):
+        print(f"FAILED: {command}: is not in README.md")
+        failed = True
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

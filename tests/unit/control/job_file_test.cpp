@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/job_file.hpp"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using namespace acc::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A runtime folder with the sockets of a job, and a folder that the job made elsewhere.
+struct Place {
+  Place() {
+    fs::create_directory(runtime);
+    fs::permissions(runtime, fs::perms::owner_all);
+    fs::create_directories(left / "attempt_0");
+    for (const char* name : {"train-1.sock", ".train-1.sock"}) std::ofstream(runtime / name) << "";
+  }
+  bool has_leftovers() const {
+    return fs::exists(left) || fs::exists(runtime / "train-1.sock") || fs::exists(runtime / ".train-1.sock");
+  }
+
+  TemporaryFolder base = {};
+  fs::path runtime = base.path() / "acc";
+  fs::path left = base.path() / "left";
+};
+
+// Does this in a process that is killed at once.
+void in_killed_process(const std::function<void()>& work) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    work();
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(pid, nullptr, 0);
+}
+
+}  // namespace
+
+TEST_CASE("job_file: what a killed job has left is removed by the next one", "[control]") {
+  const Place place;
+  in_killed_process([&] {
+    JobFile* file = new JobFile({place.runtime}, "train-1");
+    file->add(place.left);
+    file->add(place.base.path() / "never made");
+  });
+  CHECK(fs::exists(place.runtime / "train-1.job"));
+  CHECK(place.has_leftovers());
+  remove_leftovers({place.base.path() / "missing", place.runtime});
+  CHECK_FALSE(place.has_leftovers());
+  CHECK(fs::is_empty(place.runtime));
+}
+
+TEST_CASE("job_file: while a process of the job lives nothing is touched", "[control]") {
+  const Place place;
+  int gate[2] = {-1, -1};
+  REQUIRE(::pipe(gate) == 0);
+  in_killed_process([&] {
+    JobFile* file = new JobFile({place.runtime}, "train-1");
+    file->add(place.left);
+    if (::fork() != 0) return;
+    ::close(gate[1]);
+    char byte = 0;
+    ::_exit(::read(gate[0], &byte, 1) == 0 ? 0 : 1);
+  });
+  remove_leftovers({place.runtime});
+  CHECK(place.has_leftovers());
+  CHECK(fs::exists(place.runtime / "train-1.job"));
+  ::close(gate[1]);  // it ends
+  while (fs::exists(place.runtime / "train-1.job")) remove_leftovers({place.runtime});
+  CHECK_FALSE(place.has_leftovers());
+  ::close(gate[0]);
+}
+
+TEST_CASE("job_file: a job that ends leaves no name", "[control]") {
+  const Place place;
+  {
+    const JobFile file({place.runtime}, "train-3");
+    CHECK(fs::exists(place.runtime / "train-3.job"));
+  }
+  CHECK_FALSE(fs::exists(place.runtime / "train-3.job"));
+}
+
+TEST_CASE("job_file: only folders of our own are removed, and no link is followed", "[control]") {
+  const Place place;
+  const fs::path link = place.base.path() / "link";
+  fs::create_directory_symlink(place.left, link);
+  in_killed_process([&] {
+    JobFile* file = new JobFile({place.runtime}, "train-2");
+    file->add(link);
+    file->add("relative");
+  });
+  remove_leftovers({place.runtime});
+  CHECK(fs::exists(place.left / "attempt_0"));
+  CHECK(fs::is_symlink(link));
+  CHECK_FALSE(fs::exists(place.runtime / "train-2.job"));
+}
+
+TEST_CASE("job_file: without a folder for it the job runs all the same", "[control]") {
+  const TemporaryFolder base;
+  JobFile file({base.write("file", ""), base.path() / "a" / "b"}, "train-1");
+  file.add(base.path());
+  file.remove();
+  CHECK(fs::exists(base.path()));
+}
