@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/launch.hpp"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
 #include <array>
 #include <boost/asio/io_context.hpp>
+#include <fstream>
 #include <set>
 
 #include "acc/base/cpu_set.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/process_table.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/store/server.hpp"
 #include "support/catch.hpp"
@@ -66,6 +69,18 @@ TEST_CASE("launch: the report holds the error file and the last lines of stderr"
   CHECK(has(ran.err, "failed with exit code 5\n"));
   CHECK(has(ran.err, "  | it broke\n"));
   CHECK(has(ran.err, "  last lines of its stderr:\n  | hello\n  | boom\n"));
+}
+
+TEST_CASE("launch: on a terminal the report points to what was shown just above", "[process]") {
+  const Ran ran = launch_stub({"workers=2"},
+                              {"rank", "1", "errline", "Traceback\nboom", "rank", "1", "error-file",
+                               R"({"message": "boom"})", "rank", "1", "exit", "5", "pause"},
+                              {.terminal_out = true, .terminal_err = true});
+  CHECK(ran.code == 5);
+  CHECK(has(ran.out, "  the end of its stderr stands just above: boom\n"));
+  CHECK(ran.out.find("boom") < ran.out.find("acc: rank 1"));
+  CHECK_FALSE(has(ran.out, "| "));
+  CHECK_FALSE(has(ran.out, "error file"));
 }
 
 TEST_CASE("launch: a worker that ignores SIGTERM is killed", "[process]") {
@@ -178,6 +193,53 @@ TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {
   }
   CHECK(shell_code(job.wait()) == 128 + SIGINT);
   CHECK(job.out().find("second signal: ranks 0, 1 were killed") != std::string::npos);
+}
+
+TEST_CASE("launch: Ctrl-Z stops the workers too, and fg goes on with them", "[process]") {
+  Telephone phone;
+  Telephone gate;
+  Launched job(stub({"workers=2"}, {"tell", phone.path(), "up", "await", gate.path(), "line", "went on"}),
+               {.terminal_out = true,
+                .terminal_err = true,
+                .own_session = true,
+                .script = "set -m; \"$@\"; echo stopped; read line; fg; echo ended with $?"});
+  const pid_t workers[] = {phone.next_process(), phone.next_process()};
+  const auto wait_for_state = [&](bool stopped) {
+    for (const pid_t worker : workers) {
+      while ((read_process(worker)->state == 'T') != stopped) ::sched_yield();
+    }
+  };
+  job.type("\x1a");
+  job.wait_for("stopped");
+  wait_for_state(true);
+  job.type("\n");
+  wait_for_state(false);
+  std::ofstream(gate.path()) << "xx" << std::flush;
+  job.wait();
+  CHECK(has(job.out(), "went on\nwent on\n"));
+  CHECK(has(job.out(), "ended with 0"));
+}
+
+TEST_CASE("launch: a job that is stopped can be ended", "[process]") {
+  Telephone phone;
+  Launched job(stub({"workers=1"}, {"on", "15", "5", "tell", phone.path(), "up", "pause"}));
+  const pid_t worker = phone.next_process();
+  ::kill(job.agent(), SIGTSTP);
+  while (read_process(worker)->state != 'T') ::sched_yield();
+  ::kill(job.agent(), SIGTERM);
+  CHECK(shell_code(job.wait()) == 143);
+  CHECK_FALSE(has(job.err(), "killed"));
+}
+
+TEST_CASE("launch: Ctrl-Z without a shell to continue the job changes nothing", "[process]") {
+  Telephone phone;
+  Telephone gate;
+  Launched job(stub({"workers=1"}, {"tell", phone.path(), "up", "await", gate.path()}),
+               {.terminal_out = true, .terminal_err = true, .own_session = true});
+  phone.next_process();
+  job.type("\x1a");
+  std::ofstream(gate.path()) << "x" << std::flush;
+  CHECK(shell_code(job.wait()) == 0);
 }
 
 TEST_CASE("launch: a restart begins anew on the same store's port", "[process]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs in surroundings that let them down: no memory, no disk. Skipped where such surroundings cannot be
-// made.
+// Jobs in surroundings that let them down: no memory, no disk, no reader. Skipped where such surroundings
+// cannot be made.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iostream>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
@@ -31,6 +32,10 @@ bool write_file(const fs::path& file, const std::string& text) {
 int verdict(bool good, const Ran& ran) {
   if (!good) std::cerr << "code " << ran.code << "\n" << ran.out << ran.err;
   return good ? 0 : 1;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -83,6 +88,19 @@ bool mount_small_disk(const fs::path& folder, const std::string& size) {
   return ::mount("none", folder.c_str(), "tmpfs", 0, ("size=" + size).c_str()) == 0;
 }
 
+// A shell runs the job with its standard output there.
+Streams3 with_output(const std::string& redirection) {
+  return {.script = "{ \"$@\"; echo code $? >&2; } " + redirection};
+}
+
+// Takes all the room of a file system until it is removed.
+void fill(const fs::path& file) {
+  std::ofstream out(file, std::ios::binary);
+  const std::string page(4096, 'x');
+  while (out.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+  }
+}
+
 }  // namespace
 
 TEST_CASE("surroundings: a worker that the kernel kills for memory is told as such", "[process]") {
@@ -113,7 +131,9 @@ TEST_CASE("surroundings: a full disk costs the logs and one line, not the job", 
     });
     return verdict(
         ran.code == 5 && whole >= 300'000 / 103 &&
-            count(ran.err, "a log file cannot be written any more: No space left on device") == 1 &&
+            count(ran.err, "a log file cannot be written: No space left on device; acc goes on trying") ==
+                1 &&
+            count(ran.err, " bytes of output are lost: No space left on device\n") == 1 &&
             count(ran.err, "  | the end\n") == 1,
         ran);
   });
@@ -122,4 +142,75 @@ TEST_CASE("surroundings: a full disk costs the logs and one line, not the job", 
     return;
   }
   CHECK(result == 0);
+}
+
+TEST_CASE("surroundings: output that finds no room is told, and is no success", "[process]") {
+  const Ran ran = launch_stub({"workers=2"}, {"line", "lost", "exit", "0"}, with_output("> /dev/full"));
+  CHECK(ran.err ==
+        "acc: warning: standard output cannot be written: No space left on device; acc goes on trying\n"
+        "acc: warning: 10 bytes of output are lost: No space left on device; the exit code is 1 for that\n"
+        "code 1\n");
+  CHECK(launch_stub({"workers=2"}, {"exit", "0"}, with_output("> /dev/full")).err == "code 0\n");
+  CHECK(has(launch_stub({"workers=2"}, {"line", "lost", "exit", "7"}, with_output("> /dev/full")).err,
+            "; the exit code is") == false);
+}
+
+TEST_CASE("surroundings: once a full disk has room again nothing is missing", "[process]") {
+  const bool tee = GENERATE(false, true);
+  const TemporaryFolder folder;
+  const TemporaryFolder others;
+  const int result = in_child([&] {
+    if (!mount_small_disk(folder.path(), "64k")) return kSkipped;
+    const fs::path disk = folder.path();
+    Telephone phone;
+    const Telephone gate;
+    std::vector<std::string> options = {"workers=2"};
+    if (tee) options.insert(options.end(), {"tee=1", "log_dir=" + disk.string()});
+    fill(disk / "filler");
+    const fs::path out = (tee ? others.path() : disk) / "out";
+    Launched job(
+        stub(options, {"line", "one", "tell", phone.path(), "up", "await", gate.path(), "line", "two"}),
+        with_output("> " + out.string()));
+    phone.next_processes(2);
+    job.wait_for_error("acc goes on trying");
+    fs::remove(disk / "filler");
+    std::ofstream(gate.path()) << "xx" << std::flush;
+    job.wait();
+    std::string written = tee ? "" : read_file(out);
+    for (const auto& entry : fs::recursive_directory_iterator(disk)) {
+      if (entry.path().filename() == "stdout.log") written += read_file(entry.path());
+    }
+    return verdict(count(written, "one\n") == 2 && count(written, "two\n") == 2 && has(job.err(), "code 0\n"),
+                   {0, written, job.err()});
+  });
+  if (result == kSkipped) {
+    WARN("no file system can be mounted here: not tested");
+    return;
+  }
+  CHECK(result == 0);
+}
+
+TEST_CASE("surroundings: when the reader of its output ends, a job ends as a pipeline does", "[process]") {
+  const std::string workers = GENERATE("1", "2");
+  const Ran ran =
+      launch_stub({"workers=" + workers}, {"flood", "10000000000", "100"}, with_output("| head -n 1"));
+  CHECK(count(ran.out, "\n") == 1);
+  CHECK(ran.err.ends_with("code 141\n"));
+  if (workers == "2") {
+    CHECK(ran.err.starts_with("acc: nobody reads its output any more, stopping "));
+    CHECK(count(ran.err, "\n") == 2);
+  }
+}
+
+TEST_CASE("surroundings: a reader that ends does not matter where files get everything", "[process]") {
+  const TemporaryFolder folder;
+  const Ran ran = launch_stub({"workers=2", "tee=3", "log_dir=" + folder.path().string()},
+                              {"flood", "1000000", "99"}, with_output("| head -n 1"));
+  CHECK(ran.err ==
+        "acc: warning: nobody reads standard output any more; the log files still get it\ncode 0\n");
+  std::uintmax_t written = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
+    if (entry.path().filename() == "stdout.log") written += entry.file_size();
+  }
+  CHECK(written >= 2'000'000);
 }

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <utility>
 
+#include "acc/base/error.hpp"
 #include "acc/launch/failure_json.hpp"
 #include "acc/launch/line_prefix.hpp"
 #include "acc/launch/restart_decision.hpp"
@@ -54,10 +55,14 @@ class Agent {
   void take_worker_end(const WorkerEnded& ended);
   void take_news(NodeEvent news);
   void take_signal(const SignalArrived& arrived);
-  void take_hang(const Hung& hung);
+  void take_lost_reader();
+  void take_suspension(bool suspended);
+  void take_hang(const Happening& happening);
+  bool still_hangs(int attempt) const;
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
+  bool is_own(const WorkerFailure& failure) const;
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
   bool asked_to_end() const { return stop_signal_ || front_lost_; }
@@ -84,6 +89,8 @@ class Agent {
   std::optional<OomWatch> oom_ = {};
   /// Nobody did anything, and the plan says that this ends the attempt.
   bool hung_ = false;
+  /// The workers are stopped, as by Ctrl-Z.
+  bool suspended_ = false;
 
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
@@ -145,6 +152,7 @@ bool Agent::goes_on() {
 void Agent::leave() {
   std::string why;
   if (stop_signal_) why = "it was asked to end by " + signal_name(*stop_signal_);
+  if (stop_signal_ == SIGPIPE) why = "nobody reads its output any more";
   if (front_lost_) why = "its front process is gone";
   parts_.rendezvous.leave(why);
   while (!left_ && !kill_now_) take(std::nullopt);
@@ -216,9 +224,11 @@ void Agent::start_worker(int local_rank) {
     start.input = plan_.attach == rank_of(local_rank) ? WorkerInput::terminal : WorkerInput::none;
   }
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
-  worker.pid = parts_.processes.start(start);
+  const StartedWorker started = parts_.processes.start(start);
+  worker.pid = started.pid;
   ++running_;
-  parts_.reporter.report(WorkerStarted{rank_of(local_rank), local_rank, worker.pid});
+  if (suspended_) parts_.processes.signal(local_rank, SIGSTOP);
+  parts_.reporter.report(WorkerStarted{rank_of(local_rank), local_rank, started.pid, started.pid_inside});
 }
 
 Happening Agent::take(std::optional<TimePoint> deadline) {
@@ -226,7 +236,8 @@ Happening Agent::take(std::optional<TimePoint> deadline) {
   if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
   if (auto* news = std::get_if<NodeEvent>(&happening)) take_news(*news);
   if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(*arrived);
-  if (const auto* hung = std::get_if<Hung>(&happening)) take_hang(*hung);
+  take_hang(happening);
+  if (std::holds_alternative<ReaderLost>(happening)) take_lost_reader();
   if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
   return happening;
 }
@@ -256,8 +267,8 @@ void Agent::take_news(NodeEvent news) {
 void Agent::take_signal(const SignalArrived& arrived) {
   const int signal = arrived.signal;
   if (!plan_.stop_signals.contains(signal)) {
-    signal_workers(signal);
-    return;
+    if (signal == SIGTSTP || (signal == SIGCONT && suspended_)) return take_suspension(signal == SIGTSTP);
+    return signal_workers(signal);
   }
   const TimePoint now = parts_.processes.now();
   if (arrived.now) kill_now_ = true;
@@ -272,11 +283,34 @@ void Agent::take_signal(const SignalArrived& arrived) {
   if (grace_end_) signal_workers(signal);
 }
 
-void Agent::take_hang(const Hung& hung) {
-  // It may have been found while the attempt ended.
-  if (hung.attempt != attempt_ || must_end() || running_ == 0) return;
-  parts_.reporter.report(HangFound{hung.idle, hung.places, plan_.hang.then, plan_.hang.cpu_counts});
-  hung_ = plan_.hang.then != OnHang::report;
+// Not by SIGTSTP: the kernel ignores it where there is no shell in the session, as in a worker's.
+void Agent::take_suspension(bool suspended) {
+  if (suspended == suspended_) return;
+  suspended_ = suspended;
+  signal_workers(suspended ? SIGSTOP : SIGCONT);
+  parts_.reporter.report(suspended ? Event(Suspended{}) : Event(Resumed{}));
+}
+
+// As a writer to a closed pipe ends; a worker that has failed is told all the same.
+void Agent::take_lost_reader() {
+  if (stop_signal_ || report_.first_failure || !failed_.empty()) return;
+  stop_signal_ = SIGPIPE;
+  stopped_at_ = parts_.processes.now();
+  parts_.reporter.report(Stopping{SIGPIPE, running_, plan_.shutdown_timeout});
+}
+
+// It may have been found while the attempt ended.
+bool Agent::still_hangs(int attempt) const {
+  return attempt == attempt_ && !must_end() && running_ > 0;
+}
+
+void Agent::take_hang(const Happening& happening) {
+  if (const auto* hung = std::get_if<Hung>(&happening); hung != nullptr && still_hangs(hung->attempt))
+    parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.then, plan_.hang.cpu_counts});
+  if (const auto* more = std::get_if<HangStacks>(&happening); more != nullptr && still_hangs(more->attempt))
+    parts_.reporter.report(HangStacksFound{more->text});
+  if (const auto* all = std::get_if<HangExamined>(&happening); all != nullptr && still_hangs(all->attempt))
+    hung_ = plan_.hang.then != OnHang::report;
 }
 
 void Agent::signal_workers(int signal) {
@@ -291,9 +325,11 @@ void Agent::stop_workers() {
   for (Worker& worker : workers_) worker.stopped = worker.pid != 0 && !worker.status;
   if (running_ == 0) return;
   grace_end_ = parts_.processes.now() + plan_.shutdown_timeout;
-  if (!kill_now_) signal_workers(stop_signal_.value_or(SIGTERM));
+  // Python ignores SIGPIPE.
+  const int signal = stop_signal_.value_or(SIGTERM);
+  if (!kill_now_) signal_workers(signal == SIGPIPE ? SIGTERM : signal);
   // A stopped process hears the signal only when it goes on.
-  if (!kill_now_ && hung_) signal_workers(SIGCONT);
+  if (!kill_now_ && (hung_ || suspended_)) signal_workers(SIGCONT);
   while (running_ > 0 && !kill_now_) {
     if (std::holds_alternative<TimeUp>(take(grace_end_))) break;
   }
@@ -339,6 +375,7 @@ WorkerFailure Agent::describe(int local_rank) const {
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   if (!folder.empty()) {
     failure.error_file = read_error_file(folder / std::to_string(local_rank) / "error.json");
+    if (failure.error_file) failure.error_file->stays = parts_.logs.stays_after_failure();
   }
   return failure;
 }
@@ -371,11 +408,24 @@ std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
   return ranks;
 }
 
+bool Agent::is_own(const WorkerFailure& failure) const {
+  const auto local_rank = static_cast<std::size_t>(failure.local_rank);
+  return failure.host == parts_.host && local_rank < workers_.size() &&
+         workers_[local_rank].pid == failure.pid;
+}
+
 void Agent::report_finish() {
+  if (auto& cause = report_.first_failure; cause && is_own(*cause))
+    cause->just_above = parts_.processes.is_just_above(cause->local_rank);
   if (report_.first_failure && !over_) report_.exit_code = shell_code(report_.first_failure->status);
   if (report_.hung) report_.exit_code = kHungCode;
   if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
   if (front_lost_) report_.exit_code = 128 + SIGKILL;
+  if (const std::string lost = parts_.processes.lost_output(); !lost.empty()) {
+    const bool succeeded = report_.exit_code == 0;
+    if (succeeded) report_.exit_code = exit_code(ErrorKind::system);
+    parts_.reporter.report(Warning{lost + (succeeded ? "; the exit code is 1 for that" : "")});
+  }
   parts_.reporter.report(Finished{report_});
 }
 

@@ -13,11 +13,16 @@
 #include <cerrno>
 
 namespace acc {
+namespace {
+
+constexpr std::size_t kMaxKeptOfFile = std::size_t{1} << 20U;
+
+}  // namespace
 
 Console::Console(int fd) : fd_(fd) {
   struct stat info = {};
   if (::fstat(fd, &info) != 0) {
-    broken_ = true;
+    take_error(errno);
     return;
   }
   if (S_ISSOCK(info.st_mode)) {
@@ -32,21 +37,24 @@ Console::Console(int fd) : fd_(fd) {
 }
 
 void Console::write(std::string_view text) {
-  if (backlog() == 0) text.remove_prefix(write_some(text));
-  if (!broken_) kept_ += text;
+  if (backlog_.empty() || (state_ == State::full && flush())) {
+    const std::size_t done = write_some(text);
+    backlog_.pass(text.substr(0, done));
+    text.remove_prefix(done);
+  }
+  if (state_ == State::full) backlog_.add_or_drop(text, kMaxKeptOfFile);
+  if (state_ == State::good) backlog_.add(text);
 }
 
 bool Console::flush() {
-  written_ += write_some(std::string_view(kept_).substr(written_));
-  if (broken_ || written_ == kept_.size()) {
-    kept_.clear();
-    kept_.shrink_to_fit();
-    written_ = 0;
-  } else if (written_ > kept_.size() / 2) {
-    kept_.erase(0, written_);
-    written_ = 0;
-  }
-  return kept_.empty();
+  backlog_.remove(write_some(backlog_.text()));
+  if (!is_open()) backlog_.remove(backlog_.size());
+  return backlog_.empty();
+}
+
+std::uint64_t Console::give_up() {
+  if (state_ == State::full && !flush()) backlog_.drop();
+  return backlog_.dropped_bytes();
 }
 
 Descriptor Console::make_writable_event() const {
@@ -58,7 +66,7 @@ Descriptor Console::make_writable_event() const {
 
 std::size_t Console::write_some(std::string_view text) {
   std::size_t done = 0;
-  while (!broken_ && done < text.size()) {
+  while (is_open() && done < text.size()) {
     const char* data = text.data() + done;
     const std::size_t size = text.size() - done;
     ssize_t n = 0;
@@ -73,14 +81,26 @@ std::size_t Console::write_some(std::string_view text) {
     }
     if (n >= 0) {
       done += static_cast<std::size_t>(n);
+      state_ = State::good;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
       break;
     } else if (errno != EINTR) {
-      // EPIPE, a full disk, a terminal that is gone: the job is worth more than its output.
-      broken_ = true;
+      take_error(errno);
+      break;
     }
   }
-  return broken_ ? text.size() : done;
+  return done;
+}
+
+void Console::take_error(int error) {
+  error_ = error;
+  if (error == EPIPE || error == ECONNRESET) {
+    state_ = State::no_reader;
+  } else if (kind_ == Kind::file && error != EBADF) {
+    state_ = State::full;
+  } else {
+    state_ = State::gone;
+  }
 }
 
 bool same_file(int one, int other) {

@@ -18,6 +18,8 @@ struct ErrorFile {
   std::optional<std::chrono::system_clock::time_point> when = {};
   /// False: the file is not such a JSON, and `message` is its text.
   bool valid = true;
+  /// It is still there when the job has ended.
+  bool stays = true;
 
   bool operator==(const ErrorFile&) const = default;
 };

@@ -31,7 +31,8 @@ Json to_json(const WorkerFailure& failure) {
   object["out_of_memory"] = failure.out_of_memory;
   object["message"] = failure.error_file ? Json(failure.error_file->message) : Json();
   object["traceback"] = failure.error_file ? Json(failure.error_file->traceback) : Json();
-  object["error_file"] = failure.error_file ? Json(failure.error_file->path.string()) : Json();
+  const bool has_file = failure.error_file && failure.error_file->stays;
+  object["error_file"] = has_file ? Json(failure.error_file->path.string()) : Json();
   object["last_words"] = failure.last_words;
   return object;
 }
@@ -68,6 +69,14 @@ std::string add(Json& line, const Killed& event) {
   return "killed";
 }
 
+std::string add(Json&, const Suspended&) {
+  return "suspended";
+}
+
+std::string add(Json&, const Resumed&) {
+  return "resumed";
+}
+
 std::string add(Json& line, const Restarting& event) {
   line.update({{"restart", event.restart},
                {"max_restarts", event.max_restarts},
@@ -91,6 +100,11 @@ std::string add(Json& line, const HangFound& event) {
                {"then", names[static_cast<int>(event.then)]},
                {"places", event.places}});
   return "hang_found";
+}
+
+std::string add(Json& line, const HangStacksFound& event) {
+  line["text"] = event.text;
+  return "hang_stacks";
 }
 
 std::string add(Json& line, const Warning& event) {

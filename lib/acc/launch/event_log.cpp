@@ -8,13 +8,12 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/launch/write_all.hpp"
 
 namespace acc {
 
-EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_lost)
-    : file_(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)),
-      on_lost_(std::move(on_lost)) {
+EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full)
+    : file_(Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666))),
+      on_full_(std::move(on_full)) {
   if (file_) return;
   throw Error({.kind = ErrorKind::system,
                .what = std::string("the event log cannot be written: ") + std::strerror(errno),
@@ -23,11 +22,8 @@ EventLog::EventLog(const std::filesystem::path& file, std::function<void(const s
 }
 
 void EventLog::write(std::string_view line) {
-  if (!file_) return;
-  if (const std::string reason = write_all(file_, line); !reason.empty()) {
-    file_.reset();
-    on_lost_(reason);
-  }
+  const std::string reason = file_.write(line);
+  if (!reason.empty() && !std::exchange(told_, true)) on_full_(reason);
 }
 
 }  // namespace acc

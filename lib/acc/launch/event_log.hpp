@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/launch/log_file.hpp"
 
 namespace acc {
 
@@ -14,14 +14,18 @@ namespace acc {
 /// runs may share a file.
 class EventLog {
  public:
-  /// Throws Error{system}. `on_lost`: the file cannot be written any more, and is given up.
-  EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_lost);
+  /// Throws Error{system}. `on_full`: the file takes nothing at the moment, for this reason; called once.
+  EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full);
+  ~EventLog() { file_.close(); }
+  EventLog(const EventLog&) = delete;
+  EventLog& operator=(const EventLog&) = delete;
 
   void write(std::string_view line);
 
  private:
-  Descriptor file_;
-  std::function<void(const std::string&)> on_lost_;
+  LogFile file_;
+  std::function<void(const std::string&)> on_full_;
+  bool told_ = false;
 };
 
 }  // namespace acc

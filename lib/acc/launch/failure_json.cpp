@@ -28,7 +28,8 @@ Json to_json(const ErrorFile& file) {
   Json json = {{"path", file.path.string()},
                {"message", end_of(file.message)},
                {"traceback", end_of(file.traceback)},
-               {"valid", file.valid}};
+               {"valid", file.valid},
+               {"stays", file.stays}};
   if (file.when) json["when"] = to_number(*file.when);
   return json;
 }
@@ -37,7 +38,8 @@ ErrorFile parse_file(const Json& json) {
   ErrorFile file = {.path = json.value("path", ""),
                     .message = json.value("message", ""),
                     .traceback = json.value("traceback", ""),
-                    .valid = json.value("valid", true)};
+                    .valid = json.value("valid", true),
+                    .stays = json.value("stays", true)};
   if (json.contains("when")) file.when = to_time(json["when"].get<std::int64_t>());
   return file;
 }

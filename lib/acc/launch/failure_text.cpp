@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "acc/base/text.hpp"
+#include "acc/launch/error_text.hpp"
 #include "acc/launch/timestamp.hpp"
 
 namespace acc {
@@ -16,8 +17,13 @@ std::string how_it_ended(const WorkerFailure& failure) {
   if (std::holds_alternative<Exited>(failure.status)) return "failed with " + to_string(failure.status);
   std::string text = "was ended by " + to_string(failure.status);
   const bool killed = std::get<Signaled>(failure.status).signal == SIGKILL;
-  if (killed) text += ", sent from outside: the kernel counted no kill for memory";
+  if (killed) text += "; the kernel counted no kill for memory";
   return text;
+}
+
+std::string_view last_line(std::string_view text) {
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  return text.substr(text.rfind('\n') + 1);
 }
 
 void append_indented(std::string& block, std::string_view text) {
@@ -25,11 +31,39 @@ void append_indented(std::string& block, std::string_view text) {
   for (const std::string& line : split(text, '\n')) block += "  | " + line + "\n";
 }
 
-void append_error_file(std::string& block, const ErrorFile& file) {
-  block += fmt::format("  error file: {}{}\n", file.path.string(),
-                       file.valid ? "" : " (not the expected JSON; its text follows)");
-  // A traceback ends with the message.
-  append_indented(block, file.traceback.empty() ? file.message : file.traceback);
+// A traceback ends with the message.
+std::string text_of(const ErrorFile& file) {
+  return readable_error(file.traceback.empty() ? file.message : file.traceback);
+}
+
+void append_error_file(std::string& block, const ErrorFile& file, const std::string& text) {
+  const std::string note = file.valid ? "" : " (not the expected JSON; its text follows)";
+  if (file.stays) {
+    block += fmt::format("  error file: {}{}\n", file.path.string(), note);
+  } else if (!text.empty()) {
+    block += fmt::format("  its error file{}:\n", note);
+  }
+  if (!text.empty()) append_indented(block, text);
+}
+
+// A worker's error file and its standard error often say the same: that is told once, where there is more of
+// it.
+void append_what_it_said(std::string& block, const WorkerFailure& failure) {
+  const std::string& words = failure.last_words;
+  const std::string text = failure.error_file ? text_of(*failure.error_file) : "";
+  const bool same = !text.empty() && words.find(last_line(text)) != std::string::npos;
+  const bool is_traceback = last_line(text).size() + 1 < text.size();
+  if (failure.error_file) {
+    const bool shown = same && (failure.just_above || !is_traceback);
+    append_error_file(block, *failure.error_file, shown ? "" : text);
+  }
+  if (words.empty()) return;
+  if (failure.just_above) {
+    block += fmt::format("  the end of its stderr stands just above: {}\n", last_line(words));
+  } else if (!same || !is_traceback) {
+    block += "  last lines of its stderr:\n";
+    append_indented(block, words);
+  }
 }
 
 }  // namespace
@@ -42,11 +76,7 @@ std::string summarize(const WorkerFailure& failure) {
 std::string failure_text(const WorkerFailure& failure) {
   std::string block = "acc: " + summarize(failure) + "\n";
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
-  if (failure.error_file) append_error_file(block, *failure.error_file);
-  if (!failure.last_words.empty()) {
-    block += "  last lines of its stderr:\n";
-    append_indented(block, failure.last_words);
-  }
+  append_what_it_said(block, failure);
   return block;
 }
 

@@ -7,15 +7,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 #include "acc/launch/descendants.hpp"
+#include "acc/launch/pid_namespace.hpp"
 
 namespace acc {
 namespace {
@@ -94,22 +97,43 @@ void begin_group(bool in_session) {
   }
 }
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front, bool in_session) {
+[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front, bool in_session) noexcept {
   begin_group(in_session);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
   // Not exit(): what the caller registered to run at its end must run once, in the caller.
   ::_exit(agent(front));
 }
 
-// Hands signals on to a child until it has ended. `on_front_died` is called as often as that is told.
-ExitStatus stand_before(pid_t child, const WaitedSignals& signals,
-                        const std::function<void()>& on_front_died) {
+// Stops this process by the kernel's rule: not where no shell could continue it. Tells the child to go on,
+// unless that is what the next signal says.
+void stop_until_continued(pid_t child) {
+  sigset_t stop = {};
+  ::sigemptyset(&stop);
+  ::sigaddset(&stop, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stop, nullptr);
+  ::sigprocmask(SIG_BLOCK, &stop, nullptr);
+  sigset_t pending = {};
+  ::sigpending(&pending);
+  if (::sigismember(&pending, SIGCONT) == 0) ::kill(child, SIGCONT);
+}
+
+struct SignalHandlers {
+  /// The kernel told that the front is dead; may be called again.
+  std::function<void()> on_front_died = [] {};
+  /// SIGTSTP was handed on.
+  std::function<void(pid_t child)> on_stop = [](pid_t) {};
+};
+
+// Hands signals on to a child until it has ended.
+ExitStatus stand_before(pid_t child, const WaitedSignals& signals, const SignalHandlers& handlers) {
   for (;;) {
     const int signal = signals.wait();
     if (signal == front_died()) {
-      on_front_died();
+      handlers.on_front_died();
     } else if (signal != SIGCHLD) {
       ::kill(child, signal);
+      if (signal == SIGTSTP) handlers.on_stop(child);
     } else {
       int status = 0;
       if (::waitpid(child, &status, WNOHANG) == child) return to_exit_status(status);
@@ -120,8 +144,8 @@ ExitStatus stand_before(pid_t child, const WaitedSignals& signals,
 // What the keeper tells the front.
 struct KeeperReport {
   GuardReport guard = {};
-  /// Why there is no agent.
-  int error = 0;
+  /// Why there is no agent; empty: there was one.
+  std::array<char, 256> error = {};
 };
 static_assert(std::is_trivially_copyable_v<KeeperReport>);
 
@@ -133,28 +157,36 @@ struct KeeperParts {
   Descriptor report = {};
 };
 
-[[noreturn]] void run_keeper(KeeperParts parts, WaitedSignals& signals, const std::function<int(int)>& agent,
-                             const std::function<void()>& clean_up, bool in_session) {
-  begin_group(in_session);
-  signals.add(front_died());
-  ::prctl(PR_SET_PDEATHSIG, front_died());
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  const auto look_at_front = [&] {
-    if (::getppid() != parts.front) parts.lifeline.in.reset();
-  };
-  look_at_front();  // it may have died before the kernel was asked to tell
-  KeeperReport report;
+// Throws Error when there cannot be one.
+pid_t start_agent(KeeperParts& parts, const std::function<int(int)>& agent, bool in_session) {
   const pid_t pid = ::fork();
+  if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
     parts.lifeline.in.reset();
     parts.report.reset();
     run_agent(agent, parts.lifeline.out.get(), in_session);
   }
-  if (pid > 0) {
-    report.guard.agent = stand_before(pid, signals, look_at_front);
+  return pid;
+}
+
+[[noreturn]] void run_keeper(KeeperParts parts, WaitedSignals& signals, const std::function<int(int)>& agent,
+                             const std::function<void()>& clean_up, const GuardOptions& options) {
+  begin_group(options.in_session);
+  signals.add(front_died());
+  const auto look_at_front = [&] {
+    if (::getppid() != parts.front) parts.lifeline.in.reset();
+  };
+  KeeperReport report;
+  try {
+    if (options.pid_namespace) enter_pid_namespace();
+    ::prctl(PR_SET_PDEATHSIG, front_died());
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    look_at_front();  // it may have died before the kernel was asked to tell
+    const pid_t pid = start_agent(parts, agent, options.in_session);
+    report.guard.agent = stand_before(pid, signals, {.on_front_died = look_at_front});
     report.guard.left_something = kill_descendants();
-  } else {
-    report.error = errno;
+  } catch (const Error& error) {
+    std::string_view(error.what()).copy(report.error.data(), report.error.size() - 1);
   }
   if (std::holds_alternative<Signaled>(report.guard.agent)) clean_up();
   ::signal(SIGPIPE, SIG_IGN);
@@ -171,11 +203,13 @@ std::optional<KeeperReport> read_report(const Descriptor& reports) {
 }  // namespace
 
 std::vector<int> forwarded_signals(const std::set<int>& also) {
-  std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
+  std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};
   signals.insert(also.begin(), also.end());
-  struct sigaction hangup = {};
-  ::sigaction(SIGHUP, nullptr, &hangup);
-  if (hangup.sa_handler == SIG_IGN) signals.erase(SIGHUP);
+  for (const int signal : {SIGHUP, SIGTSTP}) {
+    struct sigaction inherited = {};
+    ::sigaction(signal, nullptr, &inherited);
+    if (inherited.sa_handler == SIG_IGN) signals.erase(signal);
+  }
   return {signals.begin(), signals.end()};
 }
 
@@ -189,18 +223,17 @@ GuardReport guard(const std::function<int(int front)>& agent, const std::functio
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
     reports.out.reset();
-    run_keeper(std::move(parts), signals, agent, clean_up, options.in_session);
+    run_keeper(std::move(parts), signals, agent, clean_up, options);
   }
   parts = {};
-  const ExitStatus keeper = stand_before(pid, signals, [] {});
+  const ExitStatus keeper = stand_before(pid, signals, {.on_stop = stop_until_continued});
   const bool left_something = kill_descendants();
   const auto report = read_report(reports.out);
   if (!report) {
     clean_up();
     return {.agent = keeper, .left_something = left_something};
   }
-  errno = report->error;
-  if (errno != 0) fail("the agent cannot be started");
+  if (report->error[0] != 0) throw Error({.kind = ErrorKind::system, .what = report->error.data()});
   return {.agent = report->guard.agent, .left_something = report->guard.left_something || left_something};
 }
 

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
+#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/read.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <string>
 #include <utility>
@@ -24,8 +24,10 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-// What debuggers have not told by then is left out.
-constexpr auto kMostLooking = std::chrono::seconds(60);
+// Beyond the limits of the debuggers themselves.
+constexpr auto kMaxLooking = std::chrono::seconds(150);
+// Ends the first part of the report, where each rank stands.
+constexpr char kEndOfPlaces = '\0';
 
 }  // namespace
 
@@ -65,7 +67,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     std::vector<RankActivity> ranks;
     for (const RankView& rank : parts.job().ranks) {
       RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank)});
-      for (const ProcessStat* process : table.tree(rank.pid)) activity.cpu_time += process->cpu_time;
+      for (const ProcessStat* process : table.tree(rank.own_pid())) activity.cpu_time += process->cpu_time;
     }
     const auto now = Clock::now();
     if (clock.observe(ranks, now) && !stacks.is_open()) find_places(clock.idle(now));
@@ -74,34 +76,55 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   // In a process of its own: a debugger takes seconds, and the job must not wait for it.
   void find_places(std::chrono::milliseconds idle) {
     hung = {.attempt = parts.job().attempt, .idle = idle};
-    places.clear();
+    received.clear();
+    told_places = false;
     Channel channel = make_pipe();
     stacks.assign(channel.ours.release());
     const StackOptions options{.environment = parts.environment};
     run_aside(std::move(channel.workers), [&](int to) {
+      bool first = true;
       write_stacks(parts.job(), options, [&](std::string_view text) {
-        if (!write_all(to, text)) ::_exit(1);
+        std::string part(text);
+        if (std::exchange(first, false)) part += kEndOfPlaces;
+        if (!write_all(to, part)) ::_exit(1);
       });
     });
-    asio::async_read(stacks, asio::dynamic_buffer(places),
-                     [self = weak_from_this()](error_code error, std::size_t) {
-                       const auto watch = self.lock();
-                       if (!watch || !watch->stacks.is_open()) return;
-                       if (error == asio::error::eof || error == asio::error::operation_aborted)
-                         watch->tell();
-                     });
-    patience.expires_after(kMostLooking);
+    patience.expires_after(kMaxLooking);
     patience.async_wait([self = weak_from_this()](error_code error) {
       const auto watch = self.lock();
       if (watch && !error) watch->stacks.cancel();
     });
+    read();
   }
 
-  void tell() {
-    patience.cancel();
-    stacks.close();
-    hung.places = places;
-    parts.tell(hung);
+  void read() {
+    stacks.async_read_some(asio::buffer(buffer),
+                           [self = weak_from_this()](error_code error, std::size_t size) {
+                             const auto watch = self.lock();
+                             if (!watch || !watch->stacks.is_open()) return;
+                             watch->received.append(watch->buffer.data(), size);
+                             watch->tell_received(error.failed());
+                             if (!error) return watch->read();
+                             watch->patience.cancel();
+                             watch->stacks.close();
+                             watch->parts.tell(HangExamined{watch->hung.attempt});
+                           });
+  }
+
+  // `all`: nothing follows. Otherwise what is told ends with a line.
+  void tell_received(bool all) {
+    if (!told_places) {
+      const std::size_t end = received.find(kEndOfPlaces);
+      if (end == std::string::npos && !all) return;
+      hung.places = received.substr(0, end);
+      received.erase(0, end == std::string::npos ? end : end + 1);
+      told_places = true;
+      parts.tell(hung);
+    }
+    const std::size_t lines = all ? received.size() : received.rfind('\n') + 1;
+    if (lines == 0) return;
+    parts.tell(HangStacks{hung.attempt, received.substr(0, lines)});
+    received.erase(0, lines);
   }
 
   HangPlan plan;
@@ -110,7 +133,9 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   asio::steady_timer timer;
   asio::steady_timer patience;
   asio::posix::stream_descriptor stacks;
-  std::string places = {};
+  std::array<char, std::size_t{16} << 10U> buffer = {};
+  std::string received = {};
+  bool told_places = false;
   Hung hung = {};
 };
 
@@ -123,9 +148,9 @@ HangWatch::~HangWatch() {
 
 void HangWatch::report(const Event& event) {
   if (impl_->plan.timeout.count() == 0) return;
-  if (std::holds_alternative<AttemptStarted>(event)) impl_->start();
+  if (std::holds_alternative<AttemptStarted>(event) || std::holds_alternative<Resumed>(event)) impl_->start();
   const bool ends = std::holds_alternative<Stopping>(event) || std::holds_alternative<Restarting>(event) ||
-                    std::holds_alternative<Finished>(event);
+                    std::holds_alternative<Suspended>(event) || std::holds_alternative<Finished>(event);
   if (ends) impl_->stop();
 }
 

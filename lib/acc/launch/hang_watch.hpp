@@ -19,14 +19,14 @@ struct HangWatchParts {
   std::function<const JobView&()> job = {};
   /// Bytes that a worker has written, as far as it is known.
   std::function<std::uint64_t(int local_rank)> written = {};
-  std::function<void(Hung)> tell = {};
+  std::function<void(Happening)> tell = {};
   /// Of the workers.
   Environment environment = {};
 };
 
 /// Watches on the event loop whether the ranks of a job do anything; when none does for the plan's time,
-/// finds out where each stands and then tells it. Starts with each attempt, and ends when the job is asked to
-/// end.
+/// finds out where each stands and then tells it. Starts with each attempt, pauses while the job is
+/// suspended, and ends when it is asked to end.
 class HangWatch : public Reporter {
  public:
   /// `plan.timeout` 0: never watches.

@@ -13,6 +13,7 @@ void JobRecord::report(const Event& event) {
     view_.ranks.push_back({.rank = started->rank,
                            .local_rank = started->local_rank,
                            .pid = started->pid,
+                           .pid_inside = started->pid_inside,
                            .out = std::move(out),
                            .err = std::move(err)});
     started_(view_.ranks.back());

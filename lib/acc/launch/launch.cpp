@@ -15,7 +15,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/control/control_server.hpp"
+#include "acc/control/job_file.hpp"
 #include "acc/control/runtime_folder.hpp"
 #include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
@@ -29,6 +31,7 @@
 #include "acc/launch/json_reporter.hpp"
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/own_error_file.hpp"
+#include "acc/launch/pid_namespace.hpp"
 #include "acc/launch/reporters.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
@@ -53,14 +56,15 @@ std::string host_name() {
   return name.data();
 }
 
-// Logs that a person asked for stay when there is something to look into.
-bool keeps_logs(const LaunchPlan& plan, const LaunchReport& report) {
-  const auto wanted = [](const StreamMap& map) { return !(map == StreamMap{}); };
-  return report.first_failure && (wanted(plan.output.redirects) || wanted(plan.output.tee));
+// c10d meets where it is told to for one node, too: another may come in its place, or be there already.
+bool meets_others(const RendezvousPlan& wanted) {
+  if (wanted.most_nodes > 1 || wanted.store_file) return true;
+  if (wanted.backend != RendezvousBackend::c10d || wanted.endpoint_host.empty()) return false;
+  return !wanted.is_host.value_or(names_this_machine(wanted.endpoint_host, {}, own_names()));
 }
 
 std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const LaunchPlan& plan) {
-  if (plan.rendezvous.most_nodes > 1) return std::make_unique<ClusterNode>(loop, plan);
+  if (meets_others(plan.rendezvous)) return std::make_unique<ClusterNode>(loop, plan);
   return std::make_unique<SingleNode>(loop, plan);
 }
 
@@ -111,7 +115,8 @@ void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
   if (plan.events_on_console) readers.add(std::make_unique<JsonReporter>(plan.run_id, host, announce));
   if (plan.event_log.empty()) return;
   const auto log = std::make_shared<EventLog>(plan.event_log, [announce](const std::string& reason) {
-    TextReporter(announce).report(Warning{"the event log cannot be written any more: " + reason});
+    TextReporter(announce).report(
+        Warning{"the event log cannot be written: " + reason + "; acc goes on trying"});
   });
   readers.add(
       std::make_unique<JsonReporter>(plan.run_id, host, [log](std::string_view line) { log->write(line); }));
@@ -123,12 +128,23 @@ struct Front {
   int gone = -1;
 };
 
-int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, const TerminalLoan* terminal) {
+/// What the job leaves behind unless somebody removes it.
+struct Leftovers {
+  JobFile file;
+  LogFolder logs = {};
+
+  /// The failed job's logs may stay.
+  void remove(bool logs_too = true) const {
+    if (logs_too) logs.remove_temporary();
+    file.remove();
+  }
+};
+
+int run_job(const LaunchPlan& plan, const Leftovers& left, const Front& front, const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   Reporters reporter;
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
-  JobRecord record(view_of(plan, front.pid, ::getpid()), [&](int rank) { return output.places(rank); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
     reporter.report(Failed{error.what(), exit_code(kind)});
     const auto file = own_error_file(plan);
@@ -136,14 +152,21 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, c
       or_warn(reporter,
               [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
     output.finish();
-    logs.remove_temporary();
+    left.remove();
     return exit_code(kind);
   };
   try {
     add_readers(plan, output, reporter);
+    std::optional<OutsideNumbers> outside;
+    if (plan.pid_namespace) outside.emplace();
+    JobRecord record(view_of(plan, front.pid, outside ? outside->own() : ::getpid()),
+                     [&](int rank) { return output.places(rank); });
     LocalProcesses processes(loop, output,
-                             {.front = front.gone, .also = plan.stop_signals, .terminal = terminal});
-    if (plan.attach) output.announce(attached_text(plan, logs));
+                             {.front = front.gone,
+                              .also = plan.stop_signals,
+                              .terminal = terminal,
+                              .outside = outside ? &*outside : nullptr});
+    if (plan.attach) output.announce(attached_text(plan, left.logs));
     std::optional<FileTimer> timer;
     if (!plan.timer_file.empty()) {
       timer.emplace(loop, plan.timer_file,
@@ -163,23 +186,23 @@ int run_job(const LaunchPlan& plan, const LogFolder& logs, const Front& front, c
     HangWatch hang(loop, plan.hang,
                    {.job = [&]() -> const JobView& { return record.view(); },
                     .written = [&](int rank) { return output.written(rank); },
-                    .tell = [&](Hung hung) { processes.post(std::move(hung)); },
+                    .tell = [&](Happening found) { processes.post(std::move(found)); },
                     .environment = plan.inherited});
-    reporter.add(record);
-    // What ends this block is reported when the watch is gone.
+    // What ends this block is reported when these two are gone.
     Reporters readers;
     readers.add(reporter);
+    readers.add(record);
     readers.add(hang);
     const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
     const LaunchReport report = run(plan, {.processes = processes,
                                            .rendezvous = *rendezvous,
                                            .reporter = readers,
-                                           .logs = logs,
+                                           .logs = left.logs,
                                            .host = host_name()});
     control.end(report.exit_code);
     if (report.first_failure)
       or_warn(reporter, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
-    if (!keeps_logs(plan, report)) logs.remove_temporary();
+    left.remove(!report.first_failure || !left.logs.stays_after_failure());
     return report.exit_code;
   } catch (const Error& error) {
     return fail(error, error.kind());
@@ -199,18 +222,25 @@ int report_lost_agent(const ExitStatus& agent) {
 
 }  // namespace
 
-int launch(const LaunchPlan& plan) {
+int launch(const LaunchPlan& given) {
   open_standard_streams();
+  LaunchPlan plan = given;
+  const pid_t front = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
   if (plan.attach) terminal.emplace(STDIN_FILENO);
-  const LogFolder logs = LogFolder::make(plan);
-  const pid_t front = ::getpid();
+  const auto folders = runtime_folders(plan.inherited, ::geteuid());
+  remove_leftovers(folders);
+  Leftovers left = {.file = JobFile(folders, job_id(plan.worker_command, front))};
+  left.logs = LogFolder::make(plan, [&](const std::filesystem::path& folder) { left.file.add(folder); });
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report = guard(
       [&](int gone) {
-        return run_job(plan, logs, {front, gone}, lent);
+        return run_job(plan, left, {front, gone}, lent);
       },
-      [&] { logs.remove_temporary(); }, {.in_session = plan.attach.has_value(), .also = plan.stop_signals});
+      [&] { left.remove(); },
+      {.in_session = plan.attach.has_value(),
+       .pid_namespace = plan.pid_namespace,
+       .also = plan.stop_signals});
   // An agent that was killed could not.
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);

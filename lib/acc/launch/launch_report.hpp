@@ -27,6 +27,8 @@ struct WorkerFailure {
   std::optional<ErrorFile> error_file = {};
   /// The last lines of its standard error.
   std::string last_words = {};
+  /// They stand on the terminal just above the report.
+  bool just_above = false;
 };
 
 /// What `acc` exits with when it ended a job because it hung: timeout(1)'s code.

@@ -11,7 +11,8 @@
 namespace acc {
 
 /// Cuts a stream into lines with a prefix each, as `--tee` shows them. A carriage return ends a line too, as
-/// in Python's universal newlines, so that a progress bar is seen.
+/// in Python's universal newlines, so that a progress bar is seen. A line longer than 1 MiB is shown in
+/// pieces of that size.
 class LinePrefixer {
  public:
   /// What to do with each line besides.

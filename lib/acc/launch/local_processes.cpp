@@ -2,13 +2,13 @@
 #include "acc/launch/local_processes.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <utility>
 
-#include "acc/control/process_table.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
 
@@ -16,7 +16,6 @@ namespace acc {
 namespace {
 
 constexpr int kMostLateLooks = 64;
-constexpr auto kFrontStops = std::chrono::milliseconds(200);
 
 }  // namespace
 
@@ -29,12 +28,13 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       signals_(loop),
       front_(loop),
       terminal_(options.terminal),
-      front_stops_(loop) {
+      outside_(options.outside) {
   // A worker costs up to four descriptors; workers themselves keep the limit that acc was given.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
   const rlimit most = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &most);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file as large as it may be (ulimit -f) is an error like a full disk
 
   sigset_t ours = {};
   ::sigemptyset(&ours);
@@ -47,6 +47,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
   wait_for_signal();
   if (options.front >= 0) wait_for_front(options.front);
   output_.on_written([this] { happened_.push_back(OutputWritten{}); });
+  output_.on_reader_lost([this] { happened_.push_back(ReaderLost{}); });
   ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
@@ -77,7 +78,7 @@ void LocalProcesses::wait_for_front(int front) {
   });
 }
 
-pid_t LocalProcesses::start(const WorkerStart& worker) {
+StartedWorker LocalProcesses::start(const WorkerStart& worker) {
   const WorkerStreams streams = open_streams(worker);
   const auto on_end = [this, local_rank = worker.local_rank](ExitStatus status) {
     take_end(local_rank, status);
@@ -85,7 +86,8 @@ pid_t LocalProcesses::start(const WorkerStart& worker) {
   auto& process = workers_[worker.local_rank] = spawn(loop_, worker, streams, open_files_, on_end);
   running_[process->pid()] = worker.local_rank;
   if (worker.input == WorkerInput::terminal) borrower_ = process->pid();
-  return process->pid();
+  if (outside_ == nullptr) return {.pid = process->pid()};
+  return {.pid = outside_->of(process->pidfd()), .pid_inside = process->pid()};
 }
 
 WorkerStreams LocalProcesses::open_streams(const WorkerStart& worker) {
@@ -109,19 +111,12 @@ void LocalProcesses::suspend_with_worker() {
   if (info.si_pid != borrower_) return;
   suspended_ = true;
   terminal_->take_back(borrower_);
+  // Where no shell could continue the front it does not stop, and says at once that it goes on.
   ::kill(-terminal_->owner(), SIGTSTP);
-  // Without a shell that could continue it, the front does not stop (its group is orphaned): then nothing
-  // does.
-  front_stops_.expires_after(kFrontStops);
-  front_stops_.async_wait([this](error_code error) {
-    const auto front = read_process(terminal_->front());
-    if (!error && front && front->state != 'T') wake_with_front();
-  });
 }
 
 void LocalProcesses::wake_with_front() {
   if (borrower_ == 0 || !std::exchange(suspended_, false)) return;
-  front_stops_.cancel();
   // In the background (`bg`) the terminal is the shell's.
   if (terminal_->is_back()) terminal_->lend(borrower_);
   ::kill(-borrower_, SIGCONT);
@@ -185,6 +180,14 @@ Happening LocalProcesses::next(std::optional<TimePoint> deadline) {
   Happening happening = std::move(happened_.front());
   happened_.pop_front();
   return happening;
+}
+
+std::string LocalProcesses::lost_output() {
+  const Output::Lost lost = output_.lost();
+  if (lost.bytes == 0) return {};
+  return fmt::format("{} of output {} lost: {}",
+                     lost.bytes == 1 ? "1 byte" : fmt::format("{} bytes", lost.bytes),
+                     lost.bytes == 1 ? "is" : "are", lost.reason);
 }
 
 void LocalProcesses::end_attempt() {

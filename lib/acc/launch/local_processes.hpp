@@ -6,7 +6,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "acc/launch/output.hpp"
+#include "acc/launch/pid_namespace.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/spawn.hpp"
 #include "acc/launch/terminal_loan.hpp"
@@ -28,6 +28,8 @@ struct ProcessOptions {
   std::set<int> also = {};
   /// For the worker whose input it is.
   const TerminalLoan* terminal = nullptr;
+  /// Where this process and its workers are in a pid namespace.
+  const OutsideNumbers* outside = nullptr;
 };
 
 /// The real side of Processes: workers on this machine, on one event loop. Call from the main thread of a
@@ -38,7 +40,7 @@ class LocalProcesses : public Processes {
   LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options);
   ~LocalProcesses() override;
 
-  pid_t start(const WorkerStart& worker) override;
+  StartedWorker start(const WorkerStart& worker) override;
   void signal(int local_rank, int signal) override;
   bool signal_strays(int signal) override;
   Happening next(std::optional<TimePoint> deadline) override;
@@ -46,6 +48,8 @@ class LocalProcesses : public Processes {
   TimePoint now() const override { return Clock::now(); }
   void end_attempt() override;
   std::string last_words(int local_rank) override { return output_.last_words(local_rank); }
+  bool is_just_above(int local_rank) override { return output_.is_just_above(local_rank); }
+  std::string lost_output() override;
   bool finish_output() override { return output_.finish(); }
 
  private:
@@ -65,10 +69,10 @@ class LocalProcesses : public Processes {
   boost::asio::posix::stream_descriptor front_;
   rlimit open_files_ = {};
   const TerminalLoan* terminal_;
+  const OutsideNumbers* outside_;
   /// The worker that has the terminal; 0: none. It was stopped there, and the front with it.
   pid_t borrower_ = 0;
   bool suspended_ = false;
-  boost::asio::steady_timer front_stops_;
   std::deque<Happening> happened_ = {};
   std::map<int, std::unique_ptr<SpawnedProcess>> workers_ = {};
   std::map<pid_t, int> running_ = {};

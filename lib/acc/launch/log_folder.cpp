@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/log_folder.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
+#include <random>
+#include <string_view>
 
 #include "acc/base/error.hpp"
 
@@ -29,10 +31,18 @@ void make_folders(const fs::path& folder) {
 }
 
 // `stem` with random letters behind it; mode 0700.
-fs::path make_unique(const fs::path& stem) {
-  std::string name = stem.string() + "XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) fail(stem, std::strerror(errno));
-  return name;
+fs::path make_unique(const fs::path& stem, const std::function<void(const fs::path&)>& before) {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  constexpr int kTries = 100;
+  std::random_device random;
+  for (int tries = 0; tries < kTries; ++tries) {
+    fs::path folder = stem;
+    for (int letter = 0; letter < 8; ++letter) folder += kLetters[random() % kLetters.size()];
+    before(folder);
+    if (::mkdir(folder.c_str(), 0700) == 0) return folder;
+    if (errno != EEXIST) break;
+  }
+  fail(stem, std::strerror(errno));
 }
 
 bool any(const StreamMap& map) {
@@ -51,24 +61,26 @@ fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
 
 }  // namespace
 
-LogFolder LogFolder::make(const LaunchPlan& plan) {
+LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const fs::path&)>& before) {
   const OutputPlan& output = plan.output;
-  const bool streams = any(output.redirects) || any(output.tee) || !output.duplicate_stdout_filters.empty() ||
-                       !output.duplicate_stderr_filters.empty();
+  const bool wanted = any(output.redirects) || any(output.tee);
+  const bool streams =
+      wanted || !output.duplicate_stdout_filters.empty() || !output.duplicate_stderr_filters.empty();
   const bool useful = plan.sets_ranks || streams || !output.log_dir.empty();
   LogFolder result;
   if (output.no_logs || !useful) return result;
   fs::path base = output.log_dir;
   if (base.empty()) {
-    base = make_unique(temporary_parent(plan, streams) / "torchelastic_");
+    base = make_unique(temporary_parent(plan, streams) / "torchelastic_", before);
     result.temporary_ = base;
+    result.stays_ = wanted;
   } else {
     base = fs::absolute(base);  // a worker may change its folder before it writes its error file
     make_folders(base);
   }
   std::string run_id = plan.run_id;
   std::ranges::replace(run_id, '/', '_');
-  result.run_folder_ = make_unique(base / (run_id + "_"));
+  result.run_folder_ = make_unique(base / (run_id + "_"), [](const fs::path&) {});
   return result;
 }
 

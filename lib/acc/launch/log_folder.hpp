@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 
 #include "acc/plan/launch_plan.hpp"
 
@@ -17,7 +18,10 @@ class LogFolder {
   /// Makes base and job folder when the plan has a use for them. The base is plan.output.log_dir, or a new
   /// folder that remove_temporary() takes away: under the inherited TMPDIR, else in memory when no stream is
   /// logged, else under /tmp. Throws Error{system}.
-  static LogFolder make(const LaunchPlan& plan);
+  /// `before` is told the new folder before it is made.
+  static LogFolder make(
+      const LaunchPlan& plan,
+      const std::function<void(const std::filesystem::path&)>& before = [](const std::filesystem::path&) {});
 
   /// `<run folder>/attempt_N`, empty when nothing is kept.
   std::filesystem::path attempt(int number) const;
@@ -28,12 +32,16 @@ class LogFolder {
 
   const std::filesystem::path& run_folder() const { return run_folder_; }
 
+  /// What failed workers left there is to stay: the person named the base, or asked for streams in files.
+  bool stays_after_failure() const { return stays_; }
+
   /// Removes a base that make() chose itself; leaves one that the person named.
   void remove_temporary() const;
 
  private:
   std::filesystem::path run_folder_ = {};
   std::filesystem::path temporary_ = {};
+  bool stays_ = true;
 };
 
 }  // namespace acc

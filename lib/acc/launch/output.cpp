@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -47,6 +48,9 @@ bool plain(const StreamPlan& stream) {
 
 using Kind = StreamPlace::Kind;
 
+// What is followed by more lines has left the place where a person looks.
+constexpr std::uint64_t kMaxLinesSince = 10;
+
 StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind otherwise) {
   if (stream.file) return {Kind::file, log};
   return {otherwise, {}};
@@ -71,11 +75,15 @@ struct Output::Impl {
   };
 
   Descriptor open_stream(StreamRequest stream);
-  Record record_of(int local_rank, StreamName stream);
+  Record record_of(int local_rank, StreamName stream, const StreamPlan& plan);
+  OutputSink& own_sink() { return err ? *err : out; }
   void open_filtered(const fs::path& attempt);
   void add_relay(Descriptor from, bool terminal, RelayTarget target);
   void take_room();
-  void lost_log(const std::string& reason);
+  void take_full_log(const std::string& reason);
+  void take_trouble(bool of_out, Console::State state, int error);
+  OutputSink::Handlers handlers(bool of_out);
+  std::string name_of(bool of_out) const;
 
   boost::asio::io_context& loop;
   OutputPlan plan;
@@ -89,15 +97,22 @@ struct Output::Impl {
   std::map<int, Tail> tails = {};
   std::map<int, OutputRing> rings = {};
   std::map<int, StreamPlaces> places = {};
+  /// How many lines its sink had been fed when a worker's standard error had been, by local rank.
+  std::map<int, std::uint64_t> shown_at = {};
   /// Of the attempt; absent when there are no words to look for.
   std::shared_ptr<FilteredLog> filtered_out = {};
   std::shared_ptr<FilteredLog> filtered_err = {};
   std::map<int, fs::path> error_logs = {};
   std::function<void(std::string)> warn = [](const std::string&) {};
   std::function<void()> written = [] {};
+  std::function<void()> reader_lost = [] {};
   std::function<void()> grown = [] {};
   bool finishing = false;
   bool warned = false;
+  /// Of what goes to these consoles, some goes nowhere else.
+  bool out_is_needed = false;
+  bool err_is_needed = false;
+  Lost lost = {};
 
   OutputSink& sink_of(int console) { return console == consoles.out || !err ? out : *err; }
 };
@@ -108,8 +123,8 @@ Output::Impl::Impl(boost::asio::io_context& on_loop, const OutputPlan& output, i
       workers(count),
       consoles(fds),
       one_console(same_file(fds.out, fds.err)),
-      out(on_loop, fds.out, [this] { take_room(); }) {
-  if (!one_console) err.emplace(on_loop, fds.err, [this] { take_room(); });
+      out(on_loop, fds.out, handlers(true)) {
+  if (!one_console) err.emplace(on_loop, fds.err, handlers(false));
 }
 
 // A worker believes what isatty tells it: a terminal where acc has one.
@@ -127,22 +142,26 @@ Descriptor Output::Impl::open_stream(StreamRequest stream) {
   RelayTarget target = {.sink = way.console ? &sink_of(stream.console) : nullptr,
                         .tail = stream.tail,
                         .record = std::move(stream.record)};
-  if (way.file) target.log = open_log(stream.log);
+  if (way.file) target.log = LogFile(open_log(stream.log));
   if (way.prefixed || way.stamped) {
     LinePrefixer::Options options;
     if (way.stamped) options.stamp = [] { return timestamp(std::chrono::system_clock::now()) + ' '; };
     if (way.prefixed) options.copy = stream.copy;
     target.prefixer.emplace(way.prefixed ? stream.prefix : "", std::move(options));
   }
+  if (way.console && !way.file) (&sink_of(stream.console) == &out ? out_is_needed : err_is_needed) = true;
   Channel channel = plain(way) ? open_channel(stream.console) : make_pipe();
   const bool terminal = ::isatty(channel.workers.get()) == 1;
   add_relay(std::move(channel.ours), terminal, std::move(target));
   return std::move(channel.workers);
 }
 
-Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream) {
-  return [this, ring = &rings[local_rank], stream](std::string_view chunk) {
+Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream, const StreamPlan& way) {
+  const bool on_terminal = way.console && stream == StreamName::err && own_sink().is_terminal();
+  return [this, ring = &rings[local_rank], local_rank, stream, on_terminal](std::string_view chunk) {
     ring->append(stream, chunk);
+    if (on_terminal)
+      shown_at[local_rank] = own_sink().lines() + static_cast<std::uint64_t>(std::ranges::count(chunk, '\n'));
     grown();
   };
 }
@@ -153,27 +172,49 @@ void Output::Impl::open_filtered(const fs::path& attempt) {
                         const char* name) {
     if (log || words.empty() || plan.no_logs) return;
     log = std::make_shared<FilteredLog>(open_log(attempt / name), words,
-                                        [this](const std::string& reason) { lost_log(reason); });
+                                        [this](const std::string& reason) { take_full_log(reason); });
   };
   open(filtered_out, plan.duplicate_stdout_filters, "filtered_stdout.log");
   open(filtered_err, plan.duplicate_stderr_filters, "filtered_stderr.log");
 }
 
 void Output::Impl::add_relay(Descriptor from, bool terminal, RelayTarget target) {
-  target.on_lost_log = [this](const std::string& reason) { lost_log(reason); };
+  target.on_full_log = [this](const std::string& reason) { take_full_log(reason); };
+  target.on_lost = [this](std::uint64_t bytes) { lost.bytes += bytes; };
   relays.push_back(std::make_shared<Relay>(loop, std::move(from), terminal, std::move(target), buffer));
   relays.back()->start();
 }
 
 void Output::Impl::take_room() {
   for (const auto& relay : relays) relay->start();
-  if (!finishing || out.backlog() > 0 || (err && err->backlog() > 0)) return;
+  if (!finishing || out.has_to_wait() || (err && err->has_to_wait())) return;
   finishing = false;
   written();
 }
 
-void Output::Impl::lost_log(const std::string& reason) {
-  if (!std::exchange(warned, true)) warn("a log file cannot be written any more: " + reason);
+void Output::Impl::take_full_log(const std::string& reason) {
+  lost.reason = reason;
+  if (!std::exchange(warned, true)) warn("a log file cannot be written: " + reason + "; acc goes on trying");
+}
+
+OutputSink::Handlers Output::Impl::handlers(bool of_out) {
+  return {
+      .on_room = [this] { take_room(); },
+      .on_trouble = [this, of_out](Console::State state, int error) { take_trouble(of_out, state, error); }};
+}
+
+std::string Output::Impl::name_of(bool of_out) const {
+  return one_console ? "the output" : of_out ? "standard output" : "standard error";
+}
+
+void Output::Impl::take_trouble(bool of_out, Console::State state, int error) {
+  if (state == Console::State::full) {
+    lost.reason = std::strerror(error);
+    warn(name_of(of_out) + " cannot be written: " + lost.reason + "; acc goes on trying");
+  } else if (state == Console::State::no_reader) {
+    if (of_out ? out_is_needed : err_is_needed) return reader_lost();
+    warn("nobody reads " + name_of(of_out) + " any more; the log files still get it");
+  }
 }
 
 Output::Output(boost::asio::io_context& loop, const OutputPlan& plan, int workers, Consoles consoles)
@@ -186,6 +227,10 @@ void Output::on_warning(std::function<void(std::string)> warn) {
 }
 void Output::on_written(std::function<void()> written) {
   impl_->written = std::move(written);
+}
+
+void Output::on_reader_lost(std::function<void()> lost) {
+  impl_->reader_lost = std::move(lost);
 }
 
 void Output::on_growth(std::function<void()> grown) {
@@ -206,7 +251,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   if (err.file && !err.console) impl_->error_logs[local_rank] = error_log;
 
   impl_->rings[local_rank] = OutputRing{};
-  const auto record = [&](StreamName stream) { return impl_->record_of(local_rank, stream); };
+  impl_->shown_at.erase(local_rank);
 
   WorkerStreams streams;
   streams.err = impl_->open_stream({.plan = err,
@@ -214,7 +259,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                     .log = error_log,
                                     .prefix = line_prefix,
                                     .tail = &tail,
-                                    .record = record(StreamName::err),
+                                    .record = impl_->record_of(local_rank, StreamName::err, err),
                                     .copy = impl_->filtered_err});
   if (impl_->one_console && plain(out) && plain(err)) {
     streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
@@ -223,7 +268,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                       .console = impl_->consoles.out,
                                       .log = folder / "stdout.log",
                                       .prefix = line_prefix,
-                                      .record = record(StreamName::out),
+                                      .record = impl_->record_of(local_rank, StreamName::out, out),
                                       .copy = impl_->filtered_out});
   }
   const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
@@ -235,8 +280,10 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
 void Output::end_attempt() {
   for (const auto& relay : impl_->relays) relay->finish();
   impl_->relays.clear();
-  impl_->filtered_out.reset();
-  impl_->filtered_err.reset();
+  for (auto* log : {&impl_->filtered_out, &impl_->filtered_err}) {
+    if (*log) impl_->lost.bytes += (*log)->close();
+    log->reset();
+  }
 }
 
 std::string Output::last_words(int local_rank) const {
@@ -245,6 +292,11 @@ std::string Output::last_words(int local_rank) const {
   }
   const auto tail = impl_->tails.find(local_rank);
   return tail == impl_->tails.end() ? std::string() : tail->second.lines();
+}
+
+bool Output::is_just_above(int local_rank) const {
+  const auto shown = impl_->shown_at.find(local_rank);
+  return shown != impl_->shown_at.end() && impl_->own_sink().lines() <= shown->second + kMaxLinesSince;
 }
 
 void Output::open_untouched(int local_rank) {
@@ -277,12 +329,19 @@ const OutputRing* Output::ring(int local_rank) const {
 }
 
 void Output::announce(std::string_view lines) {
-  (impl_->err ? *impl_->err : impl_->out).announce(lines);
+  impl_->own_sink().announce(lines);
 }
 
 void Output::resize() {
   const auto [out, err] = impl_->consoles;
   for (const auto& relay : impl_->relays) relay->resize(::isatty(err) == 1 ? err : out);
+}
+
+Output::Lost Output::lost() {
+  Lost all = impl_->lost;
+  all.bytes += impl_->out.give_up();
+  if (impl_->err) all.bytes += impl_->err->give_up();
+  return all;
 }
 
 bool Output::finish() {

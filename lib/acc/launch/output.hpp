@@ -42,6 +42,9 @@ class Output {
   /// Called with a sentence when something is lost but the job goes on; once per reason.
   void on_warning(std::function<void(std::string)> warn);
 
+  /// Called when whoever read acc's output is gone, and nothing else gets what workers write.
+  void on_reader_lost(std::function<void()> lost);
+
   /// Called when finish() could not write everything at once, and now has.
   void on_written(std::function<void()> written);
 
@@ -60,6 +63,10 @@ class Output {
   /// The last lines that the worker wrote to its standard error in the attempt that ended last.
   std::string last_words(int local_rank) const;
 
+  /// The terminal on which acc's own lines appear has shown what the worker wrote to its standard error, and
+  /// little since.
+  bool is_just_above(int local_rank) const;
+
   /// Where the streams of a worker of this attempt go.
   StreamPlaces places(int local_rank) const;
 
@@ -77,6 +84,14 @@ class Output {
 
   /// The terminal has another size now.
   void resize();
+
+  /// What workers wrote and full disks did not take, after a last try.
+  struct Lost {
+    std::uint64_t bytes = 0;
+    /// `No space left on device`.
+    std::string reason = {};
+  };
+  Lost lost();
 
   /// True: everything is written. Else the callback of on_written() follows.
   bool finish();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/output_sink.hpp"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -13,14 +16,16 @@ constexpr std::size_t kMostWaiting = std::size_t{1} << 20U;
 
 }  // namespace
 
-OutputSink::OutputSink(boost::asio::io_context& loop, int fd, std::function<void()> on_room)
+OutputSink::OutputSink(boost::asio::io_context& loop, int fd, Handlers handlers)
     : console_(fd),
       mixer_([this](std::string_view text) { console_.write(text); }),
       writable_(loop),
       timer_(loop),
-      on_room_(std::move(on_room)) {}
+      handlers_(std::move(handlers)),
+      terminal_(::isatty(fd) == 1) {}
 
 void OutputSink::feed(int source, std::string_view chunk, bool drained) {
+  if (terminal_) lines_ += static_cast<std::uint64_t>(std::ranges::count(chunk, '\n'));
   mixer_.feed(source, chunk, drained, Clock::now());
   after_change();
 }
@@ -38,20 +43,32 @@ void OutputSink::announce(std::string_view lines) {
 bool OutputSink::finish() {
   mixer_.flush(Clock::now());
   after_change();
-  return console_.backlog() == 0;
+  return !has_to_wait();
+}
+
+// A full disk makes nobody wait.
+bool OutputSink::has_to_wait() const {
+  return console_.backlog() > 0 && console_.state() == Console::State::good;
+}
+
+bool OutputSink::takes_more() const {
+  return !has_to_wait() || console_.backlog() < kMostWaiting;
 }
 
 bool OutputSink::wants(int source) {
-  const bool room = console_.backlog() < kMostWaiting && mixer_.waiting(source) < kMostWaiting;
+  const bool room = takes_more() && mixer_.waiting(source) < kMostWaiting;
   stalled_ = stalled_ || !room;
   return room;
 }
 
 void OutputSink::after_change() {
-  if (console_.backlog() > 0) wait_writable();
+  if (has_to_wait()) wait_writable();
   wait_deadline();
   // Whoever still finds no room stalls again.
-  if (console_.backlog() < kMostWaiting && std::exchange(stalled_, false)) on_room_();
+  if (takes_more() && std::exchange(stalled_, false)) handlers_.on_room();
+  const Console::State state = console_.state();
+  if (state != Console::State::good && told_.insert(state).second)
+    handlers_.on_trouble(state, console_.error());
 }
 
 void OutputSink::wait_writable() {
@@ -64,7 +81,7 @@ void OutputSink::wait_writable() {
                          if (error) return;
                          const bool written = console_.flush();
                          after_change();
-                         if (written) on_room_();
+                         if (written) handlers_.on_room();
                        });
 }
 

@@ -42,6 +42,13 @@ struct WorkerStart {
   WorkerInput input = WorkerInput::shared;
 };
 
+/// The numbers of a process.
+struct StartedWorker {
+  pid_t pid = 0;
+  /// The one that it has for itself, where it is in a pid namespace; 0: the same.
+  pid_t pid_inside = 0;
+};
+
 /// What can happen while a job runs.
 struct WorkerEnded {
   int local_rank = 0;
@@ -59,6 +66,8 @@ struct StraysGone {};
 struct OutputWritten {};
 /// The process that the user sees is dead; nobody is left to report to.
 struct FrontLost {};
+/// Whoever read acc's output is gone, and nothing else gets what workers write.
+struct ReaderLost {};
 /// No rank of that attempt has done anything for so long.
 struct Hung {
   int attempt = 0;
@@ -66,10 +75,19 @@ struct Hung {
   /// Where each rank stands, lines for a person.
   std::string places = {};
 };
+/// More about it, as debuggers tell it, lines for a person.
+struct HangStacks {
+  int attempt = 0;
+  std::string text = {};
+};
+/// There is nothing more to tell.
+struct HangExamined {
+  int attempt = 0;
+};
 /// The deadline passed and nothing happened.
 struct TimeUp {};
-using Happening =
-    std::variant<WorkerEnded, SignalArrived, NodeEvent, StraysGone, OutputWritten, FrontLost, Hung, TimeUp>;
+using Happening = std::variant<WorkerEnded, SignalArrived, NodeEvent, StraysGone, OutputWritten, FrontLost,
+                               ReaderLost, Hung, HangStacks, HangExamined, TimeUp>;
 
 /// The seam between the agent, which decides, and the system, which acts. One thread; what happens is told by
 /// next() alone, so that the agent reads as a sequence and a test needs no process.
@@ -86,7 +104,7 @@ class Processes {
   /// Starts a worker as the leader of its own session, or of its own group when it gets the terminal; its end
   /// arrives once. Throws Error{system} naming program and reason when it cannot be started; then nothing of
   /// it is left.
-  virtual pid_t start(const WorkerStart& worker) = 0;
+  virtual StartedWorker start(const WorkerStart& worker) = 0;
 
   /// To the worker's whole process group; nothing when the worker has ended.
   virtual void signal(int local_rank, int signal) = 0;
@@ -109,6 +127,12 @@ class Processes {
 
   /// The end of what a worker of the last attempt wrote to its standard error.
   virtual std::string last_words(int local_rank) = 0;
+
+  /// A person has that before their eyes, on the terminal where acc's own lines appear.
+  virtual bool is_just_above(int local_rank) = 0;
+
+  /// What workers wrote and full disks did not take, in words, after a last try; empty: nothing.
+  virtual std::string lost_output() = 0;
 
   /// True: all output is written. Else OutputWritten follows.
   virtual bool finish_output() = 0;

@@ -6,8 +6,6 @@
 
 #include <cerrno>
 
-#include "acc/launch/write_all.hpp"
-
 namespace acc {
 namespace {
 
@@ -69,10 +67,7 @@ void Relay::pass_on(std::string_view chunk, bool drained) {
 }
 
 void Relay::write_log(std::string_view chunk) {
-  if (const std::string reason = write_all(target_.log, chunk); !reason.empty()) {
-    target_.on_lost_log(reason);
-    target_.log.reset();
-  }
+  if (const std::string reason = target_.log.write(chunk); !reason.empty()) target_.on_full_log(reason);
 }
 
 void Relay::finish() {
@@ -85,7 +80,7 @@ void Relay::finish() {
 
 void Relay::end() {
   from_.close();
-  target_.log.reset();
+  if (const std::uint64_t lost = target_.log.close(); lost > 0) target_.on_lost(lost);
   if (target_.sink == nullptr) return;
   if (target_.prefixer) target_.sink->feed(source_, target_.prefixer->finish(), true);
   target_.sink->close_source(source_);

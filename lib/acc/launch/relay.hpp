@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/channel.hpp"
 #include "acc/launch/line_prefixer.hpp"
+#include "acc/launch/log_file.hpp"
 #include "acc/launch/output_sink.hpp"
 #include "acc/launch/tail.hpp"
 
@@ -22,12 +24,14 @@ namespace acc {
 struct RelayTarget {
   OutputSink* sink = nullptr;
   std::optional<LinePrefixer> prefixer = {};
-  Descriptor log = {};
+  LogFile log = {};
   Tail* tail = nullptr;
   /// Gets every chunk besides.
   std::function<void(std::string_view)> record = {};
-  /// The log cannot be written any more, and is given up.
-  std::function<void(const std::string&)> on_lost_log = {};
+  /// The log takes nothing at the moment, for this reason.
+  std::function<void(const std::string&)> on_full_log = {};
+  /// So many bytes of the stream are not in the log.
+  std::function<void(std::uint64_t)> on_lost = {};
 };
 
 /// Reads one stream of one worker on the event loop. `buffer` is lent for the length of a read, so that one

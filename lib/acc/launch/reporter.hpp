@@ -23,6 +23,8 @@ struct WorkerStarted {
   int rank = 0;
   int local_rank = 0;
   pid_t pid = 0;
+  /// As StartedWorker::pid_inside.
+  pid_t pid_inside = 0;
 };
 struct WorkerFinished {
   int rank = 0;
@@ -43,6 +45,9 @@ struct Killed {
   /// A second signal asked for it.
   bool asked = false;
 };
+/// The workers were stopped (Ctrl-Z), until Resumed or the end.
+struct Suspended {};
+struct Resumed {};
 struct Restarting {
   /// Absent when no worker failed but all hung.
   std::optional<WorkerFailure> cause = {};
@@ -58,13 +63,18 @@ struct GroupChanged {
   std::string text = {};
   bool again = false;
 };
-/// No rank has done anything for `idle`.
+/// No rank has done anything for `idle`. Stacks follow, then what `then` says.
 struct HangFound {
   std::chrono::milliseconds idle = {};
   /// Where each rank stands, lines for a person.
   std::string places = {};
   OnHang then = OnHang::report;
   bool cpu_counts = true;
+};
+/// A part of where the ranks of a job that hangs stand, as debuggers tell it.
+struct HangStacksFound {
+  /// Whole lines for a person.
+  std::string text = {};
 };
 /// Something that does not end the job: a full disk under the log folder.
 struct Warning {
@@ -78,8 +88,9 @@ struct Failed {
 struct Finished {
   LaunchReport report = {};
 };
-using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Restarting,
-                           WaitingForNodes, GroupChanged, HangFound, Warning, Failed, Finished>;
+using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Suspended,
+                           Resumed, Restarting, WaitingForNodes, GroupChanged, HangFound, HangStacksFound,
+                           Warning, Failed, Finished>;
 
 /// Takes what happens, and shows it or keeps it.
 class Reporter {

@@ -179,7 +179,7 @@ Started execute(const WorkerStart& worker, const WorkerStreams& streams, const r
 class WatchedProcess : public SpawnedProcess {
  public:
   WatchedProcess(asio::io_context& loop, Started started, std::function<void(ExitStatus)> on_end)
-      : pid_(started.pid), pidfd_(loop, started.pidfd.get()), on_end_(std::move(on_end)) {
+      : pid_(started.pid), fd_(started.pidfd.get()), pidfd_(loop, fd_), on_end_(std::move(on_end)) {
     started.pidfd.release();
     pidfd_.async_wait(asio::posix::stream_descriptor::wait_read, [this](boost::system::error_code error) {
       if (error || reaped_) return;
@@ -195,6 +195,7 @@ class WatchedProcess : public SpawnedProcess {
   }
 
   pid_t pid() const override { return pid_; }
+  int pidfd() const override { return fd_; }
 
  private:
   ExitStatus reap() {
@@ -207,6 +208,7 @@ class WatchedProcess : public SpawnedProcess {
   }
 
   pid_t pid_;
+  int fd_;
   asio::posix::stream_descriptor pidfd_;
   std::function<void(ExitStatus)> on_end_;
   bool reaped_ = false;

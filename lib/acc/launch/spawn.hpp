@@ -22,6 +22,8 @@ class SpawnedProcess {
   SpawnedProcess& operator=(const SpawnedProcess&) = delete;
 
   virtual pid_t pid() const = 0;
+  /// Stays open until it has ended.
+  virtual int pidfd() const = 0;
 };
 
 /// Executes a worker: it leads its own session (with WorkerInput::terminal its own group, in the foreground),

@@ -8,11 +8,14 @@
 
 namespace acc {
 
-/// Keeps the end of a stream for a failure report: 30 lines, at most 16 KiB.
+/// Keeps the end of a stream for a failure report: 30 lines, at most 16 KiB, of what is left by
+/// readable_error().
 class Tail {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{16} << 10U;
   static constexpr int kMostLines = 30;
+  /// So much is looked at.
+  static constexpr std::size_t kMaxRaw = 2 * kMostBytes;
 
   void append(std::string_view chunk);
 

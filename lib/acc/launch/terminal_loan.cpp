@@ -34,7 +34,7 @@ bool lives(pid_t group) {
 
 }  // namespace
 
-TerminalLoan::TerminalLoan(int fd) : fd_(fd), front_(::getpid()), owner_(::tcgetpgrp(fd)) {
+TerminalLoan::TerminalLoan(int fd) : fd_(fd), owner_(::tcgetpgrp(fd)) {
   if (owner_ < 0 || ::tcgetattr(fd, &settings_) != 0) {
     throw Error({.what = "needs a terminal as standard input", .where = "--attach"});
   }

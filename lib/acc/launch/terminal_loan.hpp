@@ -22,15 +22,12 @@ class TerminalLoan {
   void take_back(pid_t borrower) const;
 
   int fd() const { return fd_; }
-  /// The process that made the loan: the front.
-  pid_t front() const { return front_; }
   pid_t owner() const { return owner_; }
   /// The group that had the terminal has it.
   bool is_back() const;
 
  private:
   int fd_;
-  pid_t front_;
   pid_t owner_ = 0;
   termios settings_ = {};
 };

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <csignal>
 
 #include "acc/launch/failure_text.hpp"
 
@@ -19,6 +20,11 @@ std::string workers(int count) {
 }
 
 std::string text_of(const Stopping& event) {
+  if (event.signal == SIGPIPE) {
+    return event.workers == 0 ? "acc: nobody reads its output any more\n"
+                              : fmt::format("acc: nobody reads its output any more, stopping {} (grace {})\n",
+                                            workers(event.workers), seconds(event.grace));
+  }
   if (event.workers == 0) return fmt::format("acc: {} received, ending\n", signal_name(event.signal));
   return fmt::format("acc: {} received, stopping {} (grace {})\n", signal_name(event.signal),
                      workers(event.workers), seconds(event.grace));
@@ -38,12 +44,17 @@ std::string text_of(const Restarting& event) {
 
 std::string text_of(const HangFound& event) {
   constexpr std::array<std::string_view, 3> kThen = {
-      "the job goes on", "the workers are stopped, and started again while restarts are left",
-      "the job is stopped"};
-  return fmt::format(
-      "acc: no rank has written anything{} for {:.3g} s; where they stand:\n{}acc: {} (--on-hang)\n",
-      event.cpu_counts ? " or used the CPU" : "", static_cast<double>(event.idle.count()) / 1000,
-      event.places, kThen.at(static_cast<std::size_t>(event.then)));
+      "the job goes on (--on-hang); their stacks:",
+      "the workers are stopped, and started again while restarts are left (--on-hang), after their stacks:",
+      "the job is stopped (--on-hang) after their stacks:"};
+  return fmt::format("acc: no rank has written anything{} for {:.3g} s; where they stand:\n{}acc: {}\n",
+                     event.cpu_counts ? " or used the CPU" : "",
+                     static_cast<double>(event.idle.count()) / 1000, event.places,
+                     kThen.at(static_cast<std::size_t>(event.then)));
+}
+
+std::string text_of(const HangStacksFound& event) {
+  return event.text;
 }
 
 std::string text_of(const Finished& event) {
@@ -72,6 +83,12 @@ std::string text_of(const GroupChanged& event) {
   return fmt::format("acc: {}{}\n", event.text, event.again ? "; the nodes meet again" : "");
 }
 
+std::string text_of(const Suspended&) {
+  return {};
+}
+std::string text_of(const Resumed&) {
+  return {};
+}
 std::string text_of(const AttemptStarted&) {
   return {};
 }

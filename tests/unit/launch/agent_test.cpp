@@ -228,6 +228,62 @@ TEST_CASE("agent: a signal that the plan names ends the job as those four do", "
   CHECK(job.processes.signals() == Signals{{0, SIGUSR1}, {0, SIGKILL}});
 }
 
+TEST_CASE("agent: SIGTSTP stops the workers until SIGCONT, those too that start meanwhile", "[launch]") {
+  Job job;
+  job.processes.will_end_in(0, 0, Exited{1});
+  job.processes.will_end(0, Exited{0}, 20ms);
+  job.processes.before_start = [&] {
+    if (job.processes.started().empty()) job.processes.post(SignalArrived{SIGTSTP});
+  };
+  job.processes.signal_arrives(SIGCONT, 10ms);
+  CHECK(job.run(plan_of(1, 1)).exit_code == 0);
+  CHECK(job.processes.signals() == Signals{{0, SIGSTOP}, {0, SIGSTOP}, {0, SIGCONT}});
+  CHECK(job.reporter.all<Suspended>().size() == 1);
+  CHECK(job.reporter.all<Resumed>().size() == 1);
+}
+
+TEST_CASE("agent: when nobody reads its output any more the job ends as a pipeline does", "[launch]") {
+  Job job;
+  job.processes.reader_is_lost(10ms);
+  const LaunchReport report = job.run(plan_of(2, 5));
+  CHECK(report.exit_code == 128 + SIGPIPE);
+  CHECK_FALSE(report.first_failure);
+  CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {1, SIGTERM}});
+  CHECK(job.processes.started().size() == 2);
+}
+
+TEST_CASE("agent: a worker's failure is told also when nobody reads its output any more", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{5});
+  job.processes.reader_is_lost(10ms);
+  CHECK(job.run(plan_of(1)).exit_code == 5);
+}
+
+TEST_CASE("agent: output that is lost takes success away, and nothing else", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  job.processes.loses_output("3 bytes of output are lost");
+  CHECK(job.run(plan_of(1)).exit_code == 1);
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text == "3 bytes of output are lost; the exit code is 1 for that");
+  CHECK(job.reporter.all<Finished>()[0].report.exit_code == 1);
+  Job failed;
+  failed.processes.will_end(0, Exited{5});
+  failed.processes.loses_output("3 bytes of output are lost");
+  CHECK(failed.run(plan_of(1)).exit_code == 5);
+}
+
+TEST_CASE("agent: what stands on the terminal just above is known to the report", "[launch]") {
+  Job job;
+  job.processes.will_end(1, Exited{3});
+  job.processes.says(1, "boom\n");
+  job.processes.shows_on_terminal(1);
+  CHECK(job.run(plan_of(2)).first_failure->just_above);
+  Job other;
+  other.processes.will_end(1, Exited{3});
+  CHECK_FALSE(other.run(plan_of(2)).first_failure->just_above);
+}
+
 TEST_CASE("agent: a signal before the first worker starts none", "[launch]") {
   Job job;
   job.processes.signal_arrives(SIGTERM);
@@ -476,6 +532,8 @@ TEST_CASE("agent: a hang is told, and the job goes on", "[launch]") {
   CHECK_FALSE(report.hung);
   REQUIRE(job.reporter.all<HangFound>().size() == 1);
   CHECK(job.reporter.all<HangFound>()[0].places == "rank 0: asleep\n");
+  REQUIRE(job.reporter.all<HangStacksFound>().size() == 1);
+  CHECK(job.reporter.all<HangStacksFound>()[0].text == "  native stacks\n");
   CHECK(job.processes.signals().empty());
 }
 

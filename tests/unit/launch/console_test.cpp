@@ -76,6 +76,7 @@ TEST_CASE("console: when the reader is gone everything is dropped", "[launch]") 
   CHECK(console.flush());
   console.write("more");
   CHECK(console.backlog() == 0);
+  CHECK(console.state() == Console::State::no_reader);
   ::signal(SIGPIPE, SIG_DFL);
 }
 
@@ -94,6 +95,7 @@ TEST_CASE("console: a closed descriptor takes everything and keeps nothing", "[l
   Console console(-1);
   console.write("lost");
   CHECK(console.flush());
+  CHECK(console.state() == Console::State::gone);
 }
 
 TEST_CASE("console: knows when two descriptors are one place", "[launch]") {
@@ -103,4 +105,29 @@ TEST_CASE("console: knows when two descriptors are one place", "[launch]") {
   CHECK(same_file(one.workers.get(), again.get()));
   CHECK_FALSE(same_file(one.workers.get(), other.workers.get()));
   CHECK_FALSE(same_file(one.workers.get(), -1));
+}
+
+TEST_CASE("console: what a full disk did not take is written in order once there is room again", "[launch]") {
+  const test::TemporaryFolder folder;
+  const Descriptor file(::open((folder.path() / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  const Descriptor target(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  Console console(target.get());
+  console.write("one\n");
+  CHECK(console.state() == Console::State::full);
+  CHECK(console.error() == ENOSPC);
+  CHECK(console.backlog() == 4);
+  REQUIRE(::dup3(file.get(), target.get(), O_CLOEXEC) == target.get());
+  console.write("two\n");
+  CHECK(console.state() == Console::State::good);
+  CHECK(console.give_up() == 0);
+  CHECK(folder.read("out") == "one\ntwo\n");
+}
+
+TEST_CASE("console: of what a full disk does not take a limited part is kept", "[launch]") {
+  const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  Console console(full.get());
+  const std::string line(9999, 'x');
+  for (int i = 0; i < 1000; ++i) console.write(line + "\n");
+  CHECK(console.backlog() <= 1U << 20U);
+  CHECK(console.give_up() == 10'000'000);
 }

@@ -14,7 +14,8 @@ TEST_CASE("event_log: adds to what is there", "[launch]") {
   CHECK(folder.read("events.jsonl") == "old\nnew\n");
 }
 
-TEST_CASE("event_log: a place that cannot be written is an error at once, a full disk one word", "[launch]") {
+TEST_CASE("event_log: a place that cannot be written is an error at once, a full disk is told once",
+          "[launch]") {
   CHECK(test::error_of([] { EventLog("/no/such/folder/e", {}); }) ==
         "/no/such/folder/e: the event log cannot be written: No such file or directory (--event-log names "
         "another "

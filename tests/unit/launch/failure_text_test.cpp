@@ -34,7 +34,8 @@ TEST_CASE("failure_text: names rank, process, host and end", "[launch]") {
 
 TEST_CASE("failure_text: SIGKILL is blamed on memory only with evidence", "[launch]") {
   WorkerFailure killed = failure(Signaled{SIGKILL});
-  CHECK(has(summarize(killed), "from outside"));
+  CHECK(summarize(killed).ends_with("signal 9 (SIGKILL); the kernel counted no kill for memory"));
+  CHECK_FALSE(has(summarize(killed), "outside"));  // it may have been the worker itself
   CHECK_FALSE(has(summarize(killed), "killed by the kernel"));
   killed.out_of_memory = true;
   CHECK(has(summarize(killed), "killed by the kernel for memory"));
@@ -53,6 +54,50 @@ TEST_CASE("failure_text: a block with time, error file and last words", "[launch
   CHECK(has(text, "  error file: /logs/error.json\n  | Trace\n  | ValueError: no\n"));
   CHECK(has(text, "  last lines of its stderr:\n  | first\n  | second\n"));
   CHECK(text.ends_with('\n'));
+}
+
+TEST_CASE("failure_text: what stands just above is pointed to", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.last_words = "Traceback\nValueError: boom\n";
+  one.just_above = true;
+  std::string text = failure_text(one);
+  CHECK(has(text, "  the end of its stderr stands just above: ValueError: boom\n"));
+  CHECK_FALSE(has(text, "Traceback"));
+  one.error_file = ErrorFile{.path = "/e", .traceback = "Traceback\nValueError: boom\n"};
+  CHECK_FALSE(has(failure_text(one), "Traceback"));
+  one.error_file->traceback = "Traceback\nOSError: another\n";
+  CHECK(has(failure_text(one), "  | Traceback\n  | OSError: another\n"));
+}
+
+TEST_CASE("failure_text: what error file and stderr both say is told once", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.last_words = "step 3\nTraceback\n[rank5]: ValueError: boom\n";
+  one.error_file =
+      ErrorFile{.path = "/e", .message = "ValueError: boom", .traceback = "Traceback\nValueError: boom\n"};
+  std::string text = failure_text(one);
+  CHECK(has(text, "  error file: /e\n  | Traceback\n  | ValueError: boom\n"));
+  CHECK_FALSE(has(text, "stderr"));
+  one.error_file->traceback.clear();
+  text = failure_text(one);
+  CHECK(has(text, "  error file: /e\n  last lines of its stderr:\n  | step 3\n  | Traceback\n"));
+}
+
+TEST_CASE("failure_text: a file that is removed with the job is not named", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.error_file = ErrorFile{.path = "/gone", .message = "boom", .stays = false};
+  const std::string text = failure_text(one);
+  CHECK(has(text, "  its error file:\n  | boom\n"));
+  CHECK_FALSE(has(text, "/gone"));
+}
+
+TEST_CASE("failure_text: LibTorch's frames are not shown", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.error_file = ErrorFile{.path = "/e",
+                             .message =
+                                 "bad shape\nException raised from f at g.cpp:1 (most recent call "
+                                 "first):\nframe #0: c10::Error::Error() (0x7f in libc10.so)\n"};
+  CHECK(has(failure_text(one), "  | bad shape\n"));
+  CHECK_FALSE(has(failure_text(one), "frame #0"));
 }
 
 TEST_CASE("failure_text: an error file that is none is told so and shown", "[launch]") {

@@ -5,7 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acc/launch/write_all.hpp"
+#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -17,7 +18,7 @@ namespace {
 void write_as_a_worker(const std::filesystem::path& pipe, const std::string& text) {
   const Descriptor fd(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   REQUIRE(fd);
-  REQUIRE(write_all(fd, text).empty());
+  REQUIRE(write_all(fd.get(), text));
 }
 
 }  // namespace

@@ -20,14 +20,16 @@ struct Watched {
   std::uint64_t written = 0;
   bool writes = false;
   std::vector<Hung> told = {};
+  std::string stacks = {};
   HangWatch watch{loop,
                   plan,
                   {.job = [this]() -> const JobView& { return job; },
                    .written = [this](int) { return writes ? ++written : written; },
                    .tell =
-                       [this](Hung hung) {
-                         told.push_back(std::move(hung));
-                         watch.report(Finished{});
+                       [this](const Happening& found) {
+                         if (const auto* hung = std::get_if<Hung>(&found)) told.push_back(*hung);
+                         if (const auto* more = std::get_if<HangStacks>(&found)) stacks += more->text;
+                         if (std::holds_alternative<HangExamined>(found)) watch.report(Finished{});
                        },
                    .environment = {{"PATH", ""}}}};
 };
@@ -42,7 +44,9 @@ TEST_CASE("hang_watch: tells where each rank stands when none writes", "[launch]
   CHECK(watched.told[0].attempt == 4);
   CHECK(watched.told[0].idle >= 80ms);
   CHECK(watched.told[0].places.starts_with("rank 2: "));
-  CHECK(watched.told[0].places.find("native stacks: not shown") != std::string::npos);
+  CHECK(watched.told[0].places.find("stacks") == std::string::npos);
+  CHECK(watched.stacks.starts_with("\nrank 2 (local rank 0, pid "));
+  CHECK(watched.stacks.ends_with("native stacks are not shown: gdb is not on PATH\n"));
 }
 
 TEST_CASE("hang_watch: a rank that writes does not hang", "[launch]") {
@@ -63,4 +67,16 @@ TEST_CASE("hang_watch: ends with the job, and never begins without a timeout", "
   Watched off(0ms);
   off.watch.report(AttemptStarted{});
   CHECK(off.loop.run() == 0);
+}
+
+TEST_CASE("hang_watch: a job that is suspended does not hang", "[launch]") {
+  Watched watched(80ms);
+  watched.watch.report(AttemptStarted{});
+  watched.watch.report(Suspended{});
+  watched.loop.run();
+  CHECK(watched.told.empty());
+  watched.loop.restart();
+  watched.watch.report(Resumed{});
+  watched.loop.run();
+  CHECK(watched.told.size() == 1);
 }

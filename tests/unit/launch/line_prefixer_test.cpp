@@ -39,3 +39,16 @@ TEST_CASE("line_prefixer: the time of a line is that of its end, and the copy ge
   CHECK(lines.feed("o\n") == "2 >two\n");
   CHECK(acc::test::read_all(pipe.ours.get()) == "2 >two\n");
 }
+
+TEST_CASE("line_prefixer: a line without an end is shown in pieces and needs no more memory", "[launch]") {
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  LinePrefixer lines("> ");
+  const std::string chunk(60'000, 'x');
+  std::size_t shown = 0;
+  for (std::size_t fed = 0; fed < 3 * kPiece; fed += chunk.size()) shown += lines.feed(chunk).size();
+  CHECK(shown == 3 * (2 + kPiece + 1));
+  CHECK(lines.finish().size() < kPiece);
+  // One that ends there is whole.
+  CHECK(lines.feed(std::string(kPiece, 'x')).empty());
+  CHECK(lines.feed("\nnext\n") == "> " + std::string(kPiece, 'x') + "\n> next\n");
+}

@@ -95,3 +95,14 @@ TEST_CASE("log_folder: a base that cannot be made is an error with a way out", "
   CHECK(error.find("the log folder cannot be made") != std::string::npos);
   CHECK(error.find("--log-dir") != std::string::npos);
 }
+
+TEST_CASE("log_folder: after a failure stays what a person named or asked for", "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  CHECK_FALSE(LogFolder::make(plan).stays_after_failure());
+  plan.output.tee.of_rank[0] = Streams::err;
+  CHECK(LogFolder::make(plan).stays_after_failure());
+  plan.output.tee = {};
+  plan.output.log_dir = folder.path() / "logs";
+  CHECK(LogFolder::make(plan).stays_after_failure());
+}

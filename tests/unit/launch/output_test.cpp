@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/output.hpp"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include "acc/launch/channel.hpp"
@@ -202,7 +203,63 @@ TEST_CASE("output: one warning when logs cannot be written", "[launch]") {
   write_to(streams.out, "a\n");
   write_to(streams.err, "b\n");
   output.end_attempt();
-  CHECK(warnings ==
-        std::vector<std::string>{"a log file cannot be written any more: No space left on device"});
+  CHECK(warnings == std::vector<std::string>{
+                        "a log file cannot be written: No space left on device; acc goes on trying"});
   CHECK(read_all(shown.out.ours.get()) == ">a\n");
+  CHECK(output.lost().bytes == 4);
+  CHECK(output.lost().reason == "No space left on device");
+}
+
+TEST_CASE("output: that nobody reads it any more matters where no file gets it too", "[launch]") {
+  ::signal(SIGPIPE, SIG_IGN);
+  const test::TemporaryFolder folder;
+  const bool tee = GENERATE(true, false);
+  Shown shown;
+  OutputPlan plan;
+  if (tee) plan.tee.otherwise = Streams::both;
+  Output output = shown.make(plan, 2);
+  int lost = 0;
+  std::vector<std::string> warnings;
+  output.on_reader_lost([&] { ++lost; });
+  output.on_warning([&](const std::string& text) { warnings.push_back(text); });
+  const WorkerStreams streams = output.open(0, folder.path(), "");
+  shown.out.ours.reset();
+  write_to(streams.out, "a\n");
+  output.end_attempt();
+  CHECK(output.finish());
+  CHECK(lost == (tee ? 0 : 1));
+  CHECK(warnings ==
+        (tee ? std::vector<std::string>{"nobody reads standard output any more; the log files still get it"}
+             : std::vector<std::string>{}));
+  if (tee) CHECK(folder.read("stdout.log") == "a\n");
+  ::signal(SIGPIPE, SIG_DFL);
+}
+
+TEST_CASE("output: what a worker wrote last stands just above until others have written more", "[launch]") {
+  boost::asio::io_context loop;
+  const auto terminal = make_pseudo_terminal(0);
+  REQUIRE(terminal);
+  const int fd = terminal->workers.get();
+  Output output(loop, {}, 2, {fd, fd});
+  const WorkerStreams zero = output.open(0, "", "");
+  const WorkerStreams one = output.open(1, "", "");
+  CHECK_FALSE(output.is_just_above(0));
+  write_to(zero.err, "Traceback\nValueError: boom\n");
+  loop.run_one();
+  CHECK(output.is_just_above(0));
+  write_to(one.out, "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\n");
+  loop.run_one();
+  CHECK(output.is_just_above(0));
+  write_to(one.out, "k\n");
+  loop.run_one();
+  CHECK_FALSE(output.is_just_above(0));
+}
+
+TEST_CASE("output: in a pipe or file nothing stands before anybody's eyes", "[launch]") {
+  Shown shown;
+  Output output = shown.make({}, 2);
+  const WorkerStreams zero = output.open(0, "", "");
+  write_to(zero.err, "ValueError: boom\n");
+  output.end_attempt();
+  CHECK_FALSE(output.is_just_above(0));
 }

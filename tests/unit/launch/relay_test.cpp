@@ -19,7 +19,7 @@ struct Carried {
   boost::asio::io_context loop = {};
   Channel console = make_pipe();
   Channel worker = make_pipe();
-  OutputSink sink{loop, console.workers.get(), [] {}};
+  OutputSink sink{loop, console.workers.get(), {}};
   std::array<char, 4096> buffer = {};
   std::shared_ptr<Relay> relay = {};
 
@@ -54,7 +54,8 @@ TEST_CASE("relay: tee writes the file as it is, and lines with a prefix to the c
   const test::TemporaryFolder folder;
   RelayTarget target = {.sink = &carried.sink};
   target.prefixer.emplace("[0]:");
-  target.log = Descriptor(::open((folder.path() / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  target.log =
+      LogFile(Descriptor(::open((folder.path() / "log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)));
   carried.start(std::move(target));
   carried.write("one\ntwo");
   carried.worker.workers.reset();
@@ -63,12 +64,14 @@ TEST_CASE("relay: tee writes the file as it is, and lines with a prefix to the c
   CHECK(folder.read("log") == "one\ntwo");
 }
 
-TEST_CASE("relay: a log that cannot be written is given up, the console goes on", "[launch]") {
+TEST_CASE("relay: a log that cannot be written is tried again, the console goes on", "[launch]") {
   Carried carried;
-  std::string reason;
+  std::vector<std::string> reasons;
+  std::uint64_t lost = 0;
   RelayTarget target = {.sink = &carried.sink};
-  target.log = Descriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC));
-  target.on_lost_log = [&](const std::string& why) { reason += why; };
+  target.log = LogFile(Descriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)));
+  target.on_full_log = [&](const std::string& why) { reasons.push_back(why); };
+  target.on_lost = [&](std::uint64_t bytes) { lost += bytes; };
   carried.start(std::move(target));
   carried.write("one\n");
   carried.loop.run_one();
@@ -76,7 +79,8 @@ TEST_CASE("relay: a log that cannot be written is given up, the console goes on"
   carried.worker.workers.reset();
   carried.loop.run();
   CHECK(carried.shown() == "one\ntwo\n");
-  CHECK(reason == "No space left on device");
+  CHECK(reasons == std::vector<std::string>(2, "No space left on device"));
+  CHECK(lost == 8);
 }
 
 TEST_CASE("relay: finish takes what is there, although somebody keeps the other end open", "[launch]") {

@@ -53,3 +53,13 @@ TEST_CASE("tail: of a file its last lines", "[launch]") {
   for (int i = 0; i < 20; ++i) wide += exact;
   CHECK(acc::tail_of_file(folder.write("wide", wide)).size() == 16000);
 }
+
+TEST_CASE("tail: neither LibTorch's frames nor warnings at the end push the error out", "[launch]") {
+  Tail tail;
+  tail.append("RuntimeError: boom\nException raised from f at g.cpp:1 (most recent call first):\n");
+  for (int i = 0; i < 18; ++i)
+    tail.append("frame #" + std::to_string(i) + ": " + std::string(1000, 'f') +
+                " (0x7f in libtorch_cpu.so)\n");
+  for (int i = 0; i < 30; ++i) tail.append("t.py:1: UserWarning: leaked\n  warnings.warn('leaked')\n");
+  CHECK(tail.lines() == "RuntimeError: boom\n");
+}

@@ -28,6 +28,8 @@ TEST_CASE("text_reporter: says nothing when all is well", "[launch]") {
   CHECK(told(WorkerStarted{}) == "");
   CHECK(told(WorkerFinished{}) == "");
   CHECK(told(Finished{}) == "");
+  CHECK(told(Suspended{}) == "");
+  CHECK(told(Resumed{}) == "");
 }
 
 TEST_CASE("text_reporter: why acc itself could not go on", "[launch]") {
@@ -37,6 +39,9 @@ TEST_CASE("text_reporter: why acc itself could not go on", "[launch]") {
 TEST_CASE("text_reporter: one line for a signal", "[launch]") {
   CHECK(told(Stopping{SIGINT, 4, 1500ms}) == "acc: SIGINT received, stopping 4 workers (grace 1.5 s)\n");
   CHECK(told(Stopping{SIGTERM, 0, 30s}) == "acc: SIGTERM received, ending\n");
+  CHECK(told(Stopping{SIGPIPE, 1, 30s}) ==
+        "acc: nobody reads its output any more, stopping 1 worker (grace 30 s)\n");
+  CHECK(told(Stopping{SIGPIPE, 0, 30s}) == "acc: nobody reads its output any more\n");
 }
 
 TEST_CASE("text_reporter: names the ranks that had to be killed", "[launch]") {
@@ -66,10 +71,11 @@ TEST_CASE("text_reporter: a hang says where the ranks stand and what follows", "
   CHECK(told(HangFound{.idle = 61234ms, .places = "rank 0: asleep\n"}) ==
         "acc: no rank has written anything or used the CPU for 61.2 s; where they stand:\n"
         "rank 0: asleep\n"
-        "acc: the job goes on (--on-hang)\n");
-  CHECK(
-      told(HangFound{.idle = 5s, .then = OnHang::kill, .cpu_counts = false}) ==
-      "acc: no rank has written anything for 5 s; where they stand:\nacc: the job is stopped (--on-hang)\n");
+        "acc: the job goes on (--on-hang); their stacks:\n");
+  CHECK(told(HangFound{.idle = 5s, .then = OnHang::kill, .cpu_counts = false}) ==
+        "acc: no rank has written anything for 5 s; where they stand:\n"
+        "acc: the job is stopped (--on-hang) after their stacks:\n");
+  CHECK(told(HangStacksFound{"rank 0: wait\n"}) == "rank 0: wait\n");
   CHECK(told(Restarting{{}, 1, 3}) == "acc: the job hung; restart 1 of 3\n");
   CHECK(told(Finished{{.exit_code = kHungCode, .hung = true}}) ==
         "acc: the job hung and was stopped (exit code 124)\n");

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/error_text.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <vector>
+
+namespace acc {
+namespace {
+
+using Lines = std::vector<std::string_view>;
+
+bool is_digit(char letter) {
+  return std::isdigit(static_cast<unsigned char>(letter)) != 0;
+}
+
+// Each with its newline.
+Lines lines_of(std::string_view text) {
+  Lines lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1);
+    lines.push_back(text.substr(0, end + 1));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+// Without what torch puts before the lines of a rank, `[rank3]: `, and without blanks around it.
+std::string_view content_of(std::string_view line) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const auto trim_front = [&] { line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size())); };
+  trim_front();
+  if (const std::size_t end = line.find("]:"); line.starts_with("[rank") && end != std::string_view::npos)
+    line.remove_prefix(end + 2);
+  trim_front();
+  return line.substr(0, line.find_last_not_of(kBlanks) + 1);
+}
+
+// `frame #3: c10::Error::Error(...) + 0x80 (0x7f... in libc10.so)`, or what newer versions write: `#3
+// c10::...`.
+bool is_frame(std::string_view line, bool captured) {
+  if (line.starts_with("frame ")) {
+    line.remove_prefix(6);
+  } else if (!captured) {
+    return false;
+  }
+  return line.size() > 1 && line[0] == '#' && is_digit(line[1]);
+}
+
+bool begins_stack(std::string_view line) {
+  return line.starts_with("Exception raised from ") && line.ends_with("(most recent call first):");
+}
+
+// `[W1122 13:59:06.123 file.cpp:14] ...`, or `train.py:3: UserWarning: ...`.
+bool is_warning(std::string_view line) {
+  if (line.starts_with("[W")) return line.size() > 2 && (is_digit(line[2]) || line[2] == ' ');
+  const std::size_t colon = line.find("Warning: ");
+  if (colon == std::string_view::npos) return false;
+  const std::size_t blank = line.rfind(' ', colon);
+  return blank != std::string_view::npos && blank >= 2 && line[blank - 1] == ':' && is_digit(line[blank - 2]);
+}
+
+Lines without_stack(const Lines& lines) {
+  constexpr std::string_view kCaptured = "C++ CapturedTraceback:";
+  Lines kept;
+  bool captured = false;
+  for (const std::string_view line : lines) {
+    const std::string_view content = content_of(line);
+    if (content == kCaptured) {
+      captured = true;
+    } else if (!is_frame(content, captured) && !begins_stack(content)) {
+      captured = false;
+      kept.push_back(line);
+    }
+  }
+  return kept;
+}
+
+// A warning of Python is followed by the line of the program that it is about.
+Lines without_warnings_at_end(Lines lines) {
+  const Lines all = lines;
+  while (!lines.empty()) {
+    const std::string_view content = content_of(lines.back());
+    if (content.empty() || is_warning(content)) {
+      lines.pop_back();
+    } else if (lines.size() > 1 && lines.back().starts_with("  ") &&
+               is_warning(content_of(lines[lines.size() - 2]))) {
+      lines.resize(lines.size() - 2);
+    } else {
+      return lines;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string readable_error(std::string_view text) {
+  std::string result;
+  for (const std::string_view line : without_warnings_at_end(without_stack(lines_of(text)))) result += line;
+  return result;
+}
+
+}  // namespace acc

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/log_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+
+namespace {
+
+Descriptor open_to_write(const std::filesystem::path& file) {
+  return Descriptor(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+}
+
+}  // namespace
+
+TEST_CASE("log_file: what a full disk did not take is written once there is room again", "[launch]") {
+  const test::TemporaryFolder folder;
+  const Descriptor real = open_to_write(folder.path() / "log");
+  Descriptor full = open_to_write("/dev/full");
+  const int fd = full.get();
+  LogFile log(std::move(full));
+  CHECK(log.write("one\n") == "No space left on device");
+  CHECK(log.write("two\n") == "No space left on device");
+  REQUIRE(::dup3(real.get(), fd, O_CLOEXEC) == fd);
+  CHECK(log.write("three\n").empty());
+  CHECK(log.close() == 0);
+  CHECK(folder.read("log") == "one\ntwo\nthree\n");
+}
+
+TEST_CASE("log_file: what waited for too long is counted as lost, and costs no memory", "[launch]") {
+  LogFile log(open_to_write("/dev/full"));
+  const std::string megabyte(1U << 20U, 'x');
+  CHECK_FALSE(log.write("kept\n").empty());
+  for (int i = 0; i < 3; ++i) CHECK_FALSE(log.write(megabyte + "\n").empty());
+  CHECK(log.close() == 5 + 3 * (megabyte.size() + 1));
+}
+
+TEST_CASE("log_file: without a file there is nothing to lose", "[launch]") {
+  LogFile none;
+  CHECK_FALSE(none);
+  CHECK(none.close() == 0);
+}
