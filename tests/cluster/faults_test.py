@@ -24,12 +24,13 @@ ROOM = 12.0  # for a machine on which other things run
 def flags(nnodes, *more, workers=1):
     return ["--nnodes", nnodes, "--nproc-per-node", str(workers), "--rdzv-backend", "c10d", "--rdzv-endpoint",
             "node0:29400", "--rdzv-id", "job7", "--rdzv-conf", "last_call_timeout=2,join_timeout=60",
-            "--shutdown-timeout", f"{SHUTDOWN_TIMEOUT:g}", *more]
+            "--shutdown-timeout", f"{SHUTDOWN_TIMEOUT:g}", "--node-timeout", f"{NODE_TIMEOUT:g}", *more]
 
 
 def etcd_flags(nnodes, server):
     return ["--nnodes", nnodes, "--rdzv-backend", "etcd", "--rdzv-endpoint", server, "--rdzv-id", "job7",
-            "--rdzv-conf", "last_call_timeout=2,timeout=60", "--shutdown-timeout", f"{SHUTDOWN_TIMEOUT:g}"]
+            "--rdzv-conf", "last_call_timeout=2,timeout=60", "--shutdown-timeout", f"{SHUTDOWN_TIMEOUT:g}", "--node-timeout",
+            f"{NODE_TIMEOUT:g}"]
 
 
 def start(cluster, nnodes, *more, workers=1, script="exec sleep 1000"):
@@ -160,6 +161,24 @@ def cable_blinks(acc):
         time.sleep(2 * NODE_TIMEOUT)
         assert set(cluster.workers()) == before, "a short cut must disturb nobody"
         report("cable cut for a second: nobody notices")
+
+
+@case
+def cable_cut_for_longer_than_a_blink(acc):
+    """Silence is said, and left to TCP to repair: with the timeouts that nobody asked for."""
+    with Cluster(acc) as cluster:
+        for index in range(3):
+            cluster.launch(index, "--nnodes", "3", "--rdzv-backend", "c10d", "--rdzv-endpoint", "node0:29400",
+                           "--rdzv-id", "job7", script="exec sleep 1000")
+        cluster.until("all nodes have met", lambda: cluster.is_whole(3))
+        before = set(cluster.workers())
+        cluster.node("cut", 1)
+        cluster.until("the host says it", lambda: "node node1 (10.77.0.11" in cluster.output(0))
+        cluster.until("the node says it", lambda: "the node that hosts the job has been silent for" in cluster.output(1))
+        assert "it counts as lost after 60 s" in cluster.output(0), cluster.output(0)
+        cluster.node("heal", 1)
+        cluster.until("both hear each other", lambda: all("answers again" in cluster.output(i) for i in (0, 1)))
+        assert set(cluster.workers()) == before, "TCP repairs a cut of 4 s"
 
 
 @case

@@ -179,7 +179,7 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
   }
   rendezvous.local_addr = settings.text("local_addr");
   rendezvous.node_rank = plan.machine_rank;
-  rendezvous.node_timeout = seconds(settings, "node_timeout");
+  if (settings.given("node_timeout")) rendezvous.node_timeout = seconds(settings, "node_timeout");
   take_spares(settings, rendezvous);
   rendezvous.least_nodes = is_static ? shape.num_machines : shape.least_machines;
   rendezvous.most_nodes = shape.num_machines;

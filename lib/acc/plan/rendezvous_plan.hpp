@@ -44,8 +44,8 @@ struct RendezvousPlan {
   int keep_alive_max_attempt = 3;
   /// Of one operation on a store.
   std::chrono::milliseconds read_timeout = std::chrono::seconds(60);
-  /// A node that is silent for so long is lost (`--node-timeout`).
-  std::chrono::milliseconds node_timeout = std::chrono::seconds(3);
+  /// A node that is silent for so long is lost (`--node-timeout`); absent: see timeout_of_node().
+  std::optional<std::chrono::milliseconds> node_timeout = {};
   /// How many surplus nodes stay connected and replace lost ones (`--spares`); absent: all that come, as with
   /// torchrun.
   std::optional<int> spares = {};
@@ -57,6 +57,14 @@ struct RendezvousPlan {
   std::string cert = {};
   std::string key = {};
   std::string cacert = {};
+
+  /// Whether the loss of a node does not end the job: others go on or take its place.
+  bool survives_loss(int restarts_left) const { return least_nodes < most_nodes || restarts_left > 0; }
+
+  /// How long a node may be silent: longer where its loss would end the job.
+  std::chrono::milliseconds timeout_of_node(bool job_survives) const {
+    return node_timeout.value_or(std::chrono::seconds(job_survives ? 15 : 60));
+  }
 
   bool operator==(const RendezvousPlan&) const = default;
 };

@@ -22,6 +22,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr auto kReminder = std::chrono::seconds(10);
+constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
 // How often a hub that is not where the job's endpoint is looks whether somebody hosts there.
 constexpr auto kWatch = std::chrono::seconds(1);
 // A node hears of a lost hub one patience later than another, and may try a dead heir before a living one.
@@ -214,7 +215,7 @@ void ClusterNode::store_answered(const std::optional<std::string>& hub) {
   }
   hub_place_ = to_string(*place);
   connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(place->host, place->port, wanted_.node_timeout,
+  connecting_->start(place->host, place->port, connect_timeout(),
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
                        if (socket) return linked(std::move(*socket));
                        last_try_ = "the host's port for nodes: " + why;
@@ -302,9 +303,12 @@ void ClusterNode::meet_at(std::unique_ptr<Store> store) {
 }
 
 void ClusterNode::linked(asio::ip::tcp::socket socket) {
-  link_ = std::make_shared<Link>(std::move(socket), wanted_.node_timeout);
+  link_ = std::make_shared<Link>(std::move(socket), node_timeout());
   link_->hear([this](const NodeMessage& message) { take(message); },
               [this](const LinkLoss& loss) { hub_lost(loss); });
+  link_->on_silence([this](const Silence& silence) {
+    tell(Notice{silence_text("the node that hosts the job", silence, node_timeout())});
+  });
   link_->start();
   client_.reset();
   search_ = Search::none;
@@ -324,7 +328,7 @@ void ClusterNode::linked(asio::ip::tcp::socket socket) {
 void ClusterNode::open_ports(const std::vector<std::string>& addresses) {
   listen_addresses_ = addresses;
   links_ = std::make_unique<LinkListener>(
-      loop_, addresses, plan_.run_id, wanted_.node_timeout,
+      loop_, addresses, plan_.run_id, wanted_.timeout_of_node(true),
       [this](const std::shared_ptr<Follower>& follower) { greeted(follower); });
 }
 
@@ -375,6 +379,7 @@ void ClusterNode::begin(const RoundBegins& message) {
   heirs_ = message.heirs;
   wants_round_ = false;
   in_round_ = true;
+  if (link_) link_->set_timeout(node_timeout());
   reminder_.cancel();
   tell(message.ready);
 }
@@ -392,6 +397,16 @@ void ClusterNode::serve_round(const std::vector<std::string>& clients) {
   }
   using Others = StoreClients::Others;
   workers_store_->serve({.nodes = clients, .others = known ? Others::refused : Others::members});
+}
+
+// Of one attempt: the next follows, and TCP's own repetitions in one are few.
+std::chrono::milliseconds ClusterNode::connect_timeout() const {
+  return std::min(wanted_.timeout_of_node(true), kConnectTimeout);
+}
+
+// How long the hub may be silent.
+std::chrono::milliseconds ClusterNode::node_timeout() const {
+  return wanted_.timeout_of_node(!in_round_ || wanted_.survives_loss(plan_.max_restarts - restarts_));
 }
 
 void ClusterNode::ended(const RoundOver& over) {
@@ -448,7 +463,7 @@ void ClusterNode::move_to(const NodeInfo& hub) {
   }
   search_ = Search::host;
   connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(hub.addr, hub.link_port, wanted_.node_timeout,
+  connecting_->start(hub.addr, hub.link_port, connect_timeout(),
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
                        if (socket) return linked(std::move(*socket));
                        if (hub_key_) return dial_later();
@@ -468,7 +483,7 @@ void ClusterNode::watch_endpoint() {
   watch_.async_wait([this](const error_code& error) {
     if (error || over_) return;
     if (hub_key_) return claim_hub_key();
-    client_ = std::make_unique<StoreClient>(loop_, wanted_.node_timeout);
+    client_ = std::make_unique<StoreClient>(loop_, connect_timeout());
     client_->connect(
         {wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, [](const std::string&) {},
         [this](const std::optional<Error>& failed) {
@@ -484,10 +499,10 @@ void ClusterNode::watch_endpoint() {
 
 void ClusterNode::claim_endpoint(const StoreAddress& place) {
   connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(place.host, place.port, wanted_.node_timeout,
+  connecting_->start(place.host, place.port, connect_timeout(),
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
                        if (socket && !over_) {
-                         const auto link = std::make_shared<Link>(std::move(*socket), wanted_.node_timeout);
+                         const auto link = std::make_shared<Link>(std::move(*socket), node_timeout());
                          link->hear([](const NodeMessage&) {}, [](const LinkLoss&) {});
                          link->start();
                          link->send(Hello{.run_id = plan_.run_id, .node = introduce(), .is_hub = true});
@@ -527,7 +542,7 @@ void ClusterNode::try_heir(std::size_t place) {
                    exit_code(ErrorKind::rendezvous));
   }
   connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(heirs_[place].addr, heirs_[place].link_port, wanted_.node_timeout,
+  connecting_->start(heirs_[place].addr, heirs_[place].link_port, connect_timeout(),
                      [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
                        if (!socket) return try_heir(place + 1);
                        sign(heirs_[place]);
@@ -538,7 +553,7 @@ void ClusterNode::try_heir(std::size_t place) {
 
 void ClusterNode::gather_followers() {
   search_ = Search::followers;
-  patience_.expires_after(kPatiences * wanted_.node_timeout);
+  patience_.expires_after(kPatiences * node_timeout());
   patience_.async_wait([this](const error_code& error) {
     if (!error && search_ == Search::followers) become_hub();
   });
@@ -556,7 +571,7 @@ void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
   if (search_ == Search::followers && static_cast<int>(followers_.size()) + 2 >= nodes_) return become_hub();
   if (search_ != Search::none) return;
   // It has lost the hub, and this node has not, or not yet.
-  patience_.expires_after(2 * wanted_.node_timeout);
+  patience_.expires_after(2 * node_timeout());
   patience_.async_wait([this](const error_code& error) {
     if (!error && search_ == Search::none && !host_) turn_away_followers();
   });

@@ -81,6 +81,9 @@ class ClusterNode : public Rendezvous {
   void claim_hub_key();
   void hub_key_lost(const std::string& place);
 
+  std::chrono::milliseconds connect_timeout() const;
+  std::chrono::milliseconds node_timeout() const;
+
   void give_up(const std::string& why, int code);
   void wait_for_round();
   void remind();

@@ -93,6 +93,8 @@ void Host::adopt(const Follower& follower) {
                         if (lost && !loss.gone) lost->send(Dropped{"this node was " + loss.why});
                         link_lost(id, loss);
                       });
+  follower.link->on_silence([this, id](const Silence& silence) { hub_->silent(id, silence); });
+  follower.link->set_timeout(hub_->node_timeout());
   hub_->hello(id, node);
   for (const NodeMessage& message : follower.said) hub_->take(id, message);
 }
@@ -119,7 +121,9 @@ void Host::take(const NodeMessage& message) {
 void Host::send(Hub::NodeId node, const NodeMessage& message) {
   if (node == 0) return deliver_(message);
   const auto link = links_.find(node);
-  if (link != links_.end()) link->second->send(message);
+  if (link == links_.end()) return;
+  link->second->send(message);
+  if (std::holds_alternative<RoundBegins>(message)) link->second->set_timeout(hub_->node_timeout());
 }
 
 std::unique_ptr<StoreServer> Host::move_to(const NodeInfo& hub) {

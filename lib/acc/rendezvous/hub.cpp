@@ -130,6 +130,19 @@ void Hub::lost(NodeId id, const std::string& why, bool gone) {
        gone);
 }
 
+void Hub::silent(NodeId id, const Silence& silence) {
+  const auto node = nodes_.find(id);
+  if (node != nodes_.end()) send_(0, Waiting{silence_text(name_of(node->second.info), silence, node_timeout())});
+}
+
+std::chrono::milliseconds Hub::node_timeout() const {
+  return options_.plan.timeout_of_node(phase_ != Phase::running || survives_loss());
+}
+
+bool Hub::survives_loss() const {
+  return options_.plan.survives_loss(options_.max_restarts - restarts_);
+}
+
 void Hub::lose(NodeId id, const std::string& text, bool gone) {
   const Node node = nodes_.at(id);
   nodes_.erase(id);
@@ -152,11 +165,10 @@ void Hub::lose(NodeId id, const std::string& text, bool gone) {
 
 void Hub::group_changed(const std::string& text) {
   if (phase_ != Phase::running || finishing_) return;
-  const bool elastic = options_.plan.least_nodes < options_.plan.most_nodes;
-  if (!elastic && restarts_ >= options_.max_restarts) {
+  if (!survives_loss()) {
     return end_job(over_for_all(text + "; the job needs all its nodes"));
   }
-  if (!elastic) ++restarts_;
+  if (options_.plan.least_nodes == options_.plan.most_nodes) ++restarts_;
   end_round({.again = true, .text = text});
 }
 

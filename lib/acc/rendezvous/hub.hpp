@@ -9,6 +9,7 @@
 #include "acc/plan/rendezvous_plan.hpp"
 #include "acc/rendezvous/board.hpp"
 #include "acc/rendezvous/node_message.hpp"
+#include "acc/rendezvous/silence.hpp"
 
 namespace acc {
 
@@ -44,6 +45,11 @@ class Hub {
   /// Nobody came in time, or the job cannot go on for another reason that is not a worker's.
   void give_up(const std::string& why);
 
+  /// A node is silent or was: node 0 says so, for people.
+  void silent(NodeId node, const Silence& silence);
+  /// How long a node may be silent now.
+  std::chrono::milliseconds node_timeout() const;
+
   /// A round is being waited for.
   bool is_gathering() const { return phase_ == Phase::gathering; }
   bool is_over() const { return phase_ == Phase::over; }
@@ -78,6 +84,7 @@ class Hub {
   void meet_when_all_ready();
   void finish_when_all_done();
   void lose(NodeId id, const std::string& text, bool gone);
+  bool survives_loss() const;
   int count(bool Node::*mark) const;
   bool may_stay_spare() const;
   std::vector<NodeInfo> heirs(const Places& places) const;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/link.hpp"
 
+#include <netinet/tcp.h>
+
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 #include <utility>
@@ -15,8 +18,11 @@ using boost::system::error_code;
 
 constexpr std::size_t kLongestLine = std::size_t{4} << 20U;
 constexpr std::size_t kMostUnsent = std::size_t{16} << 20U;
-// Beats within one patience: two may be lost or late.
-constexpr int kBeats = 4;
+// Heartbeats in the time after which silence is reported: two may be lost or late.
+constexpr int kHeartbeats = 4;
+
+// How long TCP repeats what is not acknowledged.
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
 // What a machine answers for a process that is gone. Everything else may be the network.
 bool says_gone(const error_code& error) {
@@ -33,10 +39,21 @@ std::string number_of(const asio::ip::address& address) {
 
 }  // namespace
 
-Link::Link(asio::ip::tcp::socket socket, std::chrono::milliseconds patience)
-    : socket_(std::move(socket)), timer_(socket_.get_executor()), patience_(patience) {
+Link::Link(asio::ip::tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports)
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      reports_(reports),
+      heartbeat_(std::min(timeout, reports.first) / kHeartbeats) {
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  set_timeout(timeout);
+}
+
+void Link::set_timeout(std::chrono::milliseconds timeout) {
+  timeout_ = timeout;
+  error_code ignored;
+  // A little longer than ours, so that silence has one name.
+  socket_.set_option(UserTimeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())), ignored);
 }
 
 void Link::hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost) {
@@ -45,7 +62,7 @@ void Link::hear(std::function<void(NodeMessage)> message, std::function<void(Lin
 }
 
 void Link::start() {
-  heard_ = Clock::now();
+  heard();
   read();
   wait();
 }
@@ -60,7 +77,7 @@ void Link::read() {
 }
 
 void Link::received(std::size_t bytes) {
-  heard_ = Clock::now();
+  heard();
   line_.append(room_.data(), bytes);
   if (closing_) line_.clear();
   std::size_t begin = 0;
@@ -105,7 +122,7 @@ void Link::write() {
 }
 
 void Link::wait() {
-  beat_due_ = Clock::now() + patience_ / kBeats;
+  beat_due_ = Clock::now() + heartbeat_;
   timer_.expires_at(beat_due_);
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error && self->open_) self->check_silence();
@@ -115,13 +132,30 @@ void Link::wait() {
 void Link::check_silence() {
   const auto now = Clock::now();
   // When this process itself stood still, what others sent meanwhile has not been read yet.
-  if (now - beat_due_ > patience_ / kBeats) heard_ = now;
-  if (now - heard_ > patience_) {
+  if (now - beat_due_ > heartbeat_) heard();
+  if (now - heard_ > timeout_) {
     if (closing_) return end();
-    return fail({"silent for " + std::to_string(patience_.count()) + " ms", false});
+    return fail({"silent for " + seconds_text(timeout_), false});
   }
+  if (now >= report_due_) report_silence(now);
   if (!closing_) send(Beat{});
   if (open_) wait();
+}
+
+void Link::heard() {
+  const auto now = Clock::now();
+  const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - heard_);
+  heard_ = now;
+  report_due_ = now + reports_.first;
+  if (!std::exchange(silence_reported_, false)) return;
+  if (const auto report = silence_; report && !closing_) report({silence, true});
+}
+
+void Link::report_silence(Clock::time_point now) {
+  silence_reported_ = true;
+  report_due_ += reports_.interval;
+  if (const auto report = silence_; report && !closing_)
+    report({std::chrono::duration_cast<std::chrono::milliseconds>(now - heard_), false});
 }
 
 void Link::fail(const LinkLoss& loss) {

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "acc/rendezvous/node_message.hpp"
+#include "acc/rendezvous/silence.hpp"
 
 namespace acc {
 
@@ -21,17 +22,22 @@ struct LinkLoss {
   bool gone = false;
 };
 
-/// One connection between two nodes of `acc`: messages both ways, and a beat when there is nothing to say.
-/// Silence for longer than `patience` ends it.
+/// One connection between two nodes of `acc`: messages both ways, and a heartbeat when there is nothing to say.
+/// Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair.
 class Link : public std::enable_shared_from_this<Link> {
  public:
-  Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds patience);
+  Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports = {});
 
   /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
   /// silent can still be sent a last message from there. Neither is called after close(). To be called before
   /// start(), and again when somebody else takes over.
   void hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
   void start();
+
+  /// Calls `report` when the other side falls silent, again and again while it stays so, and when it is over.
+  void on_silence(std::function<void(Silence)> report) { silence_ = std::move(report); }
+  /// How long the other side may be silent from now on.
+  void set_timeout(std::chrono::milliseconds timeout);
 
   /// Sent in order. Nothing once the link has ended.
   void send(const NodeMessage& message);
@@ -52,12 +58,19 @@ class Link : public std::enable_shared_from_this<Link> {
   void write();
   void wait();
   void check_silence();
+  void report_silence(Clock::time_point now);
+  void heard();
   void fail(const LinkLoss& loss);
   void end();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
-  std::chrono::milliseconds patience_;
+  std::chrono::milliseconds timeout_ = {};
+  SilenceReports reports_;
+  std::chrono::milliseconds heartbeat_;
+  Clock::time_point report_due_ = {};
+  bool silence_reported_ = false;
+  std::function<void(Silence)> silence_ = {};
   std::function<void(NodeMessage)> message_ = {};
   std::function<void(LinkLoss)> lost_ = {};
   std::function<void()> ended_ = {};

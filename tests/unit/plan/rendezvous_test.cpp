@@ -122,7 +122,7 @@ TEST_CASE("rendezvous: who this node is, how long others may be silent, how many
   CHECK(plan.local_addr == "10.0.0.1");
   CHECK(plan.node_timeout == 500ms);
   CHECK(plan.spares == 2);
-  CHECK(plan_of({"--nnodes=2"}).rendezvous.node_timeout == 3s);
+  CHECK_FALSE(plan_of({"--nnodes=2"}).rendezvous.node_timeout);
   CHECK(plan_of({"--nnodes=2"}).rendezvous.spares == std::nullopt);
   CHECK(error({"--node-timeout=0"}) == "--node-timeout: 0 is not a number of seconds above 0");
   CHECK(error({"--spares=-1"}) == "--spares: -1 is not a number of nodes");
@@ -204,4 +204,17 @@ TEST_CASE("rendezvous: c10d keeps the endpoint of one machine, which may be anot
   CHECK(plan.endpoint_port == 29400);
   CHECK(plan.is_host == false);
   CHECK(plan_of({"--rdzv-endpoint", "node0:1"}).rendezvous.endpoint_host.empty());
+}
+
+TEST_CASE("rendezvous: a silent node is lost sooner where the job can go on", "[plan]") {
+  const RendezvousPlan fixed = plan_of({"--nnodes=2", "--rdzv-backend=c10d"}).rendezvous;
+  const RendezvousPlan range = plan_of({"--nnodes=1:2", "--rdzv-backend=c10d"}).rendezvous;
+  CHECK(fixed.survives_loss(1));
+  CHECK_FALSE(fixed.survives_loss(0));
+  CHECK(range.survives_loss(0));
+  CHECK(fixed.timeout_of_node(true) == 15s);
+  CHECK(fixed.timeout_of_node(false) == 60s);
+  const RendezvousPlan asked = plan_of({"--nnodes=2", "--node-timeout=4"}).rendezvous;
+  CHECK(asked.timeout_of_node(true) == 4s);
+  CHECK(asked.timeout_of_node(false) == 4s);
 }

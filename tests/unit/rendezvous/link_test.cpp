@@ -18,8 +18,8 @@ struct Side {
   std::vector<NodeMessage> messages = {};
   std::vector<LinkLoss> losses = {};
 
-  void start(tcp::socket socket, std::chrono::milliseconds patience) {
-    link = std::make_shared<Link>(std::move(socket), patience);
+  void start(tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports = {}) {
+    link = std::make_shared<Link>(std::move(socket), timeout, reports);
     link->hear([this](NodeMessage message) { messages.push_back(std::move(message)); },
                [this](const LinkLoss& loss) { losses.push_back(loss); });
     link->start();
@@ -91,8 +91,35 @@ TEST_CASE("link: silence ends it, and does not mean that the other side is gone"
   one.start(std::move(pair.near), 100ms);
   REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
   CHECK_FALSE(one.losses[0].gone);
-  CHECK(one.losses[0].why == "silent for 100 ms");
+  CHECK(one.losses[0].why == "silent for 0.1 s");
   CHECK_FALSE(one.link->is_open());
+}
+
+TEST_CASE("link: silence is told again and again before it ends the link, and so is its end", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  std::vector<Silence> told;
+  one.start(std::move(pair.near), 60s, {.first = 20ms, .interval = 50ms});
+  one.link->on_silence([&](const Silence& silence) { told.push_back(silence); });
+  REQUIRE(pair.run_until([&] { return told.size() == 3; }));
+  CHECK(one.losses.empty());
+  CHECK_FALSE(told[0].over);
+  CHECK(told[0].duration >= 20ms);
+  CHECK(told[2].duration - told[0].duration >= 100ms - 20ms);
+  asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
+  REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
+  CHECK(told.back().over);
+  CHECK(one.losses.empty());
+}
+
+TEST_CASE("link: how long the other side may be silent can change while it is", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 600s, {.first = 20ms, .interval = 600s});
+  one.link->on_silence([&](const Silence&) { one.link->set_timeout(100ms); });
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK_FALSE(one.losses[0].gone);
+  CHECK(one.losses[0].why == "silent for 0.1 s");
 }
 
 TEST_CASE("link: nonsense costs its writer the connection", "[rendezvous]") {
