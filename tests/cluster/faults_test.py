@@ -127,27 +127,110 @@ def node_comes_back(acc):
 
 @case
 def cable_cut(acc):
-    with Cluster(acc) as cluster:
+    with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
         start(cluster, "1:3")
         began = time.monotonic()
         cluster.node("cut", 2)
-        cluster.until("the node alone has ended its part", lambda: cluster.agents[2].poll() == 75, 4 * NODE_TIMEOUT + ROOM)
-        report("cable cut: the smaller part ends", ended=time.monotonic() - began)
+        cluster.until("the node alone has stopped its workers", lambda: not cluster.workers_on(2), 4 * NODE_TIMEOUT + ROOM)
+        report("cable cut: the smaller part stops its workers", stopped=time.monotonic() - began)
         cluster.until("two nodes go on", lambda: cluster.is_whole(2))
         report("cable cut: the larger part goes on", recovered=time.monotonic() - began)
+        cluster.until("the node looks for the job", lambda: "waiting for the nodes of the job" in cluster.output(2))
         cluster.node("heal", 2)
-        assert cluster.is_whole(2)
+        cluster.until("the node is taken in again", lambda: cluster.is_whole(3))
+        watch.check()
 
 
 @case
 def cable_of_the_host_cut(acc):
-    with Cluster(acc) as cluster:
+    with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
         start(cluster, "1:3")
         began = time.monotonic()
         cluster.node("cut", 0)
-        cluster.until("the host has ended its part", lambda: cluster.agents[0].poll() == 75, 4 * NODE_TIMEOUT + ROOM)
+        cluster.until("the host has stopped its workers", lambda: not cluster.workers_on(0), 4 * NODE_TIMEOUT + ROOM)
         cluster.until("two nodes go on", lambda: cluster.is_whole(2), 4 * NODE_TIMEOUT + ROOM)
         report("cable of node 0 cut", recovered=time.monotonic() - began)
+        cluster.node("heal", 0)
+        cluster.until("the host is taken in again", lambda: cluster.is_whole(3))
+        watch.check()
+
+
+@case
+def every_cable_cut(acc):
+    with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
+        start(cluster, "1:3")
+        for index in range(3):
+            cluster.node("cut", index)
+        cluster.until("nobody goes on alone", lambda: not cluster.workers(), 4 * NODE_TIMEOUT + ROOM)
+        began = time.monotonic()
+        for index in range(3):
+            cluster.node("heal", index)
+        cluster.until("all are one group again", lambda: cluster.is_whole(3))
+        report("every cable cut and plugged in", recovered=time.monotonic() - began)
+        watch.check()
+
+
+def comes_back_after_a_cut(acc, index, launch):
+    """Of two nodes, one is cut off until both know it; then both are whole again, and no agent has ended."""
+    with Cluster(acc, 2) as cluster, SplitWatch(cluster) as watch:
+        for node in range(2):
+            launch(cluster, node)
+        cluster.until("both run", lambda: cluster.is_whole(2))
+        cluster.node("cut", index)
+        cluster.until("both have stopped", lambda: not cluster.workers(), NODE_TIMEOUT + ROOM)
+        cluster.node("heal", index)
+        took = cluster.until("both run again", lambda: cluster.is_whole(2))
+        counts = {env["TORCHELASTIC_RESTART_COUNT"] for env in cluster.workers().values()}
+        assert counts == {"1"}, counts
+        assert all(agent.poll() is None for agent in cluster.agents.values())
+        watch.check()
+        report(f"fixed size, cable of node {index} cut", recovered=took)
+
+
+def launch_static(cluster, index):
+    cluster.launch(index, "--nnodes", str(cluster.count), "--node-rank", str(index), "--master-addr", "node0",
+                   "--master-port", "29500", "--nproc-per-node", "1", "--max-restarts", "3", "--shutdown-timeout", "2",
+                   "--node-timeout", f"{NODE_TIMEOUT:g}", script="exec sleep 1000")
+
+
+def launch_fixed(cluster, index):
+    cluster.launch(index, *flags(str(cluster.count), "--max-restarts", "3"), script="exec sleep 1000")
+
+
+@case
+def fixed_size_after_a_cut(acc):
+    comes_back_after_a_cut(acc, 1, launch_fixed)
+
+
+@case
+def static_after_a_cut_of_the_host(acc):
+    comes_back_after_a_cut(acc, 0, launch_static)
+
+
+def host_is_waited_for(acc, launch):
+    with Cluster(acc) as cluster:
+        for index in range(3):
+            launch(cluster, index)
+        cluster.until("all run", lambda: cluster.is_whole(3))
+        cluster.node("kill", 0)
+        cluster.until("the others have stopped", lambda: not cluster.workers(), NODE_TIMEOUT + ROOM)
+        cluster.until("they say that they wait", lambda: all("waiting for the nodes of the job" in cluster.output(i)
+                                                           for i in (1, 2)))
+        cluster.node("start", 0)
+        cluster.agents[0].wait()
+        launch(cluster, 0)
+        took = cluster.until("all run again", lambda: cluster.is_whole(3))
+        report("fixed size, power loss of node 0", recovered=took)
+
+
+@case
+def host_of_fixed_size_is_waited_for(acc):
+    host_is_waited_for(acc, launch_fixed)
+
+
+@case
+def host_of_static_is_waited_for(acc):
+    host_is_waited_for(acc, launch_static)
 
 
 @case
@@ -202,9 +285,26 @@ def host_frozen(acc):
         cluster.node("freeze", 0)
         cluster.until("the others notice", lambda: all("was lost" in cluster.output(i) for i in (1, 2)), NODE_TIMEOUT + ROOM)
         cluster.node("thaw", 0)
-        cluster.until("the old host has ended", lambda: cluster.agents[0].poll() == 75, ROOM)
-        cluster.until("one group", lambda: cluster.is_whole(2))
+        cluster.until("one group of all", lambda: cluster.is_whole(3))
         report("node 0 frozen and thawed", recovered=time.monotonic() - began)
+
+
+@case
+def agent_of_the_host_stopped(acc):
+    """Its workers run on meanwhile: they end when it goes on, and not before."""
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3")
+        agents = cluster.agent_pids(0)
+        for pid in agents:
+            send(pid, signal.SIGSTOP)
+        began = time.monotonic()
+        cluster.until("the others go on", lambda: len(cluster.workers_on(1) + cluster.workers_on(2)) == 2 and all(
+            environment_of(pid).get("WORLD_SIZE") == "2" for i in (1, 2) for pid in cluster.workers_on(i)),
+                      4 * NODE_TIMEOUT + ROOM)
+        for pid in agents:
+            send(pid, signal.SIGCONT)
+        cluster.until("one group of all", lambda: cluster.is_whole(3))
+        report("agent of node 0 stopped and continued", recovered=time.monotonic() - began)
 
 
 @case
@@ -254,14 +354,14 @@ def spare_is_promoted(acc):
 
 @case
 def asked_to_end(acc):
-    with Cluster(acc) as cluster:
-        start(cluster, "3")
-        began = time.monotonic()
-        send(cluster.agent_pids(1)[0], signal.SIGTERM)
-        ends_with(cluster, {143}, [1])
-        ends_with(cluster, {75, 143}, [0, 2])
-        report("SIGTERM to one node of a fixed group", ended=time.monotonic() - began)
-        nothing_left(cluster)
+    for index in (1, 0):
+        with Cluster(acc) as cluster:
+            start(cluster, "3")
+            began = time.monotonic()
+            send(cluster.agent_pids(index)[0], signal.SIGTERM)
+            ends_with(cluster, {143})
+            report(f"SIGTERM to node {index} of a fixed group", ended=time.monotonic() - began)
+            nothing_left(cluster)
 
 
 def strangers_are_refused(acc, launch):
@@ -299,17 +399,19 @@ def stranger_and_static(acc):
     strangers_are_refused(acc, launch)
 
 
+def start_etcd(cluster):
+    with open(os.path.join(cluster.folder.name, "etcd.log"), "w") as log:
+        cluster.on_node(3, "etcd", "--data-dir", os.path.join(cluster.folder.name, "etcd"), "--listen-client-urls",
+                        "http://10.77.0.13:2379", "--advertise-client-urls", "http://node3:2379", stdout=log, stderr=log)
+
+
 @case
 def host_killed_with_etcd(acc):
-    etcd = shutil.which("etcd")
-    if etcd is None:
+    if shutil.which("etcd") is None:
         print("skipped: no etcd in PATH")
         sys.exit(SKIPPED)
     with Cluster(acc, 4) as cluster:
-        server = "http://node3:2379"
-        with open(os.path.join(cluster.folder.name, "etcd.log"), "w") as log:
-            cluster.on_node(3, etcd, "--data-dir", os.path.join(cluster.folder.name, "etcd"), "--listen-client-urls",
-                            "http://10.77.0.13:2379", "--advertise-client-urls", server, stdout=log, stderr=log)
+        start_etcd(cluster)
         for index in range(3):
             cluster.launch(index, *etcd_flags("2:3", "node3:2379"), script="exec sleep 1000")
         took = cluster.until("all nodes have met", lambda: cluster.is_whole(3))
@@ -332,6 +434,27 @@ def host_killed_with_etcd(acc):
         for index in range(2):
             cluster.launch(index, *etcd_flags("2", "node3:2379"), script="exec true")
         report("etcd: the id is used again", ended=ends_with(cluster, {0}, range(2)))
+
+
+@case
+def host_of_etcd_is_waited_for(acc):
+    if shutil.which("etcd") is None:
+        print("skipped: no etcd in PATH")
+        sys.exit(SKIPPED)
+    with Cluster(acc, 4) as cluster:
+        start_etcd(cluster)
+        for index in range(2):
+            cluster.launch(index, *etcd_flags("2", "node3:2379"), "--max-restarts", "3", script="exec sleep 1000")
+        cluster.until("both run", lambda: cluster.is_whole(2))
+        # Whoever hosts: each is lost once, and another machine comes in its place.
+        cluster.node("kill", 0)
+        cluster.launch(2, *etcd_flags("2", "node3:2379"), "--max-restarts", "3", script="exec sleep 1000")
+        cluster.until("1 and 2 run", lambda: cluster.is_whole(2) and len(cluster.workers_on(2)) == 1, 4 * NODE_TIMEOUT + ROOM)
+        cluster.node("kill", 1)
+        cluster.node("start", 0)
+        cluster.agents[0].wait()
+        cluster.launch(0, *etcd_flags("2", "node3:2379"), "--max-restarts", "3", script="exec sleep 1000")
+        cluster.until("0 and 2 run", lambda: cluster.is_whole(2) and len(cluster.workers_on(0)) == 1, 4 * NODE_TIMEOUT + ROOM)
 
 
 class SplitWatch:

@@ -154,7 +154,7 @@ void Agent::leave() {
   if (stop_signal_) why = "it was asked to end by " + signal_name(*stop_signal_);
   if (stop_signal_ == SIGPIPE) why = "nobody reads its output any more";
   if (front_lost_) why = "its front process is gone";
-  parts_.rendezvous.leave(why);
+  parts_.rendezvous.leave(why, report_.exit_code);
   while (!left_ && !kill_now_) take(std::nullopt);
 }
 

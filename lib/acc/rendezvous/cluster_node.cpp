@@ -25,8 +25,6 @@ constexpr auto kReminder = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
 // How often a hub that is not where the job's endpoint is looks whether somebody hosts there.
 constexpr auto kWatch = std::chrono::seconds(1);
-// A node hears of a lost hub one patience later than another, and may try a dead heir before a living one.
-constexpr int kPatiences = 3;
 
 // The address that this machine has for the way to `host`; nothing is sent.
 std::string address_towards(asio::io_context& loop, const std::vector<std::string>& addresses) {
@@ -65,6 +63,10 @@ std::optional<StoreAddress> parse_hub(const std::string& text, const std::string
   return place;
 }
 
+StoreAddress place_of(const NodeInfo& node) {
+  return {node.addr, node.link_port};
+}
+
 bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
@@ -78,11 +80,11 @@ ClusterNode::ClusterNode(asio::io_context& loop, const LaunchPlan& plan)
       own_(own_names()),
       resolver_(loop),
       reminder_(loop),
-      patience_(loop),
+      redirect_(loop),
       watch_(loop) {}
 
 ClusterNode::~ClusterNode() {
-  if (connecting_) connecting_->cancel();
+  stop_seeking();
   if (link_) link_->close();
 }
 
@@ -90,7 +92,7 @@ void ClusterNode::join() {
   wants_round_ = true;
   join_deadline_ = Clock::now() + wanted_.join_timeout;
   wait_for_round();
-  if (host_ || (link_ && link_->is_open())) return say(Join{open_workers_store()});
+  if (host_ || (link_ && link_->is_open())) return ask_for_round();
   if (search_ == Search::none) search();
 }
 
@@ -102,13 +104,18 @@ void ClusterNode::finish() {
   say(WorkersDone{round_});
 }
 
-void ClusterNode::leave(const std::string& why) {
+void ClusterNode::ask_for_round() {
+  if (link_) asked_ = port_of_hub();
+  say(Join{open_workers_store()});
+}
+
+void ClusterNode::leave(const std::string& why, int code) {
   wants_round_ = false;
   reminder_.cancel();
-  watch_.cancel();
+  redirect_.cancel();
+  stop_seeking();
   const bool early = !std::exchange(over_, true);
-  if (connecting_) connecting_->cancel();
-  client_.reset();
+  const std::string because = why.empty() ? "it has ended" : why;
   // At once: the next job of this name is not to find the one that ends.
   if (hub_key_) hub_key_->release();
   const auto left = [this] {
@@ -117,11 +124,12 @@ void ClusterNode::leave(const std::string& why) {
   };
   if (host_) {
     // Whoever links to this node either goes because the job is over, or sees that it is gone.
-    if (early) host_->drop();
+    leaving_ = early;
+    if (early) host_->leave({.why = because, .exit_code = code});
     return host_->wait_until_alone(plan_.shutdown_timeout + wanted_.close_timeout, left);
   }
   if (!link_) return left();
-  if (early) link_->send(Leave{.why = why.empty() ? "it has ended" : why});
+  if (early) link_->send(Leave{.why = because, .exit_code = code});
   link_->close(left);
 }
 
@@ -178,8 +186,8 @@ bool ClusterNode::try_to_host(const std::vector<std::string>& addresses) {
     return true;
   }
   search_ = Search::none;
-  host_->hello(introduce());
-  if (wants_round_) say(Join{open_workers_store()});
+  host_->hello(introduce(), history());
+  if (wants_round_) ask_for_round();
   return true;
 }
 
@@ -273,9 +281,9 @@ void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
     return give_up(error.what(), exit_code(error.kind()));
   }
   sign(introduce());
-  host_->hello(introduce());
+  host_->hello(introduce(), history());
   for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
-  if (wants_round_) say(Join{open_workers_store()});
+  if (wants_round_) ask_for_round();
 }
 
 void ClusterNode::meet_alone() {
@@ -298,18 +306,24 @@ void ClusterNode::meet_at(std::unique_ptr<Store> store) {
   host_ = std::make_unique<Host>(
       loop_, plan_, [this](const NodeMessage& message) { take(message); }, std::move(store));
   search_ = Search::none;
-  host_->hello(introduce());
-  if (wants_round_) say(Join{open_workers_store()});
+  host_->hello(introduce(), history());
+  if (wants_round_) ask_for_round();
 }
 
 void ClusterNode::linked(asio::ip::tcp::socket socket) {
-  link_ = std::make_shared<Link>(std::move(socket), node_timeout());
+  const auto link = std::make_shared<Link>(std::move(socket), node_timeout());
+  attach(link);
+  link->start();
+}
+
+void ClusterNode::attach(std::shared_ptr<Link> link) {
+  link_ = std::move(link);
+  link_->set_timeout(node_timeout());
   link_->hear([this](const NodeMessage& message) { take(message); },
               [this](const LinkLoss& loss) { hub_lost(loss); });
   link_->on_silence([this](const Silence& silence) {
     tell(Notice{silence_text("the node that hosts the job", silence, node_timeout())});
   });
-  link_->start();
   client_.reset();
   search_ = Search::none;
   if (!links_) {
@@ -321,8 +335,12 @@ void ClusterNode::linked(asio::ip::tcp::socket socket) {
       return give_up(error.what(), exit_code(error.kind()));
     }
   }
-  say(Hello{.run_id = plan_.run_id, .node = introduce()});
-  if (wants_round_) say(Join{open_workers_store()});
+  say(Hello{.run_id = plan_.run_id, .node = introduce(), .history = history()});
+  if (cut_off_) {
+    asked_ = port_of_hub();
+    redirect_followers_later();
+  }
+  if (wants_round_) ask_for_round();
 }
 
 void ClusterNode::open_ports(const std::vector<std::string>& addresses) {
@@ -356,7 +374,7 @@ void ClusterNode::say(const NodeMessage& message) {
 void ClusterNode::take(const NodeMessage& message) {
   if (const auto* begins = std::get_if<RoundBegins>(&message)) begin(*begins);
   if (const auto* ends = std::get_if<RoundEnds>(&message)) ended(ends->over);
-  if (const auto* waiting = std::get_if<Waiting>(&message)) tell(Notice{waiting->text});
+  if (const auto* waiting = std::get_if<Waiting>(&message)) told_to_wait(*waiting);
   if (const auto* drop = std::get_if<Dropped>(&message)) dropped(drop->why);
   if (const auto* moved = std::get_if<Moved>(&message)) {
     move_to({.addr = moved->addr, .link_port = moved->link_port});
@@ -365,6 +383,11 @@ void ClusterNode::take(const NodeMessage& message) {
     over_ = true;
     tell(JobDone{});
   }
+}
+
+void ClusterNode::told_to_wait(const Waiting& message) {
+  if (!message.heirs.empty()) heirs_ = message.heirs;
+  tell(Notice{message.text});
 }
 
 void ClusterNode::begin(const RoundBegins& message) {
@@ -377,8 +400,11 @@ void ClusterNode::begin(const RoundBegins& message) {
   if (round.machine_rank == 0) serve_round(message.clients);
   nodes_ = message.nodes;
   heirs_ = message.heirs;
+  hub_ = message.hub;
   wants_round_ = false;
   in_round_ = true;
+  cut_off_ = false;
+  asked_ = 0;
   if (link_) link_->set_timeout(node_timeout());
   reminder_.cancel();
   tell(message.ready);
@@ -406,7 +432,11 @@ std::chrono::milliseconds ClusterNode::connect_timeout() const {
 
 // How long the hub may be silent.
 std::chrono::milliseconds ClusterNode::node_timeout() const {
-  return wanted_.timeout_of_node(!in_round_ || wanted_.survives_loss(plan_.max_restarts - restarts_));
+  return wanted_.timeout_of_node(!in_round_ || survives_loss());
+}
+
+bool ClusterNode::survives_loss() const {
+  return wanted_.survives_loss(plan_.max_restarts - restarts_);
 }
 
 void ClusterNode::ended(const RoundOver& over) {
@@ -426,16 +456,22 @@ void ClusterNode::hub_lost(const LinkLoss& loss) {
   if (over_) return;
   const std::string text =
       fmt::format("the node that hosts the job was lost: {}", loss.gone ? "its connection closed" : loss.why);
-  if (round_ == 0) {
-    last_try_ = text;
+  last_try_ = text;
+  if (cut_off_) return lost_again(loss);
+  if (round_ == 0 && heirs_.empty()) {
+    search_ = Search::none;
     if (wants_round_) search();
     return;
   }
-  if (!may_outlive_hub()) return give_up(text, exit_code(ErrorKind::rendezvous));
-  hub_is_dead_ = loss.gone;
+  if (in_round_ && !survives_loss()) return give_up(text, exit_code(ErrorKind::rendezvous));
   if (std::exchange(in_round_, false)) tell(RoundOver{.again = true, .text = text});
-  search_ = Search::heir;
-  try_heir(0);
+  seek_again(loss);
+}
+
+// A node that this one has linked to while it looks for the job.
+void ClusterNode::lost_again(const LinkLoss& loss) {
+  if (loss.gone && hub_place_ == to_string(lost_hub_)) note_dead(lost_hub_, true);
+  seek_later();
 }
 
 // The others have gone on: this node is a new one to them.
@@ -444,11 +480,13 @@ void ClusterNode::dropped(const std::string& why) {
   if (std::exchange(in_round_, false)) {
     tell(RoundOver{.again = true, .text = why + ", and the others went on without it"});
   }
+  std::exchange(link_, nullptr)->close();
+  seek_again({.why = why});
 }
 
 void ClusterNode::move_to(const NodeInfo& hub) {
   if (over_) return;
-  watch_.cancel();
+  stop_seeking();
   if (hub_key_) hub_key_->release();
   hub_place_ = to_string(StoreAddress{hub.addr, hub.link_port});
   if (link_) std::exchange(link_, nullptr)->close();
@@ -457,51 +495,65 @@ void ClusterNode::move_to(const NodeInfo& hub) {
     // Not at once: what called this may be the host's own.
     boost::asio::post(loop_, [host = std::shared_ptr<Host>(std::move(host_))] {});
   }
-  round_ = 0;
   if (std::exchange(in_round_, false)) {
     tell(RoundOver{.again = true, .text = "the job runs already, on other nodes"});
   }
-  search_ = Search::host;
-  connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(hub.addr, hub.link_port, connect_timeout(),
-                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
-                       if (socket) return linked(std::move(*socket));
-                       if (hub_key_) return dial_later();
-                       give_up("the node that hosts the job cannot be reached: " + why,
-                               exit_code(ErrorKind::rendezvous));
-                     });
+  if (!std::exchange(cut_off_, true)) {
+    lost_hub_.port = 0;
+    hub_closed_ = false;
+    dead_.clear();
+  }
+  asked_ = 0;
+  redirect_followers();
+  search_ = Search::again;
+  try_place(place_of(hub), [this] { seek_later(); });
 }
 
 void ClusterNode::sign(const NodeInfo& hub) {
   if (signpost_) signpost_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
 }
 
-// A node that died as the host and came back hosts again, and whoever asks the endpoint finds it there. So
-// that there is one job and not two, the hub tells it where the job is.
+// A node that died as the host and came back hosts again, and whoever asks the endpoint finds it there; one
+// that was only cut off has kept its part of the job. So that there is one job and not two, the hub tells
+// both where it is. A hub that leads the smaller part goes to the other instead.
 void ClusterNode::watch_endpoint() {
   watch_.expires_after(kWatch);
   watch_.async_wait([this](const error_code& error) {
-    if (error || over_) return;
+    if (error || over_ || !host_) return;
     if (hub_key_) return claim_hub_key();
     client_ = std::make_unique<StoreClient>(loop_, connect_timeout());
     client_->connect(
         {wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, [](const std::string&) {},
         [this](const std::optional<Error>& failed) {
-          if (failed || over_) return watch_endpoint();
+          if (failed || over_) return watch_lost_hub();
           client_->get(hub_key(plan_.run_id), [this](StoreOutcome, const std::optional<std::string>& hub) {
-            const auto place = hub ? parse_hub(*hub, "") : std::nullopt;
-            if (place && place->host.empty()) return claim_endpoint({wanted_.endpoint_host, place->port});
-            watch_endpoint();
+            endpoint_answered(hub.value_or(""));
           });
         });
   });
 }
 
+void ClusterNode::endpoint_answered(const std::string& hub) {
+  const auto place = parse_hub(hub, wanted_.endpoint_host);
+  if (!place || to_string(*place) == own_place()) return watch_lost_hub();
+  if (host_->hub().is_smaller_part()) return move_to({.addr = place->host, .link_port = place->port});
+  const bool hosts_there = hub.find(':') == std::string::npos;
+  if (!hosts_there) return watch_lost_hub();
+  claim_endpoint(*place);
+}
+
+void ClusterNode::watch_lost_hub() {
+  if (lost_hub_.port == 0 || hub_is_dead() || host_->hub().is_smaller_part()) return watch_endpoint();
+  claim_endpoint(lost_hub_);
+}
+
 void ClusterNode::claim_endpoint(const StoreAddress& place) {
   connecting_ = std::make_shared<Connecting>(loop_);
   connecting_->start(place.host, place.port, connect_timeout(),
-                     [this](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
+                     [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
+                       if (!socket) note_dead(place, connecting_->was_refused());
                        if (socket && !over_) {
+                         if (to_string(place) == to_string(lost_hub_)) lost_hub_.port = 0;
                          const auto link = std::make_shared<Link>(std::move(*socket), node_timeout());
                          link->hear([](const NodeMessage&) {}, [](const LinkLoss&) {});
                          link->start();
@@ -529,38 +581,142 @@ void ClusterNode::hub_key_lost(const std::string& place) {
   if (!over_ && host_ && hub) move_to({.addr = hub->host, .link_port = hub->port});
 }
 
-bool ClusterNode::may_outlive_hub() const {
-  const bool elastic = wanted_.least_nodes < wanted_.most_nodes || restarts_ < plan_.max_restarts;
-  return wanted_.backend != RendezvousBackend::static_ && elastic && wanted_.least_nodes < nodes_ && links_;
+// --- Looking for the job again
+
+// The hub is lost, for this node at least.
+void ClusterNode::seek_again(const LinkLoss& loss) {
+  cut_off_ = true;
+  lost_hub_ = parse_hub(hub_place_, "").value_or(StoreAddress{});
+  hub_closed_ = loss.gone;
+  dead_.clear();
+  if (!wants_round_) join_deadline_ = Clock::now() + wanted_.join_timeout;
+  seek();
 }
 
-void ClusterNode::try_heir(std::size_t place) {
-  if (over_) return;
-  if (place_among(heirs_, introduce()) == place) return gather_followers();
-  if (place >= heirs_.size()) {
-    return give_up("the node that hosts the job was lost, and no other could be reached",
-                   exit_code(ErrorKind::rendezvous));
+// Asks in turn at each place where the job may be, until one answers; meanwhile others may ask here.
+void ClusterNode::seek() {
+  search_ = Search::again;
+  if (may_inherit_hub()) return become_hub();
+  to_seek_.clear();
+  // A connection can be closed by what is between two machines.
+  const bool hub_may_live = lost_hub_.port != 0 && !hub_is_dead();
+  if (hub_closed_ && hub_may_live) to_seek_.push_back(lost_hub_);
+  for (const NodeInfo& heir : heirs_) {
+    if (wanted_.backend == RendezvousBackend::static_ || place_among({heir}, introduce())) break;
+    if (!place_among(dead_, heir)) to_seek_.push_back(place_of(heir));
   }
-  connecting_ = std::make_shared<Connecting>(loop_);
-  connecting_->start(heirs_[place].addr, heirs_[place].link_port, connect_timeout(),
-                     [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
-                       if (!socket) return try_heir(place + 1);
-                       sign(heirs_[place]);
-                       hub_place_ = to_string(StoreAddress{heirs_[place].addr, heirs_[place].link_port});
-                       linked(std::move(*socket));
-                     });
+  if (!hub_closed_ && hub_may_live) to_seek_.push_back(lost_hub_);
+  seek_next();
 }
 
-void ClusterNode::gather_followers() {
-  search_ = Search::followers;
-  patience_.expires_after(kPatiences * node_timeout());
-  patience_.async_wait([this](const error_code& error) {
-    if (!error && search_ == Search::followers) become_hub();
+void ClusterNode::seek_next() {
+  if (to_seek_.empty()) return seek_at_endpoint();
+  const StoreAddress place = to_seek_.front();
+  to_seek_.erase(to_seek_.begin());
+  try_place(place, [this] {
+    if (may_inherit_hub()) return become_hub();
+    seek_next();
   });
-  if (static_cast<int>(followers_.size()) + 2 >= nodes_) become_hub();
+}
+
+// Links to whoever answers there; a process that is stopped still accepts connections.
+void ClusterNode::try_place(const StoreAddress& place, std::function<void()> failed) {
+  const auto not_there = [this, place, failed = std::move(failed)](const std::string& why, bool refused) {
+    last_try_ = to_string(place) + ": " + why;
+    note_dead(place, refused);
+    failed();
+  };
+  connecting_ = std::make_shared<Connecting>(loop_);
+  connecting_->start(
+      place.host, place.port, connect_timeout(),
+      [this, place, not_there](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
+        if (!socket) return not_there(why, connecting_->was_refused());
+        trial_ = std::make_shared<Link>(std::move(*socket), connect_timeout());
+        trial_->hear([](const NodeMessage&) {},
+                     [this, not_there](const LinkLoss& loss) {
+                       trial_.reset();
+                       not_there(loss.why, false);
+                     });
+        trial_->on_first_heard([this, place] {
+          hub_place_ = to_string(place);
+          sign({.addr = place.host, .link_port = place.port});
+          attach(std::exchange(trial_, nullptr));
+        });
+        trial_->start();
+      });
+}
+
+void ClusterNode::note_dead(const StoreAddress& place, bool refused) {
+  const std::string tried = to_string(place);
+  if (tried == to_string(lost_hub_) && (refused || hub_closed_) && !hub_is_dead()) dead_.push_back(hub_);
+  for (const NodeInfo& heir : heirs_) {
+    if (refused && to_string(place_of(heir)) == tried && !place_among(dead_, heir)) dead_.push_back(heir);
+  }
+}
+
+bool ClusterNode::hub_is_dead() const {
+  return place_among(dead_, hub_).has_value();
+}
+
+// Who hosts the job now is told there, once somebody does.
+void ClusterNode::seek_at_endpoint() {
+  if (hub_key_) {
+    return hub_key_->find([this](const EtcdHubKey::Claimed& found) {
+      if (over_ || link_ || host_) return;
+      if (found.how == EtcdHubKey::Claimed::How::held) return told_of_hub(found.text);
+      last_try_ = found.text;
+      seek_later();
+    });
+  }
+  client_ = std::make_unique<StoreClient>(loop_, connect_timeout());
+  const auto failed = [this](const std::string& why) { last_try_ = endpoint() + ": " + why; };
+  client_->connect({wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, failed,
+                   [this](const std::optional<Error>& error) {
+                     if (error) return seek_later();
+                     client_->get(hub_key(plan_.run_id),
+                                  [this](StoreOutcome, const std::optional<std::string>& hub) {
+                                    if (hub) return told_of_hub(*hub);
+                                    seek_later();
+                                  });
+                   });
+}
+
+void ClusterNode::told_of_hub(const std::string& text) {
+  const auto place = parse_hub(text, wanted_.endpoint_host);
+  if (!place || to_string(*place) == own_place()) return seek_later();
+  try_place(*place, [this] { seek_later(); });
+}
+
+void ClusterNode::seek_later() {
+  search_ = Search::again;
+  watch_.expires_after(kWatch);
+  watch_.async_wait([this](const error_code& error) {
+    if (!error && !over_ && !link_ && !host_) seek();
+  });
+}
+
+void ClusterNode::stop_seeking() {
+  watch_.cancel();
+  if (connecting_) connecting_->cancel();
+  if (trial_) std::exchange(trial_, nullptr)->close();
+  client_.reset();
+}
+
+// The larger part of the last round's nodes is here or linked to this one, and none of them counts for
+// another hub.
+bool ClusterNode::may_inherit_hub() const {
+  if (wanted_.backend == RendezvousBackend::static_ || !links_) return false;
+  const auto counts = [this](const NodeHistory& one) {
+    return counts_for(one, round_, links_->port(), hub_is_dead() ? lost_hub_.port : 0);
+  };
+  const auto reached = std::ranges::count_if(
+      followers_, [&](const auto& one) { return one->link->is_open() && counts(one->hello.history); });
+  return counts(history()) &&
+         may_inherit(static_cast<int>(reached) + 1, nodes_, static_cast<int>(dead_.size()));
 }
 
 void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
+  if (leaving_) return follower->link->close();
   if (follower->hello.is_hub) {
     follower->link->close();
     return move_to(follower->hello.node);
@@ -568,45 +724,41 @@ void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
   if (host_) return host_->adopt(*follower);
   std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
   followers_.push_back(follower);
-  if (search_ == Search::followers && static_cast<int>(followers_.size()) + 2 >= nodes_) return become_hub();
-  if (search_ != Search::none) return;
-  // It has lost the hub, and this node has not, or not yet.
-  patience_.expires_after(2 * node_timeout());
-  patience_.async_wait([this](const error_code& error) {
-    if (!error && search_ == Search::none && !host_) turn_away_followers();
+  if (search_ != Search::again) return redirect_followers_later();
+  if (may_inherit_hub()) become_hub();
+}
+
+// They have lost the hub, and this node has not, or not yet.
+void ClusterNode::redirect_followers_later() {
+  redirect_.expires_after(kWatch);
+  redirect_.async_wait([this](const error_code& error) {
+    if (error || search_ == Search::again || host_) return;
+    if (link_ && link_->silence() >= kWatch) return redirect_followers_later();
+    redirect_followers();
   });
 }
 
-void ClusterNode::turn_away_followers() {
+void ClusterNode::redirect_followers() {
+  const auto hub = parse_hub(hub_place_, "");
   for (const auto& follower : std::exchange(followers_, {})) {
-    follower->link->send(
-        RoundEnds{{.text = "this node is cut off from the one that hosts the job, and others are not",
-                   .exit_code = exit_code(ErrorKind::rendezvous)}});
+    if (hub) follower->link->send(Moved{hub->host, hub->port});
     follower->link->close();
   }
 }
 
 void ClusterNode::become_hub() {
-  patience_.cancel();
-  std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
-  const int reached = static_cast<int>(followers_.size()) + 1;
-  if (!may_inherit(reached, nodes_, hub_is_dead_ ? 1 : 0)) {
-    const std::string text = fmt::format(
-        "the node that hosts the job is silent, and {} of {} nodes have found each other: the smaller part "
-        "of a cut "
-        "network does not go on",
-        reached, nodes_);
-    for (const auto& follower : std::exchange(followers_, {})) {
-      follower->link->send(RoundEnds{{.text = text, .exit_code = exit_code(ErrorKind::rendezvous)}});
-      follower->link->close();
-    }
-    return give_up(text, exit_code(ErrorKind::rendezvous));
-  }
+  stop_seeking();
+  cut_off_ = false;
+  asked_ = 0;
   const bool counts = wanted_.least_nodes == wanted_.most_nodes;
-  host_at_own_port({round_, restarts_ + (counts ? 1 : 0)});
+  host_at_own_port({.rounds = round_,
+                    .restarts = restarts_ + (counts ? 1 : 0),
+                    .away = yet_to_come(heirs_, hub_, introduce(), nodes_, dead_),
+                    .dead_port = hub_is_dead() ? lost_hub_.port : 0});
   if (over_) return;
-  if (hub_key_) return claim_hub_key();
-  watch_endpoint();
+  if (!hub_key_) return watch_endpoint();
+  hub_place_ = to_string(lost_hub_);
+  claim_hub_key();
 }
 
 // --- Waiting
@@ -627,8 +779,9 @@ void ClusterNode::wait_for_round() {
 void ClusterNode::remind() {
   const auto left = std::chrono::duration_cast<std::chrono::seconds>(join_deadline_ - Clock::now());
   const bool late = Clock::now() >= join_deadline_;
-  const std::string host = is_etcd() ? "etcd at " + endpoint() + " is to say who hosts the job"
-                                     : endpoint() + " is to host the job";
+  const std::string host = cut_off_    ? "the node that hosted the job was lost, and the job is looked for"
+                           : is_etcd() ? "etcd at " + endpoint() + " is to say who hosts the job"
+                                       : endpoint() + " is to host the job";
   const std::string text = host_ ? host_->hub().missing()
                                  : fmt::format("{}; last try: {}", host, link_ ? "it answered" : last_try_);
   if (late) {
@@ -641,8 +794,17 @@ void ClusterNode::remind() {
   const std::string waiting =
       fmt::format("waiting for the nodes of the job, {} s left: {}", left.count(), text);
   if (host_) host_->tell_waiting(waiting);
-  if (host_ || !link_) tell(Notice{waiting});
+  if (host_ || !link_ || cut_off_) tell(Notice{waiting});
   wait_for_round();
+}
+
+NodeHistory ClusterNode::history() const {
+  return {.round = round_, .restarts = restarts_, .asked = asked_};
+}
+
+int ClusterNode::port_of_hub() const {
+  const auto place = parse_hub(hub_place_, "");
+  return place ? place->port : 0;
 }
 
 NodeInfo ClusterNode::introduce() const {

@@ -37,7 +37,7 @@ class ClusterNode : public Rendezvous {
   void join() override;
   void fail(const RoundOver& failure) override;
   void finish() override;
-  void leave(const std::string& why) override;
+  void leave(const std::string& why, int code) override;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -56,37 +56,55 @@ class ClusterNode : public Rendezvous {
   void seek_hub_key();
   void host_at_own_port(const Host::Inheritance& inherited);
   void linked(boost::asio::ip::tcp::socket socket);
+  void attach(std::shared_ptr<Link> link);
   void open_ports(const std::vector<std::string>& addresses);
   std::uint16_t open_workers_store();
 
   void take(const NodeMessage& message);
   void say(const NodeMessage& message);
+  void told_to_wait(const Waiting& message);
   void begin(const RoundBegins& message);
   void ended(const RoundOver& over);
   void serve_round(const std::vector<std::string>& clients);
 
   void hub_lost(const LinkLoss& loss);
-  bool may_outlive_hub() const;
-  void try_heir(std::size_t place);
-  void gather_followers();
+  void lost_again(const LinkLoss& loss);
+  void seek_again(const LinkLoss& loss);
+  void seek();
+  void seek_next();
+  void try_place(const StoreAddress& place, std::function<void()> failed);
+  void note_dead(const StoreAddress& place, bool refused);
+  bool hub_is_dead() const;
+  void seek_at_endpoint();
+  void told_of_hub(const std::string& text);
+  void seek_later();
+  void stop_seeking();
+  bool may_inherit_hub() const;
   void become_hub();
   void greeted(const std::shared_ptr<Follower>& follower);
-  void turn_away_followers();
+  void redirect_followers_later();
+  void redirect_followers();
   void dropped(const std::string& why);
   void move_to(const NodeInfo& hub);
   void sign(const NodeInfo& hub);
 
   void watch_endpoint();
+  void endpoint_answered(const std::string& hub);
+  void watch_lost_hub();
   void claim_endpoint(const StoreAddress& place);
   void claim_hub_key();
   void hub_key_lost(const std::string& place);
 
   std::chrono::milliseconds connect_timeout() const;
   std::chrono::milliseconds node_timeout() const;
+  bool survives_loss() const;
 
   void give_up(const std::string& why, int code);
   void wait_for_round();
   void remind();
+  void ask_for_round();
+  NodeHistory history() const;
+  int port_of_hub() const;
   NodeInfo introduce() const;
   std::string endpoint() const;
   std::string own_place() const;
@@ -98,7 +116,7 @@ class ClusterNode : public Rendezvous {
   const OwnNames own_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::steady_timer reminder_;
-  boost::asio::steady_timer patience_;
+  boost::asio::steady_timer redirect_;
   boost::asio::steady_timer watch_;
 
   // This node's own ports, once it is known where to listen.
@@ -115,6 +133,8 @@ class ClusterNode : public Rendezvous {
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
   std::shared_ptr<Link> link_ = {};
+  /// To a node that may lead to the hub, until it is heard.
+  std::shared_ptr<Link> trial_ = {};
   std::unique_ptr<Host> host_ = {};
   /// The store of a host that has yielded: it says where the hub is.
   std::unique_ptr<StoreServer> signpost_ = {};
@@ -125,10 +145,11 @@ class ClusterNode : public Rendezvous {
   /// Where the hub is, or was, that this node links to.
   std::string hub_place_ = {};
 
-  enum class Search { none, host, heir, followers } search_ = Search::none;
+  enum class Search { none, host, again } search_ = Search::none;
   bool wants_round_ = false;
   bool in_round_ = false;
   bool over_ = false;
+  bool leaving_ = false;
   Clock::time_point join_deadline_ = {};
   std::string last_try_ = "none yet";
 
@@ -137,9 +158,21 @@ class ClusterNode : public Rendezvous {
   int restarts_ = 0;
   int nodes_ = 1;
   std::vector<NodeInfo> heirs_ = {};
+  NodeInfo hub_ = {};
 
-  /// The hub that was lost is known to have ended.
-  bool hub_is_dead_ = false;
+  /// Port for links of the hub that was asked for the next round; 0: none, since the last one began.
+  int asked_ = 0;
+
+  // When the hub of the last round is lost.
+  bool cut_off_ = false;
+  /// Port 0: it is not known, or lives elsewhere.
+  StoreAddress lost_hub_ = {};
+  /// Its connection was closed, not only silent.
+  bool hub_closed_ = false;
+  /// Nodes of the last round that are known to have ended.
+  std::vector<NodeInfo> dead_ = {};
+  /// Where the job may be, to be tried in turn.
+  std::vector<StoreAddress> to_seek_ = {};
   /// Nodes that take this one for the new hub.
   std::vector<std::shared_ptr<Follower>> followers_ = {};
 };

@@ -28,6 +28,7 @@ void Connecting::start(const std::string& host, std::uint16_t port, std::chrono:
 
 void Connecting::connect(const asio::ip::tcp::resolver::results_type& endpoints) {
   asio::async_connect(socket_, endpoints, [self = shared_from_this()](const error_code& error, const auto&) {
+    self->refused_ = error == asio::error::connection_refused;
     if (self->done_) self->finish(!error, error.message());
   });
 }

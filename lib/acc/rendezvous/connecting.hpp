@@ -24,6 +24,8 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   void start(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience, Done done);
   /// `done` is not called any more.
   void cancel();
+  /// The machine answered that nothing listens there.
+  bool was_refused() const { return refused_; }
 
  private:
   void connect(const boost::asio::ip::tcp::resolver::results_type& endpoints);
@@ -33,6 +35,7 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
   Done done_ = {};
+  bool refused_ = false;
 };
 
 }  // namespace acc

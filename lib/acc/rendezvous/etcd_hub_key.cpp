@@ -41,10 +41,15 @@ void EtcdHubKey::claim(const std::string& own, const std::string& replaced, Done
   read();
 }
 
+void EtcdHubKey::find(Done done) {
+  claim("", "", std::move(done));
+}
+
 void EtcdHubKey::read() {
   ask(etcd_read(key_), [this](const std::string& body) {
     const auto key = etcd_key(body);
     if (!key) return answer(Claimed::How::refused, "it is no etcd: it answered " + etcd_error(body));
+    if (own_.empty() && key->revision == 0) return answer(Claimed::How::failed, "nobody hosts the job");
     const bool free = key->revision == 0 || key->value == own_ || key->value == replaced_;
     if (!free) return answer(Claimed::How::held, key->value);
     grant(key->revision);

@@ -44,6 +44,9 @@ class EtcdHubKey {
   /// the next takes the place of the one before. When it has succeeded the key is kept until release().
   void claim(const std::string& own, const std::string& replaced, Done done);
 
+  /// Says who hosts, as `held`; nobody is `failed`. Takes the place of a claim, as the next one does.
+  void find(Done done);
+
   /// Ends a claim, and removes the key if it is ours; calls `done` when it is gone, or etcd does not answer.
   /// A second call takes the place of the first, and its `done` waits for the same.
   void release(std::function<void()> done = {});

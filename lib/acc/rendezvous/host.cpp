@@ -33,7 +33,7 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
       {own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
       [](const std::string&) {}, [](const std::optional<Error>&) {});
   store_ = std::move(client);
-  make_hub(inherited);
+  make_hub(inherited, link_port);
 }
 
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
@@ -44,14 +44,14 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
       store_(std::move(store)),
       patience_(loop),
       look_(loop) {
-  make_hub({});
+  make_hub({}, 0);
 }
 
 Host::~Host() {
   drop();
 }
 
-void Host::make_hub(const Inheritance& inherited) {
+void Host::make_hub(const Inheritance& inherited, int link_port) {
   auto events = std::make_shared<Board::Events>();
   LaunchPlan asked = plan_;
   // Who has outlived the hub before is here, or is not coming.
@@ -78,6 +78,9 @@ void Host::make_hub(const Inheritance& inherited) {
                    .max_restarts = plan_.max_restarts,
                    .rounds = inherited.rounds,
                    .restarts = inherited.restarts,
+                   .away = inherited.away,
+                   .port = link_port,
+                   .dead_port = inherited.dead_port,
                    .before_round = [this] { forget_workers(); }});
   *events = hub_->board_events();
 }
@@ -90,12 +93,12 @@ void Host::adopt(const Follower& follower) {
   follower.link->hear([this, id](const NodeMessage& message) { hub_->take(id, message); },
                       [this, id, link = std::weak_ptr<Link>(follower.link)](const LinkLoss& loss) {
                         const auto lost = link.lock();
-                        if (lost && !loss.gone) lost->send(Dropped{"this node was " + loss.why});
+                        if (lost && !loss.gone) lost->send(hub_->farewell("this node was " + loss.why));
                         link_lost(id, loss);
                       });
   follower.link->on_silence([this, id](const Silence& silence) { hub_->silent(id, silence); });
   follower.link->set_timeout(hub_->node_timeout());
-  hub_->hello(id, node);
+  hub_->hello(id, node, follower.hello.history);
   for (const NodeMessage& message : follower.said) hub_->take(id, message);
 }
 
@@ -110,8 +113,13 @@ void Host::link_lost(Hub::NodeId node, const LinkLoss& loss) {
   });
 }
 
-void Host::hello(const NodeInfo& info) {
-  hub_->hello(0, info);
+void Host::hello(const NodeInfo& info, const NodeHistory& history) {
+  hub_->hello(0, info, history);
+}
+
+void Host::leave(const Leave& leave) {
+  if (!hub_->survives_loss()) hub_->take(0, leave);
+  drop();
 }
 
 void Host::take(const NodeMessage& message) {

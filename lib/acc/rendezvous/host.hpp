@@ -28,6 +28,9 @@ class Host {
   struct Inheritance {
     int rounds = 0;
     int restarts = 0;
+    /// As Hub::Options has them.
+    std::vector<NodeInfo> away = {};
+    int dead_port = 0;
   };
 
   /// With a store of its own, on `addresses`. Nodes link to `link_port`. Throws Error{system} when the port
@@ -42,7 +45,7 @@ class Host {
   /// A node that has linked, and what it said so far.
   void adopt(const Follower& follower);
   void take(const NodeMessage& message);
-  void hello(const NodeInfo& info);
+  void hello(const NodeInfo& info, const NodeHistory& history);
 
   const Hub& hub() const { return *hub_; }
   Hub& hub() { return *hub_; }
@@ -53,11 +56,13 @@ class Host {
   void wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone);
   /// Tells every node that another one is the hub, and leaves a store that tells it to those who come later.
   std::unique_ptr<StoreServer> move_to(const NodeInfo& hub);
-  /// Drops all links at once: the nodes see that this one is gone.
-  void drop();
+  /// Node 0 goes: ends the job for all that cannot go on without it, and drops all links at once, so that
+  /// the others see that it is gone.
+  void leave(const Leave& leave);
 
  private:
-  void make_hub(const Inheritance& inherited);
+  void make_hub(const Inheritance& inherited, int link_port);
+  void drop();
   void send(Hub::NodeId node, const NodeMessage& message);
   void link_lost(Hub::NodeId node, const LinkLoss& loss);
   void forget_workers();

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
 
+#include "acc/rendezvous/inheritance.hpp"
+
 namespace acc {
 namespace {
 
@@ -35,8 +37,16 @@ bool is_where_it_says(const NodeInfo& node) {
          std::ranges::find(node.addresses, node.seen_at) != node.addresses.end();
 }
 
-RoundOver over_for_all(const std::string& text) {
-  return {.again = false, .text = text, .exit_code = exit_code(ErrorKind::rendezvous)};
+RoundOver over_for_all(const std::string& text, int code = exit_code(ErrorKind::rendezvous)) {
+  return {.again = false, .text = text, .exit_code = code};
+}
+
+bool is_same_process(const NodeInfo& one, const NodeInfo& other) {
+  return one.addr == other.addr && one.pid == other.pid && one.link_port == other.link_port;
+}
+
+bool is_same_machine(const NodeInfo& one, const NodeInfo& other) {
+  return one.addr == other.addr && one.host == other.host;
 }
 
 }  // namespace
@@ -46,7 +56,9 @@ Hub::Hub(Board& board, Send send, Options options)
       send_(std::move(send)),
       options_(std::move(options)),
       rounds_(options_.rounds),
-      restarts_(options_.restarts) {}
+      restarts_(options_.restarts),
+      away_(options_.away),
+      has_led_(options_.rounds == 0) {}
 
 Board::Events Hub::board_events() {
   return {.on_round = [this](const Places& places) { round_formed(places); },
@@ -59,8 +71,10 @@ Board::Events Hub::board_events() {
           .on_missing = [this](const std::string& text) { board_missing_ = text; }};
 }
 
-void Hub::hello(NodeId id, const NodeInfo& info) {
+void Hub::hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
+  drop_earlier_link(info);
   nodes_[id] = {.info = info};
+  come_back(id, history);
   if (options_.plan.backend != RendezvousBackend::static_) return;
   const auto same = std::ranges::find_if(nodes_, [&](const auto& entry) {
     return entry.first != id && entry.second.info.node_rank == info.node_rank;
@@ -70,6 +84,32 @@ void Hub::hello(NodeId id, const NodeInfo& info) {
   send_(id, RoundEnds{{.text = fmt::format("node rank {} is taken by {}; give this node another --node-rank",
                                            info.node_rank, name_of(same->second.info)),
                        .exit_code = exit_code(ErrorKind::usage)}});
+}
+
+// Of a node that has lost its connection to this hub before this hub did, or was started again.
+void Hub::drop_earlier_link(const NodeInfo& info) {
+  const auto earlier = std::ranges::find_if(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    if (node.silent && is_same_machine(node.info, info)) return node.info.node_rank == info.node_rank;
+    return info.link_port != 0 && is_same_process(node.info, info);
+  });
+  if (earlier != nodes_.end()) lost(earlier->first, "it has connected anew", false);
+}
+
+// A node of the last round is not away any more, or never will be again: another process runs in its place.
+void Hub::come_back(NodeId id, const NodeHistory& history) {
+  Node& node = nodes_.at(id);
+  node.member = counts_for(history, rounds_, options_.port, options_.dead_port);
+  auto found = std::ranges::find_if(away_, [&](const NodeInfo& one) {
+    return node.member ? is_same_process(one, node.info)
+                       : is_same_machine(one, node.info) && history.round == 0;
+  });
+  if (found == away_.end() && node.member && id != 0) found = std::ranges::find(away_, NodeInfo{});
+  if (found != away_.end()) away_.erase(found);
+  latest_round_ = std::max(latest_round_, history.round);
+  const bool counts =
+      rounds_ == 0 && history.round > 0 && options_.plan.least_nodes == options_.plan.most_nodes;
+  restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
 }
 
 void Hub::take(NodeId id, const NodeMessage& message) {
@@ -97,7 +137,7 @@ void Hub::joined(NodeId id, const Join& request) {
   }
   node.on_board = true;
   board_.add(on_board(node.info, id));
-  send_(id, Waiting{"the job runs; this node waits for a place, or for the next round"});
+  send_(id, Waiting{"the job runs; this node waits for a place, or for the next round", heirs_});
 }
 
 // One node waits already: the one that asks.
@@ -120,7 +160,8 @@ void Hub::done(NodeId id, const WorkersDone& message) {
 }
 
 void Hub::left(NodeId id, const Leave& message) {
-  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.deposed);
+  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.deposed,
+       message.exit_code);
 }
 
 void Hub::lost(NodeId id, const std::string& why, bool gone) {
@@ -132,48 +173,67 @@ void Hub::lost(NodeId id, const std::string& why, bool gone) {
 
 void Hub::silent(NodeId id, const Silence& silence) {
   const auto node = nodes_.find(id);
-  if (node != nodes_.end()) send_(0, Waiting{silence_text(name_of(node->second.info), silence, node_timeout())});
+  if (node == nodes_.end()) return;
+  node->second.silent = !silence.over;
+  send_(0, Waiting{silence_text(name_of(node->second.info), silence, node_timeout())});
 }
 
 std::chrono::milliseconds Hub::node_timeout() const {
   return options_.plan.timeout_of_node(phase_ != Phase::running || survives_loss());
 }
 
+NodeMessage Hub::farewell(const std::string& why) const {
+  if (phase_ == Phase::running && !survives_loss()) return RoundEnds{over_for_all(why)};
+  return Dropped{why};
+}
+
 bool Hub::survives_loss() const {
   return options_.plan.survives_loss(options_.max_restarts - restarts_);
 }
 
-void Hub::lose(NodeId id, const std::string& text, bool gone) {
+void Hub::lose(NodeId id, const std::string& text, bool gone, int code) {
   const Node node = nodes_.at(id);
   nodes_.erase(id);
   if (node.on_board) board_.remove(on_board(node.info, id));
   if (phase_ == Phase::over) return;
   if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
-  if (!gone && !node.done) ++silent_;
-  // Whoever is only silent may be one of many that go on without us: the larger part does, and of two equal
-  // parts the hub's.
-  const int here = count(&Node::member);
-  if (silent_ > here) {
-    return end_job(over_for_all(
-        fmt::format("{}; {} of {} nodes are silent, and the smaller part of a cut network does not go on",
-                    text, silent_, silent_ + here)));
-  }
+  if (!gone && !node.done) away_.push_back(node.info);
+  if (is_smaller_part()) return isolate(text);
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (node.done) return finish_when_all_done();
-  group_changed(text);
+  group_changed(text, code);
 }
 
-void Hub::group_changed(const std::string& text) {
-  if (phase_ != Phase::running || finishing_) return;
-  if (!survives_loss()) {
-    return end_job(over_for_all(text + "; the job needs all its nodes"));
+// Whoever is only silent may be one of many that go on without us: the larger part does, and of two equal
+// parts that of the hub that both had.
+bool Hub::is_smaller_part() const {
+  const int here = count(&Node::member);
+  const int away = static_cast<int>(away_.size());
+  return has_led_ ? away > here : away > 0 && away >= here;
+}
+
+void Hub::isolate(const std::string& text) {
+  for (auto& [id, node] : nodes_) {
+    if (std::exchange(node.on_board, false)) board_.remove(on_board(node.info, id));
   }
+  group_changed(
+      fmt::format("{}; {} of {} nodes are silent, and the smaller part of a cut network stops its workers",
+                  text, away_.size(), static_cast<int>(away_.size()) + count(&Node::member)));
+}
+
+void Hub::group_changed(const std::string& text, int code) {
+  if (phase_ != Phase::running || finishing_) return;
+  if (!survives_loss()) return end_job(over_for_all(text + "; the job needs all its nodes", code));
   if (options_.plan.least_nodes == options_.plan.most_nodes) ++restarts_;
   end_round({.again = true, .text = text});
 }
 
 void Hub::round_formed(Places places) {
   if (phase_ != Phase::gathering) return;
+  if (is_smaller_part()) {
+    phase_ = Phase::ending;
+    return;
+  }
   // The board knows its store as this node reaches it; workers are to reach it as it was named.
   if (options_.plan.backend == RendezvousBackend::static_) {
     for (auto& [node, round] : places) {
@@ -183,10 +243,11 @@ void Hub::round_formed(Places places) {
   }
   phase_ = Phase::running;
   finishing_ = false;
-  silent_ = 0;
-  ++rounds_;
+  away_.clear();
+  has_led_ = true;
+  rounds_ = std::max(rounds_, latest_round_) + 1;
   for (auto& [id, node] : nodes_) node.member = false;
-  const std::vector<NodeInfo> next_hubs = heirs(places);
+  heirs_ = find_heirs(places);
   find_places(places);
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
@@ -197,12 +258,13 @@ void Hub::round_formed(Places places) {
     send_(own.local_id,
           RoundBegins{.number = rounds_,
                       .ready = {round, restarts_},
-                      .heirs = next_hubs,
+                      .heirs = heirs_,
+                      .hub = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
                       .nodes = static_cast<int>(places.size()),
                       .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
   }
   for (const auto& [id, node] : nodes_) {
-    if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare"});
+    if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare", heirs_});
   }
 }
 
@@ -224,9 +286,11 @@ void Hub::give_up(const std::string& why) {
   end_job(over_for_all(why));
 }
 
-// Not with some of the nodes that are linked: each of the others would end the round as soon as it began.
+// Not while the nodes that are away may have met elsewhere, and not with some of the nodes that are linked:
+// each of the others would end the round as soon as it began.
 void Hub::meet_when_all_ready() {
-  if (!std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second.ready; })) return;
+  if (is_smaller_part() || !std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second.ready; }))
+    return;
   const bool stopped = std::exchange(phase_, Phase::gathering) == Phase::ending;
   if (stopped) options_.before_round();
   for (auto& [id, node] : nodes_) {
@@ -265,7 +329,7 @@ void Hub::find_places(const Places& places) {
   }
 }
 
-std::vector<NodeInfo> Hub::heirs(const Places& places) const {
+std::vector<NodeInfo> Hub::find_heirs(const Places& places) const {
   std::vector<std::pair<int, NodeInfo>> sorted;
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
@@ -292,7 +356,12 @@ std::string Hub::missing() const {
   if (shown > 4) here += fmt::format(" and {} more", shown - 4);
   const int least = options_.plan.least_nodes;
   std::string text = fmt::format("{} of {} nodes are here: {}", shown, least, here);
-  if (!board_missing_.empty()) text += "; " + board_missing_;
+  if (is_smaller_part()) {
+    text += fmt::format("; {} {} silent, and may be the larger part of a cut network", away_.size(),
+                        away_.size() == 1 ? "is" : "are");
+  } else if (!board_missing_.empty()) {
+    text += "; " + board_missing_;
+  }
   return text;
 }
 

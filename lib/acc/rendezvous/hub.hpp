@@ -27,6 +27,11 @@ class Hub {
     /// Where the job stands, when this hub has inherited it from one that was lost.
     int rounds = 0;
     int restarts = 0;
+    /// Nodes of the last round that may be alive and have yet to link to this hub.
+    std::vector<NodeInfo> away = {};
+    /// Where nodes link to this hub, and to the one before it, if that is known to have ended.
+    int port = 0;
+    int dead_port = 0;
     /// Called when no node has a worker of the last round any more, before the next one is formed.
     std::function<void()> before_round = [] {};
   };
@@ -37,7 +42,7 @@ class Hub {
   /// What the board's owner connects to the board.
   Board::Events board_events();
 
-  void hello(NodeId node, const NodeInfo& info);
+  void hello(NodeId node, const NodeInfo& info, const NodeHistory& history = {});
   void take(NodeId node, const NodeMessage& message);
   /// `gone`: its process is known to have ended; otherwise it is only silent.
   void lost(NodeId node, const std::string& why, bool gone);
@@ -47,12 +52,18 @@ class Hub {
 
   /// A node is silent or was: node 0 says so, for people.
   void silent(NodeId node, const Silence& silence);
+  /// Whether the job goes on when a node is lost.
+  bool survives_loss() const;
+  /// What a node is told that was silent for too long.
+  NodeMessage farewell(const std::string& why) const;
   /// How long a node may be silent now.
   std::chrono::milliseconds node_timeout() const;
 
   /// A round is being waited for.
   bool is_gathering() const { return phase_ == Phase::gathering; }
   bool is_over() const { return phase_ == Phase::over; }
+  /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
+  bool is_smaller_part() const;
   /// Who is there and who is missing, for people.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
@@ -69,6 +80,7 @@ class Hub {
     bool member = false;    // of the last round
     bool in_round = false;  // it may have workers of it still
     bool done = false;      // and they have succeeded
+    bool silent = false;    // for longer than is told
   };
 
   using Places = Board::Rounds;
@@ -78,16 +90,18 @@ class Hub {
   void done(NodeId id, const WorkersDone& message);
   void left(NodeId id, const Leave& message);
   void round_formed(Places places);
-  void group_changed(const std::string& text);
+  void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
+  void isolate(const std::string& text);
+  void come_back(NodeId id, const NodeHistory& history);
+  void drop_earlier_link(const NodeInfo& info);
   void end_round(const RoundOver& over);
   void end_job(const RoundOver& over);
   void meet_when_all_ready();
   void finish_when_all_done();
-  void lose(NodeId id, const std::string& text, bool gone);
-  bool survives_loss() const;
+  void lose(NodeId id, const std::string& text, bool gone, int code = exit_code(ErrorKind::rendezvous));
   int count(bool Node::*mark) const;
   bool may_stay_spare() const;
-  std::vector<NodeInfo> heirs(const Places& places) const;
+  std::vector<NodeInfo> find_heirs(const Places& places) const;
   void find_places(const Places& places);
   void tell_all(const NodeMessage& message);
 
@@ -100,8 +114,13 @@ class Hub {
   int restarts_ = 0;
   bool finishing_ = false;
   std::vector<std::string> places_ = {};
-  /// Nodes of the round that fell silent and may still be alive somewhere.
-  int silent_ = 0;
+  /// Nodes of the last round that fell silent and may still be alive somewhere.
+  std::vector<NodeInfo> away_ = {};
+  /// This hub has led the last round, and not another that it takes the place of.
+  bool has_led_ = true;
+  /// The last round that a node which links was in, under another hub.
+  int latest_round_ = 0;
+  std::vector<NodeInfo> heirs_ = {};
   std::string board_missing_ = {};
 };
 

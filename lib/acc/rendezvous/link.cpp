@@ -78,6 +78,7 @@ void Link::read() {
 
 void Link::received(std::size_t bytes) {
   heard();
+  if (const auto first = std::exchange(first_heard_, nullptr)) first();
   line_.append(room_.data(), bytes);
   if (closing_) line_.clear();
   std::size_t begin = 0;

@@ -22,9 +22,11 @@ struct LinkLoss {
   bool gone = false;
 };
 
-/// One connection between two nodes of `acc`: messages both ways, and a heartbeat when there is nothing to say.
-/// Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair.
+/// One connection between two nodes of `acc`: messages both ways, and a heartbeat when there is nothing to
+/// say. Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair.
 class Link : public std::enable_shared_from_this<Link> {
+  using Clock = std::chrono::steady_clock;
+
  public:
   Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports = {});
 
@@ -36,6 +38,8 @@ class Link : public std::enable_shared_from_this<Link> {
 
   /// Calls `report` when the other side falls silent, again and again while it stays so, and when it is over.
   void on_silence(std::function<void(Silence)> report) { silence_ = std::move(report); }
+  /// Calls `heard` once, when anything comes from the other side.
+  void on_first_heard(std::function<void()> heard) { first_heard_ = std::move(heard); }
   /// How long the other side may be silent from now on.
   void set_timeout(std::chrono::milliseconds timeout);
 
@@ -46,13 +50,13 @@ class Link : public std::enable_shared_from_this<Link> {
   void close(std::function<void()> ended = {});
 
   bool is_open() const { return open_; }
+  /// Since when the other side has not been heard.
+  Clock::duration silence() const { return Clock::now() - heard_; }
   /// In numbers.
   std::string local_address() const;
   std::string peer_address() const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void read();
   void received(std::size_t bytes);
   void write();
@@ -71,6 +75,7 @@ class Link : public std::enable_shared_from_this<Link> {
   Clock::time_point report_due_ = {};
   bool silence_reported_ = false;
   std::function<void(Silence)> silence_ = {};
+  std::function<void()> first_heard_ = {};
   std::function<void(NodeMessage)> message_ = {};
   std::function<void(LinkLoss)> lost_ = {};
   std::function<void()> ended_ = {};

@@ -39,6 +39,8 @@ void LinkListener::accepted(boost::asio::ip::tcp::socket socket) {
       },
       [](const LinkLoss&) {});
   link->start();
+  // Whoever has linked is to see at once that this process runs.
+  link->send(Beat{});
 }
 
 void LinkListener::first_message(const std::shared_ptr<Link>& link, const NodeMessage& message) {

@@ -34,6 +34,17 @@ struct NodeInfo {
   bool operator==(const NodeInfo&) const = default;
 };
 
+/// What a node was part of before it links anew.
+struct NodeHistory {
+  /// The last round that it was in; 0: none.
+  int round = 0;
+  int restarts = 0;
+  /// Port for links of the hub that it has asked for the next round, or stood up for when the last hub was
+  /// lost; 0: none.
+  int asked = 0;
+  bool operator==(const NodeHistory&) const = default;
+};
+
 /// What nodes of `acc` tell each other over a link. From a node to the hub:
 struct Hello {
   int version = 1;
@@ -41,6 +52,7 @@ struct Hello {
   NodeInfo node = {};
   /// The job runs already, with this node as its hub: whoever hosts another under its name is to yield.
   bool is_hub = false;
+  NodeHistory history = {};
   bool operator==(const Hello&) const = default;
 };
 /// It has no worker and wants a round.
@@ -61,6 +73,8 @@ struct Leave {
   std::string why = {};
   /// The hub was silent for too long, and the nodes go on without it.
   bool deposed = false;
+  /// Of the job, if it ends for that.
+  int exit_code = 75;
   bool operator==(const Leave&) const = default;
 };
 
@@ -70,6 +84,7 @@ struct RoundBegins {
   RoundReady ready = {};
   /// Those who would be the hub if it were lost, the first first.
   std::vector<NodeInfo> heirs = {};
+  NodeInfo hub = {};
   /// Nodes of `acc` in this round.
   int nodes = 1;
   /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
@@ -96,6 +111,8 @@ struct JobEnds {
 };
 struct Waiting {
   std::string text = {};
+  /// To a spare: as in RoundBegins.
+  std::vector<NodeInfo> heirs = {};
   bool operator==(const Waiting&) const = default;
 };
 

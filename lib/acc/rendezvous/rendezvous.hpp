@@ -63,8 +63,9 @@ class Rendezvous {
   virtual void fail(const RoundOver& failure) = 0;
   /// All workers of this node have succeeded: JobDone follows, or RoundOver when another node's did not.
   virtual void finish() = 0;
-  /// This node goes, because of `why`; nothing but Left follows.
-  virtual void leave(const std::string& why) = 0;
+  /// This node goes, because of `why`; nothing but Left follows. `code` is the job's exit code, if it cannot
+  /// go on without this node.
+  virtual void leave(const std::string& why, int code) = 0;
 
  protected:
   void tell(NodeEvent event) const { sink_(std::move(event)); }

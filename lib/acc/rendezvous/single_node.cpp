@@ -27,7 +27,7 @@ void SingleNode::fail(const RoundOver& failure) {
   tell(failure);
 }
 
-void SingleNode::leave(const std::string& /*why*/) {
+void SingleNode::leave(const std::string& /*why*/, int /*code*/) {
   tell(Left{});
 }
 

@@ -48,8 +48,9 @@ struct CountingRendezvous : Rendezvous {
     if (others) return tell(*others);
     tell(JobDone{});
   }
-  void leave(const std::string& why) override {
+  void leave(const std::string& why, int code) override {
     left_because = why;
+    left_with = code;
     tell(Left{});
   }
   using Rendezvous::tell;
@@ -63,6 +64,7 @@ struct CountingRendezvous : Rendezvous {
   int finished = 0;
   std::vector<RoundOver> failures = {};
   std::string left_because = "did not leave";
+  int left_with = -1;
 };
 
 LaunchPlan plan_of(int workers, int max_restarts = 0) {
@@ -511,6 +513,7 @@ TEST_CASE("agent: several nodes: a signal ends the wait for the others", "[launc
   CHECK(job.run(plan_of(2)).exit_code == 143);
   CHECK(job.processes.started().empty());
   CHECK(job.rendezvous.left_because == "it was asked to end by SIGTERM");
+  CHECK(job.rendezvous.left_with == 143);
 }
 
 TEST_CASE("agent: several nodes: too few came", "[launch]") {

@@ -133,9 +133,9 @@ TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]")
   cluster[0].rendezvous->finish();
   cluster[1].rendezvous->finish();
   cluster.until([&] { return cluster[0].events.has<JobDone>() && cluster[1].events.has<JobDone>(); });
-  cluster[0].rendezvous->leave("");
+  cluster[0].rendezvous->leave("", 0);
   CHECK_FALSE(cluster[0].events.has<Left>());
-  cluster[1].rendezvous->leave("");
+  cluster[1].rendezvous->leave("", 0);
   cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
 }
 
@@ -178,6 +178,60 @@ TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends 
   cluster.until([&] { return cluster[1].over(); });
   CHECK(cluster[1].events.last<RoundOver>() ==
         RoundOver{.text = "the node that hosts the job was lost: its connection closed", .exit_code = 75});
+}
+
+TEST_CASE("cluster_node: a job of fixed size that loses its host waits for it while restarts are left",
+          "[rendezvous]") {
+  const auto backend = GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d);
+  Cluster cluster(backend, 3, 3);
+  cluster.plan.max_restarts = 1;
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  cluster.forget_events();
+  cluster[0].stop();
+  cluster.until([&] { return cluster[1].over() && cluster[2].over(); });
+  CHECK(cluster[1].events.last<RoundOver>().again);
+  cluster.forget_events();
+  cluster[1].rendezvous->join();
+  cluster[2].rendezvous->join();
+  // It comes back, or another in its place.
+  cluster.plan.rendezvous.node_rank = 0;
+  Node host(cluster.loop, cluster.plan);
+  host.plan.rendezvous.node_rank = 0;
+  host.rendezvous->join();
+  cluster.until([&] { return host.ready() && cluster[1].ready() && cluster[2].ready(); });
+  CHECK(host.round().num_machines == 3);
+  CHECK(host.events.last<RoundReady>().restarts == 1);
+  CHECK(cluster[2].round().master_port == host.round().master_port);
+}
+
+TEST_CASE("cluster_node: a spare takes the place of the host", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  cluster.plan.max_restarts = 1;
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  Node& spare = cluster.add();
+  cluster.until([&] { return spare.events.has<Notice>(); });
+  cluster[0].stop();
+  cluster.until([&] { return cluster[1].over(); });
+  cluster.forget_events();
+  cluster[1].rendezvous->join();
+  cluster.until([&] { return spare.ready() && cluster[1].ready(); });
+  CHECK(spare.round().num_machines == 2);
+  CHECK(spare.events.last<RoundReady>().restarts == 1);
+}
+
+TEST_CASE("cluster_node: the host's signal ends the job of all that need it, with its code", "[rendezvous]") {
+  const auto backend = GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d);
+  Cluster cluster(backend, 2, 2);
+  cluster.add();
+  cluster.add();
+  cluster.until_all_ready();
+  cluster[0].rendezvous->leave("it was asked to end by SIGTERM", 143);
+  cluster.until([&] { return cluster[1].over(); });
+  CHECK(cluster[1].events.last<RoundOver>().exit_code == 143);
+  CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
 }
 
 TEST_CASE("cluster_node: a node that arrives in a running job of a range is taken in", "[rendezvous]") {
@@ -285,7 +339,7 @@ TEST_CASE("cluster_node: etcd: a finished job leaves no key, and its name can be
     cluster.until_all_ready();
     for (int i : {0, 1}) cluster.nodes.at(static_cast<std::size_t>(i))->rendezvous->finish();
     cluster.until([&] { return cluster[0].events.has<JobDone>() && cluster[1].events.has<JobDone>(); });
-    for (int i : {0, 1}) cluster.nodes.at(static_cast<std::size_t>(i))->rendezvous->leave("");
+    for (int i : {0, 1}) cluster.nodes.at(static_cast<std::size_t>(i))->rendezvous->leave("", 0);
     cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
     CHECK(cluster.hub().empty());
   }

@@ -13,6 +13,7 @@ namespace {
 struct Outcome {
   int calls = 0;
   bool connected = false;
+  bool refused = false;
   std::string why = {};
 };
 
@@ -22,6 +23,7 @@ Outcome connect_to(asio::io_context& loop, const std::string& host, std::uint16_
   connecting->start(host, port, 10s, [&](const auto& socket, const std::string& why) {
     ++outcome.calls;
     outcome.connected = socket.has_value();
+    outcome.refused = connecting->was_refused();
     outcome.why = why;
   });
   CHECK(outcome.calls == 0);  // never from within
@@ -37,6 +39,7 @@ TEST_CASE("connecting: a node that listens", "[rendezvous]") {
   const Outcome outcome = connect_to(loop, "127.0.0.1", acceptor.local_endpoint().port());
   CHECK(outcome.calls == 1);
   CHECK(outcome.connected);
+  CHECK_FALSE(outcome.refused);
 }
 
 TEST_CASE("connecting: a node that does not", "[rendezvous]") {
@@ -50,6 +53,7 @@ TEST_CASE("connecting: a node that does not", "[rendezvous]") {
   CHECK(outcome.calls == 1);
   CHECK_FALSE(outcome.connected);
   CHECK(outcome.why == "Connection refused");
+  CHECK(outcome.refused);
 }
 
 TEST_CASE("connecting: cancelled, it says nothing", "[rendezvous]") {

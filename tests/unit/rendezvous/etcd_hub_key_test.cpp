@@ -26,6 +26,12 @@ struct Etcd {
       test::drive(etcd.loop, [&] { return claimed.has_value(); });
       return *claimed;
     }
+    Claimed find() {
+      std::optional<Claimed> found;
+      hub.find([&](const Claimed& result) { found = result; });
+      test::drive(etcd.loop, [&] { return found.has_value(); });
+      return *found;
+    }
     void release() {
       bool done = false;
       hub.release([&] { done = true; });
@@ -58,6 +64,16 @@ TEST_CASE("etcd_hub_key: the first hosts, the others are told where", "[rendezvo
   Etcd::Node second(etcd);
   CHECK(first.claim("n0:1") == Claimed{How::own});
   CHECK(second.claim("n1:1") == Claimed{How::held, "n0:1"});
+  CHECK(etcd.value() == "n0:1");
+}
+
+TEST_CASE("etcd_hub_key: who only asks hosts nothing", "[rendezvous]") {
+  Etcd etcd;
+  Etcd::Node first(etcd);
+  Etcd::Node second(etcd);
+  CHECK(second.find() == Claimed{How::failed, "nobody hosts the job"});
+  CHECK(first.claim("n0:1") == Claimed{How::own});
+  CHECK(second.find() == Claimed{How::held, "n0:1"});
   CHECK(etcd.value() == "n0:1");
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   std::vector<NodeMessage> told;
   Host host(loop, plan, [&](const NodeMessage& message) { told.push_back(message); }, {"127.0.0.1"}, 0, 4711,
             {});
-  host.hello({.host = "node0", .addr = "127.0.0.1"});
+  host.hello({.host = "node0", .addr = "127.0.0.1"}, {});
   host.take(Join{4000});
   test::drive(loop, [&] { return !told.empty(); });
   CHECK(std::get<RoundBegins>(told[0]).ready.round.master_port == 4000);

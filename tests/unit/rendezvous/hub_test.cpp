@@ -54,6 +54,10 @@ struct Job {
     options.plan.most_nodes = nodes;
     options.plan.backend = RendezvousBackend::c10d;
     options.max_restarts = max_restarts;
+    restart_hub();
+  }
+
+  void restart_hub() {
     hub.emplace(
         board, [this](int node, const NodeMessage& message) { sent[node].push_back(message); }, options);
     board.events = hub->board_events();
@@ -62,6 +66,17 @@ struct Job {
   void arrive(int id) {
     hub->hello(id,
                {.host = "node" + std::to_string(id), .addr = "10.0.0.1", .pid = 100 + id, .node_rank = id});
+    join(id);
+  }
+  // Node `number` links as `id`, and knows what it was part of.
+  void come_back(int id, int number, const NodeHistory& history) {
+    hub->hello(id,
+               {.host = "node" + std::to_string(number),
+                .addr = "10.0.0.1",
+                .pid = 100 + number,
+                .node_rank = number,
+                .link_port = static_cast<std::uint16_t>(5000 + number)},
+               history);
     join(id);
   }
   void join(int id) { hub->take(id, Join{static_cast<std::uint16_t>(4000 + id)}); }
@@ -228,7 +243,10 @@ TEST_CASE("hub: the smaller part of a cut network does not go on", "[rendezvous]
     job.join(0);
     // whoever else went silent while the nodes stopped counts too
     CHECK(job.told<RoundBegins>(0).size() == 1);
-    CHECK_FALSE(job.last_end(0).again);
+    CHECK(job.hub->is_smaller_part());
+    CHECK(
+        job.hub->missing() ==
+        "1 of 1 nodes are here: node0 (10.0.0.1); 2 are silent, and may be the larger part of a cut network");
   }
   SECTION("dead nodes are no part of it") {
     job.hub->lost(1, "eof", true);
@@ -239,14 +257,109 @@ TEST_CASE("hub: the smaller part of a cut network does not go on", "[rendezvous]
   }
 }
 
-TEST_CASE("hub: a hub that the others gave up ends", "[rendezvous]") {
+TEST_CASE("hub: a hub that the others gave up stops its workers, and waits for them to come back",
+          "[rendezvous]") {
   Job job(3, 1);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.hub->take(1, Leave{.why = "the hub was silent", .deposed = true});
-  CHECK(job.last_end(0).again);  // one is not the larger part
   job.hub->take(2, Leave{.why = "the hub was silent", .deposed = true});
-  CHECK_FALSE(job.last_end(0).again);
-  CHECK(job.hub->is_over());
+  CHECK(job.last_end(0).again);
+  CHECK_FALSE(job.hub->is_over());
+  job.join(0);
+  CHECK(job.told<RoundBegins>(0).size() == 1);
+  SECTION("one of two that were silent makes its part the larger one") {
+    job.board.most = 2;
+    job.come_back(3, 1, {.round = 1});
+    REQUIRE(job.told<RoundBegins>(0).size() == 2);
+    CHECK(job.told<RoundBegins>(3).size() == 1);
+  }
+  SECTION("one that has stood up for another hub meanwhile does not") {
+    job.come_back(3, 1, {.round = 1, .asked = 4711});
+    CHECK(job.told<RoundBegins>(0).size() == 1);
+  }
+  SECTION("nor does one that was in no round, but from the machine of one that was") {
+    job.board.most = 2;
+    job.hub->hello(3, {.host = "node7", .addr = "10.0.0.7", .pid = 7, .link_port = 7});
+    job.join(3);
+    CHECK(job.told<RoundBegins>(0).size() == 1);
+    job.hub->hello(4, {.host = "node1", .addr = "10.0.0.1", .pid = 400, .link_port = 400});
+    job.join(4);
+    CHECK(job.told<RoundBegins>(0).size() == 2);
+  }
+}
+
+TEST_CASE("hub: an heir begins no round before the larger part of the last one is with it", "[rendezvous]") {
+  Job job(3, 1);
+  const NodeInfo other = {.host = "node2", .addr = "10.0.0.1", .pid = 102, .link_port = 5002};
+  job.options.rounds = 4;
+  job.options.away = {NodeInfo{}, other};
+  job.restart_hub();
+  job.board.most = 2;
+  job.come_back(0, 1, {.round = 4});
+  CHECK(job.told<RoundBegins>(0).empty());
+  job.come_back(1, 2, {.round = 4});
+  REQUIRE(job.told<RoundBegins>(0).size() == 1);
+  CHECK(job.told<RoundBegins>(1).at(0).number == 5);
+}
+
+TEST_CASE("hub: a host that was started anew counts on from what the nodes know", "[rendezvous]") {
+  Job job(2, 0, 3);
+  job.arrive(0);
+  job.come_back(1, 1, {.round = 6, .restarts = 1});
+  REQUIRE(job.told<RoundBegins>(1).size() == 1);
+  CHECK(job.told<RoundBegins>(1)[0].number == 7);
+  CHECK(job.told<RoundBegins>(1)[0].ready.restarts == 2);
+}
+
+TEST_CASE("hub: a node that connects anew is the same node", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.come_back(1, 1, {});
+  job.come_back(2, 1, {.round = 1});
+  CHECK(job.last_end(0).again);
+  CHECK(job.hub->nodes() == 2);
+  job.join(0);
+  CHECK(job.told<RoundBegins>(2).size() == 1);
+}
+
+TEST_CASE("hub: a node whose machine has started it again takes the place of the silent one",
+          "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.options.plan.backend = RendezvousBackend::static_;
+  job.restart_hub();
+  job.arrive(0);
+  job.come_back(1, 1, {});
+  job.hub->silent(1, {.duration = std::chrono::seconds(3)});
+  CHECK(job.told<Waiting>(0).back().text ==
+        "node node1 (10.0.0.1, pid 101) has been silent for 3 s; it counts as lost after 15 s");
+  job.hub->hello(2, {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_rank = 1, .link_port = 500});
+  job.join(2);
+  job.join(0);
+  CHECK(job.told<RoundBegins>(2).size() == 1);
+}
+
+TEST_CASE("hub: silence may last longer where it can only end the job", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.arrive(1);
+  CHECK(job.hub->node_timeout() == std::chrono::seconds(15));
+  CHECK(std::holds_alternative<Dropped>(job.hub->farewell("")));
+  job.hub->take(1, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.join(0);
+  job.join(1);
+  CHECK(job.hub->node_timeout() == std::chrono::seconds(60));
+  CHECK(std::holds_alternative<RoundEnds>(job.hub->farewell("")));
+}
+
+TEST_CASE("hub: a signal to one node is the end of all that need it, with its code", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.hub->take(1, Leave{.why = "it was asked to end by SIGTERM", .exit_code = 143});
+  CHECK(job.last_end(0) ==
+        RoundOver{.text = "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM; the job "
+                          "needs all its nodes",
+                  .exit_code = 143});
 }
 
 TEST_CASE("hub: a node that is asked to end is missed as a lost one", "[rendezvous]") {

@@ -95,7 +95,8 @@ TEST_CASE("link: silence ends it, and does not mean that the other side is gone"
   CHECK_FALSE(one.link->is_open());
 }
 
-TEST_CASE("link: silence is told again and again before it ends the link, and so is its end", "[rendezvous]") {
+TEST_CASE("link: silence is told again and again before it ends the link, and so is its end",
+          "[rendezvous]") {
   Pair pair;
   Side one;
   std::vector<Silence> told;
@@ -110,6 +111,20 @@ TEST_CASE("link: silence is told again and again before it ends the link, and so
   REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
   CHECK(told.back().over);
   CHECK(one.losses.empty());
+}
+
+TEST_CASE("link: that the other side runs is told with the first that comes of it", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  int heard = 0;
+  one.start(std::move(pair.near), 60s);
+  one.link->on_first_heard([&] { ++heard; });
+  CHECK(heard == 0);
+  for (int round = 1; round <= 2; ++round) {
+    asio::write(pair.far, asio::buffer(encode(WorkersDone{round})));
+    REQUIRE(pair.run_until([&] { return one.messages.size() == static_cast<std::size_t>(round); }));
+  }
+  CHECK(heard == 1);
 }
 
 TEST_CASE("link: how long the other side may be silent can change while it is", "[rendezvous]") {

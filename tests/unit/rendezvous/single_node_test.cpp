@@ -42,7 +42,7 @@ TEST_CASE("single_node: the end needs nobody", "[rendezvous]") {
   KeptEvents events(rendezvous);
   rendezvous.finish();
   CHECK(events.has<JobDone>());
-  rendezvous.leave("");
+  rendezvous.leave("", 0);
   CHECK(events.has<Left>());
 }
 
