@@ -232,9 +232,8 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             recording = Recording(json.loads(path.read_text()), acc, recordings / "scripts", pathlib.Path(folder))
             recording.run()
-            print("FAILED" if recording.failures else "ok", path.stem)
             for failure in recording.failures:
-                print("   ", failure)
+                print(f"{path.stem}: {failure}")
             bad += bool(recording.failures)
     print(f"{len(paths) - bad} of {len(paths)} recordings agree")
     return bad != 0 or not paths
