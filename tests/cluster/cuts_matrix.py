@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What cuts of the network do to a job, acc's beside torchrun's. For a person; takes minutes.
 
-cuts_matrix.py ACC [--python PYTHON] [--side-by-side N] [--only WORD ...]: three nodes; the cable of the host, of another
+cuts_matrix.py ACC [--python PYTHON] [--without-acc] [--side-by-side N] [--only WORD ...]: three nodes; the cable of the host, of another
 node, of both is unplugged for 2 to 20 s, or 20 % of what a node receives is lost for 60 s. A line for each case: what
 became of the job. PYTHON has torch; without it, acc alone. Every node has the timeouts that nobody asked for.
 
@@ -95,20 +95,18 @@ def run_case(acc, python, number, name, fault):
 
 
 def outcome(job, before):
-    began = time.monotonic()
-    settled = None
+    began = changed = time.monotonic()
+    last = None
     while time.monotonic() - began < LIMIT:
         if all(agent.poll() is not None for agent in job.agents.values()):
             return f"ended {sorted(a.returncode for a in job.agents.values())}"
         now = set(job.workers())
+        if now != last:
+            last, changed = now, time.monotonic()
         whole = job.is_whole(3) and all(agent.poll() is None for agent in job.agents.values())
-        if not whole:
-            settled = None
-        elif settled is None:
-            settled = time.monotonic()
         # What is still to be noticed shows within the time after which torchrun misses a heartbeat.
-        elif time.monotonic() - settled > 22:
-            return "unnoticed" if now == before else f"whole again {settled - began:.0f} s"
+        if whole and time.monotonic() - changed > 22:
+            return "unnoticed" if now == before else f"whole again {changed - began:.0f} s"
         time.sleep(0.25)
     codes = [agent.poll() for agent in job.agents.values()]
     return f"stuck: {len(job.workers())} workers, agents {codes}"
@@ -133,7 +131,7 @@ def lose_some(job):
         job.node("loss", index, "off")
 
 
-def cases(only):
+def cases():
     for name in JOBS:
         for whom, nodes in CUTS.items():
             for seconds in (2, 4, 7, 14, 20):
@@ -145,23 +143,26 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("acc")
     parser.add_argument("--python")
+    parser.add_argument("--without-acc", action="store_true")
     parser.add_argument("--side-by-side", type=int, default=4)
     parser.add_argument("--only", nargs="*", default=[])
     asked = parser.parse_args()
     acc = os.path.abspath(asked.acc)
-    wanted = [one for one in cases(asked.only) if all(word in one[0] for word in asked.only)]
+    wanted = [one for one in cases() if all(word in one[0] for word in asked.only)]
     bad = []
 
     def both(number, title, name, fault):
         results = []
-        for python in [None] + ([asked.python] if asked.python else []):
+        for python in [None] * (not asked.without_acc) + [asked.python] * bool(asked.python):
             try:
                 results.append(run_case(acc, python, 2 * number + bool(python), name, fault))
             except (AssertionError, RuntimeError, subprocess.SubprocessError) as error:
                 results.append("failed: " + str(error).replace("\n", " ")[:2000])
-        print(f"{title:<36}" + "".join(f"{result:<34}" for result in results), flush=True)
-        if "SPLIT" in results[0] or (results[0].startswith(("ended", "stuck", "failed"))
-                                     and not any(r.startswith(("ended", "stuck", "failed")) for r in results[1:])):
+        print(f"{title:<40}" + "".join(f"{result:<34}" for result in results), flush=True)
+        if asked.without_acc:
+            return
+        survived = [not result.startswith(("ended", "stuck", "failed")) for result in results]
+        if "SPLIT" in results[0] or (not survived[0] and (len(survived) == 1 or survived[1])):
             bad.append(title)
 
     with concurrent.futures.ThreadPoolExecutor(asked.side_by_side) as pool:

@@ -364,6 +364,18 @@ def asked_to_end(acc):
             nothing_left(cluster)
 
 
+@case
+def all_asked_to_end(acc):
+    """As by scancel: one exit code on all, in whatever order the signal arrives, and also where the others could go on."""
+    for nnodes, order in [("3", (2, 1, 0)), ("3", (0, 1, 2)), ("1:3", (0, 2, 1))]:
+        with Cluster(acc) as cluster:
+            start(cluster, nnodes, "--max-restarts", "3")
+            for index in order:
+                send(cluster.agent_pids(index)[0], signal.SIGTERM)
+            report(f"SIGTERM to all nodes of {nnodes}", ended=ends_with(cluster, {143}))
+            nothing_left(cluster)
+
+
 def strangers_are_refused(acc, launch):
     with Cluster(acc) as cluster:
         for index in range(2):
@@ -464,7 +476,7 @@ class SplitWatch:
 
     def __init__(self, cluster):
         self.cluster = cluster
-        self.away = set()  # nodes that are frozen or cut off, or were a moment ago
+        self.away = set()  # nodes that are frozen, so that nobody can stop their workers
         self.split = None
         self.done = threading.Event()
         self.thread = threading.Thread(target=self.watch)
@@ -508,8 +520,9 @@ def random_faults(acc, count, seed=7):
     with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
         start(cluster, "1:3", "--max-restarts", "1000000")
         for number in range(count):
-            fault = choices.choice(["worker", "agent", "crash", "kill", "cut", "freeze"])
+            fault = choices.choice(["worker", "agent", "crash", "kill", "cut", "freeze", "isolate"])
             index = choices.randrange(3)
+            other = (index + choices.randrange(1, 3)) % 3
             if fault == "worker":
                 for pid in cluster.workers_on(index)[:1]:
                     send(pid, signal.SIGKILL)
@@ -517,14 +530,16 @@ def random_faults(acc, count, seed=7):
                 for pid in cluster.agent_pids(index)[: choices.randrange(1, 3)]:
                     send(pid, signal.SIGKILL)
             else:
-                if fault in ("cut", "freeze"):
+                if fault == "freeze":
                     watch.away.add(index)
-                cluster.node(fault, index)
+                cluster.node(fault, index, *([str(other)] if fault == "isolate" else []))
             began = time.monotonic()
             time.sleep(choices.uniform(0, 6))  # the fault itself lasts so long
             if fault in ("cut", "freeze"):
                 cluster.node({"cut": "heal", "freeze": "thaw"}[fault], index)
                 watch.away.discard(index)
+            if fault == "isolate":
+                cluster.node("join", index, str(other))
             if fault in ("crash", "kill"):
                 cluster.node("start", index)
 

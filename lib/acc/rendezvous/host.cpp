@@ -118,7 +118,9 @@ void Host::hello(const NodeInfo& info, const NodeHistory& history) {
 }
 
 void Host::leave(const Leave& leave) {
-  if (!hub_->survives_loss()) hub_->take(0, leave);
+  if (const auto over = hub_->end_without_host(leave)) {
+    for (const auto& [id, link] : links_) link->send(RoundEnds{*over});
+  }
   drop();
 }
 

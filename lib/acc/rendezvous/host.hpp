@@ -56,8 +56,8 @@ class Host {
   void wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone);
   /// Tells every node that another one is the hub, and leaves a store that tells it to those who come later.
   std::unique_ptr<StoreServer> move_to(const NodeInfo& hub);
-  /// Node 0 goes: ends the job for all that cannot go on without it, and drops all links at once, so that
-  /// the others see that it is gone.
+  /// Node 0 goes: tells the others that the job is over, if they cannot go on without it, and drops all links
+  /// at once, so that they see that it is gone. The board is left open, as torchrun leaves it.
   void leave(const Leave& leave);
 
  private:

@@ -182,6 +182,13 @@ std::chrono::milliseconds Hub::node_timeout() const {
   return options_.plan.timeout_of_node(phase_ != Phase::running || survives_loss());
 }
 
+std::optional<RoundOver> Hub::end_without_host(const Leave& leave) const {
+  if (phase_ != Phase::running || finishing_ || survives_loss()) return std::nullopt;
+  return over_for_all(
+      fmt::format("the node that hosts the job has left: {}; the job needs all its nodes", leave.why),
+      leave.exit_code);
+}
+
 NodeMessage Hub::farewell(const std::string& why) const {
   if (phase_ == Phase::running && !survives_loss()) return RoundEnds{over_for_all(why)};
   return Dropped{why};

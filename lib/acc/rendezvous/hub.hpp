@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class Hub {
   void silent(NodeId node, const Silence& silence);
   /// Whether the job goes on when a node is lost.
   bool survives_loss() const;
+  /// What the others are told when node 0 goes; absent: they can go on.
+  std::optional<RoundOver> end_without_host(const Leave& leave) const;
   /// What a node is told that was silent for too long.
   NodeMessage farewell(const std::string& why) const;
   /// How long a node may be silent now.

@@ -361,6 +361,19 @@ TEST_CASE("cluster_node: etcd: the host is lost, and its heir writes the key", "
   CHECK(cluster[3].round().num_machines == 3);
 }
 
+TEST_CASE("cluster_node: etcd: a job of fixed size that loses its host waits for another node",
+          "[rendezvous]") {
+  EtcdCluster cluster(2, 2);
+  cluster.plan.max_restarts = 1;
+  cluster.start(2);
+  cluster[0].stop();
+  cluster.rejoin({1});
+  cluster.add();
+  cluster.until_all_ready();
+  CHECK(cluster[1].round().num_machines == 2);
+  CHECK(cluster[2].events.last<RoundReady>().restarts == 1);
+}
+
 TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that runs", "[rendezvous]") {
   EtcdCluster cluster(2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;

@@ -351,6 +351,23 @@ TEST_CASE("hub: silence may last longer where it can only end the job", "[rendez
   CHECK(std::holds_alternative<RoundEnds>(job.hub->farewell("")));
 }
 
+TEST_CASE("hub: the host's own end is that of all that need it, and leaves the board open", "[rendezvous]") {
+  const Leave leave = {.why = "it was asked to end by SIGTERM", .exit_code = 143};
+  Job fixed(2);
+  CHECK_FALSE(fixed.hub->end_without_host(leave));  // no round: the others go on waiting
+  fixed.arrive(0);
+  fixed.arrive(1);
+  CHECK(fixed.hub->end_without_host(leave) ==
+        RoundOver{.text = "the node that hosts the job has left: it was asked to end by SIGTERM; the job "
+                          "needs all its nodes",
+                  .exit_code = 143});
+  CHECK_FALSE(fixed.board.closed);
+  Job range(2, 1);
+  range.arrive(0);
+  range.arrive(1);
+  CHECK_FALSE(range.hub->end_without_host(leave));
+}
+
 TEST_CASE("hub: a signal to one node is the end of all that need it, with its code", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
