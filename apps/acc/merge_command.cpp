@@ -9,6 +9,7 @@
 
 #include "acc/base/byte_size.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/folders.hpp"
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
 
@@ -63,7 +64,8 @@ std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& out
 }
 
 bool is_inside(const fs::path& path, const fs::path& folder) {
-  const fs::path relative = fs::weakly_canonical(path).lexically_relative(fs::weakly_canonical(folder));
+  const auto canonical = [](const fs::path& of) { return fs::weakly_canonical(absolute_path(of)); };
+  const fs::path relative = canonical(path).lexically_relative(canonical(folder));
   return !relative.empty() && *relative.begin() != "..";
 }
 

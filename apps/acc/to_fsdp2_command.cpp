@@ -23,12 +23,13 @@ struct Typed {
 };
 
 int convert(const Typed& typed) {
+  const std::string text = read_file(typed.config_file, DocumentLimits::kBytes);
   if (typed.output_file.empty() && !typed.overwrite)
     throw Error({.what = "where shall the result go?", .hint = "--output_file FILE, or --overwrite"});
   const std::string output = typed.output_file.empty() ? typed.config_file : typed.output_file;
   if (!typed.overwrite && std::filesystem::exists(output))
     throw Error({.what = "is there already", .where = output, .hint = "--overwrite replaces it"});
-  const Fsdp2Text result = to_fsdp2(read_file(typed.config_file, DocumentLimits::kBytes), typed.config_file);
+  const Fsdp2Text result = to_fsdp2(text, typed.config_file);
   for (const std::string& note : result.notes) fmt::print(stderr, "acc: {}: {}\n", typed.config_file, note);
   replace_file(output, result.text);
   return 0;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // estimate-memory, merge-weights, to-fsdp2, tpu-config and completion from a shell.
+#include <sys/stat.h>
+
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 #include "support/recordings.hpp"
@@ -61,6 +63,24 @@ TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli
   CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
 }
 
+TEST_CASE("merge-weights: the result may have any path, and never goes with the folder of the shards",
+          "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("in/1.safetensors", safetensors_text({{"a", "1"}}));
+  std::filesystem::create_directory(folder.path() / "real");
+  std::filesystem::create_directory_symlink("real", folder.path() / "link");
+  const std::string absolute = (folder.path() / "absolute").string();
+  for (const std::string& name : {std::string("x"), std::string("./y"), std::string("a/x"), absolute,
+                                  std::string("two words"), std::string("link")}) {
+    INFO(name);
+    CHECK(acc_in(folder, {"merge-weights", "in", name}).code == 0);
+    CHECK(std::filesystem::exists(folder.path() / name / "model.safetensors"));
+  }
+  std::filesystem::copy(folder.path() / "in/1.safetensors", folder.path() / "1.safetensors");
+  CHECK(acc_in(folder, {"merge-weights", ".", "new", "--remove_checkpoint_dir"}).code == 2);
+  CHECK(std::filesystem::exists(folder.path() / "in/1.safetensors"));
+}
+
 TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "[cli]") {
   const TemporaryFolder folder;
   const std::filesystem::path data = std::filesystem::path(ACC_TEST_DATA) / "dcp";
@@ -99,6 +119,26 @@ TEST_CASE("to-fsdp2: writes where it is told, and says what is left out", "[cli]
                  "--overwrite"));
   CHECK(acc_in(folder, {"to-fsdp2", "--config_file", "c.yaml", "--overwrite"}).code == 0);
   CHECK(folder.read("c.yaml") == expected);
+}
+
+TEST_CASE("to-fsdp2: an input that is not there is named, whatever the output", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("there.yaml", "");
+  for (const std::vector<std::string>& output : {std::vector<std::string>{"--overwrite"},
+                                                 {"--output_file", "there.yaml"},
+                                                 {"--output_file", "d.yaml"},
+                                                 {}}) {
+    std::vector<std::string> words = {"to-fsdp2", "--config_file", "missing.yaml"};
+    words.insert(words.end(), output.begin(), output.end());
+    CHECK(acc_in(folder, words).err == "acc: missing.yaml: cannot be read: No such file or directory\n");
+  }
+}
+
+TEST_CASE("commands: a pipe that nobody writes to is refused, and nobody waits for it", "[cli]") {
+  const TemporaryFolder folder;
+  REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  CHECK(acc_in(folder, {"config", "check", "pipe"}).err == "acc: pipe: is a pipe that nobody writes to\n");
+  CHECK(acc_in(folder, {"estimate-memory", "pipe"}).err.starts_with("acc: pipe: cannot be read"));
 }
 
 TEST_CASE("tpu-config: --debug prints what accelerate prints", "[cli]") {

@@ -53,6 +53,16 @@ bool write_parts(int fd, std::span<const std::string_view> parts) {
   return true;
 }
 
+// Where the symbolic links lead, also when nothing is there yet.
+fs::path target_of(fs::path file) {
+  constexpr int kMaxLinks = 40;
+  std::error_code error;
+  for (int links = 0; links < kMaxLinks && fs::is_symlink(file, error); ++links)
+    file = file.parent_path() / fs::read_symlink(file, error);
+  if (fs::is_symlink(file, error)) fail(file, "cannot be written", ELOOP);
+  return file;
+}
+
 // What happens to a descriptor that is read, within so many milliseconds; -1 waits.
 short events(int fd, int milliseconds) {
   pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
@@ -109,7 +119,7 @@ void replace_file(const fs::path& file, std::string_view text) {
 
 void replace_file(const fs::path& file, std::span<const std::string_view> parts) {
   std::error_code error;
-  const fs::path target = fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : file;
+  const fs::path target = target_of(file);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   fs::create_directories(folder, error);
   if (error) fail(folder, "cannot be made", error.value());

@@ -20,11 +20,12 @@ MappedFile::MappedFile(const std::filesystem::path& file) {
                   .what = std::string("cannot be read: ") + std::strerror(number),
                   .where = file.string()});
   };
-  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) throw fail(errno);
   struct stat status = {};
   int failed = ::fstat(fd, &status) != 0 ? errno : 0;
   if (failed == 0 && S_ISDIR(status.st_mode)) failed = EISDIR;
+  if (failed == 0 && !S_ISREG(status.st_mode)) failed = ENODEV;  // mmap's own answer
   if (failed == 0 && status.st_size > 0) {
     size_ = static_cast<std::size_t>(status.st_size);
     void* mapped = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);

@@ -54,8 +54,11 @@ ErrorFile parse_error_file(std::string_view text) {
 
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
   constexpr std::size_t kMost = 1U << 20U;
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
+  // Opening a pipe would wait for somebody who writes to it.
+  std::error_code ignored;
+  std::ifstream in;
+  if (std::filesystem::is_regular_file(file, ignored)) in.open(file, std::ios::binary);
+  if (!in.is_open()) return std::nullopt;
   std::string text(kMost, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));

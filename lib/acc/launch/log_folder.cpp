@@ -2,6 +2,7 @@
 #include "acc/launch/log_folder.hpp"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <string_view>
 
 #include "acc/base/error.hpp"
+#include "acc/base/folders.hpp"
 
 namespace acc {
 namespace {
@@ -50,13 +52,21 @@ bool any(const StreamMap& map) {
          std::ranges::any_of(map.of_rank, [](const auto& entry) { return entry.second != Streams::none; });
 }
 
+// Whether so many small files can still be made in the folder; 0 inodes in all means without limit.
+bool has_room(const char* folder, std::uint64_t files) {
+  struct statvfs about = {};
+  return ::access(folder, W_OK | X_OK) == 0 && ::statvfs(folder, &about) == 0 && about.f_bavail >= files &&
+         (about.f_files == 0 || about.f_favail >= files);
+}
+
 // Error files alone are small and gone at the end: in memory that costs microseconds, on a busy disk the
 // folders of a job with two workers cost twenty milliseconds.
 fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
-  const std::string named = plan.inherited.get("TMPDIR");
-  if (!named.empty()) return fs::absolute(named);
+  if (const auto named = temporary_folder(plan.inherited)) return *named;
   constexpr const char* kMemory = "/dev/shm";
-  return !streams && ::access(kMemory, W_OK | X_OK) == 0 ? kMemory : "/tmp";
+  // Base, job folder and attempt; folder and error file of each worker.
+  const auto files = 3 + 2 * static_cast<std::uint64_t>(plan.nproc_per_node);
+  return !streams && has_room(kMemory, files) ? kMemory : "/tmp";
 }
 
 }  // namespace
@@ -75,7 +85,7 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
     result.temporary_ = base;
     result.stays_ = wanted;
   } else {
-    base = fs::absolute(base);  // a worker may change its folder before it writes its error file
+    base = absolute_path(base);  // a worker may change its folder before it writes its error file
     make_folders(base);
   }
   std::string run_id = plan.run_id;

@@ -18,6 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostHeadBytes = 100'000'000;
+constexpr std::uint64_t kMaxSize = std::numeric_limits<std::int64_t>::max();
 
 [[noreturn]] void fail(const std::filesystem::path& file, const std::string& what) {
   throw Error({.kind = ErrorKind::config, .what = "is no safetensors file: " + what, .where = file.string()});
@@ -39,7 +40,8 @@ TensorInfo read_tensor(const std::string& name, const Json& entry, const std::fi
   try {
     tensor.dtype = entry.at("dtype").get<std::string>();
     for (const Json& size : entry.at("shape")) {
-      if (!size.is_number_unsigned()) fail(file, fmt::format("the shape of '{}' has no such size", name));
+      const bool fits = size.is_number_unsigned() && size.get<std::uint64_t>() <= kMaxSize;
+      if (!fits) fail(file, fmt::format("the shape of '{}' has no such size", name));
       tensor.shape.push_back(size.get<std::int64_t>());
     }
     const Json& offsets = entry.at("data_offsets");
@@ -89,8 +91,9 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t 
 
 SafetensorsHeader read_safetensors_header(const std::filesystem::path& file) {
   std::error_code error;
-  const std::uint64_t size = std::filesystem::file_size(file, error);
-  std::ifstream in(file, std::ios::binary);
+  const std::uint64_t size = std::filesystem::file_size(file, error);  // fails for what is not a regular file
+  std::ifstream in;
+  if (!error) in.open(file, std::ios::binary);
   if (error || !in) {
     throw Error({.kind = ErrorKind::system,
                  .what = "cannot be read" + (error ? ": " + error.message() : ""),

@@ -89,3 +89,16 @@ TEST_CASE("files: a pipe is read to its end, and one that nobody writes to is re
 TEST_CASE("files: the program's folder is where this test lies", "[base]") {
   CHECK(fs::exists(acc::program_folder() / "acc-test-base"));
 }
+
+TEST_CASE("files: a link that leads nowhere yet gets its file where it leads", "[base]") {
+  const TemporaryFolder folder;
+  fs::create_symlink("other", folder.path() / "link");
+  fs::create_symlink("link", folder.path() / "twice");
+  acc::replace_file(folder.path() / "twice", "new");
+  CHECK(fs::is_symlink(folder.path() / "twice"));
+  CHECK(fs::is_symlink(folder.path() / "link"));
+  CHECK(folder.read("other") == "new");
+  fs::create_symlink("circle", folder.path() / "circle");
+  CHECK(error_of([&] { acc::replace_file(folder.path() / "circle", "new"); }) ==
+        (folder.path() / "circle").string() + ": cannot be written: Too many levels of symbolic links");
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/mapped_file.hpp"
 
+#include <sys/stat.h>
+
 #include <string_view>
 
 #include "acc/base/files.hpp"
@@ -31,4 +33,12 @@ TEST_CASE("mapped file: what cannot be read is an error that names it", "[base]"
         missing + ": cannot be read: No such file or directory");
   CHECK(acc::test::error_of([&] { acc::MappedFile{folder.path()}; }) ==
         folder.path().string() + ": cannot be read: Is a directory");
+}
+
+TEST_CASE("mapped_file: a pipe is refused, and nobody waits for it", "[base]") {
+  const acc::test::TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(acc::test::error_of([&] { acc::MappedFile{pipe}; }) ==
+        pipe.string() + ": cannot be read: No such device");
 }

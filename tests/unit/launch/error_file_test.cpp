@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/error_file.hpp"
 
+#include <sys/stat.h>
+
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -47,4 +49,11 @@ TEST_CASE("error_file: a missing or empty file is none", "[launch]") {
   const auto file = read_error_file(folder.write("error.json", R"({"message": "no"})"));
   REQUIRE(file);
   CHECK(file->path == folder.path() / "error.json");
+}
+
+TEST_CASE("error_file: a pipe in its place is none, and nobody waits for it", "[launch]") {
+  const test::TemporaryFolder folder;
+  const auto pipe = folder.path() / "error.json";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK_FALSE(read_error_file(pipe).has_value());
 }

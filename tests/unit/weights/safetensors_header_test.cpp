@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/weights/safetensors_header.hpp"
 
+#include <sys/stat.h>
+
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -63,4 +65,17 @@ TEST_CASE("safetensors_header: a file that is cut is refused", "[weights]") {
   CHECK(error(std::string(8, '\xff')).ends_with("its head is cut"));
   CHECK(error_of([&] { acc::read_safetensors_header(folder.path() / "none"); }).find("cannot be read") !=
         std::string::npos);
+}
+
+TEST_CASE("safetensors_header: a size that no tensor has is refused", "[weights]") {
+  CHECK(error_in(R"({"a":{"dtype":"F32","shape":[9223372036854775808,0],"data_offsets":[0,0]}})", 0) ==
+        refusal("the shape of 'a' has no such size"));
+}
+
+TEST_CASE("safetensors_header: a pipe is refused, and nobody waits for it", "[weights]") {
+  const acc::test::TemporaryFolder folder;
+  const auto pipe = folder.path() / "m.safetensors";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(
+      error_of([&] { acc::read_safetensors_header(pipe); }).starts_with(pipe.string() + ": cannot be read"));
 }
