@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/folders.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/config/answers.hpp"
 #include "acc/config/assign.hpp"
@@ -95,6 +96,11 @@ void check_assignments(const std::vector<std::string>& assignments) {
   }
 }
 
+// A terminal that moves its cursor; others get one line after the other.
+bool can_draw(const Environment& environment) {
+  return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && environment.get("TERM") != "dumb";
+}
+
 int ask(const Typed& typed) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(typed, environment);
@@ -104,12 +110,13 @@ int ask(const Typed& typed) {
     return 0;
   }
   check_assignments(typed.assignments);
-  Interview interview({.gpus = gpus, .folder = fs::current_path(), .environment = environment});
+  Interview interview({.gpus = gpus, .folder = current_folder(), .environment = environment});
   try {
     if (!typed.answers.empty()) {
       answer_all(interview, read_answers(typed.answers));
-    } else if (::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1) {
-      TerminalDialog dialog(STDIN_FILENO, STDOUT_FILENO);
+    } else if (can_draw(environment)) {
+      const bool color = environment.get("NO_COLOR").empty();
+      TerminalDialog dialog(STDIN_FILENO, STDOUT_FILENO, color);
       run_interview(interview, dialog);
     } else {
       LineDialog dialog(std::cin, std::cout);
@@ -137,11 +144,16 @@ int write_default(const Typed& typed) {
 }
 
 int check(const Typed& typed) {
-  const FileConfig config = read_config(file_to_read(typed));
-  if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
-    throw Error(ErrorKind::config, problems);
-  if (typed.strict) refuse_notes(config);
-  print_notes(config);
+  const ConfigReport report = inspect_config(file_to_read(typed));
+  const FileConfig& config = report.config;
+  std::vector<Problem> problems = report.problems.empty() ? contradictions(config) : report.problems;
+  problems.insert(problems.end(), report.misspelt.begin(), report.misspelt.end());
+  if (typed.strict) {
+    problems.insert(problems.end(), config.notes.begin(), config.notes.end());
+  } else {
+    print_notes(config);
+  }
+  if (!problems.empty()) throw Error(ErrorKind::config, problems);
   fmt::print("{}: ok\n", config.path.string());
   return 0;
 }

@@ -161,17 +161,51 @@ TEST_CASE("config: answers may come from a file", "[cli]") {
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
-TEST_CASE("config: --strict turns keys without effect into errors", "[cli]") {
+TEST_CASE("config: check refuses a key that is nearly another's, launch notes it, --strict refuses it",
+          "[cli]") {
   const Acc acc;
-  acc.folder.write("c.yaml", "distributed_type: FSDP\nnum_processes: 1\nfsdp_config: {fsdp_versio: 2}\n");
-  const std::string note =
-      "c.yaml:3:15: 'fsdp_versio' is no key of fsdp_config (did you mean 'fsdp_version'?)\n";
-  CHECK(acc({"config", "check", "c.yaml"}).out == "note: " + note + "c.yaml: ok\n");
-  const Run strict = acc({"config", "check", "--strict", "c.yaml"});
-  CHECK(strict.code == 2);
-  CHECK(strict.err == "acc: " + note);
+  acc.folder.write("c.yaml",
+                   "distributed_type: FSDP\nnum_processes: 1\nfsdp_config: {fsdp_versio: 2, mine: 1}\n");
+  const std::string misspelt =
+      "c.yaml:3:15: 'fsdp_versio' is not a key of fsdp_config (did you mean 'fsdp_version'?)\n";
+  const std::string unknown = "c.yaml:3:31: 'mine' is not a key of fsdp_config\n";
+  const Run check = acc({"config", "check", "c.yaml"});
+  CHECK(check.code == 2);
+  CHECK(check.out == "note: " + unknown);
+  CHECK(check.err == "acc: " + misspelt);
+  CHECK(acc({"config", "check", "--strict", "c.yaml"}).err == "acc: " + misspelt + "acc: " + unknown);
   acc.folder.write("train.py", "");
-  CHECK(acc({"launch", "--strict", "--config_file", "c.yaml", "train.py"}).err == "acc: " + note);
+  const Run dry = acc({"launch", "--dry_run", "--config_file", "c.yaml", "train.py"});
+  CHECK(dry.code == 0);
+  CHECK(contains(dry.out, "note: " + misspelt));
+  CHECK(acc({"launch", "--strict", "--config_file", "c.yaml", "train.py"}).err ==
+        "acc: " + misspelt + "acc: " + unknown);
+}
+
+TEST_CASE("config: check shows notes beside errors", "[cli]") {
+  const Acc acc;
+  acc.folder.write("c.yaml", "distributed_type: NO\nipex_config: {}\ndebug: maybe\ndebug: perhaps\n");
+  const Run run = acc({"config", "check", "c.yaml"});
+  CHECK(run.code == 2);
+  CHECK(run.err == "acc: c.yaml:4:8: debug must be true or false, not 'perhaps'\n");
+  CHECK(run.out ==
+        "note: c.yaml:4:1: the key 'debug' is in line 3 already; this one counts\n"
+        "note: c.yaml:2:1: ipex_config has no effect any more: PyTorch does itself what IPEX did\n");
+}
+
+TEST_CASE("config: a file may have any path, a missing folder of it is made", "[cli]") {
+  const Acc acc;
+  std::filesystem::create_symlink("behind.yaml", acc.folder.path() / "link.yaml");
+  const std::string absolute = (acc.folder.path() / "absolute.yaml").string();
+  for (const std::string& name :
+       {std::string("c.yaml"), std::string("./d.yaml"), std::string("a/c.yaml"), absolute,
+        std::string("with a name/of two words.yaml"), std::string("link.yaml")}) {
+    INFO(name);
+    CHECK(acc({"config", "--yes", "--config_file", name, "num_processes=2"}).code == 0);
+    CHECK(acc({"config", "check", name}).out == name + ": ok\n");
+  }
+  CHECK(std::filesystem::is_symlink(acc.folder.path() / "link.yaml"));
+  CHECK(acc.has("behind.yaml"));
 }
 
 TEST_CASE("config: update brings an old file up to date and says what has no effect", "[cli]") {

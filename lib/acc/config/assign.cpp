@@ -51,7 +51,7 @@ const SettingSpec* find_row(Target& target, ConfigKind kind, const std::string& 
   if (keys.empty()) return spec;
   const SettingSpec* inner = find_section_key(target.key, target.inner);
   if (inner == nullptr) {
-    problems.push_back({fmt::format("'{}' is no key of {}", target.inner, target.key), where,
+    problems.push_back({fmt::format("'{}' is not a key of {}", target.inner, target.key), where,
                         did_you_mean(target.inner, keys)});
     return nullptr;
   }

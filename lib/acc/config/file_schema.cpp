@@ -4,6 +4,7 @@
 #include <string>
 
 #include "acc/config/schema.hpp"
+#include "acc/config/typed_value.hpp"
 
 namespace acc {
 namespace {
@@ -50,7 +51,7 @@ Value property_of(const SettingSpec& spec) {
   if (!spec.since.empty()) property["x-since"] = spec.since;
   if (spec.allowed.empty()) {
     property["type"] = types_of(spec.type);
-  } else if (spec.any_case) {
+  } else if (spec.any_case || is_number(spec)) {
     property["anyOf"] = Value::array({{{"enum", words_of(spec)}}, {{"type", types_of(spec.type)}}});
   } else {
     property["enum"] = words_of(spec);

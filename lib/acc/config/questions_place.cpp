@@ -31,6 +31,14 @@ bool several_machines(const Answers& answers) {
   return answers.is_multi() && answers.machines() > 1;
 }
 
+// More than anybody looks through.
+constexpr std::int64_t kMaxListedRanks = 100;
+
+std::optional<std::string> refuse_rank(const Answers& answers, const Value& value) {
+  if (value.get<std::int64_t>() < answers.machines()) return std::nullopt;
+  return fmt::format("ranks of {} machines are 0 to {}", answers.machines(), answers.machines() - 1);
+}
+
 }  // namespace
 
 std::vector<Question> place_questions() {
@@ -66,8 +74,15 @@ std::vector<Question> training_questions() {
        .kind = menu,
        .otherwise = "0",
        .key = "machine_rank",
-       .asked = several_machines,
+       .asked = [](const Answers& a) { return several_machines(a) && a.machines() <= kMaxListedRanks; },
        .choices_for = machine_ranks},
+      {.name = "machine_rank_number",
+       .prompt = "Which rank has this machine?",
+       .kind = integer,
+       .otherwise = "0",
+       .key = "machine_rank",
+       .asked = [](const Answers& a) { return several_machines(a) && a.machines() > kMaxListedRanks; },
+       .refuse = refuse_rank},
       {.name = "main_process_ip",
        .prompt = "Address of the machine of rank 0?",
        .kind = text,

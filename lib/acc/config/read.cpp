@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -21,10 +22,10 @@ constexpr std::string_view kSageMaker = "AMAZON_SAGEMAKER";
 // Reads the top level of a file and collects everything that is wrong with it.
 class Reader {
  public:
-  explicit Reader(FileConfig& config) : config_(config) {}
+  explicit Reader(ConfigReport& report) : report_(report) {}
 
   void read(DocumentNode& root) {
-    check_duplicates(root);
+    drop_duplicates(root);
     kind_ = is_sagemaker(root) ? ConfigKind::sagemaker : ConfigKind::cluster;
     for (const FormerKey& gone : translate_former_keys(root)) note_former(gone);
     keys_ = file_keys(kind_);
@@ -37,8 +38,8 @@ class Reader {
     }
     if (kind_ == ConfigKind::sagemaker) require({"ec2_instance_type", "iam_role_name"});
     cut(problems_);
+    cut(report_.misspelt);
     cut(config_.notes);
-    if (!problems_.empty()) throw Error(ErrorKind::config, problems_);
   }
 
   static bool is_sagemaker(const DocumentNode& root) {
@@ -83,17 +84,23 @@ class Reader {
     }
   }
 
-  void check_duplicates(const DocumentNode& node) {
-    std::map<std::string_view, int> lines;
-    for (const DocumentNode& item : node.items) {
-      check_duplicates(item);
-      if (node.kind != DocumentNode::Kind::mapping) continue;
-      const auto [first, added] = lines.try_emplace(item.key, item.key_at.line);
-      if (!added) {
-        report(item.key_at,
-               fmt::format("the key '{}' is in line {} already", shorten(item.key), first->second));
+  // PyYAML's rule: of equal keys the last one counts.
+  void drop_duplicates(DocumentNode& node) {
+    if (node.kind == DocumentNode::Kind::mapping) {
+      std::map<std::string, const DocumentNode*> latest;
+      for (const DocumentNode& item : node.items) {
+        const auto [before, is_new] = latest.try_emplace(item.key, &item);
+        if (!is_new) note_duplicate(item, *std::exchange(before->second, &item));
       }
+      std::erase_if(node.items, [&](const DocumentNode& item) { return latest.at(item.key) != &item; });
     }
+    for (DocumentNode& item : node.items) drop_duplicates(item);
+  }
+
+  void note_duplicate(const DocumentNode& item, const DocumentNode& before) {
+    config_.notes.push_back({.what = fmt::format("the key '{}' is in line {} already; this one counts",
+                                                 shorten(item.key), before.key_at.line),
+                             .where = place(item.key_at)});
   }
 
   void keep(const DocumentNode& item, Value value) {
@@ -139,9 +146,7 @@ class Reader {
     for (const DocumentNode& item : section.items) {
       const SettingSpec* spec = find_section_key(section.key, item.key);
       if (spec == nullptr) {
-        config_.notes.push_back({.what = fmt::format("'{}' is no key of {}", shorten(item.key), section.key),
-                                 .where = place(item.key_at),
-                                 .hint = hint_for(item.key, keys, config_.notes)});
+        note_unknown(item, section.key, keys);
         values[item.key] = to_value(item);
         continue;
       }
@@ -158,16 +163,23 @@ class Reader {
     config_.values[section.key] = std::move(values);
   }
 
-  FileConfig& config_;
-  std::vector<Problem> problems_ = {};
+  void note_unknown(const DocumentNode& item, const std::string& section,
+                    const std::vector<std::string>& keys) {
+    Problem note = {.what = fmt::format("'{}' is not a key of {}", shorten(item.key), section),
+                    .where = place(item.key_at),
+                    .hint = hint_for(item.key, keys, report_.misspelt)};
+    (note.hint.empty() ? config_.notes : report_.misspelt).push_back(std::move(note));
+  }
+
+  ConfigReport& report_;
+  FileConfig& config_ = report_.config;
+  std::vector<Problem>& problems_ = report_.problems;
   ConfigKind kind_ = ConfigKind::cluster;
   std::vector<std::string> keys_ = {};
   bool names_type_ = false;
 };
 
-}  // namespace
-
-FileConfig parse_config(std::string_view text, const std::filesystem::path& file) {
+ConfigReport inspect(std::string_view text, const std::filesystem::path& file) {
   DocumentNode root = parse_document(text, file);
   const auto fail = [&](std::string what) {
     throw Error({.kind = ErrorKind::config,
@@ -177,9 +189,23 @@ FileConfig parse_config(std::string_view text, const std::filesystem::path& file
   };
   if (root.is_null()) fail("is empty");
   if (root.kind != DocumentNode::Kind::mapping) fail("holds no `key: value` lines at its top level");
-  FileConfig config{.path = file};
-  Reader(config).read(root);
-  return config;
+  ConfigReport report{.config = {.path = file}};
+  Reader(report).read(root);
+  return report;
+}
+
+}  // namespace
+
+FileConfig parse_config(std::string_view text, const std::filesystem::path& file) {
+  ConfigReport report = inspect(text, file);
+  if (!report.problems.empty()) throw Error(ErrorKind::config, report.problems);
+  std::vector<Problem>& notes = report.config.notes;
+  notes.insert(notes.begin(), report.misspelt.begin(), report.misspelt.end());
+  return std::move(report.config);
+}
+
+ConfigReport inspect_config(const std::filesystem::path& file) {
+  return inspect(read_file(file, DocumentLimits::kBytes), file);
 }
 
 FileConfig read_config(const std::filesystem::path& file) {

@@ -50,7 +50,7 @@ std::vector<SettingSpec> general_rows() {
       {.name = "start_method", .otherwise = "\"spawn\"", .allowed = {"spawn", "fork", "forkserver"}, .flags = {both("--start-method")}, .pet = "PET_START_METHOD",
        .group = kProgram, .help = "Accepted for torchrun's sake: each worker is a program of its own."},
       {.name = "python", .flags = {own("--python")},
-       .group = kProgram, .help = "The Python for scripts and modules (otherwise PYTHON_EXEC, the active environment's, python3)."},
+       .group = kProgram, .help = "The Python for scripts and modules (otherwise PYTHON_EXEC, that of the environment that acc lies in, python3 or python on PATH, that of VIRTUAL_ENV or CONDA_PREFIX)."},
 
       // --- Devices and precision
       {.name = "use_cpu", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .since = "0.6.0", .otherwise = "false", .flags = {accelerate_switch("--cpu")},
@@ -110,11 +110,11 @@ std::vector<SettingSpec> general_rows() {
       {.name = "max_restarts", .type = ValueType::integer, .otherwise = "0", .flags = {both("--max-restarts")}, .pet = "PET_MAX_RESTARTS",
        .group = kFailure, .help = "How often the workers are started again, all together, after one failed."},
       {.name = "retry_on", .otherwise = "\"!2,!126,!127\"", .flags = {own("--retry-on")},
-       .group = kFailure, .help = "Failures that are worth a restart: exit codes (1,64-78), signals (SIGKILL, or signal for any), oom, all; with ! in front: not worth it."},
+       .group = kFailure, .help = "Failures that are worth a restart: exit codes (1,64-78), signals (SIGKILL, or signal for any), oom, all; with ! in front: not worth it. Under torchrun's rules the default is all."},
       {.name = "min_uptime", .type = ValueType::number, .otherwise = "0", .flags = {own("--min-uptime")},
        .group = kFailure, .help = "Seconds; what fails sooner after its start is not restarted."},
       {.name = "shutdown_timeout", .type = ValueType::number, .otherwise = "30", .flags = {later("--shutdown-timeout")}, .pet = "PET_SHUTDOWN_TIMEOUT",
-       .group = kFailure, .help = "Seconds between asking workers to end and killing them."},
+       .group = kFailure, .help = "Seconds between asking workers to end and killing them (otherwise TORCH_ELASTIC_SHUTDOWN_TIMEOUT)."},
       {.name = "monitor_interval", .type = ValueType::number, .otherwise = "0.1", .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .group = kFailure, .help = "Accepted for torchrun's sake: acc reacts at once, it does not poll."},
 

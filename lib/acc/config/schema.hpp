@@ -50,7 +50,7 @@ struct SettingSpec {
   std::string_view since = {};
   /// As JSON: what holds when nobody says anything. "null": nothing.
   std::string_view otherwise = "null";
-  /// The only values allowed; empty: any of the type.
+  /// The only values allowed; empty: any of the type. Of a number: words that are taken besides.
   std::vector<std::string_view> allowed = {};
   /// The words are taken in any case, and kept as they stand in `allowed`.
   bool any_case = false;

@@ -65,7 +65,7 @@ std::string TerminalDialog::ask_menu(std::string_view prompt, const std::vector<
   // A terminal too low for the list would scroll it away from where it is drawn again.
   if (terminal_.rows() <= count_lines(question) + choices.size() + 1)
     return ask(std::string(prompt) + " (" + join(choices, ", ") + ")", choices[otherwise]);
-  TerminalMenu menu(choices, otherwise, terminal_.columns());
+  TerminalMenu menu(choices, otherwise, terminal_.columns(), color_);
   terminal_.write(question + "\n" + menu.draw());
   for (KeyPress press = terminal_.next_key(); press.key != Key::enter; press = terminal_.next_key()) {
     const bool back = press.key == Key::escape || press.key == Key::left;

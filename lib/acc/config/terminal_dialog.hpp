@@ -13,7 +13,7 @@ namespace acc {
 class TerminalDialog : public Dialog {
  public:
   /// Throws as RawTerminal does.
-  TerminalDialog(int input, int output) : terminal_(input, output) {}
+  TerminalDialog(int input, int output, bool color = true) : terminal_(input, output), color_(color) {}
 
   void say(std::string_view text) override;
   std::string ask(std::string_view prompt, std::string_view otherwise) override;
@@ -25,6 +25,7 @@ class TerminalDialog : public Dialog {
   std::string read_line(const std::string& question, bool hidden) const;
 
   RawTerminal terminal_;
+  bool color_;
 };
 
 }  // namespace acc

@@ -25,9 +25,6 @@ std::string up(std::size_t lines) {
 std::string down(std::size_t lines) {
   return "\x1b[" + std::to_string(lines) + "B";
 }
-std::string green(const std::string& text) {
-  return std::string(kGreen) + text + std::string(kPlain);
-}
 
 // As much about the keys as one line can say.
 std::string_view about_keys(std::size_t columns) {
@@ -63,7 +60,7 @@ std::string TerminalMenu::press(const KeyPress& press) {
 std::string TerminalMenu::close() const {
   std::string text = up(choices_.size() + 1);
   text += kEraseBelow;
-  text += green(choices_[chosen_]) + "\n";
+  text += highlighted(choices_[chosen_]) + "\n";
   return text + std::string(kShowCursor);
 }
 
@@ -117,7 +114,11 @@ std::string TerminalMenu::line(std::size_t index) const {
   // One column stays free: terminals differ in what follows a character in the last one.
   const std::string text =
       cut_characters(choices_[index], columns_ > kIndent + 1 ? columns_ - kIndent - 1 : 0);
-  return index == chosen_ ? " \u2794  " + green(text) : std::string(kIndent, ' ') + text;
+  return index == chosen_ ? " \u2794  " + highlighted(text) : std::string(kIndent, ' ') + text;
+}
+
+std::string TerminalMenu::highlighted(const std::string& text) const {
+  return color_ ? std::string(kGreen) + text + std::string(kPlain) : text;
 }
 
 std::string TerminalMenu::redraw(std::size_t index) const {

@@ -15,8 +15,9 @@ class TerminalMenu {
  public:
   /// `choices` must outlive the menu and not be empty. What is too long for a line of `columns` is cut, so
   /// that the terminal breaks none.
-  TerminalMenu(const std::vector<std::string>& choices, std::size_t chosen, std::size_t columns = 80)
-      : choices_(choices), chosen_(chosen), columns_(columns) {}
+  TerminalMenu(const std::vector<std::string>& choices, std::size_t chosen, std::size_t columns = 80,
+               bool color = true)
+      : choices_(choices), chosen_(chosen), columns_(columns), color_(color) {}
 
   std::size_t chosen() const { return chosen_; }
   /// The columns that the longest line takes.
@@ -40,11 +41,13 @@ class TerminalMenu {
   /// The first choice that begins with these letters (in lower case).
   std::optional<std::size_t> find_beginning(const std::string& letters) const;
   std::string line(std::size_t index) const;
+  std::string highlighted(const std::string& text) const;
   std::string redraw(std::size_t index) const;
 
   const std::vector<std::string>& choices_;
   std::size_t chosen_;
   std::size_t columns_;
+  bool color_;
   /// The index that the digits typed so far make.
   std::optional<std::size_t> digits_ = {};
   /// The letters typed so far, in lower case.

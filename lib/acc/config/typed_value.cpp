@@ -121,6 +121,10 @@ Result truths_value(const SettingSpec& spec, const DocumentNode& node) {
 
 }  // namespace
 
+bool is_number(const SettingSpec& spec) {
+  return spec.type == ValueType::integer || spec.type == ValueType::number;
+}
+
 std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_view text) {
   if (spec.allowed.empty()) return std::string(text);
   const auto found = std::ranges::find_if(spec.allowed, [&](std::string_view word) {
@@ -139,6 +143,9 @@ Result typed_value(const SettingSpec& spec, const DocumentNode& node) {
                       : spec.type == ValueType::list || spec.type == ValueType::truths ? Kind::list
                                                                                        : Kind::scalar;
   if (node.kind != wanted && !truths_as_text) return wrong(spec, kind_name(wanted), node);
+  if (is_number(spec) && !spec.allowed.empty()) {
+    if (const auto word = allowed_word(spec, node.text)) return Value(*word);
+  }
   switch (spec.type) {
     case ValueType::text:
       return text_value(spec, node);

@@ -24,6 +24,9 @@ struct Mismatch {
 /// A null stays null.
 std::variant<Value, Mismatch> typed_value(const SettingSpec& spec, const DocumentNode& node);
 
+/// Whether the setting is a number; the words that it allows are then taken besides numbers.
+bool is_number(const SettingSpec& spec);
+
 /// The allowed word that `text` stands for (in any case, or by its number, where the setting takes them so),
 /// absent when there is none; a setting that allows any text takes it as it is.
 std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_view text);

@@ -8,6 +8,7 @@
 
 #include "acc/base/text.hpp"
 #include "acc/base/wrap.hpp"
+#include "acc/config/typed_value.hpp"
 #include "acc/plan/command_line.hpp"
 
 namespace acc {
@@ -15,6 +16,8 @@ namespace {
 
 std::string value_name(const SettingSpec& spec, const Flag& flag) {
   if (flag.means) return spec.type == ValueType::boolean ? "" : "[=" + std::string(spec.allowed.back()) + "]";
+  if (is_number(spec) && !spec.allowed.empty())
+    return " {N," + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
   if (!spec.allowed.empty() && spec.allowed.size() <= 4) {
     return " {" + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
   }

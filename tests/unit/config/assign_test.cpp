@@ -36,12 +36,13 @@ TEST_CASE("assign: all that is wrong is told at once, and then nothing is change
         "debug.x=1: debug has no keys inside\n"
         "distributed_type=: distributed_type cannot be taken out");
   CHECK(values == ConfigValues{{"distributed_type", "NO"}});
-  CHECK(error_of([&] {
-          assign(values, {"zero_stage=2", "fsdp_config.fsdp_versio=2", "fp8_config={}"});
-        }) ==
-        "zero_stage=2: unknown key 'zero_stage' (did you mean 'deepspeed_config.zero_stage'?)\n"
-        "fsdp_config.fsdp_versio=2: 'fsdp_versio' is no key of fsdp_config (did you mean 'fsdp_version'?)\n"
-        "fp8_config={}: fp8_config is a section (name a key inside, as in fp8_config.KEY=VALUE)");
+  CHECK(
+      error_of([&] {
+        assign(values, {"zero_stage=2", "fsdp_config.fsdp_versio=2", "fp8_config={}"});
+      }) ==
+      "zero_stage=2: unknown key 'zero_stage' (did you mean 'deepspeed_config.zero_stage'?)\n"
+      "fsdp_config.fsdp_versio=2: 'fsdp_versio' is not a key of fsdp_config (did you mean 'fsdp_version'?)\n"
+      "fp8_config={}: fp8_config is a section (name a key inside, as in fp8_config.KEY=VALUE)");
 }
 
 TEST_CASE("assign: keys inside of sections have types, and names of today", "[config]") {
@@ -60,7 +61,7 @@ TEST_CASE("assign: a value is found with its default, and inside of sections", "
   CHECK(find_value(values, "num_machines") == 1);
   CHECK(find_value(values, "fsdp_config.fsdp_version") == 2);
   CHECK(find_value(values, "fsdp_config.version") == 2);
-  CHECK(error_of([&] { find_value(values, "fsdp_config.other"); }) == "'other' is no key of fsdp_config");
+  CHECK(error_of([&] { find_value(values, "fsdp_config.other"); }) == "'other' is not a key of fsdp_config");
   CHECK(find_value(values, "tpu_name").is_null());
   CHECK(error_of([&] { find_value(values, "num_machine"); }) ==
         "unknown key 'num_machine' (did you mean 'num_machines'?)");

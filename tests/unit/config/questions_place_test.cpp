@@ -26,3 +26,12 @@ TEST_CASE("questions_place: the rank of a machine is one of as many as there are
   CHECK(current_name(interview) == "machine_rank");
   CHECK(interview.choices().size() == 3);
 }
+
+TEST_CASE("questions_place: of many machines the rank is a number below theirs", "[config]") {
+  acc::Interview interview = interview_after({"", "multi-GPU", "1000000"});
+  CHECK(current_name(interview) == "machine_rank_number");
+  CHECK(interview.choices().empty());
+  CHECK(interview.answer("1000000") == "ranks of 1000000 machines are 0 to 999999");
+  CHECK_FALSE(interview.answer("999999").has_value());
+  CHECK(interview.values().at("machine_rank") == 999999);
+}

@@ -34,8 +34,7 @@ TEST_CASE("read: values have the types of their settings, and their lines", "[co
 }
 
 TEST_CASE("read: all problems of a file come at once, each at its place", "[config]") {
-  CHECK(error_in("distributed_type: multi_gpu\nnum_proceses: 2\ndebug: maybe\ndebug: true\n") ==
-        "c.yaml:4:1: the key 'debug' is in line 3 already\n"
+  CHECK(error_in("distributed_type: multi_gpu\nnum_proceses: 2\ndebug: maybe\n") ==
         "c.yaml:1:19: distributed_type must be one of NO, MULTI_CPU, MULTI_GPU, MULTI_XPU, MULTI_HPU, "
         "MULTI_NPU, MULTI_MLU, MULTI_SDAA, MULTI_MUSA, MULTI_NEURON, DEEPSPEED, FSDP, MEGATRON_LM, XLA, "
         "not 'multi_gpu' (did you mean 'MULTI_GPU'?)\n"
@@ -43,11 +42,47 @@ TEST_CASE("read: all problems of a file come at once, each at its place", "[conf
         "c.yaml:3:8: debug must be true or false, not 'maybe'");
 }
 
-TEST_CASE("read: a key twice is a problem inside of a section too, and in JSON", "[config]") {
-  CHECK(error_in("{distributed_type: FSDP, fsdp_config: {a: 1, a: 2}}") ==
-        "c.yaml:1:46: the key 'a' is in line 1 already");
-  CHECK(error_in(R"({"distributed_type": "NO", "debug": true, "debug": true})", "c.json") ==
-        "c.json:1:43: the key 'debug' is in line 1 already");
+TEST_CASE("read: of equal keys the last one counts, with a note, in sections and in JSON too", "[config]") {
+  const FileConfig yaml = parse_config(
+      "distributed_type: FSDP\nnum_processes: 2\nfsdp_config: {fsdp_version: 1, fsdp_version: 2}\n"
+      "num_processes: 4\nnum_processes: 8\n",
+      "c.yaml");
+  CHECK(yaml.values.at("num_processes") == 8);
+  CHECK(yaml.positions.at("num_processes") == 5);
+  CHECK(yaml.values.at("fsdp_config") == Value{{"fsdp_version", 2}});
+  CHECK(error_of([&] { acc::refuse_notes(yaml); }) ==
+        "c.yaml:4:1: the key 'num_processes' is in line 2 already; this one counts\n"
+        "c.yaml:5:1: the key 'num_processes' is in line 4 already; this one counts\n"
+        "c.yaml:3:32: the key 'fsdp_version' is in line 3 already; this one counts");
+  const FileConfig json =
+      parse_config(R"({"distributed_type": "NO", "debug": true, "debug": false})", "c.json");
+  CHECK(json.values.at("debug") == false);
+  CHECK(json.notes.size() == 1);
+}
+
+TEST_CASE("read: a report holds the problems and the notes of a file, and apart what is misspelt",
+          "[config]") {
+  const acc::test::TemporaryFolder folder;
+  const auto file = folder.write("c.yaml",
+                                 "distributed_type: FSDP\nipex_config: {}\nnum_processes: two\n"
+                                 "fsdp_config: {fsdp_versio: 2, mine: 1}\n");
+  const acc::ConfigReport report = acc::inspect_config(file);
+  REQUIRE(report.problems.size() == 1);
+  CHECK(report.problems[0].what == "num_processes must be a whole number, not 'two'");
+  REQUIRE(report.config.notes.size() == 2);
+  CHECK(report.config.notes[1].what == "'mine' is not a key of fsdp_config");
+  REQUIRE(report.misspelt.size() == 1);
+  CHECK(report.misspelt[0].hint == "did you mean 'fsdp_version'?");
+}
+
+TEST_CASE("read: DeepSpeed's `auto` is handed on where a number belongs that it can find", "[config]") {
+  const auto read = [](const std::string& key) {
+    return parse_config("distributed_type: DEEPSPEED\ndeepspeed_config: {" + key + ": auto}\n", "c.yaml")
+        .values.at("deepspeed_config");
+  };
+  CHECK(read("gradient_accumulation_steps") == Value{{"gradient_accumulation_steps", "auto"}});
+  CHECK(read("gradient_clipping") == Value{{"gradient_clipping", "auto"}});
+  CHECK(error_of([&] { read("zero_stage"); }).ends_with("zero_stage must be a whole number, not 'auto'"));
 }
 
 TEST_CASE("read: distributed_type must be there, and a misspelt one is told once", "[config]") {
@@ -92,7 +127,7 @@ TEST_CASE("read: a key inside of a section that nothing heeds is noted with the 
       "distributed_type: FSDP\nfsdp_config:\n  fsdp_ofload_params: true\n  version: 2\n", "c.yaml");
   REQUIRE(config.notes.size() == 1);
   CHECK(acc::to_string(config.notes[0]) ==
-        "c.yaml:3:3: 'fsdp_ofload_params' is no key of fsdp_config (did you mean 'fsdp_offload_params'?)");
+        "c.yaml:3:3: 'fsdp_ofload_params' is not a key of fsdp_config (did you mean 'fsdp_offload_params'?)");
   CHECK(error_of([&] { acc::refuse_notes(config); }) == acc::to_string(config.notes[0]));
   CHECK(config.values.at("fsdp_config").at("fsdp_version") == 2);
   CHECK(config.positions.at("fsdp_config.fsdp_version") == 4);

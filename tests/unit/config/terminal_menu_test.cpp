@@ -112,3 +112,10 @@ TEST_CASE("terminal_menu: only the two lines that change are drawn again", "[con
         "\x1b[3A\r\x1b[K    a\r\x1b[3B\x1b[2A\r\x1b[K" + green_b + "\r\x1b[2B");
   CHECK(menu.close() == "\x1b[4A\r\x1b[J\x1b[32mb\x1b[0m\n\x1b[?25h");
 }
+
+TEST_CASE("terminal_menu: without color it marks the choice by its arrow alone", "[config]") {
+  const auto choices = letters(2);
+  const TerminalMenu menu(choices, 1, 80, false);
+  CHECK(menu.draw().find("\u2794  b\n") != std::string::npos);
+  CHECK((menu.draw() + menu.close()).find("\x1b[32m") == std::string::npos);
+}
