@@ -3,10 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <array>
-#include <utility>
-
 #include "acc/base/text.hpp"
+#include "acc/plan/exit_codes.hpp"
 #include "acc/plan/help.hpp"
 
 namespace acc {
@@ -33,19 +31,9 @@ std::string tagged(std::string_view tag, std::string_view text) {
   return fmt::format(".TP\n.B {}\n{}\n", escaped(tag), escaped(text));
 }
 
-// The table of lib/README.md.
 std::string exit_codes() {
-  using Row = std::pair<std::string_view, std::string_view>;
-  constexpr std::array kRows = {
-      Row{"0", "every worker succeeded"},
-      Row{"1", "the system refused: permissions, a full disk, a port in use"},
-      Row{"2", "usage or configuration"},
-      Row{"75", "the nodes of the job did not find each other in time"},
-      Row{"128 + n", "ended by signal n: acc itself, or the worker that failed first"},
-      Row{"any other", "the code of the worker that failed first, unchanged"},
-  };
   std::string text = ".SH EXIT STATUS\n";
-  for (const auto& [code, meaning] : kRows) text += tagged(code, meaning);
+  for (const auto& [code, meaning] : exit_code_meanings()) text += tagged(code, meaning);
   return text;
 }
 

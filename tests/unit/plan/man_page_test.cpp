@@ -3,6 +3,7 @@
 
 #include "acc/base/text.hpp"
 #include "acc/plan/command_line.hpp"
+#include "acc/plan/exit_codes.hpp"
 #include "support/catch.hpp"
 
 using acc::Dialect;
@@ -45,4 +46,13 @@ TEST_CASE("man_page: only known requests begin lines, so no text is lost", "[pla
            request == ".I" || request == ".BR" || request == ".RS" || request == ".RE"));
   }
   CHECK(pages.find("\\&.hidden \\e file.") != std::string::npos);
+}
+
+TEST_CASE("man_page: every exit code has its paragraph", "[plan]") {
+  const std::string page = acc::launch_man_page(Dialect::launch, "1");
+  for (const acc::ExitCodeMeaning& row : acc::exit_code_meanings()) {
+    INFO(row.code);
+    CHECK(page.find(".B " + std::string(row.code) + "\n") != std::string::npos);
+  }
+  CHECK(page.find("\n.B 124\n") != std::string::npos);
 }
