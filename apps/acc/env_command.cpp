@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "acc/base/files.hpp"
+#include "acc/base/folders.hpp"
 #include "acc/config/environment_report.hpp"
 #include "acc/config/installed_packages.hpp"
 #include "acc/config/paths.hpp"
@@ -33,7 +34,7 @@ fs::path find_libtorch(const std::vector<fs::path>& site_packages, const Environ
 
 void show_environment(const std::string& named) {
   const Environment environment = Environment::of_process();
-  const fs::path python = find_python("", environment, kind_of_file).file;
+  const fs::path python = find_python("", environment, kind_of_file, program_path()).file;
   const std::vector<fs::path> folders = python.empty() ? std::vector<fs::path>() : site_packages(python);
   EnvironmentFacts facts{.version = ACC_VERSION,
                          .program = program_folder() / "acc",

@@ -2,6 +2,7 @@
 #include "launch_command.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <random>
@@ -9,6 +10,7 @@
 #include "acc/base/capture.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/folders.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/config/read.hpp"
 #include "acc/launch/launch.hpp"
@@ -76,11 +78,15 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
   inputs.dialect = dialect;
   inputs.environment = Environment::of_process();
   inputs.random_id = random_uuid();
-  inputs.folder = std::filesystem::current_path();
+  inputs.folder = current_folder();
+  inputs.temporary_folder = temporary_folder(inputs.environment);
+  inputs.called_as = program_path();
   std::vector<std::string> notes;
+  bool has_file = false;
   if (dialect == Dialect::launch) {
     if (const auto path = choose_file(command_line, inputs.environment)) {
       const FileConfig file = read_config(*path);
+      has_file = true;
       if (typed_true(command_line, "strict")) refuse_notes(file);
       inputs.file = file_settings(file);
       inputs.file_order = file_order(file);
@@ -91,6 +97,9 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
   inputs.machine = probe_machine(needs_gpus(inputs));
   if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
   LaunchPlan plan = resolve(inputs);
+  if (const std::string assumed = assumed_text(plan);
+      dialect == Dialect::launch && !has_file && !assumed.empty() && ::isatty(STDERR_FILENO) == 1)
+    notes.push_back("there is no config file: " + assumed + " (`acc config` writes one, --quiet hides this)");
   plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
   return plan;
 }
@@ -114,6 +123,10 @@ int start_or_explain(const LaunchPlan& plan) {
 
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
   CommandLine command_line = parse_command_line(words, dialect);
+  if (command_line.version) {
+    fmt::print("{}\n", kVersionLine);
+    return 0;
+  }
   if (command_line.help) {
     fmt::print("{}", launch_help(dialect, program, help_width(), help_scope(command_line)));
     return 0;

@@ -9,7 +9,11 @@
 
 namespace acc {
 
+/// What --version prints.
+inline constexpr const char* kVersionLine = "acc " ACC_VERSION;
+
 /// What a typed command line means on this machine: reads the environment, the config file and the devices.
+/// On a terminal a note tells what was assumed for want of a config file.
 LaunchPlan make_plan(CommandLine command_line, Dialect dialect);
 
 /// Throws the plan's problems, says its notes, and runs it. Returns the exit code.

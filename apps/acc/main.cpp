@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,12 @@ void require_command(const CLI::App& app, const std::string& word) {
                     .hint = nearest.empty() ? "acc --help shows the commands" : nearest});
 }
 
+// CLI11 has the flag where it was added only.
+void add_version_flag(CLI::App& app) {
+  app.set_version_flag("--version", acc::kVersionLine, "Print the version and exit");
+  for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
+}
+
 // launch, run and test read their words by the schema's grammar; CLI11 reads everything else.
 int run(const std::string& name, const std::vector<std::string>& words) {
   if (name == "torchrun" || name == "acc-torchrun")
@@ -50,7 +57,6 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   }
   CLI::App app("Launcher for distributed training: Python scripts and C++ programs", "acc");
   app.formatter(acc::help_format());
-  app.set_version_flag("--version", "acc " ACC_VERSION);
   app.require_subcommand(1);
   int code = 0;
   app.add_subcommand("launch", "Start a program on one worker per device (see acc launch --help)");
@@ -67,6 +73,7 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   acc::add_logs_command(app, code);
   acc::add_completion_command(app, code);
   acc::add_man_command(app, code);
+  add_version_flag(app);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -88,6 +95,10 @@ int main(int argc, char** argv) try {
 } catch (const acc::Error& error) {
   for (const acc::Problem& problem : error.problems()) fmt::print(stderr, "acc: {}\n", to_string(problem));
   return acc::exit_code(error.kind());
+} catch (const std::filesystem::filesystem_error& error) {
+  fmt::print(stderr, "acc: {}\n",
+             to_string(acc::Problem{.what = error.code().message(), .where = error.path1().string()}));
+  return acc::exit_code(acc::ErrorKind::system);
 } catch (const std::exception& error) {
   fmt::print(stderr, "acc: internal error: {}\n", error.what());
   return 1;

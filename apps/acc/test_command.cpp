@@ -81,6 +81,10 @@ int processes_asked_for(const LaunchPlan& plan) {
 int test_command(const std::vector<std::string>& words) {
   const TestOptions options = read_options(words);
   CommandLine command_line = parse_command_line(with_limits(options), Dialect::launch);
+  if (command_line.version) {
+    fmt::print("{}\n", kVersionLine);
+    return 0;
+  }
   if (command_line.help) {
     fmt::print("{}", kHelp);
     return 0;

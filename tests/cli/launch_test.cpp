@@ -129,7 +129,27 @@ TEST_CASE("cli: help and version need nothing", "[cli]") {
     CHECK(run.out.find("acc") != std::string::npos);
     CHECK(run.err.empty());
   }
-  CHECK(acc({"--version"}).out.starts_with("acc "));
+  const std::string version = acc({"--version"}).out;
+  CHECK(version.starts_with("acc "));
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"launch"},
+                                                {"run"},
+                                                {"test"},
+                                                {"config"},
+                                                {"config", "check"},
+                                                {"estimate-memory"},
+                                                {"merge-weights"},
+                                                {"to-fsdp2"},
+                                                {"tpu-config"},
+                                                {"ps"},
+                                                {"logs"},
+                                                {"stop"},
+                                                {"env"},
+                                                {"completion"}}) {
+    std::vector<std::string> with_version = words;
+    with_version.emplace_back("--version");
+    INFO(words.front());
+    CHECK(acc(with_version).out == version);
+  }
 }
 
 TEST_CASE("cli: an unknown subcommand is one line, exit 2", "[cli]") {
@@ -148,4 +168,121 @@ TEST_CASE("cli: acc uses no torch, CUDA or Python library", "[cli]") {
     INFO(where.out);
     CHECK(where.out.find(library) == std::string::npos);
   }
+}
+
+TEST_CASE("cli: a script may come from standard input, whole", "[cli]") {
+  const Cli acc;
+  for (const char* name : {"-", "/dev/stdin"}) {
+    const Run run = acc::test::run({"acc", "run", "--standalone", name, "x"}, acc.environment,
+                                   "import sys\nprint('ran with', sys.argv[1])\n");
+    CHECK(run.err.empty());
+    CHECK(run.out == "ran with x\n");
+    CHECK(run.code == 0);
+  }
+}
+
+TEST_CASE("cli: a worker that misses a module is told its Python, and why that one", "[cli]") {
+  const Cli acc;
+  acc.folder.write("train.py", "import no_such_module\n");
+  const Run run = acc({"launch", "train.py"});
+  CHECK(run.code == 1);
+  CHECK(run.err.find("  its Python: ") != std::string::npos);
+  CHECK(run.err.find(" (PATH); --python names another\n") != std::string::npos);
+  const Run dry = acc({"launch", "--dry_run=json", "train.py"});
+  CHECK(nlohmann::json::parse(dry.out)["settings"]["python"]["origin"] == "PATH");
+}
+
+TEST_CASE("cli: acc of an environment takes its Python, though another is first on PATH", "[cli]") {
+  const Cli acc;
+  acc.folder.write("env/pyvenv.cfg", "");
+  acc.folder.write("train.py", "");
+  const auto python = acc.folder.write("env/bin/python", "#!/bin/sh\necho of the environment\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const Run where = acc({"launch", "/bin/sh", "-c", "readlink /proc/$PPID/exe"});
+  const auto link = acc.folder.path() / "env/bin/acc";
+  std::filesystem::create_symlink(where.out.substr(0, where.out.find('\n')), link);
+  const Run run =
+      acc::test::run({link.string(), "launch", "train.py"}, acc.environment, "", acc.folder.path().string());
+  CHECK(run.out == "of the environment\n");
+}
+
+TEST_CASE("cli: a TMPDIR that is not there is noted, and the job runs", "[cli]") {
+  Cli acc;
+  acc.environment.set("TMPDIR", "/no/such/folder");
+  const Run run = acc({"run", "--standalone", "--tee", "1", "--no-python", "/bin/echo", "ran"});
+  CHECK(run.code == 0);
+  CHECK(run.err == "acc: TMPDIR does not name a folder: temporary files go to /tmp\n");
+  CHECK(run.out == "[default0]:ran\n");
+}
+
+TEST_CASE("cli: under torchrun's rules a job restarts on every exit code", "[cli]") {
+  const Cli acc;
+  for (const int code : {2, 126, 127}) {
+    const std::string script = "test $TORCHELASTIC_RESTART_COUNT = 1 || exit " + std::to_string(code);
+    const auto words = [&](const std::string& command) {
+      return std::vector<std::string>{
+          command, "--nproc-per-node", "1", "--max-restarts", "1", "--no-python", "/bin/sh", "-c", script};
+    };
+    CHECK(acc(words("run")).code == 0);
+    CHECK(acc(words("launch")).code == code);
+  }
+}
+
+TEST_CASE(
+    "cli: log folders and event logs may have any path; a missing folder is made for folders, named for "
+    "files",
+    "[cli]") {
+  const Cli acc;
+  std::filesystem::create_directory(acc.folder.path() / "real");
+  std::filesystem::create_directory_symlink("real", acc.folder.path() / "link");
+  const std::string absolute = (acc.folder.path() / "absolute").string();
+  for (const std::string& name : {std::string("x"), std::string("./y"), std::string("a/x"), absolute,
+                                  std::string("two words"), std::string("link")}) {
+    INFO(name);
+    CHECK(acc({"run", "--standalone", "--log-dir", name, "--redirects", "1", "--no-python", "/bin/echo"})
+              .code == 0);
+    CHECK_FALSE(std::filesystem::is_empty(acc.folder.path() / name));
+    const Run events =
+        acc({"run", "--standalone", "--event-log", name + ".jsonl", "--no-python", "/bin/true"});
+    CHECK(events.code == 0);
+    CHECK(std::filesystem::file_size(acc.folder.path() / (name + ".jsonl")) > 0);
+  }
+  const Run missing = acc({"run", "--standalone", "--event-log", "b/x", "--no-python", "/bin/true"});
+  CHECK(missing.code == 1);
+  CHECK(missing.err ==
+        "acc: b/x: the event log cannot be written: there is no folder b (--event-log names another file)\n");
+}
+
+TEST_CASE("cli: in a folder that was removed each command says so in one line", "[cli]") {
+  const Cli acc;
+  for (const std::string& command :
+       {std::string("launch train.py"), std::string("launch /bin/true"), std::string("run train.py"),
+        std::string("config --yes --config_file c.yaml"), std::string("config check c.yaml"),
+        std::string("merge-weights a b"), std::string("estimate-memory x"),
+        std::string("to-fsdp2 --config_file c.yaml --overwrite")}) {
+    INFO(command);
+    const Run run =
+        acc({"launch", "--quiet", "/bin/sh", "-c",
+             "mkdir gone && cd gone && rmdir ../gone && exec $(readlink /proc/$PPID/exe) " + command});
+    INFO(run.err);
+    CHECK((run.code == 1 || run.code == 2));
+    CHECK(run.err.starts_with("acc: "));
+    CHECK(run.err.find("internal error") == std::string::npos);
+  }
+}
+
+TEST_CASE("cli: where /dev/shm holds no more files, those of errors go to /tmp", "[cli]") {
+  const Cli acc;
+  if (acc({"launch", "--quiet", "unshare", "--mount", "mount", "-t", "tmpfs", "none", "/dev/shm"}).code !=
+      0) {
+    WARN("skipped: a mount namespace needs root");
+    return;
+  }
+  const Run run = acc({"launch", "--quiet", "/bin/sh", "-c",
+                       "export ACC=$(readlink /proc/$PPID/exe); exec unshare --mount sh -c '"
+                       "mount -t tmpfs -o nr_inodes=3 none /dev/shm && "
+                       "$ACC run --standalone --no-python /bin/sh -c \"echo \\$TORCHELASTIC_ERROR_FILE\"'"});
+  INFO(run.err);
+  CHECK(run.code == 0);
+  CHECK(run.out.starts_with("/tmp/torchelastic_"));
 }

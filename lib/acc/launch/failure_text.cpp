@@ -66,6 +66,15 @@ void append_what_it_said(std::string& block, const WorkerFailure& failure) {
   }
 }
 
+// Where a module is missing, another Python may well have it.
+bool misses_module(const WorkerFailure& failure) {
+  constexpr std::string_view kError = "ModuleNotFoundError: ";
+  const auto& file = failure.error_file;
+  return failure.last_words.find(kError) != std::string::npos ||
+         (file && (file->message.find(kError) != std::string::npos ||
+                   file->traceback.find(kError) != std::string::npos));
+}
+
 }  // namespace
 
 std::string summarize(const WorkerFailure& failure) {
@@ -73,10 +82,12 @@ std::string summarize(const WorkerFailure& failure) {
                      failure.pid, failure.host, how_it_ended(failure));
 }
 
-std::string failure_text(const WorkerFailure& failure) {
+std::string failure_text(const WorkerFailure& failure, const std::string& python) {
   std::string block = "acc: " + summarize(failure) + "\n";
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
   append_what_it_said(block, failure);
+  if (!python.empty() && misses_module(failure))
+    block += fmt::format("  its Python: {}; --python names another\n", python);
   return block;
 }
 

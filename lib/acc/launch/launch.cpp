@@ -35,6 +35,7 @@
 #include "acc/launch/reporters.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
+#include "acc/plan/explain.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
@@ -110,8 +111,8 @@ void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
 // Whoever wants to know what happens: the person, and programs.
 void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
   const auto announce = [&](std::string_view lines) { output.announce(lines); };
-  readers.add(std::make_unique<TextReporter>(announce));
   const std::string host = host_name();
+  readers.add(std::make_unique<TextReporter>(announce, host, interpreter_text(plan)));
   if (plan.events_on_console) readers.add(std::make_unique<JsonReporter>(plan.run_id, host, announce));
   if (plan.event_log.empty()) return;
   const auto log = std::make_shared<EventLog>(plan.event_log, [announce](const std::string& reason) {

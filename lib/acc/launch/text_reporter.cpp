@@ -57,10 +57,11 @@ std::string text_of(const HangStacksFound& event) {
   return event.text;
 }
 
-std::string text_of(const Finished& event) {
+std::string text_of(const Finished& event, const std::string& host, const std::string& python) {
   if (event.report.hung) return fmt::format("acc: the job hung and was stopped (exit code {})\n", kHungCode);
   if (!event.report.first_failure) return {};
-  std::string text = failure_text(*event.report.first_failure);
+  const WorkerFailure& failure = *event.report.first_failure;
+  std::string text = failure_text(failure, failure.host == host ? python : "");
   const std::vector<int>& stopped = event.report.stopped_ranks;
   if (!stopped.empty()) {
     text += fmt::format("  {} other {} stopped: {}\n", stopped.size(),
@@ -102,7 +103,15 @@ std::string text_of(const WorkerFinished&) {
 }  // namespace
 
 void TextReporter::report(const Event& event) {
-  const std::string text = std::visit([](const auto& one) { return text_of(one); }, event);
+  const std::string text = std::visit(
+      [&](const auto& one) {
+        if constexpr (std::is_same_v<decltype(one), const Finished&>) {
+          return text_of(one, host_, python_);
+        } else {
+          return text_of(one);
+        }
+      },
+      event);
   if (!text.empty()) write_(text);
 }
 

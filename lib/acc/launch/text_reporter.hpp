@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "acc/launch/reporter.hpp"
@@ -14,12 +15,16 @@ class TextReporter : public Reporter {
   /// Takes whole lines for acc's standard error.
   using Write = std::function<void(std::string_view)>;
 
-  explicit TextReporter(Write write) : write_(std::move(write)) {}
+  /// `python` is what runs the workers on `host`, and why; empty: none does.
+  explicit TextReporter(Write write, std::string host = {}, std::string python = {})
+      : write_(std::move(write)), host_(std::move(host)), python_(std::move(python)) {}
 
   void report(const Event& event) override;
 
  private:
   Write write_;
+  std::string host_;
+  std::string python_;
 };
 
 }  // namespace acc

@@ -21,6 +21,7 @@ struct KnownFlag {
 
 constexpr std::string_view kHelp = "--help";
 constexpr std::string_view kHelpAll = "--help-all";
+constexpr std::string_view kVersion = "--version";
 
 bool is_long(std::string_view word) {
   return word.starts_with("--") && word.size() > 2;
@@ -58,7 +59,7 @@ class Parser {
       : words_(words), dialect_(dialect), known_(flags_of(dialect)) {}
 
   CommandLine parse() {
-    while (next_ < words_.size() && !result_.help) {
+    while (next_ < words_.size() && !result_.help && !result_.version) {
       const std::string& word = words_[next_];
       if (word == "--") {
         ended_ = true;
@@ -103,6 +104,10 @@ class Parser {
     const std::string name = word.substr(0, equals);
     if (name == kHelp) {
       result_.help = true;
+      return;
+    }
+    if (name == kVersion) {
+      result_.version = true;
       return;
     }
     if (normalized(name) == kHelpAll) {
@@ -237,6 +242,9 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
   const auto invalid = [&](std::string_view type) {
     fail(where, fmt::format("invalid {} value: '{}'", type, text));
   };
+  if (is_number(spec) && !spec.allowed.empty()) {
+    if (const auto word = allowed_word(spec, text)) return *word;
+  }
   switch (spec.type) {
     case ValueType::integer: {
       const auto number = parse_python_integer(text);

@@ -19,6 +19,7 @@ struct CommandLine {
   std::vector<std::string> program = {};
   bool help = false;
   bool help_all = false;
+  bool version = false;
 
   bool operator==(const CommandLine&) const = default;
 };

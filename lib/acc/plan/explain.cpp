@@ -25,6 +25,10 @@ Environment shown_environment(const LaunchPlan& plan, int local_rank) {
 // What every worker gets alike, and what is its own.
 std::vector<std::string> all_notes(const LaunchPlan& plan) {
   std::vector<std::string> notes = plan.notes;
+  if (plan.launcher == "simple" && !plan.delegated && plan.nproc_per_node > 1) {
+    notes.push_back(
+        fmt::format("accelerate launch starts one process where acc starts these {}", plan.nproc_per_node));
+  }
   for (const Problem& problem : plan.problems)
     notes.push_back("cannot be started here: " + to_string(problem));
   return notes;
@@ -66,7 +70,31 @@ std::string wrapped_text(const LaunchPlan& plan) {
   return text;
 }
 
+std::string counted(int number, std::string_view thing, std::string_view things) {
+  return fmt::format("{} {}", number, number == 1 ? thing : things);
+}
+
 }  // namespace
+
+std::string interpreter_text(const LaunchPlan& plan) {
+  const auto python = plan.settings.find("python");
+  if (python == plan.settings.end() || python->second.origin == "default") return {};
+  return fmt::format("{} ({})", value_text(python->second.value), python->second.origin);
+}
+
+std::string assumed_text(const LaunchPlan& plan) {
+  const auto said = [&](std::string_view name) {
+    const std::string& origin = plan.settings.find(name)->second.origin;
+    return origin.starts_with('-') || origin.starts_with("PET_");
+  };
+  std::vector<std::string> values;
+  if (!said("num_processes"))
+    values.push_back(counted(plan.num_machines * plan.nproc_per_node, "process", "processes"));
+  if (!said("num_machines")) values.push_back(counted(plan.num_machines, "machine", "machines"));
+  if (!said("mixed_precision"))
+    values.push_back("mixed_precision " + value_text(plan.settings.find("mixed_precision")->second.value));
+  return join(values, ", ");
+}
 
 Value explain_json(const LaunchPlan& plan) {
   Value settings = Value::object();

@@ -14,4 +14,11 @@ Value explain_json(const LaunchPlan& plan);
 /// `--dry_run`: the same for a person, ends with a newline.
 std::string explain_text(const LaunchPlan& plan);
 
+/// The Python that runs the script, and why that one, as in `/usr/bin/python3 (PATH)`; empty: none does.
+std::string interpreter_text(const LaunchPlan& plan);
+
+/// What no flag and no variable said where there is no config file, as in `2 processes, 1 machine`; empty:
+/// they said it all. accelerate warns of the same.
+std::string assumed_text(const LaunchPlan& plan);
+
 }  // namespace acc

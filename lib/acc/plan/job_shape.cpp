@@ -201,13 +201,25 @@ class Shaper {
     settings_.set("num_processes", std::int64_t{shape_.num_machines} * shape_.nproc_per_node, origin);
   }
 
+  // A file that says NO beside a number of processes: accelerate, too, starts one.
+  void take_one_process() {
+    if (shape_.num_machines > 1) fail_contradiction(settings_, "distributed_type", "num_machines");
+    shape_.notes.push_back(fmt::format("{}: distributed_type NO starts one process, not the {} of {}",
+                                       settings_.origin("distributed_type"), shape_.nproc_per_node,
+                                       settings_.origin("num_processes")));
+    shape_.nproc_per_node = 1;
+    settings_.set("num_processes", 1, "distributed_type NO");
+  }
+
   void decide_type() {
     const bool several = std::int64_t{shape_.num_machines} * shape_.nproc_per_node > 1;
     if (asked_ == "NO" && several) {
-      if (!settings_.typed("num_processes") && !settings_.typed("nproc_per_node")) {
-        fail_contradiction(settings_, "distributed_type", "num_processes");
+      const bool typed = settings_.typed("num_processes") || settings_.typed("nproc_per_node");
+      if (typed) {
+        asked_.clear();
+      } else {
+        take_one_process();
       }
-      asked_.clear();
     }
     if (!asked_.empty()) {
       shape_.distributed_type = asked_;

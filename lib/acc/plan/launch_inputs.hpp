@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,10 @@ struct LaunchInputs {
   std::vector<std::string> file_order = {};
   /// The current folder.
   std::filesystem::path folder = {};
+  /// TMPDIR, where it names a folder.
+  std::optional<std::filesystem::path> temporary_folder = {};
+  /// The path by which acc was called.
+  std::filesystem::path called_as = {};
   /// The mpirun on PATH is Open MPI's; asked for only where a job goes through mpirun.
   bool open_mpi = true;
   Machine machine = {};

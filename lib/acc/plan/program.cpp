@@ -15,10 +15,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
+std::vector<fs::path> path_folders(const Environment& environment) {
+  std::vector<fs::path> folders;
+  for (const std::string& folder : split(environment.get("PATH", "/usr/local/bin:/usr/bin:/bin"), ':'))
+    folders.emplace_back(folder.empty() ? "." : folder);
+  return folders;
+}
+
 std::optional<fs::path> find_on_path(const std::string& name, const Environment& environment,
                                      const FileKindOf& kind_of) {
-  for (const std::string& folder : split(environment.get("PATH", "/usr/local/bin:/usr/bin:/bin"), ':')) {
-    const fs::path candidate = fs::path(folder.empty() ? "." : folder) / name;
+  for (const fs::path& folder : path_folders(environment)) {
+    const fs::path candidate = folder / name;
     if (kind_of(candidate) == FileKind::executable) return candidate;
   }
   return std::nullopt;
@@ -36,13 +43,50 @@ Python named_python(const std::string& name, const std::string& origin, const En
     return {.word = name,
             .problem = Problem{.what = "no executable Python at '" + name + "'", .where = origin}};
   }
-  return {.word = name, .file = *file};
+  return {.word = name, .file = *file, .origin = origin};
+}
+
+std::optional<fs::path> python_in(const fs::path& folder, const FileKindOf& kind_of) {
+  for (const char* name : {"python3", "python"}) {
+    if (kind_of(folder / name) == FileKind::executable) return folder / name;
+  }
+  return std::nullopt;
+}
+
+// An acc that was installed into an environment belongs to its Python, whether that is active or not.
+std::optional<Python> python_beside(const fs::path& called_as, const FileKindOf& kind_of) {
+  const fs::path folder = called_as.parent_path();
+  const auto has = [&](const char* name) { return kind_of(folder / ".." / name) != FileKind::missing; };
+  if (folder.empty() || (!has("pyvenv.cfg") && !has("conda-meta"))) return std::nullopt;
+  const auto file = python_in(folder, kind_of);
+  if (!file) return std::nullopt;
+  return Python{.word = file->string(), .file = *file, .origin = "beside " + called_as.string()};
+}
+
+std::optional<Python> python_on_path(const Environment& environment, const FileKindOf& kind_of) {
+  for (const fs::path& folder : path_folders(environment)) {
+    if (const auto file = python_in(folder, kind_of))
+      return Python{.word = file->string(), .file = *file, .origin = "PATH"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Python> python_of_variable(std::string_view home, const Environment& environment,
+                                         const FileKindOf& kind_of) {
+  const std::string prefix = environment.get(home);
+  if (prefix.empty()) return std::nullopt;
+  const auto file = python_in(fs::path(prefix) / "bin", kind_of);
+  if (!file) return std::nullopt;
+  return Python{.word = file->string(), .file = *file, .origin = std::string(home)};
 }
 
 WorkerProgram under_python(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of) {
-  const Python python = find_python(request.python, environment, kind_of);
-  WorkerProgram program{.command = {python.word}, .file = python.file, .problem = python.problem};
+  const Python python = find_python(request.python, environment, kind_of, request.called_as);
+  WorkerProgram program{.command = {python.word},
+                        .file = python.file,
+                        .problem = python.problem,
+                        .python_origin = python.origin};
   if (request.unbuffered) program.command.emplace_back("-u");
   if (request.module && !request.run_path) program.command.emplace_back("-m");
   program.command.insert(program.command.end(), request.words.begin(), request.words.end());
@@ -65,19 +109,15 @@ Problem refusal(const std::string& program, FileKind kind) {
 
 }  // namespace
 
-Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of) {
+Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of,
+                   const fs::path& called_as) {
   if (!asked.empty()) return named_python(asked, "--python", environment, kind_of);
   if (const auto name = environment.find("PYTHON_EXEC"))
     return named_python(*name, "PYTHON_EXEC", environment, kind_of);
+  if (auto python = python_beside(called_as, kind_of)) return *python;
+  if (auto python = python_on_path(environment, kind_of)) return *python;
   for (const std::string_view home : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    const std::string prefix = environment.get(home);
-    if (prefix.empty()) continue;
-    const fs::path file = fs::path(prefix) / "bin" / "python";
-    if (kind_of(file) == FileKind::executable) return {.word = file.string(), .file = file};
-  }
-  for (const std::string name : {"python3", "python"}) {
-    if (const auto file = find_on_path(name, environment, kind_of))
-      return {.word = file->string(), .file = *file};
+    if (auto python = python_of_variable(home, environment, kind_of)) return *python;
   }
   return {.word = "python3",
           .problem = Problem{.what = "no Python found: neither python3 nor python is on PATH",
@@ -90,8 +130,9 @@ FileKind kind_of_file(const fs::path& path) {
   if (S_ISDIR(status.st_mode)) {
     return ::access((path / "__main__.py").c_str(), R_OK) == 0 ? FileKind::package : FileKind::directory;
   }
+  if (!S_ISREG(status.st_mode)) return FileKind::stream;
   const bool may_execute = ::access(path.c_str(), X_OK) == 0;
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return may_execute ? FileKind::executable : FileKind::unreadable;
   std::array<char, 4> begin = {};
   const ssize_t n = ::read(fd, begin.data(), begin.size());
@@ -108,6 +149,11 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
                            const FileKindOf& kind_of) {
   if (request.module && !request.run_path) return under_python(request, environment, kind_of);
   const std::string& name = request.words.front();
+  if (name == "-" && !request.no_python) {
+    WorkerProgram program = under_python(request, environment, kind_of);
+    program.read_once = true;
+    return program;
+  }
   const bool is_script = request.run_path || name.ends_with(".py");
   const bool bare = name.find('/') == std::string::npos;
   FileKind kind = name.empty() ? FileKind::missing : kind_of(name);
@@ -124,18 +170,18 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
               .what = "no such program on PATH", .where = name, .hint = "for a file here write ./" + name}};
     }
   }
-  const bool by_python =
-      request.run_path ||
-      (!request.no_python && (is_script || kind == FileKind::other || kind == FileKind::package));
+  const bool for_python = kind == FileKind::other || kind == FileKind::package || kind == FileKind::stream;
+  const bool by_python = request.run_path || (!request.no_python && (is_script || for_python));
   if (by_python) {
     WorkerProgram program = under_python(request, environment, kind_of);
-    const bool runs = kind == FileKind::other || kind == FileKind::package || kind == FileKind::executable ||
-                      kind == FileKind::not_executable;
+    const bool runs = for_python || kind == FileKind::executable || kind == FileKind::not_executable;
     if (!runs) program.problem = refusal(name, kind);
+    program.read_once = kind == FileKind::stream;
     return program;
   }
   WorkerProgram program{.command = request.words, .file = name};
-  if (request.no_python && kind == FileKind::other) kind = FileKind::not_executable;
+  if (request.no_python && (kind == FileKind::other || kind == FileKind::stream))
+    kind = FileKind::not_executable;
   if (kind != FileKind::executable) program.problem = refusal(name, kind);
   return program;
 }

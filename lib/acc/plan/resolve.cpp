@@ -47,7 +47,7 @@ void give_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan
       "--use-env");
 }
 
-void choose_program(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
+void choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
   if (inputs.command_line.program.empty()) {
     fail("", "the following arguments are required: training_script", "as in `acc launch train.py --lr 0.1`");
   }
@@ -58,12 +58,21 @@ void choose_program(const LaunchInputs& inputs, const Settings& settings, Launch
       .run_path = settings.truth("run_path"),
       .python = settings.text("python"),
       .unbuffered = plan.launcher != "simple",
+      .called_as = inputs.called_as,
   };
   if (request.module && request.no_python && !request.run_path) refuse_both(settings, "module", "no_python");
   WorkerProgram program = find_program(request, inputs.environment, inputs.file_kind);
   plan.worker_command = std::move(program.command);
   plan.program = std::move(program.file);
   if (program.problem) plan.problems.push_back(*program.problem);
+  if (!program.python_origin.empty() && !program.problem)
+    settings.set("python", plan.program.string(), program.python_origin);
+  if (program.read_once && plan.nproc_per_node > 1) {
+    plan.problems.push_back(
+        {.what = fmt::format("can be read once, and {} workers would share it", plan.nproc_per_node),
+         .where = request.words.front(),
+         .hint = "write the script into a file"});
+  }
   if (request.run_path) {
     plan.notes.push_back(settings.origin("run_path") +
                          ": each worker is a Python of its own that runs the file; nothing is forked");
@@ -120,14 +129,27 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
       settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
 }
 
-void take_limits(const Settings& settings, LaunchPlan& plan) {
+// torchrun's default for its flag.
+void take_shutdown_timeout(const Environment& environment, Settings& settings) {
+  constexpr std::string_view kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
+  const auto text = environment.find(kVariable);
+  if (!text || settings.given("shutdown_timeout")) return;
+  const auto seconds = parse_number(*text);
+  if (!seconds) fail(std::string(kVariable), "'" + *text + "' is not a number of seconds");
+  settings.set("shutdown_timeout", *seconds, std::string(kVariable));
+}
+
+void take_limits(Settings& settings, LaunchPlan& plan) {
   const std::int64_t restarts = settings.integer("max_restarts");
   if (restarts < 0 || restarts > 1'000'000'000)
     fail(settings.origin("max_restarts"), "must be a number from 0 on");
   plan.max_restarts = static_cast<int>(restarts);
   if (!(settings.number("monitor_interval") > 0))
     fail(settings.origin("monitor_interval"), "must be a number of seconds above 0");
+  if (plan.dialect == Dialect::torchrun && !settings.given("retry_on"))
+    settings.set("retry_on", "all", "torchrun's default");
   plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
+  take_shutdown_timeout(plan.inherited, settings);
   const auto seconds = [&](std::string_view name) {
     const double value = settings.number(name);
     if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a number of seconds from 0 on");
@@ -146,8 +168,7 @@ std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
   const Environment& environment = inputs.environment;
   if (environment.get("TORCHELASTIC_ENABLE_FILE_TIMER") != "1") return {};
   if (const auto named = environment.find("TORCHELASTIC_TIMER_FILE")) return *named;
-  const std::string folder = environment.get("TMPDIR");
-  return std::filesystem::path(folder.empty() ? "/tmp" : folder) / ("watchdog_timer_" + inputs.random_id);
+  return inputs.temporary_folder.value_or("/tmp") / ("watchdog_timer_" + inputs.random_id);
 }
 
 void refuse_plug_ins(const Settings& settings) {
@@ -217,11 +238,14 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.role = settings.text("role");
   if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
   if (shape.distributed_type != "XLA") plan.environment.overlay(thread_environment(inputs, shape, settings));
-  plan.notes = shape.notes;
+  plan.notes = settings.notes();
+  plan.notes.insert(plan.notes.end(), shape.notes.begin(), shape.notes.end());
   plan.problems = shape.problems;
   if (shape.distributed_type == "DEEPSPEED") {
     for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
   }
+  if (!inputs.environment.get("TMPDIR").empty() && !inputs.temporary_folder)
+    plan.notes.emplace_back("TMPDIR does not name a folder: temporary files go to /tmp");
   choose_program(inputs, settings, plan);
   if (shape.delegated) {
     delegate(inputs, shape, settings, plan);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/settings.hpp"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <stdexcept>
 
 #include "acc/base/text.hpp"
@@ -26,6 +29,40 @@ const Setting* find_in_file(const LaunchInputs& inputs, const SettingSpec& spec)
   return found == inputs.file.end() || found->second.value.is_null() ? nullptr : &found->second;
 }
 
+/// The variable of `variable` has no effect beside a typed `flag`.
+struct Override {
+  std::string_view flag = {};
+  std::string_view variable = {};
+};
+
+constexpr std::array kOverrides = {
+    Override{"num_processes", "nproc_per_node"},
+    Override{"num_machines", "nnodes"},
+    Override{"main_process_ip", "rdzv_endpoint"},
+    Override{"num_machines", "standalone"},
+    Override{"nnodes", "standalone"},
+    Override{"main_process_ip", "standalone"},
+    Override{"main_process_port", "standalone"},
+    Override{"rdzv_backend", "standalone"},
+    Override{"rdzv_endpoint", "standalone"},
+    Override{"module", "no_python"},
+    Override{"module", "run_path"},
+    Override{"no_python", "module"},
+    Override{"no_python", "run_path"},
+    Override{"run_path", "module"},
+    Override{"run_path", "no_python"},
+};
+
+// The flag that makes the variable of this setting one without effect, or null.
+const Setting* find_override(const LaunchInputs& inputs, std::string_view variable) {
+  if (inputs.dialect == Dialect::torchrun) return nullptr;
+  for (const Override& entry : kOverrides) {
+    const auto flag = inputs.command_line.flags.find(entry.flag);
+    if (entry.variable == variable && flag != inputs.command_line.flags.end()) return &flag->second;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Settings::Settings(const LaunchInputs& inputs) {
@@ -35,6 +72,8 @@ Settings::Settings(const LaunchInputs& inputs) {
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
     if (flag != inputs.command_line.flags.end()) {
       typed_[name] = flag->second;
+    } else if (const Setting* over = pet ? find_override(inputs, name) : nullptr) {
+      notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, over->origin));
     } else if (pet) {
       typed_[name] = {read_pet(spec, *pet), std::string(spec.pet)};
     }

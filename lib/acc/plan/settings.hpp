@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/setting.hpp"
@@ -13,7 +14,8 @@ namespace acc {
 /// Every setting of the schema with the value that won and who gave it.
 class Settings {
  public:
-  /// typed flag > PET_* > file > default.
+  /// typed flag > PET_* > file > default. Under accelerate's rules a flag also beats a variable that says the
+  /// same in another way, or rules out what the flag says: `--num_processes` beats PET_NPROC_PER_NODE.
   /// Throws Error{usage} when a PET_* variable cannot be read as its setting.
   explicit Settings(const LaunchInputs& inputs);
 
@@ -32,10 +34,13 @@ class Settings {
   void set(std::string_view name, Value value, std::string origin);
 
   const std::map<std::string, Setting, std::less<>>& all() const { return settings_; }
+  /// Which variables have no effect, a line each.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   std::map<std::string, Setting, std::less<>> settings_ = {};
   std::map<std::string, Setting, std::less<>> typed_ = {};
+  std::vector<std::string> notes_ = {};
 };
 
 }  // namespace acc

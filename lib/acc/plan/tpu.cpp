@@ -36,7 +36,8 @@ void append(std::vector<std::string>& words, const std::vector<std::string>& mor
 }
 
 OtherLauncher python_launcher(const LaunchInputs& inputs, const Settings& settings) {
-  const Python python = find_python(settings.text("python"), inputs.environment, inputs.file_kind);
+  const Python python =
+      find_python(settings.text("python"), inputs.environment, inputs.file_kind, inputs.called_as);
   return {.command = {python.word}, .file = python.file, .problem = python.problem};
 }
 

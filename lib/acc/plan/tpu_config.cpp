@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/tpu_config.hpp"
 
+#include <regex>
+
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
@@ -29,7 +31,17 @@ std::vector<std::string> commands_of(const TpuConfigRequest& request, const Conf
 
 std::string accelerate_package(const std::string& version) {
   if (version == "dev") return "git+https://github.com/huggingface/accelerate.git";
-  return version == "latest" ? "accelerate -U" : "accelerate==" + version;
+  if (version == "latest") return "accelerate -U";
+  // The versions that pip knows (PEP 440), as accelerate checks them.
+  static const std::regex version_pattern(
+      R"(v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?)",
+      std::regex::icase);
+  if (!std::regex_match(version, version_pattern)) {
+    throw Error({.what = "'" + version + "' is not a version of accelerate",
+                 .where = "--accelerate_version",
+                 .hint = "a version as in 1.2.0, latest or dev"});
+  }
+  return "accelerate==" + version;
 }
 
 }  // namespace

@@ -117,3 +117,18 @@ TEST_CASE("failure_text: ranks are named, long runs shortened", "[launch]") {
   CHECK(name_ranks({0, 2, 3}) == "ranks 0, 2, 3");
   CHECK(name_ranks({0, 1, 2, 3, 5, 7, 8, 9}) == "ranks 0-3, 5, 7-9");
 }
+
+TEST_CASE("failure_text: where a module is missing it names the Python and why that one ran", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  const auto is_named = [&] {
+    return has(failure_text(one, "/usr/bin/python3 (PATH)"),
+               "  its Python: /usr/bin/python3 (PATH); --python names another\n");
+  };
+  one.last_words = "ModuleNotFoundError: No module named 'torch'\n";
+  CHECK(is_named());
+  CHECK_FALSE(has(failure_text(one), "its Python"));
+  one.last_words = "ValueError: no\n";
+  CHECK_FALSE(is_named());
+  one.error_file = ErrorFile{.message = "ModuleNotFoundError: No module named 'x'"};
+  CHECK(is_named());
+}

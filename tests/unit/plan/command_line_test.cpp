@@ -134,3 +134,12 @@ TEST_CASE("command_line: a value may hold blanks, also behind an equals sign", "
   CHECK(line.flags.at("wrap_rank").value == acc::Value{"0:gdb --args", "1:gdb -q"});
   CHECK(line.program == std::vector<std::string>{"t.py"});
 }
+
+TEST_CASE("command_line: --version ends the reading, `auto` is a number that DeepSpeed finds", "[plan]") {
+  for (const Dialect dialect : {Dialect::launch, Dialect::torchrun})
+    CHECK(acc::parse_command_line({"--version", "--nonsense"}, dialect).version);
+  const auto parsed = acc::parse_command_line(
+      {"--gradient_accumulation_steps", "auto", "--gradient_clipping=auto", "train.py"}, Dialect::launch);
+  CHECK(parsed.flags.at("gradient_accumulation_steps").value == "auto");
+  CHECK(parsed.flags.at("gradient_clipping").value == "auto");
+}

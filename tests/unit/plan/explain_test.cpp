@@ -47,3 +47,22 @@ TEST_CASE("explain: the CPUs of bound workers are shown", "[plan]") {
   CHECK(worker["numa"] == Value{1, 2});
   CHECK(explain_text(plan).find("  worker 1: 2,4 (NUMA 1, 2)\n") != std::string::npos);
 }
+
+TEST_CASE("explain: says where acc starts more processes than accelerate would", "[plan]") {
+  const auto has_note = [](const std::vector<std::string>& words) {
+    return explain_text(resolve(inputs(words)))
+               .find("accelerate launch starts one process where acc starts these 2") != std::string::npos;
+  };
+  CHECK(has_note({"--cpu", "--num_processes", "2", "train.py"}));
+  CHECK_FALSE(has_note({"--cpu", "train.py"}));
+}
+
+TEST_CASE("explain: what no flag and no variable said was assumed", "[plan]") {
+  const auto assumed = [](const std::vector<std::string>& words) {
+    return acc::assumed_text(resolve(inputs(words, acc::Dialect::launch, 4)));
+  };
+  CHECK(assumed({"train.py"}) == "4 processes, 1 machine, mixed_precision no");
+  CHECK(assumed({"--nproc-per-node", "2", "--mixed_precision", "no", "train.py"}) == "1 machine");
+  CHECK(assumed({"--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no", "train.py"})
+            .empty());
+}

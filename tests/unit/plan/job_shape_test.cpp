@@ -100,8 +100,8 @@ TEST_CASE("job_shape: flags overrule the file's number and type", "[plan]") {
 TEST_CASE("job_shape: numbers that cannot be are errors with their origin", "[plan]") {
   CHECK(shape_error({"--num_processes", "0", "train.py"}) ==
         "--num_processes: num_processes must be at least 1, not 0");
-  CHECK(shape_error({"train.py"}, {{"distributed_type", "NO"}, {"num_processes", 4}})
-            .starts_with("job.yaml:1 (distributed_type = NO)"));
+  CHECK(shape_error({"train.py"}, {{"distributed_type", "NO"}, {"num_machines", 2}, {"num_processes", 4}})
+            .starts_with("job.yaml:1 (distributed_type = NO) and job.yaml:2 (num_machines = 2)"));
   CHECK(shape_error({"--num_machines", "2", "--num_processes", "7", "train.py"})
             .starts_with("7 processes (--num_processes) cannot be divided evenly among 2 machines"));
   CHECK(shape_error({"--machine_rank", "1", "train.py"}) ==
@@ -181,4 +181,17 @@ TEST_CASE("job_shape: a rank beyond the machines matters to the static rendezvou
       0);
   CHECK(shape_error({"--nnodes", "2", "--node-rank", "-1", "train.py"}) ==
         "--node-rank: machine rank -1 is not below the number of machines, 2");
+}
+
+TEST_CASE("job_shape: a file of type NO starts one process, whatever number it says, with a note", "[plan]") {
+  const Value file = {{"distributed_type", "NO"}, {"num_processes", 8}};
+  for (const int gpus : {0, 8}) {
+    const JobShape shape = shape_of({"train.py"}, file, gpus);
+    CHECK(shape.nproc_per_node == 1);
+    CHECK(shape.distributed_type == "NO");
+    CHECK_FALSE(shape.sets_ranks);
+    CHECK(shape.notes == std::vector<std::string>{
+                             "job.yaml:1: distributed_type NO starts one process, not the 8 of job.yaml:2"});
+  }
+  CHECK(shape_of({"--num_processes", "4", "train.py"}, file).nproc_per_node == 4);
 }

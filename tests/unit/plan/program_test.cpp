@@ -2,6 +2,10 @@
 #include "acc/plan/program.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
 
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
@@ -46,20 +50,44 @@ TEST_CASE("program: a .py runs under the Python that is found, arguments untouch
   CHECK_FALSE(program.problem.has_value());
 }
 
-TEST_CASE("program: the Python is --python, PYTHON_EXEC, VIRTUAL_ENV, CONDA_PREFIX, python3, in that order",
-          "[plan]") {
-  Environment environment = kPath;
-  const auto python = [&](const std::string& asked = "") {
-    return find_program({.words = {"train.py"}, .python = asked}, environment, usual()).file.string();
+TEST_CASE("program: the Python is what `python3` would start, and it is told why", "[plan]") {
+  Environment environment = {{"PATH", "/usr/bin:/bin"}, {"VIRTUAL_ENV", "/venv"}, {"CONDA_PREFIX", "/conda"}};
+  auto known = files({{"train.py", FileKind::other},
+                      {"/usr/bin/python", FileKind::executable},
+                      {"/bin/python3", FileKind::executable},
+                      {"/venv/bin/python", FileKind::executable},
+                      {"/conda/bin/python", FileKind::executable},
+                      {"/env/bin/../pyvenv.cfg", FileKind::other},
+                      {"/env/bin/python", FileKind::executable},
+                      {"/forge/bin/../conda-meta", FileKind::directory},
+                      {"/forge/bin/python3", FileKind::executable}});
+  const auto python = [&](const std::string& asked = "", const std::string& called_as = "/opt/bin/acc") {
+    const WorkerProgram program =
+        find_program({.words = {"train.py"}, .python = asked, .called_as = called_as}, environment, known);
+    return program.file.string() + ", " + program.python_origin;
   };
-  CHECK(python() == "/usr/bin/python3");
-  environment.set("CONDA_PREFIX", "/conda");
-  CHECK(python() == "/conda/bin/python");
-  environment.set("VIRTUAL_ENV", "/venv");
-  CHECK(python() == "/venv/bin/python");
-  environment.set("PYTHON_EXEC", "python3");
-  CHECK(python() == "/usr/bin/python3");
-  CHECK(python("/conda/bin/python") == "/conda/bin/python");
+  CHECK(python() == "/usr/bin/python, PATH");
+  CHECK(python("", "/env/bin/acc") == "/env/bin/python, beside /env/bin/acc");
+  CHECK(python("", "/forge/bin/acc") == "/forge/bin/python3, beside /forge/bin/acc");
+  environment.set("PATH", "/venv/bin:/usr/bin");
+  CHECK(python() == "/venv/bin/python, PATH");
+  environment.set("PATH", "/sbin");
+  CHECK(python() == "/venv/bin/python, VIRTUAL_ENV");
+  environment.erase("VIRTUAL_ENV");
+  CHECK(python() == "/conda/bin/python, CONDA_PREFIX");
+  environment.set("PYTHON_EXEC", "/bin/python3");
+  CHECK(python("", "/env/bin/acc") == "/bin/python3, PYTHON_EXEC");
+  CHECK(python("/conda/bin/python") == "/conda/bin/python, --python");
+}
+
+TEST_CASE("program: a script from standard input is Python's, and can be read once", "[plan]") {
+  const auto known = files({{"/dev/stdin", FileKind::stream}, {"/usr/bin/python3", FileKind::executable}});
+  for (const char* name : {"-", "/dev/stdin"}) {
+    const WorkerProgram program = find_program({.words = {name, "x"}}, kPath, known);
+    CHECK(program.command == Words{"/usr/bin/python3", name, "x"});
+    CHECK_FALSE(program.problem.has_value());
+    CHECK(program.read_once);
+  }
 }
 
 TEST_CASE("program: a binary is executed as it is, without --no_python", "[plan]") {
@@ -104,4 +132,15 @@ TEST_CASE("program: files are told apart by what is in them", "[plan]") {
   CHECK(acc::kind_of_file(folder.path() / "pkg") == FileKind::package);
   CHECK(acc::kind_of_file(folder.path() / "missing") == FileKind::missing);
   CHECK(acc::kind_of_file("/proc/self/exe") == FileKind::executable);
+  CHECK(acc::kind_of_file("/dev/null") == FileKind::stream);
+}
+
+TEST_CASE("program: looking at a pipe takes nothing out of it", "[plan]") {
+  std::array<int, 2> ends = {};
+  REQUIRE(::pipe(ends.data()) == 0);
+  REQUIRE(::write(ends[1], "#!/bin/sh", 9) == 9);
+  CHECK(acc::kind_of_file("/dev/fd/" + std::to_string(ends[0])) == FileKind::stream);
+  std::array<char, 16> left = {};
+  CHECK(::read(ends[0], left.data(), left.size()) == 9);
+  for (const int end : ends) ::close(end);
 }

@@ -98,7 +98,7 @@ TEST_CASE("resolve: the file timer is torchrun's, by its variables", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   given.environment.set("TORCHELASTIC_ENABLE_FILE_TIMER", "1");
   CHECK(resolve(given).timer_file == "/tmp/watchdog_timer_random");
-  given.environment.set("TMPDIR", "/scratch");
+  given.temporary_folder = "/scratch";
   CHECK(resolve(given).timer_file == "/scratch/watchdog_timer_random");
   given.environment.set("TORCHELASTIC_TIMER_FILE", "/run/timer");
   CHECK(resolve(given).timer_file == "/run/timer");
@@ -227,4 +227,53 @@ TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {
   CHECK(resolve_error({"--logs-specs", "default", "train.py"}) == "no error");
   CHECK(resolve_error({"--shutdown-timeout", "-1", "train.py"}) ==
         "--shutdown-timeout: must be a number of seconds from 0 on");
+}
+
+TEST_CASE("resolve: under torchrun's rules every failure is worth a restart, under ours not a usage error",
+          "[plan]") {
+  const auto worth = [](const std::vector<std::string>& words, Dialect dialect) {
+    return resolve(inputs(words, dialect)).retry_on.not_worth.exit_codes.empty();
+  };
+  CHECK(worth({"train.py"}, Dialect::torchrun));
+  CHECK_FALSE(worth({"train.py"}, Dialect::launch));
+  CHECK_FALSE(worth({"--retry-on", "!2", "train.py"}, Dialect::torchrun));
+}
+
+TEST_CASE("resolve: a script that can be read once is for one worker", "[plan]") {
+  CHECK(resolve(inputs({"-"}, Dialect::torchrun)).problems.empty());
+  const auto problems = resolve(inputs({"--nproc-per-node", "2", "-"}, Dialect::torchrun)).problems;
+  REQUIRE(problems.size() == 1);
+  CHECK(to_string(problems[0]) ==
+        "-: can be read once, and 2 workers would share it (write the script into a file)");
+}
+
+TEST_CASE("resolve: a TMPDIR that is not there is noted", "[plan]") {
+  LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  given.environment.set("TMPDIR", "/gone");
+  CHECK(resolve(given).notes ==
+        std::vector<std::string>{"TMPDIR does not name a folder: temporary files go to /tmp"});
+  given.temporary_folder = "/gone";
+  CHECK(resolve(given).notes.empty());
+}
+
+TEST_CASE("resolve: the Python that runs the script is a setting with its origin", "[plan]") {
+  const LaunchPlan plan = resolve(inputs({"train.py"}));
+  CHECK(plan.settings.at("python") == acc::Setting{"/usr/bin/python3", "PATH"});
+  CHECK(interpreter_text(plan) == "/usr/bin/python3 (PATH)");
+  CHECK(interpreter_text(resolve(inputs({"./a.out"}))).empty());
+}
+
+TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT counts where no flag says otherwise", "[plan]") {
+  const auto timeout = [](std::vector<std::string> words, const std::string& variable) {
+    words.emplace_back("train.py");
+    LaunchInputs given = inputs(words, Dialect::torchrun);
+    given.environment.set("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", variable);
+    return resolve(given).shutdown_timeout;
+  };
+  CHECK(timeout({}, "7") == std::chrono::seconds(7));
+  CHECK(timeout({"--shutdown-timeout", "3"}, "7") == std::chrono::seconds(3));
+  CHECK(error_of([&] { timeout({}, "soon"); }) ==
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT: 'soon' is not a number of seconds");
+  CHECK(error_of([&] { timeout({}, "-1"); }) ==
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT: must be a number of seconds from 0 on");
 }

@@ -49,3 +49,21 @@ TEST_CASE("settings: a PET_* variable that cannot be read is named", "[plan]") {
   given.environment.set("PET_MAX_RESTARTS", "abc");
   CHECK(acc::test::error_of([&] { Settings{given}; }) == "PET_MAX_RESTARTS: invalid int value: 'abc'");
 }
+
+TEST_CASE("settings: a typed flag beats a PET_* variable that says the same in another way", "[plan]") {
+  LaunchInputs given = inputs({"--num_processes", "2", "--main_process_port", "0", "train.py"});
+  given.environment.set("PET_NPROC_PER_NODE", "4");
+  given.environment.set("PET_STANDALONE", "1");
+  const Settings settings(given);
+  CHECK_FALSE(settings.given("nproc_per_node"));
+  CHECK_FALSE(settings.truth("standalone"));
+  CHECK(settings.notes() ==
+        std::vector<std::string>{"PET_NPROC_PER_NODE has no effect beside --num_processes",
+                                 "PET_STANDALONE has no effect beside --main_process_port"});
+}
+
+TEST_CASE("settings: under torchrun's rules a PET_* variable yields to its own flag alone", "[plan]") {
+  LaunchInputs given = inputs({"--rdzv-backend", "c10d", "train.py"}, Dialect::torchrun);
+  given.environment.set("PET_STANDALONE", "1");
+  CHECK(Settings(given).truth("standalone"));
+}

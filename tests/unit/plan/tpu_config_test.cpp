@@ -58,3 +58,25 @@ TEST_CASE("tpu_config: what is missing is named", "[plan]") {
   CHECK(error_of([] { tpu_config_command({.tpu_name = "t", .commands = {"ls"}}, {}, {}); }) ==
         "the TPU has no zone (--tpu_zone, or tpu_zone in the config file)");
 }
+
+TEST_CASE("tpu_config: a version of accelerate is one that pip knows", "[plan]") {
+  const auto install = [](const std::string& version) {
+    return error_of([&] {
+      acc::tpu_config_command({.tpu_name = "t",
+                               .tpu_zone = "z",
+                               .commands = {"ls"},
+                               .install_accelerate = true,
+                               .accelerate_version = version},
+                              {}, std::nullopt);
+    });
+  };
+  for (const char* version : {"1.15.0", "latest", "dev", "1.0rc1", "0.34.2.post1", "1!2.0.dev3+cu13"}) {
+    INFO(version);
+    CHECK(install(version) == "no error");
+  }
+  for (const char* version : {"nonsense", "", "1.0; rm -rf /", "1..0"}) {
+    INFO(version);
+    CHECK(install(version).starts_with("--accelerate_version: '" + std::string(version) +
+                                       "' is not a version"));
+  }
+}
