@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a job of several nodes does when something breaks. Usage: see run_cases() of cluster.py, and
-faults_test.py ACC --random COUNT [SEED], which does one fault after the other.
+faults_test.py ACC --random COUNT [SEED [range|fixed|static]], which does one fault after the other.
 
 Times are printed, not asserted, save against the time-outs that acc promises (with room for a loaded machine).
 """
@@ -19,6 +19,7 @@ from cluster import SKIPPED, Cluster, case, environment_of, run_cases, send
 NODE_TIMEOUT = 3.0
 SHUTDOWN_TIMEOUT = 2.0
 ROOM = 12.0  # for a machine on which other things run
+MANY = "1000000"
 
 
 def flags(nnodes, *more, workers=1):
@@ -189,12 +190,12 @@ def comes_back_after_a_cut(acc, index, launch):
 
 def launch_static(cluster, index):
     cluster.launch(index, "--nnodes", str(cluster.count), "--node-rank", str(index), "--master-addr", "node0",
-                   "--master-port", "29500", "--nproc-per-node", "1", "--max-restarts", "3", "--shutdown-timeout", "2",
+                   "--master-port", "29500", "--nproc-per-node", "1", "--max-restarts", MANY, "--shutdown-timeout", "2",
                    "--node-timeout", f"{NODE_TIMEOUT:g}", script="exec sleep 1000")
 
 
 def launch_fixed(cluster, index):
-    cluster.launch(index, *flags(str(cluster.count), "--max-restarts", "3"), script="exec sleep 1000")
+    cluster.launch(index, *flags(str(cluster.count), "--max-restarts", MANY), script="exec sleep 1000")
 
 
 @case
@@ -514,11 +515,17 @@ class SplitWatch:
         assert self.split is None, self.split
 
 
-def random_faults(acc, count, seed=7):
-    """One fault after the other; after each the nodes that can form one group do, and no other worker lives."""
+def launch_range(cluster, index):
+    cluster.launch(index, *flags("1:3", "--max-restarts", MANY), script="exec sleep 1000")
+
+
+def random_faults(acc, count, seed=7, launch=launch_range):
+    """One fault after the other; after each the nodes form one group, and no agent has ended but one that was killed."""
     choices = random.Random(seed)
     with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
-        start(cluster, "1:3", "--max-restarts", "1000000")
+        for index in range(3):
+            launch(cluster, index)
+        cluster.until("all nodes have met", lambda: cluster.is_whole(3))
         for number in range(count):
             fault = choices.choice(["worker", "agent", "crash", "kill", "cut", "freeze", "isolate"])
             index = choices.randrange(3)
@@ -543,12 +550,14 @@ def random_faults(acc, count, seed=7):
             if fault in ("crash", "kill"):
                 cluster.node("start", index)
 
-            # Whoever lost its job starts again, as a scheduler would have it; the job never splits meanwhile.
+            # Who was killed starts again, as a scheduler would have it; the job never splits meanwhile.
             def settled():
                 watch.check()
                 for i in range(3):
                     if cluster.agents[i].poll() is not None:
-                        restart(cluster, i)
+                        killed = i == index and fault in ("agent", "crash", "kill")
+                        assert killed, f"fault {number} ({fault} of node {index}) ended node {i}:\n{cluster.output(i)}"
+                        launch(cluster, i)
                 return cluster.is_whole(3)
 
             cluster.until(f"one group after fault {number} ({fault} of node {index})", settled, 90)
@@ -560,10 +569,6 @@ def random_faults(acc, count, seed=7):
         nothing_left(cluster)
 
 
-def restart(cluster, index):
-    cluster.launch(index, *flags("1:3", "--max-restarts", "1000000"), script="exec sleep 1000")
-
-
 @case
 def five_random_faults(acc):
     random_faults(acc, 5)
@@ -571,7 +576,9 @@ def five_random_faults(acc):
 
 def main():
     if sys.argv[2:3] == ["--random"]:
-        random_faults(os.path.abspath(sys.argv[1]), int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 7)
+        kinds = {"range": launch_range, "fixed": launch_fixed, "static": launch_static}
+        seed, kind = [*sys.argv[4:6], *["7", "range"][len(sys.argv[4:6]):]]
+        random_faults(os.path.abspath(sys.argv[1]), int(sys.argv[3]), int(seed), kinds[kind])
         return
     run_cases()
 
