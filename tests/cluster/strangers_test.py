@@ -4,6 +4,7 @@
 Memory is asserted, unless the environment says that sanitizers are in it (ACC_SANITIZE); times are printed.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -54,6 +55,9 @@ elif kind == "long waits":
     at_once(60, lambda: send(connect(), HELLO + b"\\6" + count(200_000), keys))
 elif kind == "silent connections":
     at_once(400, lambda: send(connect(), *[b"\\0" * (1 << 16)] * 64))
+elif kind == "long messages of greeted links":
+    hello = b'{"message": "hello", "run_id": "job7", "node": {"host": "x"}}\n'
+    at_once(400, lambda: send(connect(), hello, *[b"x" * (1 << 16)] * 64))
 elif kind == "many keys":
     one = connect()
     send(one, HELLO, *[b"\\1" + text(b"/%d" % i) + text(b"x" * 1000) for i in range(200_000)])
@@ -106,6 +110,45 @@ print(slowest)
 """
 
 
+# Says a line of JSON on a link of HOST PORT, and prints what it hears until that is closed, or 5 s have passed.
+SAY = """
+import socket, sys
+with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) as one:
+    try:
+        one.sendall("".join(line + "\\n" for line in sys.argv[3:]).encode())
+        while heard := one.recv(4096):
+            print(heard.decode(), end="")
+    except OSError:
+        pass
+"""
+
+def hello(**fields):
+    return json.dumps({"message": "hello", "run_id": "job7", "node": {"host": "stranger", "addr": "10.77.0.12"}, **fields})
+
+
+def link_ports(cluster, index, *others):
+    """Ports on which the agent of a node listens, but for `others`: those of links and of the workers' store."""
+    found = set()
+    for pid in cluster.agent_pids(index):
+        inodes = set()
+        for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+            try:
+                inodes.add(os.readlink(fd).removeprefix("socket:[").removesuffix("]"))
+            except OSError:
+                continue
+        for table in ("tcp", "tcp6"):
+            for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and fields[9] in inodes:
+                    found.add(int(fields[1].rsplit(":", 1)[1], 16))
+    return sorted(found - set(others))
+
+
+def ask_stranger(cluster, *words):
+    asked = cluster.on_node(STRANGER, sys.executable, "-c", *words, stdout=subprocess.PIPE)
+    return asked.communicate(timeout=60)[0]
+
+
 def resident(pid):
     try:
         for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
@@ -116,10 +159,15 @@ def resident(pid):
     return 0
 
 
-def start(cluster, *more):
+def launch(cluster, index, nnodes="2", conf="", env=None):
+    cluster.launch(index, "--nnodes", nnodes, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"node0:{PORT}", "--rdzv-id",
+                   "job7", "--rdzv-conf", "last_call_timeout=2,join_timeout=60" + conf, "--max-restarts", "3",
+                   "--shutdown-timeout", "2", script="exec sleep 1000", env=env)
+
+
+def start(cluster, nnodes="2", conf="", env=None):
     for index in range(2):
-        cluster.launch(index, "--nnodes", "2", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"node0:{PORT}", "--rdzv-id",
-                       "job7", "--rdzv-conf", "last_call_timeout=2,join_timeout=60", *more, script="exec sleep 1000")
+        launch(cluster, index, nnodes, conf, env)
     cluster.until("two nodes run", lambda: cluster.is_whole(2))
 
 
@@ -140,6 +188,27 @@ def strangers_cannot_fill_the_store(acc):
                 flood = cluster.on_node(STRANGER, sys.executable, "-c", FLOOD, kind, "node0", str(PORT))
                 flood.wait(timeout=100)
             check(cluster, watch, kind, time.monotonic() - began)
+
+
+@case
+def strangers_cannot_fill_the_links(acc):
+    with Cluster(acc) as cluster:
+        start(cluster, "1:3")  # a node could still come from anywhere
+        port = link_port(cluster)
+        for kind in ["silent connections", "long messages of greeted links"]:
+            began = time.monotonic()
+            with Watch(cluster, "node0", PORT) as watch:
+                flood = cluster.on_node(STRANGER, sys.executable, "-c", FLOOD, kind, "node0", str(port))
+                flood.wait(timeout=100)
+            check(cluster, watch, kind, time.monotonic() - began)
+
+
+def link_port(cluster):
+    """Where nodes link to node 0: the port that answers a hello of another job with why it refuses it."""
+    for port in link_ports(cluster, 0, PORT):
+        if "another job" in ask_stranger(cluster, SAY, "node0", str(port), hello(run_id="job8")):
+            return port
+    raise AssertionError("no port for links")
 
 
 if __name__ == "__main__":

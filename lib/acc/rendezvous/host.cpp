@@ -132,8 +132,10 @@ void Host::send(Hub::NodeId node, const NodeMessage& message) {
   if (node == 0) return deliver_(message);
   const auto link = links_.find(node);
   if (link == links_.end()) return;
+  const bool begins = std::holds_alternative<RoundBegins>(message);
+  if (begins) link->second->trust();
   link->second->send(message);
-  if (std::holds_alternative<RoundBegins>(message)) link->second->set_timeout(hub_->node_timeout());
+  if (begins) link->second->set_timeout(hub_->node_timeout());
 }
 
 std::unique_ptr<StoreServer> Host::move_to(const NodeInfo& hub) {

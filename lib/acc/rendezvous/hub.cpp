@@ -115,7 +115,7 @@ void Hub::come_back(NodeId id, const NodeHistory& history) {
 void Hub::take(NodeId id, const NodeMessage& message) {
   if (!nodes_.contains(id)) return;
   if (const auto* join = std::get_if<Join>(&message)) joined(id, *join);
-  if (const auto* failure = std::get_if<WorkerFailed>(&message)) failed(*failure);
+  if (const auto* failure = std::get_if<WorkerFailed>(&message)) failed(id, *failure);
   if (const auto* success = std::get_if<WorkersDone>(&message)) done(id, *success);
   if (const auto* leave = std::get_if<Leave>(&message)) left(id, *leave);
 }
@@ -146,8 +146,8 @@ bool Hub::may_stay_spare() const {
   return count(&Node::ready) <= *options_.plan.spares;
 }
 
-void Hub::failed(const WorkerFailed& message) {
-  if (phase_ != Phase::running || message.round != rounds_) return;
+void Hub::failed(NodeId id, const WorkerFailed& message) {
+  if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
   if (!message.failure.again) return end_job(message.failure);
   ++restarts_;
   end_round(message.failure);

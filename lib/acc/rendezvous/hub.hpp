@@ -89,7 +89,7 @@ class Hub {
   using Places = Board::Rounds;
 
   void joined(NodeId id, const Join& request);
-  void failed(const WorkerFailed& message);
+  void failed(NodeId id, const WorkerFailed& message);
   void done(NodeId id, const WorkersDone& message);
   void left(NodeId id, const Leave& message);
   void round_formed(Places places);

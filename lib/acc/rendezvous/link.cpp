@@ -16,7 +16,6 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-constexpr std::size_t kLongestLine = std::size_t{4} << 20U;
 constexpr std::size_t kMostUnsent = std::size_t{16} << 20U;
 // Heartbeats in the time after which silence is reported: two may be lost or late.
 constexpr int kHeartbeats = 4;
@@ -63,8 +62,20 @@ void Link::hear(std::function<void(NodeMessage)> message, std::function<void(Lin
 
 void Link::start() {
   heard();
-  read();
   wait();
+  read();
+}
+
+void Link::start_as_stranger() {
+  is_awaited_ = true;
+  max_message_ = kMaxStrangersMessage;
+  heard();
+  wait();
+  error_code error;
+  socket_.non_blocking(true, error);
+  const std::size_t bytes = socket_.read_some(asio::buffer(room_), error);
+  if (error) return read();
+  received(bytes);
 }
 
 void Link::read() {
@@ -78,11 +89,12 @@ void Link::read() {
 
 void Link::received(std::size_t bytes) {
   heard();
+  if (closing_) return read();
   if (const auto first = std::exchange(first_heard_, nullptr)) first();
   line_.append(room_.data(), bytes);
-  if (closing_) line_.clear();
   std::size_t begin = 0;
-  for (std::size_t end = line_.find('\n'); end != std::string::npos; end = line_.find('\n', begin)) {
+  for (std::size_t end = line_.find('\n', line_.size() - bytes); end != std::string::npos;
+       end = line_.find('\n', begin)) {
     try {
       NodeMessage message = decode(std::string_view(line_).substr(begin, end - begin));
       // A copy, since hearing one message may change who hears the next.
@@ -95,7 +107,8 @@ void Link::received(std::size_t bytes) {
     begin = end + 1;
   }
   line_.erase(0, begin);
-  if (line_.size() > kLongestLine) return fail({"a message of more than 4 MiB", true});
+  if (line_.size() > max_message_)
+    return fail({"a message of more than " + std::to_string(max_message_ >> 10U) + " KiB", true});
   read();
 }
 
@@ -184,7 +197,13 @@ void Link::end() {
   socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   timer_.cancel();
+  line_ = {};
   if (const auto ended = std::exchange(ended_, nullptr)) ended();
+}
+
+bool Link::has_unread() {
+  error_code error;
+  return socket_.available(error) > 0 && !error;
 }
 
 std::string Link::local_address() const {

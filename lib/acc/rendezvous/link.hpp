@@ -11,6 +11,7 @@
 
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/rendezvous/silence.hpp"
+#include "acc/store/greetings.hpp"
 
 namespace acc {
 
@@ -23,11 +24,16 @@ struct LinkLoss {
 };
 
 /// One connection between two nodes of `acc`: messages both ways, and a heartbeat when there is nothing to
-/// say. Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair.
-class Link : public std::enable_shared_from_this<Link> {
+/// say. Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair. Memory
+/// for a message grows with what has come of it.
+class Link : public Guest, public std::enable_shared_from_this<Link> {
   using Clock = std::chrono::steady_clock;
 
  public:
+  /// Longest message of a node of the job, and of others.
+  static constexpr std::size_t kMaxMessage = std::size_t{4} << 20U;
+  static constexpr std::size_t kMaxStrangersMessage = std::size_t{64} << 10U;
+
   Link(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports = {});
 
   /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
@@ -35,6 +41,14 @@ class Link : public std::enable_shared_from_this<Link> {
   /// start(), and again when somebody else takes over.
   void hear(std::function<void(NodeMessage)> message, std::function<void(LinkLoss)> lost);
   void start();
+  /// Of a link that the other side made: reads at once what has come already, and takes short messages only
+  /// until trust().
+  void start_as_stranger();
+
+  /// The other side has said who it is.
+  void greeted() { is_awaited_ = false; }
+  /// The other side takes part in a round, so its messages may be long.
+  void trust() { max_message_ = kMaxMessage; }
 
   /// Calls `report` when the other side falls silent, again and again while it stays so, and when it is over.
   void on_silence(std::function<void(Silence)> report) { silence_ = std::move(report); }
@@ -52,6 +66,9 @@ class Link : public std::enable_shared_from_this<Link> {
   bool is_open() const { return open_; }
   /// Since when the other side has not been heard.
   Clock::duration silence() const { return Clock::now() - heard_; }
+  bool is_awaited() const override { return open_ && is_awaited_; }
+  bool has_unread() override;
+  void end() override;
   /// In numbers.
   std::string local_address() const;
   std::string peer_address() const;
@@ -65,7 +82,6 @@ class Link : public std::enable_shared_from_this<Link> {
   void report_silence(Clock::time_point now);
   void heard();
   void fail(const LinkLoss& loss);
-  void end();
 
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
@@ -81,6 +97,8 @@ class Link : public std::enable_shared_from_this<Link> {
   std::function<void()> ended_ = {};
   std::array<char, 4096> room_ = {};
   std::string line_ = {};
+  std::size_t max_message_ = kMaxMessage;
+  bool is_awaited_ = false;
   std::string sending_ = {};
   std::string next_ = {};
   Clock::time_point heard_ = {};

@@ -21,8 +21,8 @@ struct Follower {
   std::vector<NodeMessage> said = {};
 };
 
-/// Where other nodes link to this one. Who says nothing, or not what a node of this run says first, is
-/// refused.
+/// Where other nodes link to this one. Who does not say first what a node of this run says, or not in time,
+/// is refused: 64 wait at most, for 5 s and with 64 KiB each, and when one more comes the oldest goes.
 class LinkListener {
  public:
   using Greeted = std::function<void(std::shared_ptr<Follower>)>;
@@ -43,7 +43,9 @@ class LinkListener {
   std::string run_id_;
   std::chrono::milliseconds patience_;
   Greeted greeted_;
+  std::shared_ptr<Greetings> greetings_;
   std::vector<std::shared_ptr<Listener>> listeners_ = {};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace acc

@@ -81,6 +81,9 @@ bool take_any(const Json& json, std::string_view name, std::variant<Kinds...>& m
   return (take<Kinds>(json, name, message) || ...);
 }
 
+// Of what nodes say, and then some: each level costs much more memory than its one letter.
+constexpr int kMaxDepth = 16;
+
 [[noreturn]] void fail(const std::string& why) {
   throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent what is no message: " + why});
 }
@@ -102,7 +105,10 @@ std::string encode(const NodeMessage& message) {
 NodeMessage decode(std::string_view line) {
   NodeMessage message;
   try {
-    const Json json = Json::parse(line);
+    const Json json = Json::parse(line, [](int depth, Json::parse_event_t, const Json&) {
+      if (depth > kMaxDepth) fail("it is nested too deeply");
+      return true;
+    });
     const auto name = json.at("message").get<std::string>();
     if (!take_any(json, name, message)) fail("'" + name + "'");
   } catch (const Json::exception& error) {

@@ -441,3 +441,12 @@ TEST_CASE("hub: where addresses are translated, nobody's are told", "[rendezvous
   job.join(1);
   CHECK(job.hub->places_of_round().empty());
 }
+
+TEST_CASE("hub: who is not in the round ends none", "[rendezvous]") {
+  Job job(2, 0, 3);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.hub->take(2, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.hub->take(2, Leave{"it says so"});
+  CHECK(job.told<RoundEnds>(0).empty());
+  CHECK(job.told<RoundEnds>(1).empty());
+}

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/link_listener.hpp"
 
+#include <boost/asio/write.hpp>
+
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
@@ -25,6 +27,13 @@ struct Caller {
 };
 
 struct Listening {
+  // Connected, and silent.
+  asio::ip::tcp::socket connect() {
+    asio::ip::tcp::socket socket(loop);
+    socket.connect({asio::ip::address_v4::loopback(), listener.port()});
+    return socket;
+  }
+
   asio::io_context loop;
   std::vector<std::shared_ptr<Follower>> followers = {};
   LinkListener listener{loop, {"127.0.0.1"}, "job7", 10s, [this](std::shared_ptr<Follower> follower) {
@@ -62,4 +71,76 @@ TEST_CASE("link_listener: whoever does not introduce itself is refused", "[rende
   test::drive(here.loop, [&] { return caller.lost; });
   CHECK(caller.heard.empty());
   CHECK(here.followers.empty());
+}
+
+namespace {
+
+bool is_closed(asio::ip::tcp::socket& socket) {
+  char byte = 0;
+  boost::system::error_code error;
+  socket.non_blocking(true);
+  while (!error) socket.read_some(asio::buffer(&byte, 1), error);
+  return error != asio::error::would_block;
+}
+
+}  // namespace
+
+TEST_CASE("link_listener: a greeting of more than 64 KiB is not read to its end", "[rendezvous]") {
+  Listening here;
+  asio::ip::tcp::socket caller = here.connect();
+  const std::string text(65U << 10U, 'x');
+  bool refused = false;
+  asio::async_write(caller, asio::buffer(text), [](const auto&, std::size_t) {});
+  test::drive(here.loop, [&] { return refused = refused || is_closed(caller); });
+  CHECK(here.followers.empty());
+}
+
+TEST_CASE("link_listener: a long message before the node takes part in a round ends its link",
+          "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.link->send(Hello{.run_id = "job7"});
+  SECTION("before") {
+    caller.link->send(WorkerFailed{1, {.failure = std::string(65U << 10U, 'x')}});
+    test::drive(here.loop, [&] { return caller.lost; });
+    CHECK(here.followers.at(0)->said.empty());
+  }
+  SECTION("after") {
+    test::drive(here.loop, [&] { return !here.followers.empty(); });
+    here.followers[0]->link->trust();
+    caller.link->send(WorkerFailed{1, {.failure = std::string(3U << 20U, 'x')}});
+    test::drive(here.loop, [&] { return !here.followers[0]->said.empty(); });
+    CHECK_FALSE(caller.lost);
+  }
+}
+
+TEST_CASE("link_listener: of those who stay silent 64 wait, and the oldest goes first", "[rendezvous]") {
+  Listening here;
+  std::vector<asio::ip::tcp::socket> callers;
+  for (int i = 0; i < 65; ++i) callers.push_back(here.connect());
+  test::drive(here.loop, [&] { return is_closed(callers.front()); });
+  for (std::size_t i = 1; i < callers.size(); ++i) CHECK_FALSE(is_closed(callers[i]));
+}
+
+TEST_CASE("link_listener: a thousand nodes that come at once are all heard, behind silent ones",
+          "[rendezvous]") {
+  Listening here;
+  std::vector<asio::ip::tcp::socket> silent;
+  for (int i = 0; i < 64; ++i) silent.push_back(here.connect());
+  const std::string hello = encode(Hello{.run_id = "job7"});
+  for (int i = 0; i < 1000; ++i) {
+    asio::ip::tcp::socket caller = here.connect();
+    asio::write(caller, asio::buffer(hello));
+  }
+  test::drive(here.loop, [&] { return here.followers.size() == 1000; });
+}
+
+TEST_CASE("link_listener: what a node says beyond a few messages before it is heard is not kept",
+          "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.link->send(Hello{.run_id = "job7"});
+  for (int i = 0; i < 100; ++i) caller.link->send(Join{1});
+  test::drive(here.loop, [&] { return caller.lost; });
+  CHECK(here.followers.at(0)->said.size() < 20);
 }

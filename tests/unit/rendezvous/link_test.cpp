@@ -153,5 +153,5 @@ TEST_CASE("link: a line without end is not kept for ever", "[rendezvous]") {
   std::string text(5U << 20U, 'x');
   asio::async_write(pair.far, asio::buffer(text), [](const auto&, std::size_t) {});
   REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
-  CHECK(one.losses[0].why == "a message of more than 4 MiB");
+  CHECK(one.losses[0].why == "a message of more than 4096 KiB");
 }

@@ -63,3 +63,8 @@ TEST_CASE("node_message: nonsense is refused", "[rendezvous]") {
     CHECK(test::error_of([&] { decode(line); }).starts_with("a node sent what is no message"));
   }
 }
+
+TEST_CASE("node_message: what is nested without end is not followed", "[rendezvous]") {
+  const std::string line = R"({"message":"beat","x":)" + std::string(60'000, '[');
+  CHECK(test::error_of([&] { decode(line); }) == "a node sent what is no message: it is nested too deeply");
+}
