@@ -56,7 +56,7 @@ elif kind == "long waits":
 elif kind == "silent connections":
     at_once(400, lambda: send(connect(), *[b"\\0" * (1 << 16)] * 64))
 elif kind == "long messages of greeted links":
-    hello = b'{"message": "hello", "run_id": "job7", "node": {"host": "x"}}\n'
+    hello = b'{"message": "hello", "run_id": "job7", "node": {"host": "x"}}\\n'
     at_once(400, lambda: send(connect(), hello, *[b"x" * (1 << 16)] * 64))
 elif kind == "many keys":
     one = connect()
@@ -116,11 +116,43 @@ import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) as one:
     try:
         one.sendall("".join(line + "\\n" for line in sys.argv[3:]).encode())
-        while heard := one.recv(4096):
-            print(heard.decode(), end="")
+        for line in one.makefile():
+            if "beat" not in line:
+                print(line, end="")
     except OSError:
         pass
 """
+
+# Says to each of PORTS of HOST that the job is hosted here, at OWN; before, it writes so into the store at STORE, if that is
+# one. Prints whether somebody has come to obey.
+CLAIM = """
+import json, socket, struct, sys
+host, own, store, ports = sys.argv[1], sys.argv[2], int(sys.argv[3]), [int(port) for port in sys.argv[4:]]
+text = lambda t: struct.pack("<Q", len(t)) + t
+listener = socket.create_server((own, 0))
+place = listener.getsockname()[1]
+if store:
+    with socket.create_connection((host, store), 5) as one:
+        value = b"%s:%d" % (own.encode(), place)
+        one.sendall(bytes.fromhex("00cef7853c") + b"\\1" + text(b"/acc/running/job7") + text(value) + b"\\7")
+        one.recv(8)
+hello = {"message": "hello", "is_hub": True, "node": {"addr": own, "link_port": place}}
+for run_id in ["job7", "none"]:
+    for port in ports:
+        try:
+            with socket.create_connection((host, port), 5) as one:
+                one.sendall(json.dumps({**hello, "run_id": run_id}).encode() + b"\\n")
+                one.recv(4096)
+        except OSError:
+            pass
+listener.settimeout(3)
+try:
+    listener.accept()
+    print("obeyed")
+except TimeoutError:
+    print("ignored")
+"""
+
 
 def hello(**fields):
     return json.dumps({"message": "hello", "run_id": "job7", "node": {"host": "stranger", "addr": "10.77.0.12"}, **fields})
@@ -171,6 +203,13 @@ def start(cluster, nnodes="2", conf="", env=None):
     cluster.until("two nodes run", lambda: cluster.is_whole(2))
 
 
+def start_static(cluster):
+    for index in range(2):
+        cluster.launch(index, "--nnodes", "2", "--node-rank", str(index), "--master-addr", "node0", "--master-port",
+                       str(PORT), "--max-restarts", "3", "--shutdown-timeout", "2", script="exec sleep 1000")
+    cluster.until("two nodes run", lambda: cluster.is_whole(2))
+
+
 def check(cluster, watch, what, took):
     print(f"{what:<24}{took:6.2f} s; agent {watch.memory / 1024:6.1f} MiB; slowest answer {watch.slowest * 1000:7.1f} ms", flush=True)
     assert cluster.is_whole(2), cluster.output(0)
@@ -207,6 +246,88 @@ def link_port(cluster):
     """Where nodes link to node 0: the port that answers a hello of another job with why it refuses it."""
     for port in link_ports(cluster, 0, PORT):
         if "another job" in ask_stranger(cluster, SAY, "node0", str(port), hello(run_id="job8")):
+            return port
+    raise AssertionError("no port for links")
+
+
+@case
+def a_stranger_takes_no_node_over(acc):
+    for started, store in [(start, PORT), (lambda c: start(c, "1:3"), PORT), (start_static, 0)]:
+        with Cluster(acc) as cluster:
+            started(cluster)
+            before = set(cluster.workers())
+            for index in range(2):
+                ports = [str(port) for port in link_ports(cluster, index, PORT)]
+                said = ask_stranger(cluster, CLAIM, f"node{index}", "10.77.0.12", str(store if index == 0 else 0), *ports)
+                assert said.strip() == "ignored", cluster.output(index)
+            assert set(cluster.workers()) == before, cluster.output(0)
+
+
+@case
+def a_stranger_ends_no_round(acc):
+    failed = '{"message": "failed", "round": 1, "failure": {"again": true, "text": "stranger"}}'
+    for nnodes in ["2", "1:2"]:
+        with Cluster(acc) as cluster:
+            start(cluster, nnodes)
+            before, port = set(cluster.workers()), str(link_port(cluster))
+            for message in ['{"message": "join"}', '{"message": "leave"}', failed, '{"message": "done", "round": 1}']:
+                heard = ask_stranger(cluster, SAY, "node0", port, hello(), message)
+                assert json.loads(heard.splitlines()[0]) == {"message": "full"}, heard
+                # Before any hello nothing is heard at all.
+                assert ask_stranger(cluster, SAY, "node0", port, message) == ""
+            assert set(cluster.workers()) == before, cluster.output(0)
+
+
+@case
+def a_late_node_from_elsewhere_waits_for_a_place(acc):
+    with Cluster(acc) as cluster:
+        start(cluster)
+        before = set(cluster.workers())
+        launch(cluster, STRANGER)
+        cluster.until("it is a spare", lambda: "this node is a spare" in cluster.output(STRANGER))
+        assert set(cluster.workers()) == before
+        cluster.node("crash", 1)
+        cluster.until("it has the place", lambda: cluster.is_whole(2) and cluster.workers_on(STRANGER))
+
+
+SECRET = "0123456789abcdef0123456789abcdef"
+
+
+@case
+def nodes_prove_a_secret(acc):
+    with Cluster(acc) as cluster:
+        file = pathlib.Path(cluster.folder.name) / "secret"
+        file.write_text(SECRET + "\n")
+        other = pathlib.Path(cluster.folder.name) / "other"
+        other.write_text("another" + SECRET)
+        start(cluster, "1:3", conf=f",secret_file={file}")
+        before, port = set(cluster.workers()), str(link_port_of_secret(cluster))
+        # Who does not know it is no node, although one could come from anywhere still.
+        heard = ask_stranger(cluster, SAY, "node0", port, hello(), '{"message": "join"}')
+        assert "prove a secret" in json.loads(heard.splitlines()[0])["over"]["text"], heard
+        for conf, why in [("", "the nodes of this job prove a secret"),
+                          (f",secret_file={other}", "does not prove that it knows the secret of this node")]:
+            launch(cluster, STRANGER, "1:3", conf)
+            cluster.until("it has ended", lambda: cluster.agents[STRANGER].poll() is not None)
+            assert cluster.agents[STRANGER].returncode == 2, cluster.output(STRANGER)
+            assert why in cluster.output(STRANGER), cluster.output(STRANGER)
+        assert set(cluster.workers()) == before, cluster.output(0)
+        launch(cluster, STRANGER, "1:3", env={"ACC_JOB_SECRET": SECRET})
+        cluster.until("who knows it is in", lambda: cluster.is_whole(3))
+        for pid, env in cluster.workers().items():
+            assert SECRET not in "".join(env.values()), pid
+        for index in range(3):
+            assert SECRET not in cluster.output(index)
+            for pid in cluster.agent_pids(index):
+                assert SECRET.encode() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        # Its nodes find each other again when the host is lost, and prove it again.
+        cluster.node("crash", 0)
+        cluster.until("two nodes go on", lambda: cluster.is_whole(2))
+
+
+def link_port_of_secret(cluster):
+    for port in link_ports(cluster, 0, PORT):
+        if '"proof"' in ask_stranger(cluster, SAY, "node0", str(port), '{"message": "challenge", "nonce": "x"}'):
             return port
     raise AssertionError("no port for links")
 

@@ -116,6 +116,11 @@ std::string take_store_type(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
+std::string take_secret_file(RendezvousPlan& plan, const std::string& text) {
+  plan.secret_file = text;
+  return {};
+}
+
 std::string take_protocol(RendezvousPlan& plan, const std::string& text) {
   if (text != "http" && text != "https") return fmt::format("'{}' is neither http nor https", text);
   plan.protocol = text;
@@ -143,6 +148,7 @@ std::span<const Key> keys() {
       {"heartbeat_timeout", 0, checked_seconds()},
       {"cas_backoff_max_seconds", 0, check_backoff},
       {"torch_version", kC10d | kStatic, take_torch_version},
+      {"secret_file", kC10d | kStatic | kEtcd, take_secret_file},
   };
   return all;
 }

@@ -71,6 +71,21 @@ void take_spares(const Settings& settings, RendezvousPlan& rendezvous) {
   rendezvous.spares = static_cast<int>(spares);
 }
 
+void take_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
+  RendezvousPlan& rendezvous = plan.rendezvous;
+  rendezvous.secret = inputs.environment.find(kSecretVariable);
+  if (rendezvous.secret_file.empty()) return;
+  if (rendezvous.secret) {
+    fail(settings.origin("rdzv_conf"), fmt::format("secret_file and {} both name a secret", kSecretVariable),
+         "give one of them");
+  }
+  rendezvous.secret_file = (inputs.folder / rendezvous.secret_file).lexically_normal();
+  if (rendezvous.store_file) {
+    plan.notes.push_back(settings.origin("rdzv_conf") +
+                         ": secret_file has no effect with store_type=file: no node links to another");
+  }
+}
+
 // The store of a job on one machine.
 void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   const bool is_static = plan.rendezvous.backend == RendezvousBackend::static_;
@@ -177,6 +192,7 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
     fail(settings.origin("rdzv_endpoint"), "the port is missing in endpoint '" + endpoint->host + "'",
          "the static rendezvous needs one, as in " + endpoint->host + ":29500");
   }
+  take_secret(settings, inputs, plan);
   rendezvous.local_addr = settings.text("local_addr");
   rendezvous.node_rank = plan.machine_rank;
   if (settings.given("node_timeout")) rendezvous.node_timeout = seconds(settings, "node_timeout");

@@ -66,7 +66,15 @@ struct RendezvousPlan {
     return node_timeout.value_or(std::chrono::seconds(job_survives ? 15 : 60));
   }
 
+  /// What the nodes' links prove: the file that holds it (`secret_file`, acc's own key), or the secret
+  /// itself, which is in no output (ACC_JOB_SECRET).
+  std::filesystem::path secret_file = {};
+  std::optional<std::string> secret = {};
+
   bool operator==(const RendezvousPlan&) const = default;
 };
+
+/// The variable with the secret of the job. No worker gets it.
+constexpr const char* kSecretVariable = "ACC_JOB_SECRET";
 
 }  // namespace acc

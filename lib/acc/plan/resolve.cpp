@@ -235,6 +235,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.num_machines = shape.num_machines;
   plan.machine_rank = shape.machine_rank;
   plan.inherited = inputs.environment;
+  plan.inherited.erase(kSecretVariable);
   plan.role = settings.text("role");
   if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
   if (shape.distributed_type != "XLA") plan.environment.overlay(thread_environment(inputs, shape, settings));

@@ -13,6 +13,7 @@
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/inheritance.hpp"
+#include "acc/rendezvous/introduction.hpp"
 #include "acc/store/file_store.hpp"
 
 namespace acc {
@@ -25,6 +26,9 @@ constexpr auto kReminder = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
 // How often a hub that is not where the job's endpoint is looks whether somebody hosts there.
 constexpr auto kWatch = std::chrono::seconds(1);
+
+// Nodes beyond those that the job can have which a host keeps linked; more are told to come again.
+constexpr std::size_t kMaxSurplus = 256;
 
 // The address that this machine has for the way to `host`; nothing is sent.
 std::string address_towards(asio::io_context& loop, const std::vector<std::string>& addresses) {
@@ -71,6 +75,12 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
 
+bool is_loopback(const std::string& text) {
+  error_code error;
+  const auto address = asio::ip::make_address(text, error);
+  return !error && address.is_loopback();
+}
+
 }  // namespace
 
 ClusterNode::ClusterNode(asio::io_context& loop, const LaunchPlan& plan)
@@ -78,6 +88,7 @@ ClusterNode::ClusterNode(asio::io_context& loop, const LaunchPlan& plan)
       plan_(plan),
       wanted_(plan.rendezvous),
       own_(own_names()),
+      secret_(job_secret(plan.rendezvous)),
       resolver_(loop),
       reminder_(loop),
       redirect_(loop),
@@ -92,7 +103,9 @@ void ClusterNode::join() {
   wants_round_ = true;
   join_deadline_ = Clock::now() + wanted_.join_timeout;
   wait_for_round();
-  if (host_ || (link_ && link_->is_open())) return ask_for_round();
+  const bool is_linked = link_ && link_->is_open();
+  if (is_linked && !introduced_) return;  // when it is, it asks
+  if (host_ || is_linked) return ask_for_round();
   if (search_ == Search::none) search();
 }
 
@@ -287,6 +300,10 @@ void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
 }
 
 void ClusterNode::meet_alone() {
+  if (secret_) {
+    tell(Notice{endpoint() +
+                " is another launcher's, whose nodes prove no secret: they are believed unproven"});
+  }
   resolve_endpoint([this](const std::vector<std::string>& addresses) {
     addr_ = wanted_.local_addr.empty() ? address_towards(loop_, addresses) : wanted_.local_addr;
     meet_at(std::move(client_));
@@ -319,8 +336,8 @@ void ClusterNode::linked(asio::ip::tcp::socket socket) {
 void ClusterNode::attach(std::shared_ptr<Link> link) {
   link_ = std::move(link);
   link_->set_timeout(node_timeout());
-  link_->hear([this](const NodeMessage& message) { take(message); },
-              [this](const LinkLoss& loss) { hub_lost(loss); });
+  introduced_ = false;
+  link_->hear([](const NodeMessage&) {}, [this](const LinkLoss& loss) { hub_lost(loss); });
   link_->on_silence([this](const Silence& silence) {
     tell(Notice{silence_text("the node that hosts the job", silence, node_timeout())});
   });
@@ -335,7 +352,25 @@ void ClusterNode::attach(std::shared_ptr<Link> link) {
       return give_up(error.what(), exit_code(error.kind()));
     }
   }
-  say(Hello{.run_id = plan_.run_id, .node = introduce(), .history = history()});
+  acc::introduce(
+      link_, secret_, {.run_id = plan_.run_id, .node = introduce(), .history = history()},
+      [this](bool is_proven) { introduced(is_proven); }, [this](const LinkLoss& loss) { hub_lost(loss); });
+}
+
+// Whoever hosts the job is heard from here on.
+void ClusterNode::introduced(bool is_proven) {
+  if (!is_proven) {
+    const std::string place = link_->peer_address();
+    std::exchange(link_, nullptr)->close();
+    return give_up(
+        fmt::format("{} does not prove that it knows the secret of this node: give all nodes of the "
+                    "job the same, by --rdzv-conf secret_file=FILE or {}",
+                    place, kSecretVariable),
+        exit_code(ErrorKind::usage));
+  }
+  introduced_ = true;
+  link_->hear([this](const NodeMessage& message) { take(message); },
+              [this](const LinkLoss& loss) { hub_lost(loss); });
   if (cut_off_) {
     asked_ = port_of_hub();
     redirect_followers_later();
@@ -346,7 +381,7 @@ void ClusterNode::attach(std::shared_ptr<Link> link) {
 void ClusterNode::open_ports(const std::vector<std::string>& addresses) {
   listen_addresses_ = addresses;
   links_ = std::make_unique<LinkListener>(
-      loop_, addresses, plan_.run_id, wanted_.timeout_of_node(true),
+      loop_, addresses, plan_.run_id, secret_, wanted_.timeout_of_node(true),
       [this](const std::shared_ptr<Follower>& follower) { greeted(follower); });
 }
 
@@ -379,6 +414,7 @@ void ClusterNode::take(const NodeMessage& message) {
   if (const auto* moved = std::get_if<Moved>(&message)) {
     move_to({.addr = moved->addr, .link_port = moved->link_port});
   }
+  if (std::holds_alternative<Full>(message)) wait_for_place();
   if (std::holds_alternative<JobEnds>(message)) {
     over_ = true;
     tell(JobDone{});
@@ -401,7 +437,9 @@ void ClusterNode::begin(const RoundBegins& message) {
   nodes_ = message.nodes;
   heirs_ = message.heirs;
   hub_ = message.hub;
+  places_ = message.places;
   wants_round_ = false;
+  waits_for_place_ = false;
   in_round_ = true;
   cut_off_ = false;
   asked_ = 0;
@@ -417,9 +455,7 @@ void ClusterNode::serve_round(const std::vector<std::string>& clients) {
   bool known = !torchrun_knows_store_ && !clients.empty();
   if (known && link_) {
     const std::string hub = link_->peer_address();
-    error_code error;
-    const auto address = asio::ip::make_address(hub, error);
-    known = !error && (address.is_loopback() || contains(clients, hub));
+    known = is_loopback(hub) || contains(clients, hub);
   }
   using Others = StoreClients::Others;
   workers_store_->serve({.nodes = clients, .others = known ? Others::refused : Others::members});
@@ -539,7 +575,10 @@ void ClusterNode::endpoint_answered(const std::string& hub) {
   if (host_->hub().is_smaller_part()) return move_to({.addr = place->host, .link_port = place->port});
   const bool hosts_there = hub.find(':') == std::string::npos;
   if (!hosts_there) return watch_lost_hub();
-  claim_endpoint(*place);
+  // Of what others say about it, a new host believes its own store alone.
+  client_->set(running_key(plan_.run_id), own_place());
+  client_->get(running_key(plan_.run_id),
+               [this, place = *place](StoreOutcome, const auto&) { claim_endpoint(place); });
 }
 
 void ClusterNode::watch_lost_hub() {
@@ -552,25 +591,42 @@ void ClusterNode::claim_endpoint(const StoreAddress& place) {
   connecting_->start(place.host, place.port, connect_timeout(),
                      [this, place](std::optional<asio::ip::tcp::socket> socket, const std::string&) {
                        if (!socket) note_dead(place, connecting_->was_refused());
-                       if (socket && !over_) {
-                         if (to_string(place) == to_string(lost_hub_)) lost_hub_.port = 0;
-                         const auto link = std::make_shared<Link>(std::move(*socket), node_timeout());
-                         link->hear([](const NodeMessage&) {}, [](const LinkLoss&) {});
-                         link->start();
-                         link->send(Hello{.run_id = plan_.run_id, .node = introduce(), .is_hub = true});
-                         link->close();
-                       }
+                       if (socket && host_ && !over_) return claim_from(place, std::move(*socket));
                        watch_endpoint();
                      });
 }
 
-// As a new host: in the place of the one that was lost, and not of one that somebody has begun meanwhile.
+// A host that leads a round does not yield: then the nodes of this one go there.
+void ClusterNode::claim_from(const StoreAddress& place, asio::ip::tcp::socket socket) {
+  claim_ = std::make_shared<Link>(std::move(socket), node_timeout());
+  const auto lost = [this](const LinkLoss&) {
+    if (host_ && !over_) watch_endpoint();
+  };
+  const auto answered = [this, place](const NodeMessage& message) {
+    if (!std::holds_alternative<Full>(message) || !host_ || over_) return;
+    move_to({.addr = place.host, .link_port = place.port});
+  };
+  claim_->hear([](const NodeMessage&) {}, lost);
+  claim_->start();
+  acc::introduce(
+      claim_, secret_, {.run_id = plan_.run_id, .node = introduce(), .is_hub = true},
+      [this, place, answered, lost](bool is_proven) {
+        if (to_string(place) == to_string(lost_hub_)) lost_hub_.port = 0;
+        if (is_proven) claim_->hear(answered, lost);
+      },
+      lost);
+}
+
+// As a new host: in the place of the one that was lost.
 void ClusterNode::claim_hub_key() {
   hub_key_->claim(own_place(), hub_place_, [this](const EtcdHubKey::Claimed& claimed) {
-    if (over_ || claimed.how == EtcdHubKey::Claimed::How::own) return;
+    if (over_ || !host_ || claimed.how == EtcdHubKey::Claimed::How::own) return;
     const auto place =
         claimed.how == EtcdHubKey::Claimed::How::held ? parse_hub(claimed.text, "") : std::nullopt;
-    if (place) return claim_endpoint(*place);
+    if (place && host_->hub().is_smaller_part())
+      return move_to({.addr = place->host, .link_port = place->port});
+    // The job runs here: a host that has begun another meanwhile sees that the key is not its own any more.
+    if (place) hub_place_ = claimed.text;
     watch_endpoint();
   });
 }
@@ -699,6 +755,7 @@ void ClusterNode::stop_seeking() {
   watch_.cancel();
   if (connecting_) connecting_->cancel();
   if (trial_) std::exchange(trial_, nullptr)->close();
+  if (claim_) std::exchange(claim_, nullptr)->close();
   client_.reset();
 }
 
@@ -717,12 +774,12 @@ bool ClusterNode::may_inherit_hub() const {
 
 void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
   if (leaving_) return follower->link->close();
-  if (follower->hello.is_hub) {
-    follower->link->close();
-    return move_to(follower->hello.node);
-  }
-  if (host_) return host_->adopt(*follower);
+  if (follower->hello.is_hub) return claimed(*follower);
+  // What a node was part of is believed of those alone that can have been.
+  if (round_ > 0 && !is_of_last_round(*follower)) follower->hello.history = {};
+  if (host_) return has_place_for(*follower) ? host_->adopt(*follower) : turn_away(*follower);
   std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
+  if (!may_follow(*follower)) return follower->link->close();
   followers_.push_back(follower);
   if (search_ != Search::again) return redirect_followers_later();
   if (may_inherit_hub()) become_hub();
@@ -744,6 +801,63 @@ void ClusterNode::redirect_followers() {
     if (hub) follower->link->send(Moved{hub->host, hub->port});
     follower->link->close();
   }
+}
+
+// That another node hosts the job is believed of a node of the last round alone, and before the first one,
+// when this node may have come in the place of a host that was lost, of the one that its own store names, or
+// that knows the secret. With etcd the key says it, and in a static job all nodes were told who hosts it.
+void ClusterNode::claimed(const Follower& follower) {
+  const NodeInfo& hub = follower.hello.node;
+  const bool leads = host_ && !host_->hub().is_smaller_part();
+  const bool is_heir = round_ > 0 && is_of_last_round(follower) && (!leads || place_among(heirs_, hub));
+  const bool is_named =
+      round_ == 0 && host_ && (follower.is_proven || host_->says_running_at(to_string(place_of(hub))));
+  const bool yields =
+      wanted_.backend != RendezvousBackend::static_ && (host_ || cut_off_) && (is_heir || is_named);
+  if (!yields && leads && round_ > 0) follower.link->send(Full{});
+  follower.link->close();
+  if (yields) move_to(hub);
+}
+
+// Until all nodes have joined, a node may come from anywhere.
+bool ClusterNode::has_place_for(const Follower& follower) const {
+  const Hub& hub = host_->hub();
+  if (hub.nodes() >= static_cast<std::size_t>(wanted_.most_nodes) + kMaxSurplus) return false;
+  if (!hub.is_full() || follower.is_proven) return true;
+  return comes_from(*follower.link, [&](const std::string& place) { return hub.is_place_of_node(place); });
+}
+
+// When the hub is lost, the others of the round link to its heirs.
+bool ClusterNode::may_follow(const Follower& follower) const {
+  return wanted_.backend != RendezvousBackend::static_ && place_among(heirs_, introduce()) &&
+         followers_.size() < static_cast<std::size_t>(nodes_) + kMaxSurplus && is_of_last_round(follower);
+}
+
+bool ClusterNode::is_of_last_round(const Follower& follower) const {
+  return places_.empty() || follower.is_proven ||
+         comes_from(*follower.link, [this](const std::string& place) { return contains(places_, place); });
+}
+
+bool ClusterNode::comes_from(const Link& link,
+                             const std::function<bool(const std::string&)>& is_place) const {
+  const std::string peer = link.peer_address();
+  const bool is_here = is_loopback(peer) || contains(own_.addresses, peer);
+  return is_here ? link.is_own_users() : is_place(peer);
+}
+
+void ClusterNode::turn_away(const Follower& follower) {
+  const std::optional<RoundOver> over = host_->hub().surplus();
+  follower.link->send(over ? NodeMessage(RoundEnds{*over}) : NodeMessage(Full{}));
+  follower.link->close();
+}
+
+void ClusterNode::wait_for_place() {
+  if (link_) std::exchange(link_, nullptr)->close();
+  last_try_ = "all places of the job are taken, by nodes of other addresses";
+  if (!std::exchange(waits_for_place_, true)) tell(Notice{last_try_ + ": this node is a spare"});
+  if (cut_off_) return seek_later();
+  search_ = Search::host;
+  dial_later();
 }
 
 void ClusterNode::become_hub() {

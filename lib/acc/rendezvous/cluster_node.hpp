@@ -17,6 +17,7 @@
 #include "acc/rendezvous/etcd_gateway.hpp"
 #include "acc/rendezvous/etcd_hub_key.hpp"
 #include "acc/rendezvous/host.hpp"
+#include "acc/rendezvous/job_secret.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/rendezvous/link_listener.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
@@ -31,6 +32,7 @@ namespace acc {
 /// hub is lost, the nodes that are left find a new one among themselves.
 class ClusterNode : public Rendezvous {
  public:
+  /// Throws Error when the plan's secret cannot be read.
   ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan);
   ~ClusterNode() override;
 
@@ -57,6 +59,7 @@ class ClusterNode : public Rendezvous {
   void host_at_own_port(const Host::Inheritance& inherited);
   void linked(boost::asio::ip::tcp::socket socket);
   void attach(std::shared_ptr<Link> link);
+  void introduced(bool is_proven);
   void open_ports(const std::vector<std::string>& addresses);
   std::uint16_t open_workers_store();
 
@@ -84,6 +87,13 @@ class ClusterNode : public Rendezvous {
   void greeted(const std::shared_ptr<Follower>& follower);
   void redirect_followers_later();
   void redirect_followers();
+  void claimed(const Follower& follower);
+  bool has_place_for(const Follower& follower) const;
+  bool may_follow(const Follower& follower) const;
+  bool is_of_last_round(const Follower& follower) const;
+  bool comes_from(const Link& link, const std::function<bool(const std::string&)>& is_place) const;
+  void turn_away(const Follower& follower);
+  void wait_for_place();
   void dropped(const std::string& why);
   void move_to(const NodeInfo& hub);
   void sign(const NodeInfo& hub);
@@ -92,6 +102,7 @@ class ClusterNode : public Rendezvous {
   void endpoint_answered(const std::string& hub);
   void watch_lost_hub();
   void claim_endpoint(const StoreAddress& place);
+  void claim_from(const StoreAddress& place, boost::asio::ip::tcp::socket socket);
   void claim_hub_key();
   void hub_key_lost(const std::string& place);
 
@@ -114,6 +125,7 @@ class ClusterNode : public Rendezvous {
   const LaunchPlan& plan_;
   const RendezvousPlan& wanted_;
   const OwnNames own_;
+  const JobSecret secret_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::steady_timer reminder_;
   boost::asio::steady_timer redirect_;
@@ -133,8 +145,11 @@ class ClusterNode : public Rendezvous {
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
   std::shared_ptr<Link> link_ = {};
+  bool introduced_ = false;
   /// To a node that may lead to the hub, until it is heard.
   std::shared_ptr<Link> trial_ = {};
+  /// To another host, which is told that the job runs already.
+  std::shared_ptr<Link> claim_ = {};
   std::unique_ptr<Host> host_ = {};
   /// The store of a host that has yielded: it says where the hub is.
   std::unique_ptr<StoreServer> signpost_ = {};
@@ -152,6 +167,7 @@ class ClusterNode : public Rendezvous {
   bool leaving_ = false;
   Clock::time_point join_deadline_ = {};
   std::string last_try_ = "none yet";
+  bool waits_for_place_ = false;
 
   // Of the last round.
   int round_ = 0;
@@ -159,6 +175,8 @@ class ClusterNode : public Rendezvous {
   int nodes_ = 1;
   std::vector<NodeInfo> heirs_ = {};
   NodeInfo hub_ = {};
+  /// Where the others of it may link from, if this node is the hub or an heir; empty: from anywhere.
+  std::vector<std::string> places_ = {};
 
   /// Port for links of the hub that was asked for the next round; 0: none, since the last one began.
   int asked_ = 0;

@@ -20,6 +20,10 @@ std::string hub_key(const std::string& run_id) {
   return "/acc/hub/" + run_id;
 }
 
+std::string running_key(const std::string& run_id) {
+  return "/acc/running/" + run_id;
+}
+
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
            const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
            const Inheritance& inherited)
@@ -143,6 +147,10 @@ std::unique_ptr<StoreServer> Host::move_to(const NodeInfo& hub) {
   drop();
   if (server_) server_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
   return std::move(server_);
+}
+
+bool Host::says_running_at(const std::string& place) const {
+  return server_ && server_->get(running_key(plan_.run_id)) == place;
 }
 
 void Host::tell_waiting(const std::string& text) {

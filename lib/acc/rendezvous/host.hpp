@@ -49,6 +49,8 @@ class Host {
 
   const Hub& hub() const { return *hub_; }
   Hub& hub() { return *hub_; }
+  /// Whether the job's own store says that the job runs at `place`.
+  bool says_running_at(const std::string& place) const;
   /// Tells all who wait what they wait for.
   void tell_waiting(const std::string& text);
 
@@ -91,5 +93,7 @@ class Host {
 
 /// The key under which a host says where nodes of `acc` link: a port, or `host:port`.
 std::string hub_key(const std::string& run_id);
+/// The key under which the hub of a running job says so to a new host: `host:port`.
+std::string running_key(const std::string& run_id);
 
 }  // namespace acc

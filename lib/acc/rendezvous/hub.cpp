@@ -41,6 +41,10 @@ RoundOver over_for_all(const std::string& text, int code = exit_code(ErrorKind::
   return {.again = false, .text = text, .exit_code = code};
 }
 
+RoundOver no_place() {
+  return over_for_all("all places of the job are taken, and those of its spares");
+}
+
 bool is_same_process(const NodeInfo& one, const NodeInfo& other) {
   return one.addr == other.addr && one.pid == other.pid && one.link_port == other.link_port;
 }
@@ -90,6 +94,7 @@ void Hub::hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
 void Hub::drop_earlier_link(const NodeInfo& info) {
   const auto earlier = std::ranges::find_if(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
+    if (node.info.seen_at != info.seen_at) return false;
     if (node.silent && is_same_machine(node.info, info)) return node.info.node_rank == info.node_rank;
     return info.link_port != 0 && is_same_process(node.info, info);
   });
@@ -132,12 +137,21 @@ void Hub::joined(NodeId id, const Join& request) {
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (!may_stay_spare()) {
     nodes_.erase(id);
-    send_(id, RoundEnds{over_for_all("all places of the job are taken, and those of its spares")});
+    send_(id, RoundEnds{no_place()});
     return;
   }
   node.on_board = true;
   board_.add(on_board(node.info, id));
   send_(id, Waiting{"the job runs; this node waits for a place, or for the next round", heirs_});
+}
+
+bool Hub::is_place_of_node(const std::string& address) const {
+  return std::ranges::any_of(nodes_, [&](const auto& entry) { return entry.second.info.seen_at == address; });
+}
+
+std::optional<RoundOver> Hub::surplus() const {
+  if (!options_.plan.spares || count(&Node::ready) < *options_.plan.spares) return std::nullopt;
+  return no_place();
 }
 
 // One node waits already: the one that asks.
@@ -203,6 +217,7 @@ void Hub::lose(NodeId id, const std::string& text, bool gone, int code) {
   nodes_.erase(id);
   if (node.on_board) board_.remove(on_board(node.info, id));
   if (phase_ == Phase::over) return;
+  if (node.member && !node.done) full_ = false;
   if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
   if (!gone && !node.done) away_.push_back(node.info);
   if (is_smaller_part()) return isolate(text);
@@ -230,6 +245,7 @@ void Hub::isolate(const std::string& text) {
 
 void Hub::group_changed(const std::string& text, int code) {
   if (phase_ != Phase::running || finishing_) return;
+  full_ = false;
   if (!survives_loss()) return end_job(over_for_all(text + "; the job needs all its nodes", code));
   if (options_.plan.least_nodes == options_.plan.most_nodes) ++restarts_;
   end_round({.again = true, .text = text});
@@ -256,19 +272,23 @@ void Hub::round_formed(Places places) {
   for (auto& [id, node] : nodes_) node.member = false;
   heirs_ = find_heirs(places);
   find_places(places);
+  const std::vector<std::string> of_nodes = places_of_nodes();
+  full_ = !places.empty() && places.front().second.num_machines >= options_.plan.most_nodes;
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
     if (node == nodes_.end()) continue;
     node->second.member = node->second.in_round = true;
     node->second.ready = false;
     node->second.done = false;
-    send_(own.local_id,
-          RoundBegins{.number = rounds_,
-                      .ready = {round, restarts_},
-                      .heirs = heirs_,
-                      .hub = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
-                      .nodes = static_cast<int>(places.size()),
-                      .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>()});
+    send_(own.local_id, RoundBegins{.number = rounds_,
+                                    .ready = {round, restarts_},
+                                    .heirs = heirs_,
+                                    .hub = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
+                                    .nodes = static_cast<int>(places.size()),
+                                    .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>(),
+                                    .places = own.local_id == 0 || place_among(heirs_, node->second.info)
+                                                  ? of_nodes
+                                                  : std::vector<std::string>()});
   }
   for (const auto& [id, node] : nodes_) {
     if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare", heirs_});
@@ -334,6 +354,15 @@ void Hub::find_places(const Places& places) {
     const std::vector<std::string>& addresses = node->second.info.addresses;
     places_.insert(places_.end(), addresses.begin(), addresses.end());
   }
+}
+
+std::vector<std::string> Hub::places_of_nodes() const {
+  std::vector<std::string> result;
+  for (const auto& [id, node] : nodes_) {
+    if (!is_where_it_says(node.info)) return {};
+    result.insert(result.end(), node.info.addresses.begin(), node.info.addresses.end());
+  }
+  return result;
 }
 
 std::vector<NodeInfo> Hub::find_heirs(const Places& places) const {

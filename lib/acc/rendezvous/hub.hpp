@@ -70,6 +70,12 @@ class Hub {
   /// Who is there and who is missing, for people.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
+  /// All nodes that the job can have are in the last round, and none of them was lost since.
+  bool is_full() const { return full_; }
+  /// Whether a node of the job is linked from there.
+  bool is_place_of_node(const std::string& address) const;
+  /// Why a node that comes to a full job is to end; absent: it may wait for a place.
+  std::optional<RoundOver> surplus() const;
   /// Where connections of the round's nodes can come from; empty when it is not known of all: some are
   /// another launcher's, or their addresses are translated on the way.
   std::vector<std::string> places_of_round() const { return places_; }
@@ -106,6 +112,7 @@ class Hub {
   bool may_stay_spare() const;
   std::vector<NodeInfo> find_heirs(const Places& places) const;
   void find_places(const Places& places);
+  std::vector<std::string> places_of_nodes() const;
   void tell_all(const NodeMessage& message);
 
   Board& board_;
@@ -116,6 +123,7 @@ class Hub {
   int rounds_ = 0;
   int restarts_ = 0;
   bool finishing_ = false;
+  bool full_ = false;
   std::vector<std::string> places_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> away_ = {};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/store/peer_user.hpp"
 
 namespace acc {
 namespace {
@@ -204,6 +205,10 @@ void Link::end() {
 bool Link::has_unread() {
   error_code error;
   return socket_.available(error) > 0 && !error;
+}
+
+bool Link::is_own_users() const {
+  return may_be_own_user(socket_);
 }
 
 std::string Link::local_address() const {

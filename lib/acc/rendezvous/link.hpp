@@ -72,6 +72,8 @@ class Link : public Guest, public std::enable_shared_from_this<Link> {
   /// In numbers.
   std::string local_address() const;
   std::string peer_address() const;
+  /// False when the other side is known to be another user's process on this machine.
+  bool is_own_users() const;
 
  private:
   void read();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/rendezvous/job_secret.hpp"
 #include "acc/rendezvous/link.hpp"
 #include "acc/store/listener.hpp"
 
@@ -17,19 +18,22 @@ namespace acc {
 struct Follower {
   std::shared_ptr<Link> link = {};
   Hello hello = {};
+  /// It has proven the job's secret.
+  bool is_proven = false;
   /// What it said since then, until somebody else hears it.
   std::vector<NodeMessage> said = {};
 };
 
 /// Where other nodes link to this one. Who does not say first what a node of this run says, or not in time,
 /// is refused: 64 wait at most, for 5 s and with 64 KiB each, and when one more comes the oldest goes.
+/// With a secret, both sides prove it before.
 class LinkListener {
  public:
   using Greeted = std::function<void(std::shared_ptr<Follower>)>;
 
   /// A free port on `addresses`. Throws Error{system}.
   LinkListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses, std::string run_id,
-               std::chrono::milliseconds patience, Greeted greeted);
+               JobSecret secret, std::chrono::milliseconds patience, Greeted greeted);
   ~LinkListener();
   LinkListener(const LinkListener&) = delete;
   LinkListener& operator=(const LinkListener&) = delete;
@@ -38,9 +42,13 @@ class LinkListener {
 
  private:
   void accepted(boost::asio::ip::tcp::socket socket);
-  void first_message(const std::shared_ptr<Link>& link, const NodeMessage& message);
+  void hear(const std::shared_ptr<Link>& link, const JobSecret::Challenge& challenge);
+  void first_message(const std::shared_ptr<Link>& link, const JobSecret::Challenge& challenge,
+                     const NodeMessage& message);
+  void prove(const std::shared_ptr<Link>& link, const Challenge& asked);
 
   std::string run_id_;
+  JobSecret secret_;
   std::chrono::milliseconds patience_;
   Greeted greeted_;
   std::shared_ptr<Greetings> greetings_;

@@ -18,14 +18,17 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundOver, again, text, failure,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NodeInfo, host, addr, pid, node_rank, role, workers,
                                                 store_port, link_port, addresses, seen_at)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NodeHistory, round, restarts, asked)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, version, run_id, node, is_hub, history)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Challenge, nonce)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Proof, nonce, proof)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, version, run_id, node, is_hub, history, proof)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Dropped, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Moved, addr, link_port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Join, store_port)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerFailed, round, failure)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkersDone, round)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Leave, why, deposed, exit_code)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundBegins, number, ready, heirs, hub, nodes, clients)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundBegins, number, ready, heirs, hub, nodes, clients,
+                                                places)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundEnds, over)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Waiting, text, heirs)
 
@@ -33,6 +36,10 @@ namespace {
 
 template <typename Kind>
 constexpr std::string_view kName = {};
+template <>
+constexpr std::string_view kName<Challenge> = "challenge";
+template <>
+constexpr std::string_view kName<Proof> = "proof";
 template <>
 constexpr std::string_view kName<Hello> = "hello";
 template <>
@@ -52,18 +59,24 @@ constexpr std::string_view kName<Dropped> = "dropped";
 template <>
 constexpr std::string_view kName<Moved> = "moved";
 template <>
+constexpr std::string_view kName<Full> = "full";
+template <>
 constexpr std::string_view kName<JobEnds> = "job_ends";
 template <>
 constexpr std::string_view kName<Waiting> = "waiting";
 template <>
 constexpr std::string_view kName<Beat> = "beat";
 
+void to_json(Json& json, const Full&) {
+  json = Json::object();
+}
 void to_json(Json& json, const JobEnds&) {
   json = Json::object();
 }
 void to_json(Json& json, const Beat&) {
   json = Json::object();
 }
+void from_json(const Json&, Full&) {}
 void from_json(const Json&, JobEnds&) {}
 void from_json(const Json&, Beat&) {}
 

@@ -45,7 +45,19 @@ struct NodeHistory {
   bool operator==(const NodeHistory&) const = default;
 };
 
-/// What nodes of `acc` tell each other over a link. From a node to the hub:
+/// What nodes of `acc` tell each other over a link. With a secret both sides prove it first: who has made the
+/// link challenges the other, which answers with its proof and a challenge of its own.
+struct Challenge {
+  std::string nonce = {};
+  bool operator==(const Challenge&) const = default;
+};
+struct Proof {
+  std::string nonce = {};
+  std::string proof = {};
+  bool operator==(const Proof&) const = default;
+};
+
+/// From a node to the hub:
 struct Hello {
   int version = 1;
   std::string run_id = {};
@@ -53,6 +65,8 @@ struct Hello {
   /// The job runs already, with this node as its hub: whoever hosts another under its name is to yield.
   bool is_hub = false;
   NodeHistory history = {};
+  /// That it knows the secret, where there is one.
+  std::string proof = {};
   bool operator==(const Hello&) const = default;
 };
 /// It has no worker and wants a round.
@@ -89,6 +103,8 @@ struct RoundBegins {
   int nodes = 1;
   /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
   std::vector<std::string> clients = {};
+  /// To the hub and its heirs: where the other nodes of the job may link from; empty: from anywhere.
+  std::vector<std::string> places = {};
   bool operator==(const RoundBegins&) const = default;
 };
 struct RoundEnds {
@@ -106,6 +122,10 @@ struct Moved {
   std::uint16_t link_port = 0;
   bool operator==(const Moved&) const = default;
 };
+/// All places of the job are taken, and this node's address is none of theirs: it may ask again later.
+struct Full {
+  bool operator==(const Full&) const = default;
+};
 struct JobEnds {
   bool operator==(const JobEnds&) const = default;
 };
@@ -121,8 +141,8 @@ struct Beat {
   bool operator==(const Beat&) const = default;
 };
 
-using NodeMessage = std::variant<Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins, RoundEnds,
-                                 Dropped, Moved, JobEnds, Waiting, Beat>;
+using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
+                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, Beat>;
 
 /// One line of JSON, ended.
 std::string encode(const NodeMessage& message);

@@ -218,3 +218,44 @@ TEST_CASE("rendezvous: a silent node is lost sooner where the job can go on", "[
   CHECK(asked.timeout_of_node(true) == 4s);
   CHECK(asked.timeout_of_node(false) == 4s);
 }
+
+namespace {
+
+LaunchPlan plan_with_secret(const std::string& conf) {
+  acc::LaunchInputs given = inputs(
+      {"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=node0", "--rdzv-conf=" + conf, "train.py"},
+      Dialect::torchrun);
+  given.folder = "/jobs";
+  given.environment.set("ACC_JOB_SECRET", "0123456789abcdef");
+  return resolve(given);
+}
+
+}  // namespace
+
+TEST_CASE("rendezvous: the secret of the job is the rendezvous's alone: no worker inherits it", "[plan]") {
+  const LaunchPlan plan = plan_with_secret("join_timeout=60");
+  CHECK(plan.rendezvous.secret == "0123456789abcdef");
+  CHECK_FALSE(plan.inherited.contains("ACC_JOB_SECRET"));
+  CHECK_FALSE(plan.environment.contains("ACC_JOB_SECRET"));
+}
+
+TEST_CASE("rendezvous: a secret comes from a file or from the variable", "[plan]") {
+  const std::vector<std::string> words = {"--nnodes=2", "--rdzv-endpoint=node0:1"};
+  const auto with = [&](const std::string& conf) {
+    std::vector<std::string> all = words;
+    all.push_back("--rdzv-conf=" + conf);
+    return plan_of(all).rendezvous;
+  };
+  CHECK(with("secret_file=/etc/secret").secret_file == "/etc/secret");
+  CHECK(with("secret_file=secret").secret_file.is_absolute());
+  CHECK_FALSE(with("secret_file=secret").secret);
+  CHECK(acc::test::error_of([] { plan_with_secret("secret_file=x"); }) ==
+        "--rdzv-conf: secret_file and ACC_JOB_SECRET both name a secret (give one of them)");
+}
+
+TEST_CASE("rendezvous: nobody links to another where nodes meet in a file", "[plan]") {
+  const LaunchPlan plan = plan_of({"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=/shared/job7",
+                                   "--rdzv-conf=store_type=file,secret_file=/etc/secret"});
+  REQUIRE(plan.notes.size() == 1);
+  CHECK(plan.notes[0].find("secret_file has no effect with store_type=file") != std::string::npos);
+}

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "acc/rendezvous/reserved_port.hpp"
+#include "acc/store/client.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 #include "support/etcd_server.hpp"
@@ -288,6 +289,78 @@ TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rende
   cluster.add();
   cluster.until([&] { return cluster[1].over(); });
   CHECK(cluster[1].events.last<RoundOver>().exit_code == 75);
+}
+
+namespace {
+
+// Where the host's store says that nodes link.
+std::uint16_t link_port(Cluster& cluster) {
+  StoreClient client(cluster.loop);
+  std::optional<std::string> said;
+  client.connect(
+      {"127.0.0.1", cluster.port.port()}, std::chrono::steady_clock::now() + 10s, [](const auto&) {},
+      [](const auto&) {});
+  client.get(hub_key("job7"), [&](StoreOutcome, const auto& value) { said = value; });
+  cluster.until([&] { return said.has_value(); });
+  return static_cast<std::uint16_t>(std::stoi(*said));
+}
+
+// Says to the host that the job runs elsewhere, and waits for its answer.
+void claim_to_host(Cluster& cluster) {
+  boost::asio::ip::tcp::socket socket(cluster.loop);
+  socket.connect({boost::asio::ip::address_v4::loopback(), link_port(cluster)});
+  const auto link = std::make_shared<Link>(std::move(socket), 10s);
+  bool ended = false;
+  link->hear([](const NodeMessage&) {}, [&](const LinkLoss&) { ended = true; });
+  link->start();
+  link->send(Hello{.run_id = "job7", .node = {.addr = "127.0.0.1", .link_port = 9}, .is_hub = true});
+  cluster.until([&] { return ended; });
+}
+
+}  // namespace
+
+TEST_CASE("cluster_node: nobody is believed to host the job because it says so", "[rendezvous]") {
+  Cluster cluster(GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d), 2, 2);
+  cluster.add();
+  SECTION("before the nodes have met") {
+    claim_to_host(cluster);
+  }
+  SECTION("in a round") {
+    cluster.add();
+    cluster.until_all_ready();
+    claim_to_host(cluster);
+  }
+  while (cluster.nodes.size() < 2) cluster.add();
+  cluster.until_all_ready();
+  CHECK_FALSE(cluster[0].over());
+  CHECK_FALSE(cluster[1].over());
+}
+
+TEST_CASE("cluster_node: a host that comes back finds the job that has gone on without it", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 3);
+  cluster.plan.rendezvous.node_timeout = 500ms;
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  cluster.forget_events();
+  cluster[0].stop();
+  for (const std::size_t i : {1U, 2U}) {
+    cluster.until([&] { return cluster[i].over(); });
+    cluster[i].events.clear();
+    cluster[i].rendezvous->join();
+  }
+  cluster.until_all_ready();
+  cluster.forget_events();
+  cluster.add();
+  cluster.until([&] {
+    for (const std::size_t i : {1U, 2U}) {
+      if (!cluster[i].over()) continue;
+      CHECK(cluster[i].events.last<RoundOver>().again);
+      cluster[i].events.clear();
+      cluster[i].rendezvous->join();
+    }
+    return cluster[3].ready() && cluster[3].round().num_machines == 3;
+  });
+  CHECK(cluster[3].round().machine_rank != cluster[1].round().machine_rank);
 }
 
 namespace {

@@ -52,3 +52,21 @@ TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   host.wait_until_alone(10s, [&] { gone = true; });
   CHECK(gone);
 }
+
+TEST_CASE("host: its store says where the job runs already, if it does", "[rendezvous]") {
+  boost::asio::io_context loop;
+  const LaunchPlan plan = plan_of(2);
+  std::uint16_t port = 0;
+  {
+    StoreServer free(loop, {});
+    port = free.port();
+  }
+  const Host host(loop, plan, [](const NodeMessage&) {}, {"127.0.0.1"}, port, 4711, {});
+  StoreClient client(loop);
+  client.connect(
+      {"127.0.0.1", port}, std::chrono::steady_clock::now() + 10s, [](const auto&) {}, [](const auto&) {});
+  client.set(running_key("job7"), "10.0.0.1:4000");
+  CHECK_FALSE(host.says_running_at("10.0.0.1:4000"));
+  test::drive(loop, [&] { return host.says_running_at("10.0.0.1:4000"); });
+  CHECK_FALSE(host.says_running_at("10.0.0.2:4000"));
+}

@@ -450,3 +450,53 @@ TEST_CASE("hub: who is not in the round ends none", "[rendezvous]") {
   CHECK(job.told<RoundEnds>(0).empty());
   CHECK(job.told<RoundEnds>(1).empty());
 }
+
+TEST_CASE("hub: a job is full when all its nodes are in a round, until one of them is lost", "[rendezvous]") {
+  Job job(2, 1, 3);
+  job.arrive(0);
+  CHECK_FALSE(job.hub->is_full());
+  job.arrive(1);
+  CHECK(job.hub->is_full());
+  // The same nodes meet again.
+  job.hub->take(1, WorkerFailed{1, {.again = true, .failure = "f"}});
+  CHECK(job.hub->is_full());
+  job.join(0);
+  job.join(1);
+  CHECK(job.hub->is_full());
+  job.hub->lost(1, "silent", true);
+  CHECK_FALSE(job.hub->is_full());
+}
+
+TEST_CASE("hub: the nodes of a full job are known by where they link from", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.hub->hello(1, {.host = "node1",
+                     .addr = "node1",
+                     .node_rank = 1,
+                     .addresses = {"10.0.0.1", "10.1.0.1"},
+                     .seen_at = "10.0.0.1"});
+  job.join(1);
+  CHECK(job.hub->is_place_of_node("10.0.0.1"));
+  CHECK_FALSE(job.hub->is_place_of_node("10.1.0.1"));  // it says so, and nobody has seen it
+  CHECK(job.told<RoundBegins>(1).at(0).places == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
+}
+
+TEST_CASE("hub: who comes to a full job may wait, where there are spares", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  CHECK_FALSE(job.hub->surplus());
+}
+
+TEST_CASE("hub: who comes to a full job without places for spares is to end", "[rendezvous]") {
+  Job job(2);
+  job.options.plan.spares = 0;
+  job.hub.emplace(
+      job.board, [&](int node, const NodeMessage& message) { job.sent[node].push_back(message); },
+      job.options);
+  job.board.events = job.hub->board_events();
+  job.arrive(0);
+  job.arrive(1);
+  REQUIRE(job.hub->surplus());
+  CHECK(job.hub->surplus()->text == "all places of the job are taken, and those of its spares");
+}

@@ -36,9 +36,11 @@ struct Listening {
 
   asio::io_context loop;
   std::vector<std::shared_ptr<Follower>> followers = {};
-  LinkListener listener{loop, {"127.0.0.1"}, "job7", 10s, [this](std::shared_ptr<Follower> follower) {
-                          followers.push_back(std::move(follower));
-                        }};
+  LinkListener listener{
+      loop,   {"127.0.0.1"},
+      "job7", {},
+      10s,    [this](std::shared_ptr<Follower> follower) {
+                          followers.push_back(std::move(follower)); }};
 };
 
 }  // namespace
@@ -101,7 +103,7 @@ TEST_CASE("link_listener: a long message before the node takes part in a round e
   Caller caller(here.loop, here.listener.port());
   caller.link->send(Hello{.run_id = "job7"});
   SECTION("before") {
-    caller.link->send(WorkerFailed{1, {.failure = std::string(65U << 10U, 'x')}});
+    caller.link->send(WorkerFailed{1, {.failure = std::string(100U << 10U, 'x')}});
     test::drive(here.loop, [&] { return caller.lost; });
     CHECK(here.followers.at(0)->said.empty());
   }

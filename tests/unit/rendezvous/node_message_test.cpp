@@ -30,22 +30,30 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                        .master_port = 4000,
                        .use_agent_store = false};
   const RoundOver over = {.again = true, .text = "t", .failure = "{\"rank\":1}", .exit_code = 3};
-  const std::vector<NodeMessage> messages = {
-      Hello{.run_id = "a b\n\"",
-            .node = kNode,
-            .is_hub = true,
-            .history = {.round = 3, .restarts = 1, .asked = 4001}},
-      Join{4002},
-      WorkerFailed{3, over},
-      WorkersDone{4},
-      Leave{"bye", true, 143},
-      RoundBegins{.number = 2, .ready = {round, 5}, .heirs = {kNode, kNode}, .hub = kNode, .nodes = 2},
-      RoundEnds{over},
-      Dropped{"silent"},
-      Moved{"10.0.0.2", 4003},
-      JobEnds{},
-      Waiting{"for node 1", {kNode}},
-      Beat{}};
+  const std::vector<NodeMessage> messages = {Hello{.run_id = "a b\n\"",
+                                                   .node = kNode,
+                                                   .is_hub = true,
+                                                   .history = {.round = 3, .restarts = 1, .asked = 4001},
+                                                   .proof = "q"},
+                                             Challenge{"n"},
+                                             Proof{"m", "p"},
+                                             Full{},
+                                             Join{4002},
+                                             WorkerFailed{3, over},
+                                             WorkersDone{4},
+                                             Leave{"bye", true, 143},
+                                             RoundBegins{.number = 2,
+                                                         .ready = {round, 5},
+                                                         .heirs = {kNode, kNode},
+                                                         .hub = kNode,
+                                                         .nodes = 2,
+                                                         .places = {"10.0.0.2"}},
+                                             RoundEnds{over},
+                                             Dropped{"silent"},
+                                             Moved{"10.0.0.2", 4003},
+                                             JobEnds{},
+                                             Waiting{"for node 1", {kNode}},
+                                             Beat{}};
   for (const NodeMessage& message : messages) {
     const std::string line = encode(message);
     CHECK(line.find('\n') == line.size() - 1);
