@@ -23,6 +23,13 @@ if(ACC_SANITIZE)
   endif()
 endif()
 
+# Position-independent, all symbols bound and their tables read-only before main; the sanitizers have their own ways.
+if(NOT ACC_SANITIZE)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES CXX)
+  target_link_options(acc_options INTERFACE LINKER:-z,relro,-z,now)
+endif()
+
 # acc_library(NAME [SHARED] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
 #
 # The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header

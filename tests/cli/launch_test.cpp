@@ -286,3 +286,40 @@ TEST_CASE("cli: where /dev/shm holds no more files, those of errors go to /tmp",
   CHECK(run.code == 0);
   CHECK(run.out.starts_with("/tmp/torchelastic_"));
 }
+
+TEST_CASE("cli: what is assumed for want of a config file is told on a terminal alone", "[cli]") {
+  const Cli acc;
+  CHECK(acc({"launch", "/bin/true"}).err.empty());
+  const auto in_terminal = [&](const std::string& command) {
+    return acc({"launch", "--quiet", "/bin/sh", "-c",
+                "exec script -qec \"$(readlink /proc/$PPID/exe) " + command + "\" /dev/null"})
+        .out;
+  };
+  CHECK(
+      in_terminal("launch --mixed_precision no /bin/true") ==
+      "acc: there is no config file: 1 process, 1 machine (`acc config` writes one, --quiet hides this)\r\n");
+  CHECK(in_terminal("launch --quiet /bin/true").empty());
+  CHECK(in_terminal("run /bin/true").empty());
+}
+
+TEST_CASE("cli: menus obey NO_COLOR, and a dumb terminal gets lines", "[cli]") {
+  const Cli acc;
+  const auto screen = [&](const std::string& variable) {
+    const std::string enters(30, '\n');
+    acc::Environment environment = acc.environment;
+    environment.set("ENTERS", enters);
+    return acc::test::run({"acc", "launch", "--quiet", "/bin/sh", "-c",
+                           "ACC=$(readlink /proc/$PPID/exe); printf '%s' \"$ENTERS\" | " + variable +
+                               " script -qec \"$ACC config --config_file c.yaml\" /dev/null"},
+                          environment, "", acc.folder.path().string())
+        .out;
+  };
+  const std::string plain = screen("TERM=dumb");
+  CHECK(plain.find("saved at c.yaml") != std::string::npos);
+  CHECK(plain.find('\x1b') == std::string::npos);
+  const std::string drawn = screen("TERM=xterm NO_COLOR=1");
+  CHECK(drawn.find("saved at c.yaml") != std::string::npos);
+  CHECK(drawn.find("\x1b[?25l") != std::string::npos);
+  CHECK(drawn.find("\x1b[32m") == std::string::npos);
+  CHECK(screen("TERM=xterm").find("\x1b[32m") != std::string::npos);
+}

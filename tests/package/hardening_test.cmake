@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Installs the build into an empty folder and reads each program and library there with readelf: position-independent,
+# all symbols bound and their tables read-only before main, no search path that others could fill.
+#   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DREADELF=<readelf> -P this
+
+file(REMOVE_RECURSE ${WORK})
+execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+
+function(expect file told pattern what)
+  if(NOT told MATCHES "${pattern}")
+    message(SEND_ERROR "${file}: ${what}")
+  endif()
+endfunction()
+
+function(check_search_path file told)
+  if(NOT told MATCHES "\\((RUNPATH|RPATH)\\)[^[]*\\[([^]]*)\\]")
+    return()
+  endif()
+  set(path ":${CMAKE_MATCH_2}:")
+  if(path MATCHES "::")
+    message(SEND_ERROR "${file}: an empty element in ${path} is the current folder")
+  endif()
+  string(FIND "${path}" "${BUILD}" place)
+  if(NOT place EQUAL -1)
+    message(SEND_ERROR "${file}: ${path} names the build folder")
+  endif()
+endfunction()
+
+set(checked 0)
+file(GLOB_RECURSE files ${WORK}/bin/* ${WORK}/*.so ${WORK}/*.so.*)
+foreach(file IN LISTS files)
+  execute_process(COMMAND ${READELF} --wide --file-header --program-headers --dynamic ${file}
+                  OUTPUT_VARIABLE told ERROR_QUIET)
+  if(IS_SYMLINK ${file} OR NOT told MATCHES "ELF Header")
+    continue()
+  endif()
+  math(EXPR checked "${checked} + 1")
+  expect(${file} "${told}" "Type: +DYN" "is not position-independent")
+  expect(${file} "${told}" "GNU_RELRO" "its tables stay writable (no RELRO)")
+  expect(${file} "${told}" "BIND_NOW|Flags: [^\n]*NOW" "binds symbols while it runs (no BIND_NOW)")
+  check_search_path(${file} "${told}")
+endforeach()
+if(checked EQUAL 0)
+  message(SEND_ERROR "nothing was installed")
+endif()
+file(REMOVE_RECURSE ${WORK})
