@@ -147,7 +147,7 @@ void Link::wait() {
 void Link::check_silence() {
   const auto now = Clock::now();
   // When this process itself stood still, what others sent meanwhile has not been read yet.
-  if (now - beat_due_ > heartbeat_) heard();
+  if (now - beat_due_ > heartbeat_) count_silence_from(now);
   if (now - heard_ > timeout_) {
     if (closing_) return end();
     return fail({"silent for " + seconds_text(timeout_), false});
@@ -157,11 +157,15 @@ void Link::check_silence() {
   if (open_) wait();
 }
 
+void Link::count_silence_from(Clock::time_point now) {
+  heard_ = now;
+  report_due_ = now + reports_.first;
+}
+
 void Link::heard() {
   const auto now = Clock::now();
   const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - heard_);
-  heard_ = now;
-  report_due_ = now + reports_.first;
+  count_silence_from(now);
   if (!std::exchange(silence_reported_, false)) return;
   if (const auto report = silence_; report && !closing_) report({silence, true});
 }

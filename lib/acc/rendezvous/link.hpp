@@ -82,6 +82,7 @@ class Link : public Guest, public std::enable_shared_from_this<Link> {
   void wait();
   void check_silence();
   void report_silence(Clock::time_point now);
+  void count_silence_from(Clock::time_point now);
   void heard();
   void fail(const LinkLoss& loss);
 

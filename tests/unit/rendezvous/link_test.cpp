@@ -104,9 +104,10 @@ TEST_CASE("link: silence is told again and again before it ends the link, and so
   one.link->on_silence([&](const Silence& silence) { told.push_back(silence); });
   REQUIRE(pair.run_until([&] { return told.size() == 3; }));
   CHECK(one.losses.empty());
-  CHECK_FALSE(told[0].over);
-  CHECK(told[0].duration >= 20ms);
-  CHECK(told[2].duration - told[0].duration >= 100ms - 20ms);
+  for (const Silence& silence : told) {
+    CHECK_FALSE(silence.over);
+    CHECK(silence.duration >= 20ms);
+  }
   asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
   REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
   CHECK(told.back().over);
