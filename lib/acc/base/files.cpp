@@ -89,6 +89,14 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
+fs::path resolved_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  const fs::path result = error ? fs::path() : fs::weakly_canonical(target_of(absolute), error);
+  if (error) fail(path, "cannot be found", error.value());
+  return result.has_filename() ? result : result.parent_path();
+}
+
 std::string read_file(const fs::path& file, std::size_t most) {
   // Opening a named pipe would wait for somebody who writes to it.
   const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));

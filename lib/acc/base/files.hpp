@@ -11,6 +11,10 @@ namespace acc {
 /// Writes all of `text`, whatever signals come. False: it could not, and errno says why.
 bool write_all(int fd, std::string_view text);
 
+/// `path` without symbolic links, dots and the working folder, also where it does not exist yet; a link to
+/// nothing is followed to where it points. Throws Error{system} for a loop of links.
+std::filesystem::path resolved_path(const std::filesystem::path& path);
+
 /// The whole file. Throws Error{system} naming the file when it is missing, a folder, unreadable, or larger
 /// than `most` bytes.
 std::string read_file(const std::filesystem::path& file, std::size_t most = 64U << 20U);

@@ -10,10 +10,12 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/working_folder.hpp"
 
 namespace fs = std::filesystem;
 using acc::test::error_of;
 using acc::test::TemporaryFolder;
+using acc::test::WorkingFolder;
 
 TEST_CASE("files: a file is replaced whole, its parents made", "[base]") {
   const TemporaryFolder folder;
@@ -45,6 +47,27 @@ TEST_CASE("files: a replaced file keeps its mode and stays behind its link", "[b
   CHECK(fs::is_symlink(folder.path() / "link"));
   CHECK(folder.read("real") == "new");
   CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
+}
+
+TEST_CASE("files: a path is resolved whatever its form, also where nothing is yet", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path here = fs::canonical(folder.path());
+  const WorkingFolder inside(here);
+  fs::create_directory("real");
+  fs::create_symlink("real", "link");
+  fs::create_symlink("to_come", "dangling");
+  fs::create_symlink("circle", "circle");
+  CHECK(acc::resolved_path("x") == here / "x");
+  CHECK(acc::resolved_path("./x/") == here / "x");
+  CHECK(acc::resolved_path("a/../b c") == here / "b c");
+  CHECK(acc::resolved_path("/x") == "/x");
+  CHECK(acc::resolved_path("link/x") == here / "real" / "x");
+  CHECK(acc::resolved_path("dangling") == here / "to_come");
+  CHECK(error_of([] { acc::resolved_path("circle"); }) ==
+        (here / "circle").string() + ": cannot be written: Too many levels of symbolic links");
+  acc::replace_file("dangling", "text");
+  CHECK(fs::is_symlink("dangling"));
+  CHECK(folder.read("to_come") == "text");
 }
 
 TEST_CASE("files: a file that cannot be written names itself and leaves nothing behind", "[base]") {

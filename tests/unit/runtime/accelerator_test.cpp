@@ -8,8 +8,12 @@
 #include <string>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/pt_reader.hpp"
 #include "acc/runtime/data/tensor_dataset.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/torch_tensor.hpp"
+#include "support/working_folder.hpp"
 
 namespace {
 
@@ -234,4 +238,48 @@ TEST_CASE("accelerator: options are told as they were given, with accelerate's d
   CHECK_THROWS_AS(acc::Accelerator({.gradient_accumulation_steps = 0}), acc::Error);
   CHECK_THROWS_WITH(acc::Accelerator({.project = {.total_limit = 0}}),
                     "total_limit: must be at least 1, not 0 (leave it out to keep all checkpoints)");
+}
+
+TEST_CASE("accelerator: whatever it writes goes where a relative name says", "[runtime]") {
+  const std::filesystem::path here = acc::test::temporary_folder();
+  const acc::test::WorkingFolder inside(here);
+  const std::string name = GENERATE("x", "./x", "a/b/x", "name with spaces", "link", "dangling");
+  INFO(name);
+  std::filesystem::create_directory("real");
+  std::filesystem::create_directory_symlink("real", "link");
+  std::filesystem::create_directory_symlink("to_come", "dangling");
+  acc::Accelerator accelerator({.log_with = {"all"}, .project_dir = name});
+  Net net;
+  auto model = accelerator.prepare(net);
+
+  CHECK(accelerator.save_state(name) == name);
+  accelerator.load_state(name);
+  accelerator.save_model(model, name);
+  accelerator.save_model(model, name + "/one.safetensors");
+  accelerator.save_model(model, "here.safetensors");
+  accelerator.load_model(model, name);
+  accelerator.load_model(model, "here.safetensors");
+  accelerator.save(acc::PtDict{{"epoch", 3}}, name + "/epoch.pt");
+  accelerator.save(acc::PtDict{{"epoch", 3}}, "epoch.pt");
+  CHECK(acc::read_pt_file("epoch.pt").find("epoch") != nullptr);
+  accelerator.init_trackers("run");
+  accelerator.log({{"loss", 1.0}}, 1);
+  CHECK(std::filesystem::file_size(name + "/run.jsonl") > 0);
+  CHECK(std::filesystem::is_directory(name + "/run"));
+  accelerator.profile({.output_trace_dir = name}, [] { torch::ones(3).sum(); });
+  CHECK(std::filesystem::file_size(name + "/profile_0.json") > 0);
+}
+
+TEST_CASE("accelerator: the folder of a file must be there, and is named when it is not", "[runtime]") {
+  const std::filesystem::path here = std::filesystem::canonical(acc::test::temporary_folder());
+  const acc::test::WorkingFolder inside(here);
+  acc::Accelerator accelerator;
+  auto model = accelerator.prepare(Net());
+  CHECK(acc::test::error_of([&] { accelerator.save(acc::PtValue(3), "no/x.pt"); }) ==
+        "no/x.pt: cannot be written: there is no folder " + (here / "no").string() +
+            " (make the folder first)");
+  CHECK(acc::test::error_of([&] { accelerator.save_model(model, "no/x.safetensors"); }) ==
+        "no/x.safetensors: cannot be written: there is no folder " + (here / "no").string() +
+            " (make the folder first)");
+  CHECK_FALSE(std::filesystem::exists("no"));
 }

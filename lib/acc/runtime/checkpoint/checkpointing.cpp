@@ -3,6 +3,7 @@
 
 #include "acc/base/byte_size.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/model_file.hpp"
 #include "acc/runtime/checkpoint/prepared_content.hpp"
@@ -24,6 +25,16 @@ SavingProcesses processes_of(const PartialState& state) {
   throw Error({.what = "needs a folder",
                .where = function,
                .hint = "give one, or set project_dir and automatic_checkpoint_naming"});
+}
+
+// As torch.save: a folder that is missing is more often mistyped than meant to be made.
+void require_parent(const fs::path& file) {
+  const fs::path parent = resolved_path(file).parent_path();
+  if (fs::is_directory(parent)) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = "cannot be written: there is no folder " + parent.string(),
+               .where = file.string(),
+               .hint = "make the folder first"});
 }
 
 }  // namespace
@@ -90,7 +101,9 @@ void Checkpointing::save_module(const torch::nn::Module& module, const fs::path&
                                 std::string_view max_shard_size) const {
   const std::uint64_t most = parse_byte_size(max_shard_size, "max_shard_size");
   if (!processes_of(*this).writes_shared(project().save_on_each_node)) return;
+  if (place.empty()) refuse_without_folder("save_model");
   if (place.extension() == ".safetensors") {
+    require_parent(place);
     save_model_file(module, place);
   } else {
     save_weights(module, place, most);
@@ -98,7 +111,9 @@ void Checkpointing::save_module(const torch::nn::Module& module, const fs::path&
 }
 
 void Checkpointing::save(const PtValue& value, const fs::path& file) const {
-  if (processes_of(*this).writes_shared(project().save_on_each_node)) write_pt_file(file, value);
+  if (!processes_of(*this).writes_shared(project().save_on_each_node)) return;
+  require_parent(file);
+  write_pt_file(file, value);
 }
 
 void Checkpointing::load_module(torch::nn::Module& module, const fs::path& place) const {

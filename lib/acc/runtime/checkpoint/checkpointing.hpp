@@ -15,13 +15,14 @@ class Checkpointing : public Preparation {
  public:
   /// The main process, with save_on_each_node the first of each machine, writes numbers, texts, tensors, and
   /// lists and dicts of them, as torch.save: read_pt_file reads it, and Python with weights_only=True. The
-  /// others return at once. Throws what write_pt_file throws.
+  /// others return at once. Throws what write_pt_file throws, and Error{system} when the file's folder is
+  /// missing.
   void save(const PtValue& value, const std::filesystem::path& file) const;
 
   /// The same process writes the model as safetensors with the names of Python's state_dict: to one file when
   /// `place` ends in `.safetensors`, else into that folder, in files of at most `max_shard_size` with an
-  /// index, and removes what an earlier save left there. The others return at once. Throws Error{system} when
-  /// it cannot.
+  /// index, and removes what an earlier save left there. The others return at once. A missing folder is made;
+  /// that of a file must be there. Throws Error{system} when it cannot.
   template <class Module>
   void save_model(const Model<Module>& model, const std::filesystem::path& place,
                   std::string_view max_shard_size = "10GB") const {

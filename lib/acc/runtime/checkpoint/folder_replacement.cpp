@@ -12,6 +12,7 @@
 
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc {
 namespace {
@@ -29,13 +30,6 @@ fs::path beside(const fs::path& target, const char* ending) {
 [[noreturn]] void fail(const fs::path& path, const std::string& what, int number) {
   throw Error(
       {.kind = ErrorKind::system, .what = what + ": " + std::strerror(number), .where = path.string()});
-}
-
-fs::path resolved(const fs::path& path) {
-  std::error_code error;
-  fs::path result = fs::weakly_canonical(path, error);
-  if (error) fail(path, "cannot be found", error.value());
-  return result.has_filename() ? result : result.parent_path();
 }
 
 void sync(const fs::path& folder) {
@@ -62,7 +56,7 @@ void link(const fs::path& from, const fs::path& to) {
 
 FolderReplacement::FolderReplacement(const fs::path& target,
                                      std::function<bool(const std::string& name)> is_replaced)
-    : target_(resolved(target)),
+    : target_(resolved_path(target)),
       temporary_(beside(target_, kNew)),
       old_(beside(target_, kOld)),
       is_replaced_(std::move(is_replaced)) {
@@ -122,13 +116,13 @@ void FolderReplacement::abandon() noexcept {
 }
 
 fs::path whole_folder(const fs::path& target) {
-  const fs::path place = resolved(target);
+  const fs::path place = resolved_path(target);
   if (!fs::exists(place) && fs::exists(beside(place, kOld))) return beside(place, kOld);
   return target;
 }
 
 void remove_folder(const fs::path& folder) {
-  const fs::path place = resolved(folder);
+  const fs::path place = resolved_path(folder);
   const fs::path gone = beside(place, kGone);
   std::error_code error;
   fs::remove_all(gone, error);  // of a process that was killed while it removed

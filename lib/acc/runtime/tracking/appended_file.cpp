@@ -15,12 +15,12 @@
 namespace acc {
 
 AppendedFile::AppendedFile(std::filesystem::path file) : file_(std::move(file)) {
+  const std::filesystem::path folder = resolved_path(file_).parent_path();
   std::error_code error;
-  std::filesystem::create_directories(file_.parent_path(), error);
+  std::filesystem::create_directories(folder, error);
   if (error) {
-    throw Error({.kind = ErrorKind::system,
-                 .what = "cannot be made: " + error.message(),
-                 .where = file_.parent_path().string()});
+    throw Error(
+        {.kind = ErrorKind::system, .what = "cannot be made: " + error.message(), .where = folder.string()});
   }
   descriptor_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!descriptor_) fail("cannot be opened");

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
+#include "support/working_folder.hpp"
 
 namespace {
 
@@ -97,6 +98,29 @@ TEST_CASE("folder replacement: a link to a folder stays a link", "[runtime]") {
   folder.publish();
   CHECK(fs::is_symlink(parent / "link"));
   CHECK(acc::read_file(parent / "real" / "part") == "new");
+}
+
+TEST_CASE("folder replacement: a folder is named in any way that the shell takes", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  const acc::test::WorkingFolder inside(parent);
+  fs::create_directory_symlink("to_come", "dangling");
+  const std::string absolute = parent / "absolute";
+  for (const std::string& name :
+       {std::string("x"), std::string("./y"), std::string("a/z"), std::string("w/"), absolute,
+        std::string("name with spaces"), std::string("../") + parent.filename().string() + "/up",
+        std::string("dangling")}) {
+    INFO(name);
+    for (const std::string text : {"first", "second"}) {
+      acc::FolderReplacement folder(name, is_replaced);
+      folder.begin();
+      write(folder.temporary() / "part", text);
+      folder.publish();
+      CHECK(acc::read_file(fs::path(name) / "part") == text);
+    }
+    CHECK(acc::whole_folder(name) == name);
+    acc::remove_folder(name);
+    CHECK_FALSE(fs::exists(name));
+  }
 }
 
 TEST_CASE("folder replacement: a file and the working folder are refused", "[runtime]") {
