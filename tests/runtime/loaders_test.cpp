@@ -190,9 +190,10 @@ TEST_CASE("loaders: batches that cannot be sent are the same error on every rank
 
 TEST_CASE("loaders: evaluation with DistributedEvalSampler counts each sample once", "[ranks]") {
   acc::Accelerator accelerator = accelerator_with({});
-  auto loader = accelerator.prepare(
-      acc::DataLoader(acc::TensorDataset(at::arange(10000, at::kLong)),
-                      {.batch_size = 64, .sampler = std::make_shared<acc::DistributedEvalSampler>(10000)}));
+  const bool prepared = GENERATE(true, false);
+  acc::DataLoader loader(acc::TensorDataset(at::arange(10000, at::kLong)),
+                         {.batch_size = 64, .sampler = std::make_shared<acc::DistributedEvalSampler>(10000)});
+  if (prepared) loader = accelerator.prepare(loader);
   std::int64_t count = 0;
   std::int64_t sum = 0;
   for (auto& [numbers] : loader) {

@@ -29,6 +29,13 @@ void require_consistent(std::optional<std::size_t> dataset_size, const DataLoade
     refuse("prefetch_factor", "must be at least 1");
 }
 
+// As torch's DistributedSampler, which starts from 0: each process draws its part of one order, also where
+// every process was seeded differently.
+std::uint64_t choose_seed(const DataLoaderOptions& options) {
+  const bool distributed = options.sampler && options.sampler->distributed();
+  return options.seed.value_or(distributed ? 0 : default_seed());
+}
+
 std::shared_ptr<const Sampler> choose_sampler(std::size_t size, const DataLoaderOptions& options) {
   if (options.sampler) return options.sampler;
   if (options.shuffle && size > 0) return std::make_shared<RandomSampler>(size);
@@ -41,7 +48,7 @@ LoaderPlan::LoaderPlan(std::optional<std::size_t> dataset_size, const DataLoader
     : dataset_size_(dataset_size),
       rule_{.batch_size = options.batch_sampler ? 0 : options.batch_size, .drop_last = options.drop_last},
       batch_sampler_(options.batch_sampler),
-      seed_(options.seed.value_or(default_seed())) {
+      seed_(choose_seed(options)) {
   require_consistent(dataset_size, options);
   sampler_ = choose_sampler(this->dataset_size(), options);
 }
@@ -62,7 +69,10 @@ std::size_t LoaderPlan::batches_per_step() const {
 }
 
 std::size_t LoaderPlan::step_size() const {
-  return std::max<std::size_t>(rule_.batch_size, 1) * (shard_.split_batches ? 1 : shard_.count);
+  const std::size_t batch = std::max<std::size_t>(rule_.batch_size, 1);
+  const bool dealt_out = sampler_->distributed() && sampler_->num_processes() > 0;
+  if (dealt_out) return batch * sampler_->num_processes();
+  return batch * (shard_.split_batches ? 1 : shard_.count);
 }
 
 std::vector<BatchIndices> LoaderPlan::batches_of(std::uint64_t epoch, std::size_t* samples) const {

@@ -22,7 +22,8 @@ struct DataLoaderOptions {
   /// Leaves out a last batch that is not full.
   bool drop_last = false;
   /// Decides the orders: pass number e is torch.randperm of a generator seeded with seed + e, as Python's
-  /// DistributedSampler and accelerate's SeedableRandomSampler. Default: what set_seed was given.
+  /// DistributedSampler and accelerate's SeedableRandomSampler. Default: what set_seed was given; with
+  /// a sampler that distributes by itself 0.
   std::optional<std::uint64_t> seed = {};
   /// Chooses the samples, instead of `shuffle`.
   std::shared_ptr<const Sampler> sampler = {};

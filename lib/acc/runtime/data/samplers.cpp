@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/worker_env.hpp"
 
 namespace acc {
 namespace {
@@ -19,13 +21,6 @@ namespace {
 void append(std::vector<std::size_t>& order, const at::Tensor& indices, std::size_t most) {
   const auto* first = indices.const_data_ptr<std::int64_t>();
   order.insert(order.end(), first, first + std::min(most, static_cast<std::size_t>(indices.numel())));
-}
-
-std::vector<std::size_t> every_nth(const std::vector<std::size_t>& order, const SamplerPass& pass) {
-  std::vector<std::size_t> mine;
-  for (std::size_t i = pass.process_index; i < order.size(); i += pass.num_processes)
-    mine.push_back(order[i]);
-  return mine;
 }
 
 }  // namespace
@@ -95,18 +90,40 @@ std::vector<std::size_t> WeightedRandomSampler::order(const SamplerPass& pass) c
   return order;
 }
 
+DistributedSamplerBase::DistributedSamplerBase(std::size_t size, const SamplerShare& share) : size_(size) {
+  if (!share.process_index || !share.num_processes) {
+    const WorkerEnv worker = read_worker_env(Environment::of_process());
+    process_index_ = static_cast<std::size_t>(worker.rank);
+    num_processes_ = static_cast<std::size_t>(worker.world_size);
+  }
+  process_index_ = share.process_index.value_or(process_index_);
+  num_processes_ = share.num_processes.value_or(num_processes_);
+  if (process_index_ < num_processes_) return;
+  throw Error({.what = fmt::format("process {} is none of {}", process_index_, num_processes_),
+               .where = "DistributedSampler"});
+}
+
+std::vector<std::size_t> DistributedSamplerBase::part_of(const std::vector<std::size_t>& order) const {
+  std::vector<std::size_t> mine;
+  for (std::size_t i = process_index_; i < order.size(); i += num_processes_) mine.push_back(order[i]);
+  return mine;
+}
+
+std::size_t DistributedSampler::total_size() const {
+  const std::size_t rest = options_.drop_last ? 0 : num_processes() - 1;
+  return (size() + rest) / num_processes() * num_processes();
+}
+
 std::vector<std::size_t> DistributedSampler::order(const SamplerPass& pass) const {
-  std::vector<std::size_t> order = options_.shuffle ? shuffled_order(size_, pass.seed) : plain_order(size_);
-  const std::size_t rounds =
-      options_.drop_last ? size_ / pass.num_processes : (size_ + pass.num_processes - 1) / pass.num_processes;
-  const std::size_t total = rounds * pass.num_processes;
+  std::vector<std::size_t> order = options_.shuffle ? shuffled_order(size(), pass.seed) : plain_order(size());
+  const std::size_t total = total_size();
   if (total < order.size()) order.resize(total);
   for (std::size_t i = 0; order.size() < total; ++i) order.push_back(order[i]);
-  return every_nth(order, pass);
+  return part_of(order);
 }
 
 std::vector<std::size_t> DistributedEvalSampler::order(const SamplerPass& pass) const {
-  return every_nth(shuffle_ ? shuffled_order(size_, pass.seed) : plain_order(size_), pass);
+  return part_of(shuffle_ ? shuffled_order(size(), pass.seed) : plain_order(size()));
 }
 
 }  // namespace acc

@@ -28,6 +28,9 @@ class Sampler {
 
   /// Whether `order` is one process's part. A prepared loader deals out the order of any other sampler.
   virtual bool distributed() const { return false; }
+
+  /// Over how many processes a sampler that is distributed deals the samples out; 0: the pass says it.
+  virtual std::size_t num_processes() const { return 0; }
 };
 
 /// 0, 1, 2, ...
@@ -84,36 +87,70 @@ class WeightedRandomSampler : public Sampler {
   bool replacement_;
 };
 
+/// Which part of the samples a sampler gives. Default: that of this process in the job that started it.
+struct SamplerShare {
+  std::optional<std::size_t> process_index = {};
+  std::optional<std::size_t> num_processes = {};
+};
+
+/// A sampler that gives one process its part, in any loader: a prepared one does not divide it again. It
+/// takes rank and world size from the launcher's variables when it is made.
+class DistributedSamplerBase : public Sampler {
+ public:
+  bool distributed() const override { return true; }
+  std::size_t num_processes() const override { return num_processes_; }
+  std::size_t process_index() const { return process_index_; }
+
+  /// The number of samples of the data set.
+  std::size_t size() const { return size_; }
+
+ protected:
+  /// Throws Error{usage} for variables that make no sense and a process that is none of so many.
+  DistributedSamplerBase(std::size_t size, const SamplerShare& share);
+
+  /// Every num_processes-th of all samples, from this process's first.
+  std::vector<std::size_t> part_of(const std::vector<std::size_t>& order) const;
+
+ private:
+  std::size_t size_;
+  std::size_t process_index_ = 0;
+  std::size_t num_processes_ = 1;
+};
+
 struct DistributedSamplerOptions {
   bool shuffle = true;
   /// Leaves out the samples that do not divide, rather than repeating some.
   bool drop_last = false;
+  SamplerShare share = {};
 };
 
 /// Every num_processes-th sample, as many for each process: samples from the start come again where the
 /// number does not divide. gather_for_metrics cannot tell them apart; evaluate with DistributedEvalSampler.
-class DistributedSampler : public Sampler {
+class DistributedSampler : public DistributedSamplerBase {
  public:
   explicit DistributedSampler(std::size_t size, const DistributedSamplerOptions& options = {})
-      : size_(size), options_(options) {}
+      : DistributedSamplerBase(size, options.share), options_(options) {}
   std::vector<std::size_t> order(const SamplerPass& pass) const override;
-  bool distributed() const override { return true; }
+
+  /// The samples of all processes in a pass, repeated ones included.
+  std::size_t total_size() const;
 
  private:
-  std::size_t size_;
   DistributedSamplerOptions options_;
 };
 
 /// Every num_processes-th sample, each for exactly one process: some processes may get one sample more.
 /// Counts and sums are then exact under `reduce`, without repeated samples.
-class DistributedEvalSampler : public Sampler {
+class DistributedEvalSampler : public DistributedSamplerBase {
  public:
-  explicit DistributedEvalSampler(std::size_t size, bool shuffle = false) : size_(size), shuffle_(shuffle) {}
+  explicit DistributedEvalSampler(std::size_t size, bool shuffle = false, const SamplerShare& share = {})
+      : DistributedSamplerBase(size, share), shuffle_(shuffle) {}
   std::vector<std::size_t> order(const SamplerPass& pass) const override;
-  bool distributed() const override { return true; }
+
+  /// The samples of all processes in a pass: each once.
+  std::size_t total_size() const { return size(); }
 
  private:
-  std::size_t size_;
   bool shuffle_;
 };
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/loader_plan.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/random.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -52,13 +54,34 @@ TEST_CASE("loader_plan: a sampler's number of samples counts, not the data set's
 }
 
 TEST_CASE("loader_plan: a distributed sampler's part is not dealt out again", "[runtime]") {
-  const acc::DataLoaderOptions options{.batch_size = 2,
-                                       .sampler = std::make_shared<acc::DistributedEvalSampler>(7)};
-  acc::LoaderPlan plan = plan_of(7, options, {.index = 1, .count = 2});
+  const acc::SamplerShare share{.process_index = 1, .num_processes = 2};
+  const acc::DataLoaderOptions options{
+      .batch_size = 2, .sampler = std::make_shared<acc::DistributedEvalSampler>(7, /*shuffle=*/false, share)};
+  // Nor is it lacking where the loader was not prepared.
+  const bool prepared = GENERATE(true, false);
+  acc::LoaderPlan plan = prepared ? plan_of(7, options, {.index = 1, .count = 2}) : plan_of(7, options);
+  CHECK(plan.state() == plan_of(7, options, {.index = 1, .count = 2}).state());
   const acc::LoaderPass pass = plan.begin_pass();
   CHECK(pass.batches == Batches{{1, 3}, {5}});
   CHECK(pass.remainder == 0);
   CHECK_THROWS_AS(plan.set_dispatched(true), acc::Error);
+}
+
+TEST_CASE("loader_plan: processes that were seeded differently share one order of a distributed sampler",
+          "[runtime]") {
+  const auto batches = [](std::uint64_t seed, std::size_t index) {
+    acc::set_seed(seed);
+    const acc::SamplerShare share{.process_index = index, .num_processes = 2};
+    return plan_of(6, {.batch_size = 3,
+                       .sampler = std::make_shared<acc::DistributedSampler>(
+                           6, acc::DistributedSamplerOptions{.share = share})})
+        .begin_pass()
+        .batches.at(0);
+  };
+  acc::BatchIndices all = batches(1, 0);
+  for (const std::size_t sample : batches(2, 1)) all.push_back(sample);
+  std::ranges::sort(all);
+  CHECK(all == acc::plain_order(6));
 }
 
 TEST_CASE("loader_plan: a batch sampler's batches are dealt out whole", "[runtime]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/data/samplers.hpp"
 
+#include <stdlib.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,11 +12,16 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
 namespace {
 
 using nlohmann::json;
 using Order = std::vector<std::size_t>;
+
+acc::SamplerShare share(std::size_t index, std::size_t count) {
+  return {.process_index = index, .num_processes = count};
+}
 
 std::unique_ptr<acc::Sampler> sampler_of(const json& one) {
   if (one["kind"] == "random") {
@@ -23,21 +30,39 @@ std::unique_ptr<acc::Sampler> sampler_of(const json& one) {
                                                .num_samples = one["num_samples"].get<std::size_t>()});
   }
   if (one["kind"] == "subset") return std::make_unique<acc::SubsetRandomSampler>(one["indices"].get<Order>());
-  if (one["kind"] == "weighted") {
-    return std::make_unique<acc::WeightedRandomSampler>(one["weights"].get<std::vector<double>>(),
-                                                        one["num_samples"], one["replacement"]);
-  }
-  return std::make_unique<acc::DistributedSampler>(
-      one["size"], acc::DistributedSamplerOptions{.shuffle = one["shuffle"], .drop_last = one["drop_last"]});
+  return std::make_unique<acc::WeightedRandomSampler>(one["weights"].get<std::vector<double>>(),
+                                                      one["num_samples"], one["replacement"]);
 }
 
-// The orders of all processes.
-std::vector<Order> orders(const acc::Sampler& sampler, std::size_t processes, std::uint64_t seed = 0) {
+// The orders that one process after the other gets.
+std::vector<Order> distributed_orders(const json& one, std::size_t processes) {
   std::vector<Order> all;
-  for (std::size_t i = 0; i < processes; ++i)
-    all.push_back(sampler.order({.seed = seed, .process_index = i, .num_processes = processes}));
+  for (std::size_t i = 0; i < processes; ++i) {
+    const acc::DistributedSampler sampler(
+        one["size"],
+        {.shuffle = one["shuffle"], .drop_last = one["drop_last"], .share = share(i, processes)});
+    CHECK(sampler.distributed());
+    // The pass of a loader that was not prepared knows nothing of the job.
+    all.push_back(sampler.order({.seed = one["seed"]}));
+    CHECK(sampler.total_size() == all.back().size() * processes);
+  }
   return all;
 }
+
+// The process is one of so many while it lives, as a launcher says it.
+class Job {
+ public:
+  Job(int rank, int world_size) {
+    ::setenv("RANK", std::to_string(rank).c_str(), 1);
+    ::setenv("WORLD_SIZE", std::to_string(world_size).c_str(), 1);
+  }
+  ~Job() {
+    ::unsetenv("RANK");
+    ::unsetenv("WORLD_SIZE");
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+};
 
 }  // namespace
 
@@ -47,14 +72,13 @@ TEST_CASE("samplers: every recorded order of torch's samplers is met", "[runtime
   for (const json& one : recorded["samplers"]) {
     INFO(one.dump());
     ++seen[one["kind"]];
-    const auto sampler = sampler_of(one);
     if (one.contains("order")) {
+      const auto sampler = sampler_of(one);
       CHECK(sampler->order({.seed = one["seed"]}) == one["order"].get<Order>());
       CHECK_FALSE(sampler->distributed());
     } else {
       const auto expected = one["processes"].get<std::vector<Order>>();
-      CHECK(orders(*sampler, expected.size(), one["seed"]) == expected);
-      CHECK(sampler->distributed());
+      CHECK(distributed_orders(one, expected.size()) == expected);
     }
   }
   CHECK(seen.size() == 4);
@@ -62,14 +86,32 @@ TEST_CASE("samplers: every recorded order of torch's samplers is met", "[runtime
 }
 
 TEST_CASE("samplers: evaluation repeats no sample: 10,000 over three processes are 10,000", "[runtime]") {
-  const acc::DistributedEvalSampler sampler(10000, /*shuffle=*/true);
   Order all;
-  for (const Order& mine : orders(sampler, 3)) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Order mine = acc::DistributedEvalSampler(10000, /*shuffle=*/true, share(i, 3)).order({});
     CHECK((mine.size() == 3333 || mine.size() == 3334));
     all.insert(all.end(), mine.begin(), mine.end());
   }
   std::sort(all.begin(), all.end());
   CHECK(all == acc::plain_order(10000));
+}
+
+TEST_CASE("samplers: what distributes knows its part of the job, and how many samples all have",
+          "[runtime]") {
+  const Job job(6, 7);
+  const acc::DistributedSampler train(10000);
+  CHECK(train.process_index() == 6);
+  CHECK(train.num_processes() == 7);
+  CHECK(train.size() == 10000);
+  CHECK(train.total_size() == 10003);
+  CHECK(train.order({}).size() == 1429);
+  CHECK(acc::DistributedSampler(10000, {.drop_last = true}).total_size() == 9996);
+  const acc::DistributedEvalSampler eval(10000);
+  CHECK(eval.size() == 10000);
+  CHECK(eval.total_size() == 10000);
+  CHECK(eval.order({}) == acc::DistributedEvalSampler(10000, false, share(6, 7)).order({}));
+  CHECK(acc::test::error_of([] { acc::DistributedEvalSampler(3, false, share(2, 2)); }) ==
+        "DistributedSampler: process 2 is none of 2");
 }
 
 TEST_CASE("samplers: weights that cannot be drawn from are errors", "[runtime]") {
