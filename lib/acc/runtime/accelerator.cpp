@@ -4,13 +4,16 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <fmt/format.h>
+#include <torch/optim/optimizer.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/optim/clip_grad.hpp"
+#include "acc/runtime/optim/step_checks.hpp"
 
 namespace acc {
 
@@ -47,6 +50,11 @@ void Accelerator::backward(const at::Tensor& loss) {
   if (scaler()) scaled = scaler()->scale(scaled);
   if (!process_group()) return scaled.backward();
   process_group()->explained("backward", [&] { scaled.backward(); });
+  step_checks()->require_announced_gradients();
+}
+
+void Accelerator::check_parameters() const {
+  if (process_group()) step_checks()->require_equal_parameters();
 }
 
 Join Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, JoinOptions options) {
@@ -77,14 +85,33 @@ void Accelerator::unscale_gradients(const Optimizer& optimizer) {
   scaler()->unscale(optimizer.native());
 }
 
+void Accelerator::unscale_for_clipping(const std::vector<at::Tensor>& parameters) {
+  unscale_gradients();
+  if (!scaler()) return;
+  std::unordered_set<const c10::TensorImpl*> unscaled;
+  for (const Optimizer& optimizer : prepared().optimizers) {
+    for (const auto& group : optimizer.native().param_groups()) {
+      for (const at::Tensor& parameter : group.params()) unscaled.insert(parameter.unsafeGetTensorImpl());
+    }
+  }
+  const auto is_scaled = [&](const at::Tensor& parameter) {
+    return parameter.grad().defined() && !unscaled.contains(parameter.unsafeGetTensorImpl());
+  };
+  if (std::ranges::none_of(parameters, is_scaled)) return;
+  throw Error(
+      {.what = "no prepared optimizer holds some of the parameters, so their gradients are still scaled",
+       .where = "clipping in fp16",
+       .hint = "prepare the optimizer, and clip what it trains"});
+}
+
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                                         double norm_type) {
-  unscale_gradients();
+  unscale_for_clipping(parameters);
   return clip_grad_norm(parameters, max_norm, norm_type);
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {
-  unscale_gradients();
+  unscale_for_clipping(parameters);
   clip_grad_value(parameters, clip_value);
 }
 

@@ -56,13 +56,13 @@ class Accelerator : public Checkpointing {
   /// last; until then prepared optimizers and schedulers stand still and the models' gradients are not
   /// averaged.
   template <class... Modules>
-  Accumulation accumulate(const Model<Modules>&... models) {
+  [[nodiscard]] Accumulation accumulate(const Model<Modules>&... models) {
     return begin_batch({models.ddp()...});
   }
 
   /// While the result lives, backward adds up gradients on this process alone.
   template <class Module>
-  NoSync no_sync(const Model<Module>& model) const {
+  [[nodiscard]] NoSync no_sync(const Model<Module>& model) const {
     return model.no_sync();
   }
 
@@ -83,8 +83,14 @@ class Accelerator : public Checkpointing {
   std::int64_t step() const;
 
   /// Together: computes gradients of `loss`, divided by the accumulation steps and scaled in fp16, and
-  /// averages them over all processes.
+  /// averages them over all processes. Throws Error{usage} when gradients reached a prepared model whose
+  /// forward did not go through it, and so were not averaged.
   void backward(const at::Tensor& loss);
+
+  /// Together: throws Error{usage} on every process, naming the parameter and the ranks, when a prepared
+  /// model's values are not the same on all, bit for bit. AcceleratorOptions::check_parameters_every asks for
+  /// it every so many steps.
+  void check_parameters() const;
 
   /// Together: while the result lives, processes may train on different numbers of batches; see Join. As in
   /// accelerate it does nothing where batches are even, so pass `{.even_batches = false}`, unless the
@@ -96,7 +102,8 @@ class Accelerator : public Checkpointing {
   void unscale_gradients();
   void unscale_gradients(const Optimizer& optimizer);
 
-  /// Unscales, then acc::clip_grad_norm and acc::clip_grad_value. Call them when sync_gradients().
+  /// Unscales, then acc::clip_grad_norm and acc::clip_grad_value. Call them when sync_gradients(). Throw
+  /// Error{usage} in fp16 for gradients that no prepared optimizer holds: they would stay scaled.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                              double norm_type = 2);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
@@ -163,12 +170,15 @@ class Accelerator : public Checkpointing {
 
   /// Lets everything go that was prepared, and counts batches from 0 again: between two trainings.
   void free_memory();
+  /// accelerate's other name for it.
+  void clear() { free_memory(); }
 
   /// Together: waits for all, closes the trackers and leaves the job; only what this process does alone works
-  /// after that.
+  /// after that, everything marked "together" throws Error{usage}.
   void end_training();
 
  private:
+  void unscale_for_clipping(const std::vector<at::Tensor>& parameters);
   Accumulation begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps);
   // How many rows of what is gathered now are new; nothing: all.
   std::optional<std::size_t> new_samples() const;

@@ -65,6 +65,11 @@ struct AcceleratorOptions {
   std::vector<TrackerChoice> log_with = {};
   std::filesystem::path project_dir = {};
   ProjectOptions project = {};
+  /// Optimizers may hold parameters of no prepared model, as those of a loss that learns, which the program
+  /// then averages over the processes itself. Without it the first step refuses them on several processes.
+  bool allow_unprepared_parameters = false;
+  /// After each so many steps of an optimizer, Accelerator::check_parameters; 0: never.
+  int check_parameters_every = 0;
   DdpOptions ddp = {};
   GradScalerOptions grad_scaler = {};
   ProcessGroupOptions process_group = {};

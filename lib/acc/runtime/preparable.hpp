@@ -5,7 +5,11 @@
 #include <memory>
 #include <type_traits>
 
+#include "acc/runtime/data/data_loader.hpp"
+#include "acc/runtime/optim/accelerated_scheduler.hpp"
+#include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
+#include "acc/runtime/parallel/model.hpp"
 
 namespace torch::nn {
 class Module;
@@ -49,5 +53,22 @@ struct IsSharedScheduler<std::shared_ptr<T>> : std::true_type {};
 /// A scheduler or a shared_ptr to one.
 template <class T>
 concept SchedulerArgument = AnyScheduler<T> || IsSharedScheduler<T>::value;
+
+template <class T>
+struct IsPreparable : std::bool_constant<TorchModuleHolder<T> || TorchOptimizer<T> || SchedulerArgument<T> ||
+                                         std::same_as<T, Optimizer>> {};
+template <class T>
+struct IsPreparable<std::shared_ptr<T>>
+    : std::bool_constant<TorchModule<T> || TorchOptimizer<T> || AnyScheduler<T>> {};
+template <class Module>
+struct IsPreparable<Model<Module>> : std::true_type {};
+template <class Dataset>
+struct IsPreparable<DataLoader<Dataset>> : std::true_type {};
+template <class Native>
+struct IsPreparable<AcceleratedScheduler<Native>> : std::true_type {};
+
+/// Whatever prepare takes, prepared objects included.
+template <class T>
+concept Preparable = IsPreparable<std::remove_cvref_t<T>>::value;
 
 }  // namespace acc

@@ -4,6 +4,7 @@
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,7 +14,9 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/runtime/distinct_tensors.hpp"
 #include "acc/runtime/optim/optimizer_device.hpp"
+#include "acc/runtime/optim/step_checks.hpp"
 #include "acc/runtime/optim/torch_scheduler.hpp"
 
 namespace acc {
@@ -61,6 +64,27 @@ std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) 
                .hint = "end the other first, or give both the same"});
 }
 
+// A tensor that a module lists twice, as where weights are tied, would be moved twice in each step.
+bool remove_repeated_parameters(torch::optim::Optimizer& optimizer) {
+  bool removed = false;
+  for (auto& group : optimizer.param_groups()) {
+    const std::size_t before = group.params().size();
+    keep_distinct(group.params());
+    removed = removed || group.params().size() < before;
+  }
+  return removed;
+}
+
+std::shared_ptr<StepChecks> new_checks(const AcceleratorOptions& options) {
+  if (options.check_parameters_every < 0) {
+    throw Error({.what = fmt::format("must be at least 0, not {}", options.check_parameters_every),
+                 .where = "check_parameters_every"});
+  }
+  return std::make_shared<StepChecks>(
+      StepCheckOptions{.allow_unprepared_parameters = options.allow_unprepared_parameters,
+                       .check_parameters_every = options.check_parameters_every});
+}
+
 }  // namespace
 
 struct Preparation::Impl {
@@ -68,6 +92,8 @@ struct Preparation::Impl {
   std::shared_ptr<const MixedPrecision> precision = {};
   std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
   Prepared prepared = {};
+  // Null on one process.
+  std::shared_ptr<StepChecks> checks = {};
   // Where optimizers were before they were moved here, which schedulers still point at; the latest last.
   std::vector<std::pair<const torch::optim::Optimizer*, torch::optim::Optimizer*>> moved = {};
 };
@@ -82,6 +108,7 @@ Preparation::Preparation(AcceleratorOptions options)
   if (mixed_precision() == MixedPrecision::fp16 && options.grad_scaler.enabled) {
     impl_->prepared.scaler = std::make_shared<GradScaler>(options.grad_scaler);
   }
+  if (process_group()) impl_->checks = new_checks(options);
   if (options.project.logging_dir.empty()) options.project.logging_dir = options.project_dir;
   impl_->options = std::move(options);
 }
@@ -133,6 +160,9 @@ const Prepared& Preparation::prepared() const {
 const std::shared_ptr<ActiveLoaders>& Preparation::active_loaders() const {
   return impl_->active;
 }
+const std::shared_ptr<StepChecks>& Preparation::step_checks() const {
+  return impl_->checks;
+}
 
 std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
                                                  const ModelOptions& options) {
@@ -140,6 +170,7 @@ std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Modu
   if (device_placement()) model.module->to(device());
   if (process_group() && !options.evaluation_mode) {
     model.ddp = std::make_shared<Ddp>(model.module, process_group(), impl_->options.ddp);
+    impl_->checks->add_model(model.ddp);
   }
   impl_->prepared.models.push_back(model);
   return model.ddp;
@@ -147,10 +178,15 @@ std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Modu
 
 Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                                           const torch::optim::Optimizer* from) {
+  if (remove_repeated_parameters(*native) && is_main_process()) {
+    TORCH_WARN_ONCE(
+        "an optimizer was given parameters twice, as of a module that is registered twice; it steps "
+        "each of them once");
+  }
   if (device_placement()) move_optimizer_state(*native, device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
   return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
-                                                 impl_->prepared.scaler);
+                                                 impl_->prepared.scaler, impl_->checks);
 }
 
 std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan, bool iterable) {
@@ -182,6 +218,10 @@ LoaderJob Preparation::loader_job() const {
 
 void Preparation::forget() {
   impl_->prepared.models.clear();
+  if (impl_->checks) {
+    impl_->checks->release();
+    impl_->checks = new_checks(impl_->options);
+  }
   impl_->prepared.optimizers.clear();
   impl_->prepared.schedulers.clear();
   impl_->prepared.loaders.clear();

@@ -20,6 +20,8 @@
 
 namespace acc {
 
+class StepChecks;
+
 /// The part of an Accelerator that holds its options and makes a program's objects ready for training.
 class Preparation : public PartialState {
  public:
@@ -51,17 +53,24 @@ class Preparation : public PartialState {
   /// prepared already comes back as it is.
   template <class... Objects>
   auto prepare(Objects&&... objects) {
-    // Braces evaluate from left to right: every process prepares in the same order.
-    auto first = std::tuple{prepare_first(std::forward<Objects>(objects))...};
-    return std::apply(
-        [this](auto&... object) {
-          if constexpr (sizeof...(Objects) == 1) {
-            return (prepare_last(std::move(object)), ...);
-          } else {
-            return std::tuple{prepare_last(std::move(object))...};
-          }
-        },
-        first);
+    static_assert(
+        (Preparable<Objects> && ...),
+        "prepare takes models (a shared_ptr to a torch::nn::Module, or its TORCH_MODULE holder), "
+        "torch::optim optimizers (with std::move, or a shared_ptr), acc::DataLoader, and schedulers of "
+        "acc and torch::optim");
+    if constexpr ((Preparable<Objects> && ...)) {
+      // Braces evaluate from left to right: every process prepares in the same order.
+      auto first = std::tuple{prepare_first(std::forward<Objects>(objects))...};
+      return std::apply(
+          [this](auto&... object) {
+            if constexpr (sizeof...(Objects) == 1) {
+              return (prepare_last(std::move(object)), ...);
+            } else {
+              return std::tuple{prepare_last(std::move(object))...};
+            }
+          },
+          first);
+    }
   }
 
   struct ModelOptions {
@@ -128,6 +137,9 @@ class Preparation : public PartialState {
   explicit Preparation(AcceleratorOptions options);
 
   const std::shared_ptr<ActiveLoaders>& active_loaders() const;
+
+  /// Null on one process.
+  const std::shared_ptr<StepChecks>& step_checks() const;
 
   /// Lets go what was prepared.
   void forget();

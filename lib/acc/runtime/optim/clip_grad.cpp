@@ -11,12 +11,16 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 
+#include "acc/runtime/distinct_tensors.hpp"
+
 namespace acc {
 namespace {
 
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> distinct = parameters;
+  keep_distinct(distinct);
   std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : parameters) {
+  for (const at::Tensor& parameter : distinct) {
     if (parameter.grad().defined()) gradients.push_back(parameter.grad());
   }
   return gradients;

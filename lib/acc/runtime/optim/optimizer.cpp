@@ -7,6 +7,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/optim/gradient_state.hpp"
+#include "acc/runtime/optim/step_checks.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
 
 namespace acc {
@@ -15,28 +16,44 @@ struct Optimizer::State {
   std::shared_ptr<torch::optim::Optimizer> native = {};
   std::shared_ptr<const GradientState> gradients = {};
   std::shared_ptr<GradScaler> scaler = {};
+  std::shared_ptr<const StepChecks> checks = {};
+  std::int64_t steps = 0;
   bool step_was_skipped = false;
+
+  at::Tensor step(const Closure& closure);
 };
 
 Optimizer::Optimizer(std::shared_ptr<torch::optim::Optimizer> native)
     : Optimizer(std::move(native), std::make_shared<GradientState>(), nullptr) {}
 
 Optimizer::Optimizer(std::shared_ptr<torch::optim::Optimizer> native,
-                     std::shared_ptr<const GradientState> gradients, std::shared_ptr<GradScaler> scaler)
-    : state_(std::make_shared<State>(State{
-          .native = std::move(native), .gradients = std::move(gradients), .scaler = std::move(scaler)})) {}
+                     std::shared_ptr<const GradientState> gradients, std::shared_ptr<GradScaler> scaler,
+                     std::shared_ptr<const StepChecks> checks)
+    : state_(std::make_shared<State>(State{.native = std::move(native),
+                                           .gradients = std::move(gradients),
+                                           .scaler = std::move(scaler),
+                                           .checks = std::move(checks)})) {}
 
-at::Tensor Optimizer::step(const Closure& closure) {
-  if (!state_->gradients->sync_gradients()) return {};
-  if (!state_->scaler) return state_->native->step(closure);
+at::Tensor Optimizer::State::step(const Closure& closure) {
+  if (!scaler) return native->step(closure);
   if (closure) {
     throw Error({.what = "a closure cannot be used in fp16, where gradients are scaled",
                  .where = "optimizer step",
                  .hint = "use bf16, or step without a closure"});
   }
-  state_->step_was_skipped = !state_->scaler->step(*state_->native);
-  state_->scaler->update();
+  step_was_skipped = !scaler->step(*native);
+  scaler->update();
   return {};
+}
+
+at::Tensor Optimizer::step(const Closure& closure) {
+  if (!state_->gradients->sync_gradients()) return {};
+  if (!state_->checks) return state_->step(closure);
+  if (state_->steps == 0) state_->checks->require_prepared(*state_->native);
+  state_->checks->require_announced_gradients();
+  at::Tensor loss = state_->step(closure);
+  state_->checks->after_step(++state_->steps);
+  return loss;
 }
 
 void Optimizer::zero_grad() {

@@ -14,6 +14,7 @@ namespace acc {
 
 class GradientState;
 class GradScaler;
+class StepChecks;
 
 /// A LibTorch optimizer as Accelerator::prepare gives it back. Copies are the same optimizer.
 class Optimizer {
@@ -24,13 +25,14 @@ class Optimizer {
   /// One that steps on every call.
   explicit Optimizer(std::shared_ptr<torch::optim::Optimizer> native);
 
-  /// One that steps when `gradients` says so and, with a `scaler`, when its gradients are finite.
+  /// One that steps when `gradients` says so and, with a `scaler`, when its gradients are finite; on several
+  /// processes with `checks`.
   Optimizer(std::shared_ptr<torch::optim::Optimizer> native, std::shared_ptr<const GradientState> gradients,
-            std::shared_ptr<GradScaler> scaler);
+            std::shared_ptr<GradScaler> scaler, std::shared_ptr<const StepChecks> checks = {});
 
   /// Changes the parameters by their gradients, which are the same on all processes; nothing while gradients
   /// accumulate. Gives back what LibTorch's step does: the closure's loss. Throws Error{usage} for a closure
-  /// in fp16, and what GradScaler throws.
+  /// in fp16, what GradScaler throws, and what StepChecks finds.
   at::Tensor step(const Closure& closure = {});
 
   /// Forgets the gradients; nothing while they accumulate. Unlike LibTorch's own, also where they live in the

@@ -9,10 +9,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <torch/csrc/distributed/c10d/reducer.hpp>
+#include <unordered_set>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/parallel/gradient_sink.hpp"
+#include "acc/runtime/parallel/gradient_watch.hpp"
 #include "acc/runtime/parallel/joined_step.hpp"
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 #include "acc/runtime/parallel/reducer.hpp"
@@ -30,6 +31,24 @@ std::vector<at::Tensor> values_of(const std::vector<at::Tensor*>& places) {
   return values;
 }
 
+struct Parameter {
+  std::string name = {};
+  at::Tensor tensor = {};
+  // Whether the reducer averages its gradients.
+  bool reduced = false;
+};
+
+// Each once, also where its module is registered twice.
+std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
+  std::vector<Parameter> parameters;
+  std::unordered_set<const c10::TensorImpl*> seen;
+  for (const auto& item : module.named_parameters()) {
+    if (seen.insert(item.value().unsafeGetTensorImpl()).second)
+      parameters.push_back({.name = item.key(), .tensor = item.value()});
+  }
+  return parameters;
+}
+
 }  // namespace
 
 struct Ddp::Impl {
@@ -37,9 +56,13 @@ struct Ddp::Impl {
   std::shared_ptr<ProcessGroup> group = {};
   Group native = {};
   DdpOptions options = {};
-  std::shared_ptr<c10d::Reducer> reducer = {};
+  std::vector<Parameter> parameters = {};
+  std::shared_ptr<GradientReducer> reducer = {};
+  std::unique_ptr<GradientWatch> watch = {};
   at::Device device = at::kCPU;
   bool synchronizes = true;
+  // Whether the present forward has parameters to train.
+  bool trains = true;
   // Buffers changed since they were last broadcast only where the last forward was one that trains.
   bool buffers_due = true;
   // The first backward of a static graph reduces everything at its end.
@@ -47,6 +70,56 @@ struct Ddp::Impl {
   std::shared_ptr<JoinedStep> join = {};
 
   at::Tensor flag(bool on) const { return at::full({1}, on ? 1.0 : 0.0, at::TensorOptions(device)); }
+
+  std::vector<at::Tensor> tensors() const {
+    std::vector<at::Tensor> all;
+    for (const Parameter& parameter : parameters) all.push_back(parameter.tensor);
+    return all;
+  }
+
+  std::vector<at::Tensor> reduced_tensors() const {
+    std::vector<at::Tensor> reduced;
+    for (const Parameter& parameter : parameters) {
+      if (parameter.reduced) reduced.push_back(parameter.tensor);
+    }
+    return reduced;
+  }
+
+  std::vector<std::string> reduced_names() const {
+    std::vector<std::string> names;
+    for (const Parameter& parameter : parameters) {
+      if (parameter.reduced) names.push_back(parameter.name);
+    }
+    return names;
+  }
+
+  bool is_trainable() const {
+    return std::ranges::any_of(parameters, [](const Parameter& one) { return one.tensor.requires_grad(); });
+  }
+
+  void make_new_reducer() {
+    watch.reset();
+    reducer.reset();
+    for (Parameter& parameter : parameters) parameter.reduced = parameter.tensor.requires_grad();
+    reducer = make_reducer(reduced_tensors(), native, options);
+    watch = std::make_unique<GradientWatch>(reduced_tensors(), options.static_graph);
+    watch->set_active(synchronizes);
+    reduces_late = options.static_graph;
+  }
+
+  // Layers were frozen or unfrozen: on all processes, or the error is the same on all.
+  void take_up_changes() {
+    const auto unchanged = [](const Parameter& one) { return one.tensor.requires_grad() == one.reduced; };
+    if (std::ranges::all_of(parameters, unchanged)) return;
+    if (join) {
+      throw Error({.what = "parameters were frozen or unfrozen, which processes without data cannot follow",
+                   .where = "join_uneven_inputs",
+                   .hint = "do it before or after it"});
+    }
+    reducer->rebuild_buckets();  // refuses when the step before is unfinished
+    require_same_parameters(*module, *group);
+    make_new_reducer();
+  }
 
   // The highest rank of those that may be the one; every process gets the same answer.
   int agree_on_rank(bool may_be_this) const {
@@ -57,7 +130,7 @@ struct Ddp::Impl {
   }
 
   void broadcast_state(int from) const {
-    std::vector<at::Tensor> state = module->parameters();
+    std::vector<at::Tensor> state = tensors();
     if (options.broadcast_buffers) std::ranges::copy(module->buffers(), std::back_inserter(state));
     std::ranges::transform(state, state.begin(), [](const at::Tensor& tensor) { return tensor.detach(); });
     group->broadcast(state, from);
@@ -79,8 +152,11 @@ struct Ddp::Impl {
   }
 
   void prepare(const Ddp* self) {
-    const bool trains = at::GradMode::is_enabled();
-    if (trains && synchronizes) reducer->prepare_for_forward();
+    trains = at::GradMode::is_enabled() && is_trainable();
+    if (trains && synchronizes) {
+      take_up_changes();
+      reducer->prepare_for_forward();
+    }
     if (join) tell_that_a_step_begins(self);
     if (trains) reducer->rebuild_buckets();
     broadcast_buffers(/*has_data=*/true);
@@ -136,18 +212,17 @@ Ddp::Ddp(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup
   impl_->group = std::move(group);
   impl_->native = Group::reclaim_copy(&impl_->group->native());
   impl_->options = options;
-  impl_->reduces_late = options.static_graph;
   require_same_parameters(*impl_->module, *impl_->group);
-  const std::vector<at::Tensor> parameters = impl_->module->parameters();
-  if (std::ranges::none_of(parameters, [](const at::Tensor& one) { return one.requires_grad(); })) {
+  impl_->parameters = parameters_of(*impl_->module);
+  if (!impl_->is_trainable()) {
     throw Error({.what = "no parameter needs a gradient",
                  .where = impl_->module->name(),
                  .hint = "use a model that is not trained without preparing it"});
   }
-  impl_->device = parameters.front().device();
+  impl_->device = impl_->parameters.front().tensor.device();
   impl_->broadcast_state(/*from=*/0);
   use_group_in_sync_batch_norms(*impl_->module, impl_->group);
-  impl_->reducer = make_reducer(*impl_->module, impl_->native, options);
+  impl_->make_new_reducer();
 }
 
 Ddp::~Ddp() = default;
@@ -158,7 +233,8 @@ void Ddp::before_forward() {
       impl_->prepare(this);
     } catch (const c10::Error& error) {
       const std::string where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name());
-      if (auto explained = explain_unused_parameters(error.what_without_backtrace(), *impl_->module, where))
+      if (auto explained =
+              explain_unused_parameters(error.what_without_backtrace(), impl_->reduced_names(), where))
         throw *explained;
       throw;
     }
@@ -168,14 +244,17 @@ void Ddp::before_forward() {
 void Ddp::after_forward(const std::vector<at::Tensor*>& outputs) {
   const bool finds_unused = impl_->options.find_unused_parameters && !impl_->options.static_graph;
   impl_->buffers_due = at::GradMode::is_enabled() && impl_->synchronizes;
-  if (impl_->buffers_due && finds_unused && outputs.empty()) {
+  if (!impl_->trains) return;
+  if (!impl_->synchronizes) impl_->watch->expect_local();
+  if (impl_->synchronizes && finds_unused && outputs.empty()) {
     throw Error({.what = "find_unused_parameters sees no tensor in what forward gives back",
                  .where = impl_->module->name(),
                  .hint = "give back tensors, or tuples, vectors or maps of them, or declare for_each_tensor "
                          "for the type"});
   }
-  if (impl_->buffers_due) {
+  if (impl_->synchronizes) {
     impl_->reducer->prepare_for_backward(finds_unused ? values_of(outputs) : std::vector<at::Tensor>{});
+    impl_->watch->expect_averaged();
   }
   if (finds_unused || impl_->reduces_late) Impl::sink(impl_, outputs);
 }
@@ -185,6 +264,7 @@ bool Ddp::synchronizes() const {
 }
 void Ddp::set_synchronizes(bool on) {
   impl_->synchronizes = on;
+  impl_->watch->set_active(on);
 }
 void Ddp::synchronize_next_backward() {
   const DdpOptions& options = impl_->options;
@@ -197,6 +277,39 @@ void Ddp::synchronize_next_backward() {
                  .hint = "leave the last forward out of no_sync instead"});
   }
   impl_->reducer->prepare_for_backward({});
+  impl_->watch->expect_averaged();
+}
+void Ddp::require_announced_gradients() {
+  if (!impl_->watch->take_unexpected()) return;
+  throw Error(
+      {.what = "gradients reached the prepared model outside of a forward of its own, so they were not "
+               "averaged over the processes",
+       .where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name()),
+       .hint = "call what prepare gave back, as model(x), not model->forward(x) or the module itself; "
+               "and backward once for each forward, of the sum of the losses"});
+}
+bool Ddp::has_parameter(const at::Tensor& parameter) const {
+  return std::ranges::any_of(impl_->parameters,
+                             [&](const Parameter& one) { return one.tensor.is_same(parameter); });
+}
+bool Ddp::in_step() const {
+  return impl_->synchronizes && !impl_->join;
+}
+void Ddp::require_equal_parameters() {
+  std::vector<std::string> names;
+  for (const Parameter& parameter : impl_->parameters) names.push_back(parameter.name);
+  acc::require_equal_parameters(names, impl_->tensors(), *impl_->group);
+}
+BucketLayout Ddp::bucket_layout() const {
+  return impl_->reducer->layout();
+}
+void Ddp::settle_bucket_layout() {
+  impl_->group->explained("save_state", [&] { impl_->reducer->settle_layout(); });
+}
+void Ddp::set_bucket_layout(const BucketLayout& layout) {
+  if (!is_layout_of(layout, impl_->reduced_tensors())) return;
+  impl_->make_new_reducer();
+  impl_->reducer->set_layout(layout);
 }
 ProcessGroup& Ddp::group() const {
   return *impl_->group;
@@ -206,7 +319,7 @@ at::Device Ddp::device() const {
 }
 void Ddp::average_parameters() {
   const at::NoGradGuard no_grad;
-  for (const at::Tensor& parameter : impl_->module->parameters()) {
+  for (const at::Tensor& parameter : impl_->tensors()) {
     at::Tensor mean = parameter.detach();
     impl_->group->all_reduce(mean, ReduceOp::mean);
     parameter.copy_(mean);

@@ -31,7 +31,9 @@ class Ddp {
   Ddp(const Ddp&) = delete;
   Ddp& operator=(const Ddp&) = delete;
 
-  /// Throws Error{usage} when the step before left parameters without a gradient, and names them.
+  /// Takes up parameters that were frozen or unfrozen since the last forward. Throws Error{usage} when the
+  /// step before left parameters without a gradient, and names them; on every rank when they freeze
+  /// different parameters.
   void before_forward();
 
   /// `outputs`: where the tensors that forward gave back are; others may take their places. Throws
@@ -45,6 +47,28 @@ class Ddp {
   /// Error{usage} where that cannot be: with find_unused_parameters or static_graph, which have to see the
   /// forward, and inside of a Join.
   void synchronize_next_backward();
+
+  /// Throws Error{usage} when gradients reached the module, since this was last asked, that no forward
+  /// between before_forward and after_forward announced: they were not averaged.
+  void require_announced_gradients();
+
+  /// Whether `parameter` was one of the module's when this was made.
+  bool has_parameter(const at::Tensor& parameter) const;
+
+  /// Whether all processes have the same parameters at the end of a step: not while each trains alone
+  /// (no_sync, LocalSGD), nor while some have run out of data (Join).
+  bool in_step() const;
+
+  /// Throws the same Error{usage} on every rank, naming the parameter and the ranks, when a parameter's value
+  /// is not the same on all, bit for bit.
+  void require_equal_parameters();
+
+  /// How gradients are laid out in messages after the first step, see GradientReducer; empty before it.
+  /// settle_bucket_layout, which is together, does at once what the second step would begin with.
+  BucketLayout bucket_layout() const;
+  void settle_bucket_layout();
+  /// Goes on with the layout of an earlier run. One that does not fit the module is passed over.
+  void set_bucket_layout(const BucketLayout& layout);
 
   ProcessGroup& group() const;
 

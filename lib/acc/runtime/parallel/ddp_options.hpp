@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 namespace acc {
+
+/// Which of the trained parameters, by index, have their gradients averaged in one message, and in which
+/// order.
+using BucketLayout = std::vector<std::vector<std::size_t>>;
 
 /// How gradients travel: as they are, or rounded to half the size on the way (each process divides its own by
 /// the number of processes first, as Python's fp16_compress_hook and bf16_compress_hook do).

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/nn/module.h>
@@ -43,6 +46,21 @@ std::uint64_t fingerprint(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
   return hash;
+}
+
+// The bits as whole numbers of the same size.
+at::Tensor bits_of(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.detach().contiguous().reshape({-1});
+  switch (flat.element_size()) {
+    case 1:
+      return flat.view(at::kByte);
+    case 2:
+      return flat.view(at::kShort);
+    case 4:
+      return flat.view(at::kInt);
+    default:
+      return flat.view(at::kLong);
+  }
 }
 
 Error disagreement(std::size_t rank, const ParameterInfo* first, const ParameterInfo* other) {
@@ -92,6 +110,33 @@ void require_same_parameters(const torch::nn::Module& module, ProcessGroup& grou
   std::vector<std::vector<ParameterInfo>> by_rank;
   for (const std::string& from_rank : gather_texts({text}, &group)) by_rank.push_back(unpack(from_rank));
   if (const auto error = find_disagreement(by_rank)) throw *error;
+}
+
+at::Tensor checksums(const std::vector<at::Tensor>& tensors) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> sums;
+  for (const at::Tensor& tensor : tensors) {
+    sums.push_back(bits_of(tensor).sum(at::kLong).cpu());
+  }
+  return sums.empty() ? at::zeros({0}, at::kLong) : at::stack(sums);
+}
+
+void require_equal_parameters(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors,
+                              ProcessGroup& group) {
+  const at::Tensor all = group.all_gather(checksums(tensors));
+  const at::Tensor differs = all.ne(all[0]);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<int> ranks;
+    for (int rank = 1; rank < group.size(); ++rank) {
+      if (differs[rank][static_cast<std::int64_t>(i)].item<bool>()) ranks.push_back(rank);
+    }
+    if (ranks.empty()) continue;
+    throw Error(
+        {.what = fmt::format("its values on rank{} {} are not those of rank 0", ranks.size() == 1 ? "" : "s",
+                             fmt::join(ranks, ", ")),
+         .where = fmt::format("parameter '{}'", names[i]),
+         .hint = "the processes have drifted apart: something trains or changes it on each of them alone"});
+  }
 }
 
 }  // namespace acc

@@ -33,4 +33,13 @@ std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterIn
 /// Throws the same Error{usage} on every rank when the module is not the same everywhere.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);
 
+/// A number for each tensor: the sum of its elements' bits as whole numbers. Tensors that differ have
+/// different ones, but for rare accidents.
+at::Tensor checksums(const std::vector<at::Tensor>& tensors);
+
+/// Throws the same Error{usage} on every rank, with the first name and the ranks that differ from rank 0,
+/// when the values of `tensors` are not the same everywhere.
+void require_equal_parameters(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors,
+                              ProcessGroup& group);
+
 }  // namespace acc

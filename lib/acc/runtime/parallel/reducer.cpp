@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/parallel/reducer.hpp"
 
-#include <torch/nn/module.h>
-
 #include <algorithm>
 #include <limits>
 #include <torch/csrc/distributed/c10d/logger.hpp>
-#include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <type_traits>
 
 #include "acc/runtime/parallel/comm_hook.hpp"
@@ -57,16 +54,49 @@ std::vector<std::vector<std::size_t>> first_buckets(const std::vector<at::Tensor
 
 }  // namespace
 
-std::shared_ptr<c10d::Reducer> make_reducer(const torch::nn::Module& module, const Group& group,
-                                            const DdpOptions& options) {
-  std::vector<at::Tensor> parameters = module.parameters();
-  std::erase_if(parameters, [](const at::Tensor& parameter) { return !parameter.requires_grad(); });
+void GradientReducer::settle_layout() {
+  if (!require_finalize_) rebuild_buckets();
+}
+
+BucketLayout GradientReducer::layout() const {
+  if (!has_rebuilt_bucket_) return {};
+  BucketLayout layout;
+  for (const Bucket& bucket : buckets_) layout.push_back(bucket.variable_indices);
+  return layout;
+}
+
+void GradientReducer::set_layout(const BucketLayout& layout) {
+  initialize_buckets(layout);
+  has_rebuilt_bucket_ = true;
+}
+
+bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& parameters) {
+  std::vector<std::size_t> indices;
+  for (const std::vector<std::size_t>& bucket : layout) {
+    for (const std::size_t index : bucket) {
+      if (index >= parameters.size() ||
+          parameters[index].scalar_type() != parameters[bucket[0]].scalar_type())
+        return false;
+      indices.push_back(index);
+    }
+    if (bucket.empty()) return false;
+  }
+  std::ranges::sort(indices);
+  if (indices.size() != parameters.size()) return false;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (indices[i] != i) return false;
+  }
+  return true;
+}
+
+std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& parameters, const Group& group,
+                                              const DdpOptions& options) {
   const std::vector<bool> sparse(parameters.size(), false);
   const BucketLimits limits = limits_of(options);
-  auto reducer =
-      construct<c10d::Reducer>(parameters, first_buckets(parameters, sparse, limits, options), group, sparse,
-                               limits.others, options.find_unused_parameters, options.gradient_as_bucket_view,
-                               std::unordered_map<std::size_t, std::string>{}, limits.first);
+  auto reducer = construct<GradientReducer>(parameters, first_buckets(parameters, sparse, limits, options),
+                                            group, sparse, limits.others, options.find_unused_parameters,
+                                            options.gradient_as_bucket_view,
+                                            std::unordered_map<std::size_t, std::string>{}, limits.first);
   if (options.static_graph) reducer->set_static_graph();
   register_comm_hook(*reducer, group, options.comm_hook);
   // The Reducer writes to a logger unasked, and knows it weakly; the logger owns the Reducer.

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <torch/nn/module.h>
-
-#include <vector>
 
 #include "acc/base/text.hpp"
 
@@ -13,7 +10,7 @@ namespace acc {
 namespace {
 
 // "... Parameter indices which did not receive grad for rank 1: 2 3\n ..."
-std::vector<std::string> names_in(std::string_view text, const torch::nn::Module& module) {
+std::vector<std::string> names_in(std::string_view text, const std::vector<std::string>& trained) {
   constexpr std::string_view kList = "indices which did not receive grad for rank";
   const std::size_t at = text.find(kList);
   if (at == std::string_view::npos) return {};
@@ -21,10 +18,6 @@ std::vector<std::string> names_in(std::string_view text, const torch::nn::Module
   list = list.substr(0, list.find('\n'));
   list.remove_prefix(std::min(list.size(), list.find(':') + 1));
 
-  std::vector<std::string> trained;
-  for (const auto& item : module.named_parameters()) {
-    if (item.value().requires_grad()) trained.push_back(item.key());
-  }
   std::vector<std::string> names;
   for (const std::string& word : split(list, ' ')) {
     const auto index = parse_integer(word);
@@ -36,16 +29,16 @@ std::vector<std::string> names_in(std::string_view text, const torch::nn::Module
 
 }  // namespace
 
-std::optional<Error> explain_unused_parameters(std::string_view text, const torch::nn::Module& module,
+std::optional<Error> explain_unused_parameters(std::string_view text, const std::vector<std::string>& trained,
                                                std::string where) {
   if (text.find("Expected to have finished reduction") == std::string_view::npos) return std::nullopt;
-  const std::vector<std::string> names = names_in(text, module);
+  const std::vector<std::string> names = names_in(text, trained);
   return Error({.what = fmt::format(
                     "took no part in the last loss, so the processes cannot average their gradients: {}",
                     names.empty() ? "some parameters" : fmt::format("{}", fmt::join(names, ", "))),
                 .where = std::move(where),
                 .hint = "set DdpOptions::find_unused_parameters, or use every parameter in each forward, or "
-                        "freeze it with requires_grad_(false) before the model is prepared"});
+                        "freeze it with requires_grad_(false) before the forward"});
 }
 
 }  // namespace acc

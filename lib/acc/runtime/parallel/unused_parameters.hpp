@@ -4,18 +4,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acc/base/error.hpp"
-
-namespace torch::nn {
-class Module;
-}
 
 namespace acc {
 
 /// LibTorch's text about parameters that got no gradient in the last step, as an error that names them and
-/// acc's option; nothing for any other text. LibTorch tells them by index among those that are trained.
-std::optional<Error> explain_unused_parameters(std::string_view text, const torch::nn::Module& module,
+/// acc's option; nothing for any other text. LibTorch tells them by index among those that were trained when
+/// its Reducer was made: `trained` are their names.
+std::optional<Error> explain_unused_parameters(std::string_view text, const std::vector<std::string>& trained,
                                                std::string where);
 
 }  // namespace acc

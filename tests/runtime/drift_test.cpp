@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would let the processes of a job drift apart without a word, on several of them at once, each through
+// all cases in the order in which they stand here.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/sgd.h>
+
+#include <cmath>
+#include <string>
+
+#include "runtime/job.hpp"
+#include "support/catch.hpp"
+
+using namespace acc::test;  // NOLINT: the job and its net
+
+namespace {
+
+at::Tensor own_input(double step = 0) {
+  return at::full({2, 2}, rank() + 1 + step, at::kFloat);
+}
+
+bool same_everywhere(const torch::nn::Module& module) {
+  const at::Tensor own = flat(module);
+  const at::Tensor all = job().gather(own.unsqueeze(0));
+  return all.eq(all[0]).all().item<bool>();
+}
+
+std::string what_of(const std::function<void()>& act) {
+  return error_of(act).problems().front().what;
+}
+
+const std::string kNotAveraged =
+    "gradients reached the prepared model outside of a forward of its own, so they were not averaged over "
+    "the "
+    "processes";
+
+// One layer under two names: LibTorch lists its parameters twice.
+struct TiedNetImpl : torch::nn::Module {
+  TiedNetImpl() : in(register_module("in", torch::nn::Linear(2, 2))) {
+    out = register_module("out", in.ptr());
+  }
+  at::Tensor forward(const at::Tensor& x) { return out->forward(in->forward(x).tanh()); }
+  torch::nn::Linear in;
+  std::shared_ptr<torch::nn::LinearImpl> out;
+};
+TORCH_MODULE(TiedNet);
+
+}  // namespace
+
+TEST_CASE("drift: backward refuses what did not go through the prepared model's forward", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const bool through_pointer = GENERATE(true, false);
+  const bool after_a_right_step = GENERATE(false, true);
+  if (after_a_right_step) accelerator.backward(model(own_input()).sum());
+  const auto wrong = [&] {
+    accelerator.backward((through_pointer ? model->forward(own_input()) : net(own_input())).sum());
+  };
+  const acc::Error error = error_of(wrong);
+  CHECK(error.problems().front().what == kNotAveraged);
+  CHECK(error.problems().front().hint.starts_with("call what prepare gave back, as model(x)"));
+  // A backward that is not the accelerator's is noticed at the step.
+  optimizer.zero_grad();
+  net(own_input()).sum().backward();
+  CHECK(what_of([&] { optimizer.step(); }) == kNotAveraged);
+  // And what is right goes on.
+  optimizer.zero_grad();
+  accelerator.backward(model(own_input()).sum());
+  optimizer.step();
+  CHECK(same_everywhere(*net));
+}
+
+TEST_CASE("drift: backward twice over one forward is refused, over no_sync's it is not", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  const at::Tensor out = model(own_input());
+  at::Tensor{out.sum()}.backward({}, /*retain_graph=*/true);
+  CHECK(what_of([&] { accelerator.backward(out.square().sum()); }) == kNotAveraged);
+
+  at::Tensor first;
+  at::Tensor second;
+  {
+    const acc::NoSync guard = model.no_sync();
+    first = model(own_input()).sum();
+    second = model(own_input(1)).sum();
+    accelerator.backward(first);
+  }
+  accelerator.backward(second);
+  accelerator.backward(model(own_input(2)).sum());
+}
+
+TEST_CASE("drift: forwards in a row and half of the model at a time are right", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  accelerator.backward(model(own_input()).sum() + model(own_input(1)).sum());
+  {
+    const at::NoGradGuard no_grad;
+    model(own_input());
+  }
+  accelerator.backward(model(own_input()).sum());
+}
+
+TEST_CASE("drift: the first step refuses parameters of no prepared model, unless it is told", "[ranks]") {
+  Net net;
+  Net other;
+  {
+    acc::Accelerator accelerator;
+    auto optimizer = accelerator.prepare(torch::optim::SGD(net->parameters(), 0.1));
+    net(own_input()).sum().backward();
+    const acc::Error error = error_of([&] { optimizer.step(); });
+    CHECK(error.problems().front().what ==
+          "4 of its 4 parameters belong to no prepared model, so each process would train them by its own "
+          "gradients alone");
+  }
+  std::vector<at::Tensor> both = net->parameters();
+  for (const at::Tensor& parameter : other->parameters()) both.push_back(parameter);
+  for (const bool allowed : {false, true}) {
+    acc::Accelerator accelerator({.allow_unprepared_parameters = allowed});
+    auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(both, 0.1));
+    accelerator.backward(model(own_input()).sum());
+    const std::string what = what_of([&] { optimizer.step(); });
+    CHECK(what.substr(0, 26) == (allowed ? "none" : "4 of its 8 parameters belo"));
+  }
+}
+
+TEST_CASE("drift: layers that are frozen and unfrozen after prepare are taken up in the next step",
+          "[ranks]") {
+  acc::Accelerator accelerator;
+  acc::set_seed(3);
+  Net net;
+  net->first->weight.requires_grad_(false);
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  const auto step = [&](double number) {
+    optimizer.zero_grad();
+    accelerator.backward(model(own_input(number)).square().sum());
+    optimizer.step();
+  };
+  step(0);
+  step(1);
+  net->first->weight.requires_grad_(true);
+  net->second->bias.requires_grad_(false);
+  const at::Tensor before = flat(*net);
+  step(2);
+  CHECK(same_everywhere(*net));
+  CHECK_FALSE(flat(*net).slice(0, 0, 8).equal(before.slice(0, 0, 8)));
+  step(3);
+  accelerator.check_parameters();
+  // With all frozen there is nothing to average; the first one goes on as it was.
+  for (const at::Tensor& parameter : net->parameters()) parameter.requires_grad_(false);
+  model(own_input());
+  for (const at::Tensor& parameter : net->parameters()) parameter.requires_grad_(true);
+  step(4);
+  CHECK(same_everywhere(*net));
+}
+
+TEST_CASE("drift: a parameter that took no part is named after others were frozen", "[ranks]") {
+  acc::Accelerator accelerator;
+  Net net;
+  auto model = accelerator.prepare(net);
+  accelerator.backward(model(own_input(), /*skip=*/true).sum());
+  for (const at::Tensor& parameter : net->first->parameters()) parameter.requires_grad_(false);
+  const std::string what = what_of([&] { model(own_input()); });
+  CHECK(what ==
+        "took no part in the last loss, so the processes cannot average their gradients: second.weight, "
+        "second.bias");
+}
+
+TEST_CASE("drift: values that are not the same are named, on request and every so many steps", "[ranks]") {
+  acc::Accelerator accelerator({.check_parameters_every = 2});
+  Net net;
+  auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
+  accelerator.check_parameters();
+  const auto step = [&] {
+    optimizer.zero_grad();
+    accelerator.backward(model(own_input()).sum());
+    optimizer.step();
+  };
+  step();
+  step();
+  {
+    const at::NoGradGuard no_grad;
+    if (rank() == 1) net->second->bias.add_(0.5);
+  }
+  CHECK(std::string(error_of([&] { accelerator.check_parameters(); }).what()) ==
+        "parameter 'second.bias': its values on rank 1 are not those of rank 0 (the processes have drifted "
+        "apart: "
+        "something trains or changes it on each of them alone)");
+  step();
+  CHECK(what_of(step) == "its values on rank 1 are not those of rank 0");
+}
+
+TEST_CASE("drift: a layer that is registered twice steps once, with the whole gradient", "[ranks]") {
+  acc::Accelerator accelerator;
+  acc::set_seed(5);
+  TiedNet net;
+  TiedNet alone;
+  {
+    const at::NoGradGuard no_grad;
+    for (std::size_t i = 0; i < 2; ++i) alone->parameters()[i].copy_(net->parameters()[i]);
+  }
+  REQUIRE(net->parameters().size() == 4);
+  auto [model, optimizer] = accelerator.prepare(
+      net, torch::optim::SGD(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9)));
+  CHECK(optimizer.native().param_groups()[0].params().size() == 2);
+  torch::optim::SGD by_hand({alone->in->weight, alone->in->bias},
+                            torch::optim::SGDOptions(0.1).momentum(0.9));
+  for (int number = 0; number < 3; ++number) {
+    optimizer.zero_grad();
+    accelerator.backward(model(own_input(number)).square().mean());
+    const double norm = accelerator.clip_grad_norm_(net->parameters(), 100).item<double>();
+    optimizer.step();
+    by_hand.zero_grad();
+    at::Tensor loss = at::zeros({});
+    for (int of = 0; of < size(); ++of)
+      loss = loss + alone(at::full({2, 2}, of + 1 + number, at::kFloat)).square().mean() / size();
+    loss.backward();
+    const double expected = std::sqrt(alone->in->weight.grad().square().sum().item<double>() +
+                                      alone->in->bias.grad().square().sum().item<double>());
+    CHECK(std::abs(norm - expected) < 1e-5 * expected);
+    by_hand.step();
+  }
+  CHECK(net->in->weight.allclose(alone->in->weight, 1e-5, 1e-6));
+  CHECK(same_everywhere(*net));
+}
+
+TEST_CASE("drift: what is done together after the end of the training is an error", "[ranks]") {
+  acc::Accelerator accelerator;
+  accelerator.end_training();
+  const std::string left = "this process has left the job: nothing can be done together any more";
+  CHECK(what_of([&] { accelerator.gather(at::ones({1})); }) == left);
+  CHECK(what_of([&] { accelerator.wait_for_everyone(); }) == left);
+  job().wait_for_everyone();
+}
