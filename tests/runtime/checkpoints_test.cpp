@@ -88,6 +88,30 @@ at::Tensor train(const fs::path& folder, int save_after, const acc::DdpOptions& 
   return flat(*net);
 }
 
+// Nine batches, of which each three make a step; saves after so many, or loads first.
+at::Tensor accumulate(const fs::path& folder, int save_after) {
+  acc::Accelerator accelerator({.gradient_accumulation_steps = 3});
+  acc::set_seed(save_after > 0 ? 1 : 2);
+  auto net = std::make_shared<NetImpl>();
+  net->eval();  // no dropout
+  auto [model, optimizer] = accelerator.prepare(
+      net,
+      std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9)));
+  Counter batches;
+  accelerator.register_for_checkpointing(batches);
+  if (save_after == 0) accelerator.load_state(folder);
+  while (batches.value < 9) {
+    const at::Tensor x =
+        at::arange(6, at::kFloat).add(6 * batches.value + accelerator.process_index()).sin().reshape({3, 2});
+    const auto batch = accelerator.accumulate(model);
+    accelerator.backward(model(x).square().mean());
+    optimizer.step();
+    optimizer.zero_grad();
+    if (++batches.value == save_after) accelerator.save_state(folder);
+  }
+  return flat(*net);
+}
+
 struct Course {
   std::vector<at::Tensor> batches = {};
   at::Tensor parameters = {};
@@ -102,10 +126,7 @@ struct Interruption {
 
 // Three epochs of shuffled data, with numbers drawn by chance in each step.
 Course read_and_train(const fs::path& folder, const Interruption& at) {
-  acc::Accelerator accelerator(
-      {.dispatch_batches = at.dispatch,
-       .rng_types = {acc::RngType::torch},
-       .ddp = {.find_unused_parameters = acc::PartialState().num_processes() > 2}});  // see below
+  acc::Accelerator accelerator({.dispatch_batches = at.dispatch, .rng_types = {acc::RngType::torch}});
   acc::set_seed(at.save_after > 0 ? 1 : 2);
   auto net = std::make_shared<NetImpl>();
   auto [model, optimizer, loader] = accelerator.prepare(
@@ -153,14 +174,24 @@ TEST_CASE(
 }
 
 TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit for bit", "[ranks]") {
-  const acc::Accelerator job;
-  const fs::path folder = common_folder(job) / "checkpoint";
-  // DDP orders its buckets anew after the first step, and a resumed run begins with the first order again.
-  // Where an element lies decides in which order Gloo adds more than two numbers; with
-  // find_unused_parameters the order stays.
-  const acc::DdpOptions ddp{.find_unused_parameters = job.num_processes() > 2};
-  const at::Tensor whole = train(folder, 4, ddp);
+  // DDP lays its gradients out anew after the first step, unless it looks for unused parameters. Where an
+  // element lies decides in which order Gloo adds more than two numbers.
+  const acc::DdpOptions ddp{.find_unused_parameters = GENERATE(false, true)};
+  const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
+  const int save_after = GENERATE(1, 4);
+  CAPTURE(ddp.find_unused_parameters, save_after);
+  const at::Tensor whole = train(folder, save_after, ddp);
   CHECK(train(folder, 0, ddp).equal(whole));
+}
+
+TEST_CASE("checkpoints: saved in the midst of an accumulation, the gradients so far go on", "[ranks]") {
+  const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
+  const at::Tensor whole = accumulate(folder, 5);
+  CHECK(fs::exists(folder / acc::gradients_file(acc::PartialState().process_index())));
+  CHECK(accumulate(folder, 0).equal(whole));
+  // At the end of one there are none.
+  accumulate(folder, 6);
+  CHECK_FALSE(fs::exists(folder / acc::gradients_file(0)));
 }
 
 TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ranks]") {

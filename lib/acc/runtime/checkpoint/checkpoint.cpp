@@ -6,6 +6,7 @@
 #include <future>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/accumulated_gradients.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/model_file.hpp"
@@ -21,6 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kScaler = "scaler.pt";
+constexpr const char* kBuckets = "gradient_buckets";
+constexpr const char* kNumProcesses = "num_processes";
+constexpr const char* kGradients = "gradients";
 
 NamedTensors weights_of(const torch::nn::Module& module) {
   const OrderedTensors tensors = without_ties(ordered_state_of(module));
@@ -54,10 +58,22 @@ void write_shared(const fs::path& folder, const CheckpointContent& content,
     write_pt_file(folder / numbered_file("optimizer", i, ".bin"), optimizer_state(*content.optimizers[i]));
   write_states(folder, "scheduler", content.schedulers);
   write_states(folder, "dl_state_dict", content.loaders);
+  for (std::size_t i = 0; i < content.gradient_buckets.size(); ++i) {
+    const PtValue buckets = content.gradient_buckets[i].state();
+    if (!buckets.is_none()) write_pt_file(folder / numbered_file(kBuckets, i, ".bin"), buckets);
+  }
   if (content.scaler) write_pt_file(folder / kScaler, content.scaler->state());
   for (std::size_t i = 0; i < content.registered.size(); ++i)
     write_pt_file(folder / custom_file(i), content.registered[i].state());
   weights_written.get();
+}
+
+// What each process writes of its own.
+void write_own(const fs::path& folder, const CheckpointContent& content, int process) {
+  write_pt_file(folder / random_states_file(process), random_states(content.step));
+  if (!content.accumulates) return;
+  write_pt_file(folder / gradients_file(process),
+                PtDict{{kNumProcesses, content.num_processes}, {kGradients, gradients_of(content.models)}});
 }
 
 // Machines may share the file system or not: who comes after the main process does what is still to be done.
@@ -131,6 +147,37 @@ void plan_registered(const fs::path& folder, const std::vector<Stateful>& object
   }
 }
 
+void plan_buckets(const fs::path& folder, const std::vector<Stateful>& buckets, Loads& loads) {
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    const fs::path file = folder / numbered_file(kBuckets, i, ".bin");
+    if (!fs::exists(file)) continue;
+    loads.emplace_back([load = buckets[i].load_state, state = read_pt_file(file)] { load(state); });
+  }
+}
+
+const PtValue& field(const PtValue& state, const char* name, const fs::path& file) {
+  if (const PtValue* value = state.find(name)) return *value;
+  throw Error({.kind = ErrorKind::config, .what = fmt::format("has no '{}'", name), .where = file.string()});
+}
+
+// Of n processes that saved and m that load, each of these takes what every m-th of those had gathered, times
+// m / n: the mean over all stays what it was.
+void plan_gradients(const fs::path& folder, const CheckpointContent& content, int process, Loads& loads) {
+  fs::path known = folder / gradients_file(process);
+  if (!fs::exists(known)) known = folder / gradients_file(0);
+  if (!fs::exists(known)) return;
+  const int saved = static_cast<int>(field(read_pt_file(known), kNumProcesses, known).number().value_or(0));
+  if (saved < 1)
+    throw Error({.kind = ErrorKind::config, .what = "is not of any process", .where = known.string()});
+  std::vector<PtValue> parts;
+  for (int part = process; part < saved; part += content.num_processes) {
+    const fs::path file = folder / gradients_file(part);
+    parts.push_back(field(read_part(file), kGradients, file));
+  }
+  loads.push_back(
+      plan_gradients_load(content.models, parts, static_cast<double>(content.num_processes) / saved));
+}
+
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
@@ -145,7 +192,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
       for (const SaveStatePreHook& hook : options.hooks) hook(weights, made);
       if (processes.writes_shared(options.save_on_each_node))
         write_shared(made, content, weights, options.safe_serialization);
-      write_pt_file(made / random_states_file(processes.index), random_states(content.step));
+      write_own(made, content, processes.index);
     });
     publish(replacement, processes);
   } catch (...) {
@@ -177,6 +224,8 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
         [load = content.scaler->load_state, state = read_part(whole / kScaler)] { load(state); });
   }
   plan_registered(whole, content.registered, loads);
+  plan_buckets(whole, content.gradient_buckets, loads);
+  plan_gradients(whole, content, process, loads);
   const bool own = fs::exists(whole / random_states_file(process));
   const fs::path random = whole / random_states_file(own ? process : 0);
   const PtValue states = fs::exists(random) ? read_pt_file(random) : PtValue();

@@ -37,8 +37,14 @@ struct CheckpointContent {
   std::vector<Stateful> loaders = {};
   std::optional<Stateful> scaler = {};
   std::vector<Stateful> registered = {};
+  /// How the models' gradients are laid out in messages, of which sums depend in their last bit: none for a
+  /// model that is not averaged, or has not been yet.
+  std::vector<Stateful> gradient_buckets = {};
   /// Of the accumulation.
   std::int64_t step = 0;
+  /// Whether gradients have been gathered for a step that is still to come; each process saves its own.
+  bool accumulates = false;
+  int num_processes = 1;
 };
 
 struct SaveCheckpointOptions {
@@ -56,7 +62,8 @@ void save_checkpoint(const std::filesystem::path& folder, const CheckpointConten
                      const SavingProcesses& processes, const SaveCheckpointOptions& options = {});
 
 /// Loads a checkpoint of ours or of accelerate's into the same objects, and gives back the step of the
-/// accumulation. A process that has no random states in it, since others saved it, keeps its own. Throws
+/// accumulation. A process that has no random states in it, since others saved it, keeps its own; gradients
+/// of an unfinished accumulation are dealt out so that their mean over the processes stays. Throws
 /// Error naming the file that is missing or damaged, or with all weights that do not fit; models and
 /// optimizers are then unchanged.
 std::optional<std::int64_t> load_checkpoint(const std::filesystem::path& folder,

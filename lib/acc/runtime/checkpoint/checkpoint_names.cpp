@@ -33,6 +33,10 @@ std::string random_states_file(int process) {
   return fmt::format("random_states_{}.pkl", process);
 }
 
+std::string gradients_file(int process) {
+  return fmt::format("accumulated_gradients_{}.bin", process);
+}
+
 std::string custom_file(std::size_t index) {
   return fmt::format("custom_checkpoint_{}.pkl", index);
 }
@@ -40,7 +44,8 @@ std::string custom_file(std::size_t index) {
 bool is_checkpoint_file(const std::string& name) {
   static const std::regex kFiles(
       R"((model|pytorch_model)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
-      R"(|(optimizer|scheduler|sampler|dl_state_dict)(_\d+)?\.bin|scaler\.pt)"
+      R"(|(optimizer|scheduler|sampler|dl_state_dict|gradient_buckets)(_\d+)?\.bin|scaler\.pt)"
+      R"(|accumulated_gradients_\d+\.bin)"
       R"(|(random_states|custom_checkpoint)_\d+\.pkl)");
   return std::regex_match(name, kFiles);
 }

@@ -18,6 +18,9 @@ std::string numbered_file(const std::string& stem, std::size_t index, const std:
 /// `random_states_3.pkl`
 std::string random_states_file(int process);
 
+/// `accumulated_gradients_3.bin`: acc's own, in the midst of an accumulation.
+std::string gradients_file(int process);
+
 /// `custom_checkpoint_3.pkl`
 std::string custom_file(std::size_t index);
 

@@ -70,7 +70,10 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, bool s
       remove_leftovers(numbered);
     });
   }
-  save_checkpoint(place, content_of(prepared(), registry_.objects), processes,
+  for (const PreparedModel& model : prepared().models) {
+    if (model.ddp) model.ddp->settle_bucket_layout();
+  }
+  save_checkpoint(place, content_of(prepared(), registry_.objects, num_processes()), processes,
                   {.safe_serialization = safe_serialization,
                    .save_on_each_node = project().save_on_each_node,
                    .hooks = registry_.save_hooks.all()});
@@ -83,9 +86,9 @@ void Checkpointing::load_state(const std::optional<fs::path>& folder) {
   const fs::path numbered = numbered_folder();
   if (numbered.empty() && !folder) refuse_without_folder("load_state");
   const fs::path place = folder ? *folder : newest_checkpoint(numbered);
-  const auto step = load_checkpoint(place, content_of(prepared(), registry_.objects), process_index(),
-                                    registry_.load_hooks.all());
-  if (step) prepared().gradients->set_step(*step);
+  const auto step = load_checkpoint(place, content_of(prepared(), registry_.objects, num_processes()),
+                                    process_index(), registry_.load_hooks.all());
+  if (step) prepared().gradients->resume(*step);
   if (!numbered.empty()) project().iteration = static_cast<int>(next_number(numbered));
 }
 
@@ -116,8 +119,9 @@ void Checkpointing::save(const PtValue& value, const fs::path& file) const {
   write_pt_file(file, value);
 }
 
-void Checkpointing::load_module(torch::nn::Module& module, const fs::path& place) const {
-  acc::load_state(module, read_weights(place), place);
+IncompatibleKeys Checkpointing::load_module(torch::nn::Module& module, const fs::path& place,
+                                            bool strict) const {
+  return acc::load_state(module, read_weights(place), place, strict);
 }
 
 }  // namespace acc

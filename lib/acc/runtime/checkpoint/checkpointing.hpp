@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "acc/runtime/checkpoint/checkpoint_registry.hpp"
+#include "acc/runtime/checkpoint/model_file.hpp"
 #include "acc/runtime/preparation.hpp"
 
 namespace acc {
@@ -30,10 +31,13 @@ class Checkpointing : public Preparation {
   }
 
   /// Every process reads the weights in a file or folder of save_model's or of Python's, see read_weights.
-  /// Throws Error with all names and shapes that do not match; the model is then unchanged.
+  /// Gives back the names that only one of the two has, as PyTorch's load_state_dict; they are errors unless
+  /// `strict` is off, as for a backbone under a new head. Throws Error with all names and shapes that do not
+  /// match; the model is then unchanged.
   template <class Module>
-  void load_model(Model<Module>& model, const std::filesystem::path& place) const {
-    load_module(*model.module(), place);
+  IncompatibleKeys load_model(Model<Module>& model, const std::filesystem::path& place,
+                              bool strict = true) const {
+    return load_module(*model.module(), place, strict);
   }
 
   /// Together: writes everything that was prepared, the registered objects, and each process's random
@@ -64,7 +68,8 @@ class Checkpointing : public Preparation {
  private:
   void save_module(const torch::nn::Module& module, const std::filesystem::path& place,
                    std::string_view max_shard_size) const;
-  void load_module(torch::nn::Module& module, const std::filesystem::path& place) const;
+  IncompatibleKeys load_module(torch::nn::Module& module, const std::filesystem::path& place,
+                               bool strict) const;
   // Where numbered checkpoints are; empty without automatic naming.
   std::filesystem::path numbered_folder();
   void make_room(const std::filesystem::path& folder, const SavingProcesses& processes);

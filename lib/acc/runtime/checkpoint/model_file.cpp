@@ -7,6 +7,7 @@
 #include <torch/nn/module.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
@@ -34,25 +35,25 @@ bool tied_to_given(const at::Tensor& tensor, const NamedTensors& wanted, const N
   });
 }
 
-std::vector<Problem> compare(const NamedTensors& wanted, const NamedTensors& given,
-                             const std::string& where) {
+std::vector<Problem> problems_of(const IncompatibleKeys& keys, const NamedTensors& given,
+                                 const std::string& where) {
+  std::vector<Problem> problems;
+  for (const std::string& name : keys.missing_keys)
+    problems.push_back({fmt::format("has no tensor '{}'", name), where, did_you_mean(name, names_of(given))});
+  for (const std::string& name : keys.unexpected_keys)
+    problems.push_back({fmt::format("has a tensor '{}' that the model lacks", name), where, ""});
+  return problems;
+}
+
+std::vector<Problem> compare_shapes(const NamedTensors& wanted, const NamedTensors& given,
+                                    const std::string& where) {
   std::vector<Problem> problems;
   for (const auto& [name, tensor] : wanted) {
     const auto found = given.find(name);
-    if (found == given.end()) {
-      if (tied_to_given(tensor, wanted, given)) continue;
-      problems.push_back(
-          {fmt::format("has no tensor '{}'", name), where, did_you_mean(name, names_of(given))});
-    } else if (found->second.sizes() != tensor.sizes()) {
-      problems.push_back(
-          {fmt::format("tensor '{}' is [{}], the model's is [{}]", name,
-                       fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", ")),
-           where, ""});
-    }
-  }
-  for (const auto& [name, tensor] : given) {
-    if (wanted.contains(name)) continue;
-    problems.push_back({fmt::format("has a tensor '{}' that the model lacks", name), where, ""});
+    if (found == given.end() || found->second.sizes() == tensor.sizes()) continue;
+    problems.push_back({fmt::format("tensor '{}' is [{}], the model's is [{}]", name,
+                                    fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", ")),
+                        where, ""});
   }
   return problems;
 }
@@ -74,6 +75,21 @@ NamedTensors without_prefix(const NamedTensors& tensors) {
   NamedTensors result;
   for (const auto& [name, tensor] : tensors) result[name.substr(kDdpPrefix.size())] = tensor;
   return result;
+}
+
+NamedTensors as_named_in(const NamedTensors& own, NamedTensors state) {
+  return !state.empty() && all_prefixed(state) && !all_prefixed(own) ? without_prefix(state) : state;
+}
+
+IncompatibleKeys compare(const NamedTensors& wanted, const NamedTensors& given) {
+  IncompatibleKeys keys;
+  for (const auto& [name, tensor] : wanted) {
+    if (!given.contains(name) && !tied_to_given(tensor, wanted, given)) keys.missing_keys.push_back(name);
+  }
+  for (const auto& [name, tensor] : given) {
+    if (!wanted.contains(name)) keys.unexpected_keys.push_back(name);
+  }
+  return keys;
 }
 
 }  // namespace
@@ -98,21 +114,30 @@ OrderedTensors without_ties(const OrderedTensors& tensors) {
   return result;
 }
 
+IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensors& state) {
+  const NamedTensors own = state_of(module);
+  return compare(own, as_named_in(own, state));
+}
+
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
-                                      const std::filesystem::path& where) {
+                                      const std::filesystem::path& where, bool strict) {
   NamedTensors own = state_of(module);
-  if (!state.empty() && all_prefixed(state) && !all_prefixed(own)) state = without_prefix(state);
-  if (auto problems = compare(own, state, where.string()); !problems.empty()) {
-    throw Error(ErrorKind::usage, std::move(problems));
-  }
+  state = as_named_in(own, std::move(state));
+  const IncompatibleKeys keys = compare(own, state);
+  std::vector<Problem> problems = compare_shapes(own, state, where.string());
+  if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
+  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
+  for (const std::string& name : keys.unexpected_keys) state.erase(name);
   return [own = std::move(own), state = std::move(state)]() mutable {
     const at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : state) own.at(name).copy_(tensor);
   };
 }
 
-void load_state(torch::nn::Module& module, const NamedTensors& state, const std::filesystem::path& where) {
-  plan_model_load(module, state, where)();
+IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state,
+                            const std::filesystem::path& where, bool strict) {
+  plan_model_load(module, state, where, strict)();
+  return compare_keys(module, state);
 }
 
 void write_model_file(const OrderedTensors& state, const std::filesystem::path& file) {

@@ -28,14 +28,29 @@ NamedTensors state_of(const torch::nn::Module& module);
 /// the first alone.
 OrderedTensors without_ties(const OrderedTensors& tensors);
 
-/// Checks that `state` is the module's; the function that it gives back copies it into the module. Names that
-/// all begin with `module.`, as Python's DistributedDataParallel saves them, fit too. Throws Error{usage}
-/// with every missing, unknown and differently shaped tensor. `where` is the file that it came from.
+/// Names by which a model and the weights that it was given differ, as PyTorch's load_state_dict has them.
+struct IncompatibleKeys {
+  /// The model's, of which the weights have none: they keep their values.
+  std::vector<std::string> missing_keys = {};
+  /// The weights', which the model lacks.
+  std::vector<std::string> unexpected_keys = {};
+
+  bool operator==(const IncompatibleKeys&) const = default;
+};
+
+/// The names in which `state` is not the module's. Names that all begin with `module.`, as Python's
+/// DistributedDataParallel saves them, fit too, and a tied weight may come under one of its names.
+IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensors& state);
+
+/// Checks that `state` is the module's; the function that it gives back copies it into the module. Throws
+/// Error{usage} with every differently shaped tensor and, if `strict`, every missing and unknown one. `where`
+/// is the file that it came from.
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
-                                      const std::filesystem::path& where);
+                                      const std::filesystem::path& where, bool strict = true);
 
 /// The same at once; when it throws, it has changed nothing.
-void load_state(torch::nn::Module& module, const NamedTensors& state, const std::filesystem::path& where);
+IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state,
+                            const std::filesystem::path& where, bool strict = true);
 
 /// The module's state as a safetensors file that Python loads, replaced in one step.
 void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file);

@@ -2,6 +2,7 @@
 #include "acc/runtime/checkpoint/prepared_content.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "acc/base/error.hpp"
 
@@ -56,11 +57,55 @@ Stateful stateful_of(const std::shared_ptr<GradScaler>& scaler) {
               }};
 }
 
+constexpr std::size_t kNoParameter = std::numeric_limits<std::size_t>::max();
+
+PtValue to_value(const BucketLayout& layout) {
+  if (layout.empty()) return {};
+  PtList buckets;
+  for (const std::vector<std::size_t>& bucket : layout) {
+    PtList indices;
+    for (const std::size_t index : bucket) indices.emplace_back(static_cast<std::int64_t>(index));
+    buckets.emplace_back(std::move(indices));
+  }
+  return buckets;
+}
+
+BucketLayout to_layout(const PtValue& value) {
+  BucketLayout layout;
+  const auto* buckets = value.get_if<PtList>();
+  for (const PtValue& bucket : buckets != nullptr ? *buckets : PtList()) {
+    const auto* indices = bucket.get_if<PtList>();
+    layout.emplace_back();
+    for (const PtValue& index : indices != nullptr ? *indices : PtList()) {
+      const auto* number = index.get_if<std::int64_t>();
+      // One that does not fit is passed over as a whole.
+      layout.back().push_back(number != nullptr ? static_cast<std::size_t>(*number) : kNoParameter);
+    }
+  }
+  return layout;
+}
+
+// Without a Ddp nothing is averaged.
+Stateful buckets_of(const std::shared_ptr<Ddp>& ddp) {
+  return {.state = [ddp] { return ddp ? to_value(ddp->bucket_layout()) : PtValue(); },
+          .load_state =
+              [ddp](const PtValue& value) {
+                if (ddp) ddp->set_bucket_layout(to_layout(value));
+              }};
+}
+
 }  // namespace
 
-CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered) {
-  CheckpointContent content{.registered = registered, .step = prepared.gradients->step()};
-  for (const PreparedModel& model : prepared.models) content.models.push_back(model.module.get());
+CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
+                             int num_processes) {
+  CheckpointContent content{.registered = registered,
+                            .step = prepared.gradients->step(),
+                            .accumulates = !prepared.gradients->sync_gradients(),
+                            .num_processes = num_processes};
+  for (const PreparedModel& model : prepared.models) {
+    content.models.push_back(model.module.get());
+    content.gradient_buckets.push_back(buckets_of(model.ddp));
+  }
   for (const Optimizer& optimizer : prepared.optimizers) content.optimizers.push_back(&optimizer.native());
   for (const PreparedScheduler& scheduler : prepared.schedulers)
     content.schedulers.push_back(stateful_of(scheduler));

@@ -8,6 +8,7 @@ namespace acc {
 
 /// What of a training goes into its checkpoint: all that was prepared, and the registered objects. It refers
 /// to them.
-CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered);
+CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
+                             int num_processes);
 
 }  // namespace acc

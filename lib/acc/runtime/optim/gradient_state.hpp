@@ -33,6 +33,12 @@ class GradientState {
   std::int64_t step() const { return step_; }
   void set_step(std::int64_t step) { step_ = step; }
 
+  /// Goes on after the batch that was the `step`-th, as saved: gradients that it left are still to be used.
+  void resume(std::int64_t step) {
+    step_ = step;
+    sync_gradients_ = step % num_steps_ == 0;
+  }
+
   const GradientAccumulationOptions& options() const { return options_; }
 
  private:

@@ -60,6 +60,22 @@ TEST_CASE("model_file: everything that does not match is in one error, and nothi
   CHECK(net.first->weight.equal(before));
 }
 
+TEST_CASE("model_file: a backbone goes under a new head, and the names that only one has are told",
+          "[runtime]") {
+  Net net(2);
+  acc::NamedTensors state = acc::state_of(Net(2));
+  state["head.weight"] = state["norm.weight"];
+  state.erase("norm.weight");
+  const at::Tensor kept = net.norm->weight.detach().clone();
+  const acc::IncompatibleKeys keys = acc::load_state(net, state, "f", /*strict=*/false);
+  CHECK(keys == acc::IncompatibleKeys{{"norm.weight"}, {"head.weight"}});
+  CHECK(net.first->weight.equal(state["first.weight"]));
+  CHECK(net.norm->weight.equal(kept));
+  // A shape is no matter of names.
+  state["first.bias"] = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
+  CHECK_THROWS_AS(acc::load_state(net, state, "f", /*strict=*/false), acc::Error);
+}
+
 TEST_CASE("model_file: the order is that of Python's state_dict", "[runtime]") {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : acc::ordered_state_of(Net(2))) names.push_back(name);
