@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 namespace acc {
 
@@ -83,6 +84,32 @@ void visit(Value& value, const TensorAct& act) {
   }
 }
 
+// Whether there may be tensors that visit does not reach.
+template <class Value>
+constexpr bool is_opaque() {
+  constexpr Kind kind = kKind<Value>;
+  if constexpr (kind == Kind::tuple) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (is_opaque<std::remove_cvref_t<std::tuple_element_t<I, Value>>>() || ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<Value>>());
+  } else if constexpr (kind == Kind::optional) {
+    return is_opaque<std::remove_cvref_t<decltype(std::declval<Value&>().value())>>();
+  } else if constexpr (kind == Kind::map) {
+    return is_opaque<typename Value::mapped_type>();
+  } else if constexpr (kind == Kind::dictionary) {
+    return is_opaque<std::remove_cvref_t<decltype(std::declval<Value&>().begin()->value())>>();
+  } else if constexpr (kind == Kind::list) {
+    return is_opaque<std::ranges::range_value_t<Value>>();
+  } else if constexpr (kind == Kind::other) {
+    // Text, paths and JSON hold none, nor does what is copied byte by byte.
+    return std::is_class_v<Value> && !std::is_trivially_copyable_v<Value> && !std::ranges::range<Value> &&
+           !std::is_convertible_v<Value, std::string_view>;
+  } else {
+    return false;
+  }
+}
+
 struct ForEachPlace {
   template <class Value>
   void operator()(Value& value, const TensorAct& act) const {
@@ -100,6 +127,11 @@ struct ForEachTensor {
 };
 
 }  // namespace nested
+
+/// Whether a value of this type may hold tensors that for_each_tensor does not reach: a class that it does
+/// not know, or a structure with one.
+template <class Value>
+inline constexpr bool kIsOpaque = nested::is_opaque<Value>();
 
 /// Calls `act` for every defined tensor in `value`, in order: a tensor, or tuples, pairs, arrays, optionals,
 /// vectors, maps, OrderedDicts and torch::data::Examples of such, at any depth. Other types hold none; for

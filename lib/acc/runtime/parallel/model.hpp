@@ -2,8 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/util/Type.h>
 
 #include <memory>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,9 @@
 #include "acc/runtime/precision/autocast.hpp"
 
 namespace acc {
+
+/// Throws Error{usage}: forward gives back a type whose tensors cannot be made float32.
+[[noreturn]] void refuse_opaque(std::string_view type);
 
 /// What a forward pass under autocast gives back: every half tensor in it as float32.
 template <class Output>
@@ -32,7 +38,8 @@ class Model {
         c10::DeviceType device = c10::DeviceType::CPU)
       : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision), device_(device) {}
 
-  /// The module's forward. Throws Error when the processes cannot keep together; see Ddp.
+  /// The module's forward. Throws Error when the processes cannot keep together; see Ddp; and in fp16 and
+  /// bf16 when it gives back a type that for_each_tensor cannot look into.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     if (!ddp_) return compute(std::forward<Arguments>(arguments)...);
@@ -55,12 +62,14 @@ class Model {
   const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
 
   /// While the result lives, backward adds up gradients on this process alone.
-  NoSync no_sync() const { return NoSync(ddp_); }
+  [[nodiscard]] NoSync no_sync() const { return NoSync(ddp_); }
 
  private:
   template <class... Arguments>
   auto compute(Arguments&&... arguments) {
     if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);
+    using Output = std::remove_cvref_t<decltype(module_->forward(std::forward<Arguments>(arguments)...))>;
+    if constexpr (kIsOpaque<Output>) refuse_opaque(c10::demangle_type<Output>());
     const Autocast autocast(precision_, device_);
     return to_float32(module_->forward(std::forward<Arguments>(arguments)...));
   }

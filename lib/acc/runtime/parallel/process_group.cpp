@@ -16,7 +16,9 @@
 #include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
 #include "acc/runtime/parallel/gloo/gloo_backend.hpp"
+#include "acc/runtime/parallel/join_watch.hpp"
 #include "acc/runtime/parallel/roll_call.hpp"
+#include "acc/runtime/process/record.hpp"
 
 // LibTorch's log level; no header has it.
 C10_DECLARE_int(caffe2_log_level);
@@ -52,11 +54,16 @@ std::string next_group_keys() {
   return before == 0 ? "default_pg" : fmt::format("default_pg_{}", before);
 }
 
-Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, const std::string& keys) {
+// A guest serves no store, and is not counted among those that have come.
+enum class StoreUser { member, guest };
+
+Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, const std::string& keys,
+                 StoreUser user = StoreUser::member) {
   c10d::TCPStoreOptions options;
   options.port = worker.master_port;
-  options.isServer = !worker.use_agent_store && worker.rank == 0;
-  options.numWorkers = static_cast<std::size_t>(worker.world_size);
+  options.isServer = user == StoreUser::member && !worker.use_agent_store && worker.rank == 0;
+  if (user == StoreUser::member) options.numWorkers = static_cast<std::size_t>(worker.world_size);
+  options.waitWorkers = user == StoreUser::member;
   options.timeout = timeout;
   options.multiTenant = true;
   Store store = c10::make_intrusive<c10d::TCPStore>(worker.master_addr, options);
@@ -81,7 +88,9 @@ std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::m
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                             c10::Device device, const std::string& keys) {
-  const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", open_store(worker, timeout, keys));
+  const Store all_keys = open_store(worker, timeout, keys);
+  all_keys->set(joined_key(worker.rank), "1");
+  const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", all_keys);
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
@@ -145,7 +154,9 @@ struct ProcessGroup::Impl {
         const QuietLog quiet;
         context.roll = roll_call->call();
       }
-      throw *explain_collective_failure(text, context);
+      const Error explained = *explain_collective_failure(text, context);
+      write_error_file(explained.what(), FailureRole::consequence);
+      throw explained;
     }
     set_place("after", doing);
   }
@@ -172,13 +183,20 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
   try {
     const QuietLog quiet;
     const std::string keys = next_group_keys();
+    const JoinWatch watch(worker, [worker, keys] {
+      constexpr std::chrono::seconds kConnectTimeout{1};
+      return open_store(worker, kConnectTimeout, keys, StoreUser::guest);
+    });
     impl_->group = join(worker, timeout, device, keys);
     impl_->roll_call = open_roll_call(worker, timeout, device, keys, impl_->group);
   } catch (const std::exception& error) {
     const CollectiveContext context{
         .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .roll = {}};
-    throw explain_join_failure(message_of(error), context,
-                               fmt::format("{}:{}", worker.master_addr, worker.master_port));
+    const Error explained = explain_join_failure(
+        message_of(error), context, fmt::format("{}:{}", worker.master_addr, worker.master_port));
+    if (explained.kind() == ErrorKind::rendezvous)
+      write_error_file(explained.what(), FailureRole::consequence);
+    throw explained;
   }
 }
 

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <csignal>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "acc/base/text.hpp"
+#include "acc/runtime/parallel/blocked_signals.hpp"
 
 namespace acc {
 namespace {
@@ -21,22 +21,6 @@ const std::string kCalled = "acc/roll_call";
 std::string answer_key(int rank) {
   return fmt::format("acc/roll_call/{}", rank);
 }
-
-// The program's handlers of signals run on its own threads.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  BlockedSignals(const BlockedSignals&) = delete;
-  BlockedSignals& operator=(const BlockedSignals&) = delete;
-
- private:
-  sigset_t before_ = {};
-};
 
 }  // namespace
 

@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
 #include "acc/runtime/cuda/device_choice.hpp"
+#include "acc/runtime/process/record.hpp"
 #include "acc/runtime/torch_version.hpp"
 
 namespace acc {
@@ -24,6 +26,7 @@ std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::millise
 }
 
 WorkerEnv read_place() {
+  record_uncaught_exceptions();
   require_compiled_torch();
   return read_worker_env(Environment::of_process());
 }
@@ -38,8 +41,15 @@ DistributedType PartialState::distributed_type() const {
   return device().is_cpu() ? DistributedType::multi_cpu : DistributedType::multi_gpu;
 }
 
+ProcessGroup* PartialState::group_of_all() const {
+  if (!left_) return group_.get();
+  throw Error({.what = "this process has left the job: nothing can be done together any more",
+               .where = "after end_training",
+               .hint = "call end_training last"});
+}
+
 void PartialState::wait_for_everyone() const {
-  if (group_) group_->barrier();
+  if (ProcessGroup* group = group_of_all()) group->barrier();
 }
 
 void PartialState::print(std::string_view line) const {

@@ -94,7 +94,7 @@ class PartialState {
   /// Error{usage} on every rank when shapes or types differ.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {
-    return map_tensors(tensors, [this](const at::Tensor& one) { return gather_tensor(one, group_.get()); });
+    return map_tensors(tensors, [this](const at::Tensor& one) { return gather_tensor(one, group_of_all()); });
   }
 
   /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`. The mean of whole
@@ -103,14 +103,14 @@ class PartialState {
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
     return map_tensors(tensors,
-                       [&](const at::Tensor& one) { return reduce_tensor(one, op, scale, group_.get()); });
+                       [&](const at::Tensor& one) { return reduce_tensor(one, op, scale, group_of_all()); });
   }
 
   /// Together: rank `from`'s tensors, on each process. All must have one shape and type; throws as gather.
   template <TensorStructure Structure>
   Structure broadcast(const Structure& tensors, int from = 0) const {
     return map_tensors(tensors,
-                       [&](const at::Tensor& one) { return broadcast_tensor(one, from, group_.get()); });
+                       [&](const at::Tensor& one) { return broadcast_tensor(one, from, group_of_all()); });
   }
 
   /// Together: fills each tensor up with `pad_index` to the largest size that a process has along `dim`, at
@@ -119,7 +119,7 @@ class PartialState {
   template <TensorStructure Structure>
   Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
     return map_tensors(tensors,
-                       [&](const at::Tensor& one) { return pad_tensor(one, options, group_.get()); });
+                       [&](const at::Tensor& one) { return pad_tensor(one, options, group_of_all()); });
   }
 
   /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, numbers,
@@ -129,7 +129,7 @@ class PartialState {
     std::vector<std::string> texts;
     for (const T& object : objects) texts.push_back(ObjectText<T>::write(object));
     std::vector<T> all;
-    for (const std::string& text : gather_texts(texts, group_.get()))
+    for (const std::string& text : gather_texts(texts, group_of_all()))
       all.push_back(ObjectText<T>::read(text));
     return all;
   }
@@ -139,7 +139,7 @@ class PartialState {
   T broadcast_object(const T& object, int from = 0) const {
     const bool is_source = process_index() == from;
     return ObjectText<T>::read(
-        broadcast_text(is_source ? ObjectText<T>::write(object) : std::string(), from, group_.get()));
+        broadcast_text(is_source ? ObjectText<T>::write(object) : std::string(), from, group_of_all()));
   }
 
   /// A line on standard output, from the first process of each machine.
@@ -150,8 +150,11 @@ class PartialState {
   const WorkerEnv& worker() const { return worker_; }
 
  protected:
-  /// Leaves the job: from now on nothing is done together.
-  void leave() { group_.reset(); }
+  /// Leaves the job: from now on what is done together throws Error{usage}.
+  void leave() {
+    group_.reset();
+    left_ = true;
+  }
 
  private:
   template <class Act>
@@ -161,9 +164,13 @@ class PartialState {
     if (is_first) wait_for_everyone();
   }
 
+  // Null for one process. Throws Error{usage} after leave().
+  ProcessGroup* group_of_all() const;
+
   WorkerEnv worker_;
   at::Device device_;
   std::shared_ptr<ProcessGroup> group_;
+  bool left_ = false;
 };
 
 }  // namespace acc

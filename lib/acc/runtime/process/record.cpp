@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/process/record.hpp"
+
+#include <c10/util/Exception.h>
+#include <c10/util/Type.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+
+namespace acc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::terminate_handler handler_before = nullptr;
+
+std::string in_torch_form(std::string_view message, FailureRole role) {
+  using namespace std::chrono;
+  const auto now = system_clock::now().time_since_epoch();
+  // torchrun takes whole seconds alone; acc compares the exact times of one machine.
+  const Json extra = {{"py_callstack", ""},
+                      {"timestamp", std::to_string(floor<seconds>(now).count())},
+                      {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
+                      {"consequence", role == FailureRole::consequence}};
+  const Json document = {{"message", {{"message", message}, {"extraInfo", extra}}}};
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+[[noreturn]] void record_and_terminate() {
+  if (const std::exception_ptr uncaught = std::current_exception()) {
+    try {
+      std::rethrow_exception(uncaught);
+    } catch (const std::exception& error) {
+      write_error_file(describe_exception(error));
+    } catch (...) {
+      write_error_file("an exception that is not a std::exception");
+    }
+  }
+  if (handler_before != nullptr) handler_before();
+  std::abort();
+}
+
+}  // namespace
+
+void write_error_file(std::string_view message, FailureRole role) noexcept {
+  static std::mutex mutex;
+  static bool lost_another = false;
+  try {
+    const std::scoped_lock lock(mutex);
+    lost_another = lost_another || role == FailureRole::consequence;
+    const std::string file = Environment::of_process().get("TORCHELASTIC_ERROR_FILE");
+    if (file.empty()) return;
+    replace_file(file, in_torch_form(message, lost_another ? FailureRole::consequence : FailureRole::cause));
+  } catch (const std::exception&) {  // NOLINT: the failure itself is what a person must hear of
+  }
+}
+
+std::string describe_exception(const std::exception& error) {
+  if (dynamic_cast<const Error*>(&error) != nullptr) return error.what();
+  const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
+  return fmt::format("{}: {}", c10::demangle(typeid(error).name()),
+                     from_torch != nullptr ? from_torch->what_without_backtrace() : error.what());
+}
+
+void record_uncaught_exceptions() {
+  static std::once_flag once;
+  std::call_once(once, [] { handler_before = std::set_terminate(record_and_terminate); });
+}
+
+}  // namespace acc

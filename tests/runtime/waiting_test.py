@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""waiting_test.py PROGRAM...: a process of a job whose others do not come says whom it waits for."""
+import os
+import socket
+import subprocess
+import sys
+
+
+def line_of(rank):
+    """The first line that the process of this rank writes while it waits."""
+    with socket.socket() as reserved:
+        reserved.bind(("127.0.0.1", 0))
+        port = reserved.getsockname()[1]
+    place = {"RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    process = subprocess.Popen(sys.argv[1:], env={**os.environ, **place}, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        return process.stderr.readline().replace(str(port), "PORT")
+    finally:
+        process.kill()
+        process.communicate()
+
+
+store = "(the store is at 127.0.0.1:PORT)\n"
+expected = {0: f"acc: rank 0 of 3 has waited 10 s for ranks 1, 2 {store}",
+            2: f"acc: rank 2 of 3 has waited 10 s for rank 0, whose store does not answer {store}"}
+said = {rank: line_of(rank) for rank in expected}
+print(said)
+sys.exit(said != expected)

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/process/record.hpp"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/in_child.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::system_clock;
+
+// What `act` leaves in the error file, in a process of its own: roles are kept until its end.
+template <class Act>
+json left_by(Act act) {
+  const auto file = acc::test::temporary_folder() / "error.json";
+  const int code = acc::test::in_child([&] {
+    ::setenv("TORCHELASTIC_ERROR_FILE", file.c_str(), 1);
+    act();
+    return 0;
+  });
+  CHECK(code == 0);
+  return std::filesystem::exists(file) ? json::parse(acc::read_file(file)) : json();
+}
+
+}  // namespace
+
+TEST_CASE("record: what main throws is left for the launcher, in torch's form, and passes", "[runtime]") {
+  const auto before =
+      std::chrono::floor<std::chrono::seconds>(system_clock::now()).time_since_epoch().count();
+  const json left = left_by([] {
+    bool passed = false;
+    try {
+      acc::record([]() -> int { throw std::runtime_error("no data"); });
+    } catch (const std::runtime_error&) {
+      passed = true;
+    }
+    if (!passed) std::abort();
+  });
+  REQUIRE(left.contains("message"));
+  CHECK(left["message"]["message"] == "std::runtime_error: no data");
+  const json& extra = left["message"]["extraInfo"];
+  CHECK(extra["py_callstack"] == "");
+  CHECK(std::stoll(extra["timestamp"].get<std::string>()) >= before);
+  CHECK(std::stoll(extra["timestamp_us"].get<std::string>()) / 1'000'000 ==
+        std::stoll(extra["timestamp"].get<std::string>()));
+  CHECK(extra["consequence"] == false);
+}
+
+TEST_CASE("record: it gives back what main does, and what the program catches is nothing", "[runtime]") {
+  const json left = left_by([] {
+    const int code = acc::record([] {
+      try {
+        throw acc::Error({.what = "tried"});
+      } catch (const acc::Error&) {
+        return 7;
+      }
+    });
+    if (code != 7) std::abort();
+  });
+  CHECK(left.is_null());
+}
+
+TEST_CASE("record: after the loss of another process all that follows is a consequence", "[runtime]") {
+  const json left = left_by([] {
+    acc::write_error_file("rank 0, backward: rank 1 ended", acc::FailureRole::consequence);
+    acc::write_error_file("training failed");
+  });
+  CHECK(left["message"]["message"] == "training failed");
+  CHECK(left["message"]["extraInfo"]["consequence"] == true);
+}
+
+TEST_CASE("record: an exception that nobody catches is left, too", "[runtime]") {
+  const json left = left_by([] {
+    std::signal(SIGABRT, [](int) { ::_exit(0); });  // what the handler before ours ends with
+    acc::record_uncaught_exceptions();
+    const auto fail = [] { throw acc::Error({.what = "is missing", .where = "data"}); };
+    [&]() noexcept { fail(); }();
+  });
+  CHECK(left["message"]["message"] == "data: is missing");
+}
