@@ -107,6 +107,13 @@ Problem refusal(const std::string& program, FileKind kind) {
   }
 }
 
+Problem refusal_of_notebook(const std::string& notebook) {
+  return {.what = "is a notebook, not a program",
+          .where = notebook,
+          .hint = "make a script of it with `jupyter nbconvert --to script " + notebook +
+                  "`, or start processes from within it with accelerate's notebook_launcher"};
+}
+
 }  // namespace
 
 Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of,
@@ -154,6 +161,7 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
     program.read_once = true;
     return program;
   }
+  if (name.ends_with(".ipynb")) return {.command = request.words, .problem = refusal_of_notebook(name)};
   const bool is_script = request.run_path || name.ends_with(".py");
   const bool bare = name.find('/') == std::string::npos;
   FileKind kind = name.empty() ? FileKind::missing : kind_of(name);

@@ -144,3 +144,9 @@ TEST_CASE("program: looking at a pipe takes nothing out of it", "[plan]") {
   CHECK(::read(ends[0], left.data(), left.size()) == 9);
   for (const int end : ends) ::close(end);
 }
+
+TEST_CASE("program: a notebook is refused with the two ways to run it", "[plan]") {
+  CHECK(problem_of({.words = {"train.ipynb"}}) ==
+        "train.ipynb: is a notebook, not a program (make a script of it with `jupyter nbconvert --to script "
+        "train.ipynb`, or start processes from within it with accelerate's notebook_launcher)");
+}
