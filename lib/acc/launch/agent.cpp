@@ -22,6 +22,14 @@ using TimePoint = Processes::TimePoint;
 constexpr auto kSameSignal = std::chrono::milliseconds(100);
 constexpr auto kMostGraceOfStrays = std::chrono::seconds(5);
 
+// Whether a worker that was asked to end had another end: a crash, or a code of its own.
+bool ended_by_itself(const ExitStatus& status) {
+  if (const auto* signaled = std::get_if<Signaled>(&status))
+    return signaled->signal != SIGTERM && signaled->signal != SIGKILL && signaled->signal != SIGINT;
+  constexpr int kBySigterm = 128 + SIGTERM;
+  return std::get<Exited>(status).code != kBySigterm;
+}
+
 struct Worker {
   pid_t pid = 0;
   std::optional<ExitStatus> status = {};
@@ -371,7 +379,8 @@ WorkerFailure Agent::describe(int local_rank) const {
                            .host = parts_.host,
                            .status = *worker.status,
                            .when = worker.when,
-                           .attempt = attempt_};
+                           .attempt = attempt_,
+                           .last_words = parts_.processes.last_words(local_rank)};
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   if (!folder.empty()) {
     failure.error_file = read_error_file(folder / std::to_string(local_rank) / "error.json");
@@ -383,17 +392,21 @@ WorkerFailure Agent::describe(int local_rank) const {
 WorkerFailure Agent::find_cause() {
   std::vector<WorkerFailure> seen;
   for (const int local_rank : failed_) seen.push_back(describe(local_rank));
+  const bool only_consequences = std::ranges::all_of(seen, is_consequence);
   // A worker that was still dying of its own exception when it was stopped can be the cause all the same.
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
     if (!worker.stopped || !worker.status || succeeded(*worker.status)) continue;
     WorkerFailure failure = describe(local_rank);
+    if (only_consequences && ended_by_itself(*worker.status)) {
+      seen.push_back(std::move(failure));
+      continue;
+    }
     // What we did to it is not how it failed: an uncaught exception ends a Python program with 1.
     failure.status = Exited{1};
     if (failure.error_file) seen.push_back(std::move(failure));
   }
   WorkerFailure cause = seen[find_root_cause(seen)];
-  cause.last_words = parts_.processes.last_words(cause.local_rank);
   cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();
   report_.stopped_ranks = ranks_where(&Worker::stopped);
   std::erase(report_.stopped_ranks, cause.rank);

@@ -23,6 +23,15 @@ std::optional<std::chrono::system_clock::time_point> to_time(const Json& value) 
   return system_clock::time_point(duration_cast<system_clock::duration>(duration<double>(*seconds)));
 }
 
+// What libacc adds.
+std::optional<std::chrono::system_clock::time_point> exact_time(const Json& extra) {
+  if (!extra.contains("timestamp_us") || !extra["timestamp_us"].is_string()) return std::nullopt;
+  const auto number = parse_integer(extra["timestamp_us"].get_ref<const std::string&>());
+  constexpr std::int64_t kLatest = 10'000'000'000'000'000;
+  if (!number || *number <= 0 || *number > kLatest) return std::nullopt;
+  return std::chrono::system_clock::time_point(std::chrono::microseconds(*number));
+}
+
 std::string text_of(const Json& object, const char* key) {
   if (!object.is_object() || !object.contains(key)) return {};
   const Json& value = object[key];
@@ -48,6 +57,11 @@ ErrorFile parse_error_file(std::string_view text) {
     const Json& extra = message["extraInfo"];
     result.traceback = text_of(extra, "py_callstack");
     if (extra.contains("timestamp")) result.when = to_time(extra["timestamp"]);
+    if (const auto exact = exact_time(extra)) {
+      result.when = exact;
+      result.exact = true;
+    }
+    result.consequence = extra.contains("consequence") && extra["consequence"] == true;
   }
   return result;
 }

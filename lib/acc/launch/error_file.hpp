@@ -20,6 +20,10 @@ struct ErrorFile {
   bool valid = true;
   /// It is still there when the job has ended.
   bool stays = true;
+  /// Whether `when` is more exact than torch's whole seconds.
+  bool exact = false;
+  /// The worker says that it only noticed the loss of another.
+  bool consequence = false;
 
   bool operator==(const ErrorFile&) const = default;
 };

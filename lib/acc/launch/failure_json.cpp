@@ -29,7 +29,9 @@ Json to_json(const ErrorFile& file) {
                {"message", end_of(file.message)},
                {"traceback", end_of(file.traceback)},
                {"valid", file.valid},
-               {"stays", file.stays}};
+               {"stays", file.stays},
+               {"exact", file.exact},
+               {"consequence", file.consequence}};
   if (file.when) json["when"] = to_number(*file.when);
   return json;
 }
@@ -39,7 +41,9 @@ ErrorFile parse_file(const Json& json) {
                     .message = json.value("message", ""),
                     .traceback = json.value("traceback", ""),
                     .valid = json.value("valid", true),
-                    .stays = json.value("stays", true)};
+                    .stays = json.value("stays", true),
+                    .exact = json.value("exact", false),
+                    .consequence = json.value("consequence", false)};
   if (json.contains("when")) file.when = to_time(json["when"].get<std::int64_t>());
   return file;
 }

@@ -21,6 +21,21 @@ TEST_CASE("error_file: torch's record of an exception", "[launch]") {
   CHECK(*file.when == system_clock::time_point(seconds(1700000000)));
 }
 
+TEST_CASE("error_file: libacc adds the exact time, and whether the loss of another was the reason",
+          "[launch]") {
+  const ErrorFile file = parse_error_file(
+      R"({"message": {"message": "no", "extraInfo": {"py_callstack": "", "timestamp": "1700000000",
+          "timestamp_us": "1700000000123456", "consequence": true}}})");
+  CHECK(file.when == system_clock::time_point(std::chrono::microseconds(1700000000123456)));
+  CHECK(file.exact);
+  CHECK(file.consequence);
+  const ErrorFile odd = parse_error_file(
+      R"({"message": {"message": "no", "extraInfo": {"timestamp": "12", "timestamp_us": "-3", "consequence": 1}}})");
+  CHECK(odd.when == system_clock::time_point(seconds(12)));
+  CHECK_FALSE(odd.exact);
+  CHECK_FALSE(odd.consequence);
+}
+
 TEST_CASE("error_file: a plain message, with or without a time", "[launch]") {
   CHECK(parse_error_file(R"({"message": "no"})").message == "no");
   CHECK_FALSE(parse_error_file(R"({"message": "no"})").when);

@@ -9,17 +9,21 @@ using namespace acc;
 
 TEST_CASE("failure_json: a failure arrives as it was sent", "[launch]") {
   const std::chrono::system_clock::time_point when(std::chrono::microseconds(1'700'000'000'123'456));
-  const WorkerFailure failure = {
-      .rank = 9,
-      .local_rank = 1,
-      .pid = 4711,
-      .host = "node1",
-      .status = Signaled{SIGKILL, false},
-      .when = when,
-      .attempt = 2,
-      .out_of_memory = true,
-      .error_file = ErrorFile{.path = "/log/error.json", .message = "m", .traceback = "t", .when = when},
-      .last_words = "line\n\xff\n"};
+  const WorkerFailure failure = {.rank = 9,
+                                 .local_rank = 1,
+                                 .pid = 4711,
+                                 .host = "node1",
+                                 .status = Signaled{SIGKILL, false},
+                                 .when = when,
+                                 .attempt = 2,
+                                 .out_of_memory = true,
+                                 .error_file = ErrorFile{.path = "/log/error.json",
+                                                         .message = "m",
+                                                         .traceback = "t",
+                                                         .when = when,
+                                                         .exact = true,
+                                                         .consequence = true},
+                                 .last_words = "line\n\xff\n"};
   const WorkerFailure read = parse_failure(to_json_text(failure));
   CHECK(read.rank == 9);
   CHECK(read.local_rank == 1);
