@@ -23,8 +23,11 @@ if(ACC_SANITIZE)
   endif()
 endif()
 
-# Position-independent, all symbols bound and their tables read-only before main; the sanitizers have their own ways.
+# Position-independent, all symbols bound and their tables read-only before main, stacks protected, and sizes checked by
+# the C library, which does so in optimized code only; the sanitizers have their own ways.
 if(NOT ACC_SANITIZE)
+  target_compile_options(acc_options INTERFACE -fstack-protector-strong
+                         $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
   include(CheckPIESupported)
   check_pie_supported(LANGUAGES CXX)
   target_link_options(acc_options INTERFACE LINKER:-z,relro,-z,now)

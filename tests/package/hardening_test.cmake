@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the build into an empty folder and reads each program and library there with readelf: position-independent,
-# all symbols bound and their tables read-only before main, no search path that others could fill.
-#   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DREADELF=<readelf> -P this
+# all symbols bound and their tables read-only before main, stacks protected, no search path that others could fill.
+#   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DREADELF=<readelf> -DOPTIMIZED=<bool> -P this
 
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
@@ -29,7 +29,7 @@ endfunction()
 set(checked 0)
 file(GLOB_RECURSE files ${WORK}/bin/* ${WORK}/*.so ${WORK}/*.so.*)
 foreach(file IN LISTS files)
-  execute_process(COMMAND ${READELF} --wide --file-header --program-headers --dynamic ${file}
+  execute_process(COMMAND ${READELF} --wide --file-header --program-headers --dynamic --dyn-syms ${file}
                   OUTPUT_VARIABLE told ERROR_QUIET)
   if(IS_SYMLINK ${file} OR NOT told MATCHES "ELF Header")
     continue()
@@ -38,6 +38,10 @@ foreach(file IN LISTS files)
   expect(${file} "${told}" "Type: +DYN" "is not position-independent")
   expect(${file} "${told}" "GNU_RELRO" "its tables stay writable (no RELRO)")
   expect(${file} "${told}" "BIND_NOW|Flags: [^\n]*NOW" "binds symbols while it runs (no BIND_NOW)")
+  expect(${file} "${told}" "__stack_chk_fail" "its stacks are not protected")
+  if(OPTIMIZED AND file MATCHES "/bin/acc$")
+    expect(${file} "${told}" "__[a-z]*(mem|str|print|poll|read)[a-z]*_chk" "the C library checks no sizes (_FORTIFY_SOURCE)")
+  endif()
   check_search_path(${file} "${told}")
 endforeach()
 if(checked EQUAL 0)
