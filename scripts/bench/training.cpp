@@ -7,6 +7,7 @@
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
 // and for step the last loss, for idx and jpeg the number of images, for save and load the number of tensors.
+// Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
@@ -23,7 +24,9 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/data/idx_file.hpp"
 #include "acc/runtime/data/images/image_dataset.hpp"
@@ -43,15 +46,29 @@ double seconds_of(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+bool on_cuda() {
+  return Environment::of_process().get("ACC_BENCH_DEVICE") == "cuda";
+}
+
+// A process alone averages gradients with itself, as torch's DistributedDataParallel does.
+Model<Network> make_data_parallel(Accelerator& accelerator, const std::shared_ptr<Network>& network) {
+  if (accelerator.distributed()) return accelerator.prepare(network);
+  const at::Device device = accelerator.device();
+  network->to(device);
+  const auto alone =
+      std::make_shared<ProcessGroup>(WorkerEnv{.world_size = 1, .master_port = 0}, kDefaultTimeout, device);
+  return {network, std::make_shared<Ddp>(network, alone), MixedPrecision::no, device.type()};
+}
+
 // step NETWORK: data-parallel steps.
 Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
   set_seed(1);
   const Workload workload = make_workload(arguments.at(0));
   set_seed(10 + static_cast<std::uint64_t>(accelerator.process_index()));
-  const at::Tensor x = at::randn(workload.input);
-  const at::Tensor y = at::randint(10, {workload.input[0]}, at::kLong);
-  auto [model, optimizer] = accelerator.prepare(
-      workload.network,
+  const at::Tensor x = at::randn(workload.input).to(accelerator.device());
+  const at::Tensor y = at::randint(10, {workload.input[0]}, at::kLong).to(accelerator.device());
+  auto model = make_data_parallel(accelerator, workload.network);
+  auto optimizer = accelerator.prepare(
       torch::optim::SGD(workload.network->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9)));
   return [&accelerator, steps = workload.steps, x, y, model = std::move(model),
           optimizer = std::move(optimizer)]() mutable {
@@ -70,15 +87,22 @@ Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
 template <class Dataset>
 double read_all(DataLoader<Dataset>& loader) {
   std::int64_t images = 0;
-  for (auto& batch : loader) images += batch[0].size(0);
+  at::Tensor last;
+  for (auto& batch : loader) {
+    images += batch[0].size(0);
+    last = batch[0];
+  }
+  last.flatten()[0].item();  // a device is done with its copies
   return static_cast<double>(images);
 }
 
 template <class Dataset>
-Work make_passes(Dataset dataset, const std::string& workers, int passes) {
-  auto loader = std::make_shared<DataLoader<Dataset>>(
+Work make_passes(Accelerator& accelerator, Dataset dataset, const std::string& workers, int passes) {
+  DataLoader<Dataset> made(
       std::move(dataset),
-      DataLoaderOptions{.batch_size = 64, .shuffle = true, .num_workers = std::stoul(workers)});
+      {.batch_size = 64, .shuffle = true, .num_workers = std::stoul(workers), .pin_memory = on_cuda()});
+  if (on_cuda()) made = accelerator.prepare(std::move(made));
+  auto loader = std::make_shared<DataLoader<Dataset>>(std::move(made));
   return [loader, passes] {
     double images = 0;
     for (int pass = 0; pass < passes; ++pass) images += read_all(*loader);
@@ -87,18 +111,18 @@ Work make_passes(Dataset dataset, const std::string& workers, int passes) {
 }
 
 // idx FILE-OF-IMAGES FILE-OF-LABELS WORKERS: passes through digits in memory.
-Work make_idx(const Arguments& arguments) {
+Work make_idx(Accelerator& accelerator, const Arguments& arguments) {
   const at::Tensor images = read_idx(arguments.at(0)).unsqueeze(1).to(at::kFloat).div_(255);
   const at::Tensor labels = read_idx(arguments.at(1)).to(at::kLong);
-  return make_passes(TensorDataset<2>(images, labels), arguments.at(2), 5);
+  return make_passes(accelerator, TensorDataset<2>(images, labels), arguments.at(2), 5);
 }
 
 // jpeg FOLDER WORKERS: a pass through photographs as networks are trained on them.
-Work make_jpeg(const Arguments& arguments) {
+Work make_jpeg(Accelerator& accelerator, const Arguments& arguments) {
   ImageDataset dataset(
       image_folder(arguments.at(0)),
       {.transforms = {random_resized_crop(224), random_horizontal_flip()}, .normalize = Normalize{}});
-  return make_passes(std::move(dataset), arguments.at(1), 1);
+  return make_passes(accelerator, std::move(dataset), arguments.at(1), 1);
 }
 
 // save FOLDER, load FOLDER: the state of a model and its optimizer.
@@ -107,7 +131,7 @@ Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Ar
   auto [model, optimizer] = accelerator.prepare(
       workload.network,
       torch::optim::AdamW(workload.network->parameters(), torch::optim::AdamWOptions(1e-3)));
-  accelerator.backward(model(at::ones(workload.input)).sum());
+  accelerator.backward(model(at::ones(workload.input).to(accelerator.device())).sum());
   optimizer.step();
   const auto tensors = static_cast<double>(workload.network->parameters().size());
   const bool saves = mode == "save";
@@ -125,8 +149,8 @@ Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Ar
 
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   if (mode == "step") return make_steps(accelerator, arguments);
-  if (mode == "idx") return make_idx(arguments);
-  if (mode == "jpeg") return make_jpeg(arguments);
+  if (mode == "idx") return make_idx(accelerator, arguments);
+  if (mode == "jpeg") return make_jpeg(accelerator, arguments);
   if (mode == "save" || mode == "load") return make_checkpoint(accelerator, mode, arguments);
   throw Error({.what = "is no mode", .where = mode});
 }
@@ -140,7 +164,7 @@ bool next_round(Accelerator& accelerator, std::ifstream& control) {
 }
 
 void serve(const std::string& mode, const std::string& control_file, const Arguments& arguments) {
-  Accelerator accelerator;
+  Accelerator accelerator({.cpu = !on_cuda()});
   std::ifstream control;
   if (accelerator.is_main_process()) control.open(control_file);
   const Work work = make_work(accelerator, mode, arguments);
@@ -155,9 +179,18 @@ void serve(const std::string& mode, const std::string& control_file, const Argum
   }
 }
 
+// Over NCCL, as torch's all_reduce in a job of one.
+void reduce_alone(at::Tensor values) {
+  ProcessGroup(WorkerEnv{.world_size = 1, .master_port = 0}, kDefaultTimeout, values.device())
+      .all_reduce(values, ReduceOp::sum);
+}
+
 void reduce_once() {
-  Accelerator accelerator;
-  const double sum = accelerator.reduce(at::ones({1})).item<double>();
+  Accelerator accelerator({.cpu = !on_cuda()});
+  // A process alone has no other to reduce with, but its device has to be up.
+  const at::Tensor one = at::ones({1}, accelerator.device());
+  if (!accelerator.distributed() && on_cuda()) reduce_alone(one);
+  const double sum = accelerator.reduce(one).item<double>();
   if (sum != accelerator.num_processes()) throw Error({.what = "the sum is wrong", .where = "all-reduce"});
   if (accelerator.is_main_process()) fmt::print("{:.6f}\n", seconds_of(CLOCK_MONOTONIC));
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python's side of scripts/bench/training: the same work and the same answers as training.cpp."""
+"""Python's side of scripts/bench/training: the same work and the same answers as training.cpp, on the same device."""
 
 import gzip
 import json
@@ -12,6 +12,18 @@ import time
 import torch
 from torch import nn
 from torch.nn import functional
+
+CUDA = os.environ.get("ACC_BENCH_DEVICE") == "cuda"
+
+
+def device():
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if CUDA else torch.device("cpu")
+
+
+def init_process_group():
+    if CUDA:
+        torch.cuda.set_device(device())
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if CUDA else "gloo")
 
 
 class Mlp(nn.Module):
@@ -73,9 +85,9 @@ WORKLOADS = {"mlp": (Mlp, (64, 784), 60), "cnn": (Cnn, (32, 1, 28, 28), 20), "re
 def make_steps(name):
     make, shape, steps = WORKLOADS[name]
     torch.manual_seed(1)
-    model = nn.parallel.DistributedDataParallel(make())
+    model = nn.parallel.DistributedDataParallel(make().to(device()))
     torch.manual_seed(10 + torch.distributed.get_rank())
-    x, y = torch.randn(shape), torch.randint(10, shape[:1])
+    x, y = torch.randn(shape).to(device()), torch.randint(10, shape[:1]).to(device())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def work():
@@ -98,8 +110,21 @@ def read_idx(path):
 
 def make_loader(dataset, batch_size, workers, passes):
     loader = torch.utils.data.DataLoader(dataset, batch_size, shuffle=True, num_workers=workers,
-                                         persistent_workers=workers > 0)
-    return lambda: sum(len(batch[0]) for _ in range(passes) for batch in loader)
+                                         persistent_workers=workers > 0, pin_memory=CUDA)
+    if CUDA:
+        from accelerate import Accelerator
+
+        loader = Accelerator().prepare(loader)
+
+    def work():
+        images = 0
+        for _ in range(passes):
+            for batch in loader:
+                images += len(batch[0])
+        batch[0].flatten()[0].item()  # a device is done with its copies
+        return images
+
+    return work
 
 
 def make_idx(images, labels, workers):
@@ -164,10 +189,10 @@ def make_checkpoint(folder, saves):
     from accelerate import Accelerator
 
     make, shape, _ = WORKLOADS["resnet18"]
-    accelerator = Accelerator(cpu=True)
+    accelerator = Accelerator(cpu=not CUDA)
     model = make()
     model, optimizer = accelerator.prepare(model, torch.optim.AdamW(model.parameters(), 1e-3))
-    accelerator.backward(model(torch.ones(shape)).sum())
+    accelerator.backward(model(torch.ones(shape).to(accelerator.device)).sum())
     optimizer.step()
     if not saves:
         accelerator.save_state(folder)
@@ -182,7 +207,7 @@ def make_checkpoint(folder, saves):
 def serve(mode, control, *arguments):
     distributed = mode == "step"
     if distributed:
-        torch.distributed.init_process_group("gloo")
+        init_process_group()
     main = not distributed or torch.distributed.get_rank() == 0
     lines = open(control) if main else None
     work = {"step": make_steps, "idx": make_idx, "jpeg": make_jpeg, "save": lambda folder: make_checkpoint(folder, True),
@@ -203,8 +228,8 @@ def serve(mode, control, *arguments):
 
 
 def reduce_once():
-    torch.distributed.init_process_group("gloo")
-    total = torch.ones(1)
+    init_process_group()
+    total = torch.ones(1, device=device())
     torch.distributed.all_reduce(total)
     if total.item() == torch.distributed.get_world_size() and torch.distributed.get_rank() == 0:
         print(f"{time.monotonic():.6f}", flush=True)

@@ -1,56 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// On CUDA devices, one for each process, over NCCL; main.cpp skips them where there are none. All processes
-// run all cases in the order in which they stand here.
+// On CUDA devices, one for each process over NCCL, or one for all over Gloo; main.cpp skips them where there
+// are none. All processes run all cases in the order in which they stand here.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
-#include <c10/core/Stream.h>
-#include <c10/core/StreamGuard.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
 #include <cmath>
 
-#include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
+#include "job.hpp"
 #include "support/catch.hpp"
+
+using namespace acc::test;  // NOLINT: the job and its net
 
 namespace {
 
-// No Accelerator: while one lives, all of a program compute in its precision.
-const acc::PartialState& job() {
-  static const acc::PartialState state;
-  return state;
-}
-
-// Also where the job has one process, and therefore none of its own.
-std::shared_ptr<acc::ProcessGroup> group() {
-  static const auto group = job().process_group() ? job().process_group()
-                                                  : std::make_shared<acc::ProcessGroup>(
-                                                        acc::WorkerEnv{.world_size = 1, .master_port = 0},
-                                                        acc::kDefaultTimeout, job().device());
-  return group;
-}
-
-struct NetImpl : torch::nn::Module {
-  NetImpl()
-      : first(register_module("first", torch::nn::Linear(8, 16))),
-        second(register_module("second", torch::nn::Linear(16, 1))) {}
-  at::Tensor forward(const at::Tensor& x) { return second->forward(first->forward(x).tanh()); }
-
-  torch::nn::Linear first;
-  torch::nn::Linear second;
-};
-TORCH_MODULE(Net);
-
 std::vector<double> train(acc::MixedPrecision precision, int steps) {
   acc::set_seed(3);
-  acc::Accelerator accelerator({.mixed_precision = precision});
+  acc::AcceleratorOptions options = job_options();
+  options.mixed_precision = precision;
+  acc::Accelerator accelerator(options);
   Net net;
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
   const at::Tensor x = at::randn({32, 8}).to(accelerator.device());
@@ -69,7 +43,8 @@ std::vector<double> train(acc::MixedPrecision precision, int steps) {
 }  // namespace
 
 TEST_CASE("gpu: the device is that of the local rank", "[gpu]") {
-  CHECK(job().device() == at::Device(at::kCUDA, static_cast<at::DeviceIndex>(job().local_process_index())));
+  const int expected = devices_are_shared() ? 0 : job().local_process_index();
+  CHECK(job().device() == at::Device(at::kCUDA, static_cast<at::DeviceIndex>(expected)));
   CHECK(at::ones({1}, at::kCUDA).device() == job().device());
 }
 
@@ -85,7 +60,7 @@ TEST_CASE("gpu: a prepared model and the state of its optimizer are on the devic
   torch::optim::Adam adam(net->parameters(), 0.1);
   net->forward(at::ones({4, 8})).sum().backward();
   adam.step();
-  acc::Accelerator accelerator;
+  acc::Accelerator accelerator(job_options());
   auto [model, optimizer] = accelerator.prepare(net, std::move(adam));
   for (const at::Tensor& parameter : model->parameters()) CHECK(parameter.device() == job().device());
   optimizer.zero_grad();
@@ -95,13 +70,15 @@ TEST_CASE("gpu: a prepared model and the state of its optimizer are on the devic
 }
 
 TEST_CASE("gpu: without device_placement a model stays where it is", "[gpu]") {
-  acc::Accelerator accelerator({.device_placement = false});
+  acc::AcceleratorOptions options = job_options();
+  options.device_placement = false;
+  acc::Accelerator accelerator(options);
   if (accelerator.distributed()) return;  // NCCL cannot average what is on the CPU
   auto model = accelerator.prepare(Net());
   CHECK(model->parameters().front().device().is_cpu());
 }
 
-TEST_CASE("gpu: collectives carry every type over NCCL, and tensors on the CPU over Gloo", "[gpu]") {
+TEST_CASE("gpu: collectives carry every type, of the device and of the CPU", "[gpu]") {
   for (const at::Device device : {job().device(), at::Device(at::kCPU)}) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
                                       at::kShort, at::kByte, at::kChar, at::kBool}) {
@@ -148,22 +125,4 @@ TEST_CASE("gpu: float32, bf16 and fp16 train to nearly the same loss", "[gpu]") 
   CHECK(full.back() < full.front() / 2);
   CHECK(std::abs(train(acc::MixedPrecision::bf16, 20).back() - full.back()) < 0.05);
   CHECK(std::abs(train(acc::MixedPrecision::fp16, 20).back() - full.back()) < 0.05);
-}
-
-TEST_CASE("gpu: a copy from pinned memory runs while the device computes", "[gpu]") {
-  const c10::impl::VirtualGuardImpl cuda(c10::DeviceType::CUDA);
-  const at::Tensor matrix = at::randn({4096, 4096}, job().device());
-  const at::Tensor host = at::ones({1 << 22}).pin_memory();
-  acc::cuda_table().synchronize(job().device().index());
-  for (int i = 0; i < 50; ++i) matrix.matmul(matrix);
-  const c10::Stream computing = cuda.getStream(job().device());
-  const c10::Stream copying = cuda.getStreamFromGlobalPool(job().device());
-  {
-    const c10::StreamGuard guard(copying);
-    host.to(job().device(), /*non_blocking=*/true);
-  }
-  copying.synchronize();
-  CHECK_FALSE(computing.query());
-  acc::cuda_table().synchronize(job().device().index());
-  CHECK(computing.query());
 }

@@ -20,6 +20,8 @@ namespace acc {
 struct ProcessGroupOptions {
   /// How long a process waits for the others before it gives up.
   std::chrono::milliseconds timeout = kDefaultTimeout;
+  /// What carries tensors on CUDA devices: InitProcessGroupKwargs' backend.
+  CudaBackend cuda_backend = CudaBackend::nccl;
 };
 
 /// Where a training keeps its files: accelerate's ProjectConfiguration.

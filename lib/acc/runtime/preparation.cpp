@@ -99,7 +99,8 @@ struct Preparation::Impl {
 };
 
 Preparation::Preparation(AcceleratorOptions options)
-    : PartialState(options.process_group.timeout, options.cpu), impl_(std::make_unique<Impl>()) {
+    : PartialState(options.process_group.timeout, options.cpu, options.process_group.cuda_backend),
+      impl_(std::make_unique<Impl>()) {
   require_project(options.project);
   const Environment environment = Environment::of_process();
   impl_->precision = share_precision(chosen_precision(options, environment));

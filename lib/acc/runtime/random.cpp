@@ -3,7 +3,9 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
+#include <torch/cuda.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "acc/base/environment.hpp"
@@ -12,18 +14,33 @@
 namespace acc {
 namespace {
 
-const at::Generator& default_generator() {
-  return at::globalContext().defaultGenerator(at::Device(at::kCPU));
+const at::Generator& default_generator(at::Device device = at::Device(at::kCPU)) {
+  return at::globalContext().defaultGenerator(device);
 }
 
-void synchronize(at::Generator generator, const std::function<void(at::Tensor&)>& broadcast) {
-  const auto locked = [&](auto act) {
-    const std::scoped_lock lock(generator.mutex());
-    return act();
-  };
-  at::Tensor state = locked([&] { return generator.get_state(); });
+std::size_t cuda_devices() {
+  return static_cast<std::size_t>(torch::cuda::device_count());
+}
+
+at::Device cuda_device(std::size_t index) {
+  return {at::kCUDA, static_cast<c10::DeviceIndex>(index)};
+}
+
+at::Tensor state_of(at::Generator generator) {
+  const std::scoped_lock lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_state_of(at::Generator generator, const at::Tensor& state) {
+  const std::scoped_lock lock(generator.mutex());
+  // It is read through a pointer: its own memory, without gaps.
+  generator.set_state(state.clone());
+}
+
+void synchronize(const at::Generator& generator, const std::function<void(at::Tensor&)>& broadcast) {
+  at::Tensor state = state_of(generator);
   broadcast(state);
-  locked([&] { generator.set_state(state); });
+  set_state_of(generator, state);
 }
 
 }  // namespace
@@ -43,16 +60,23 @@ std::uint64_t default_seed() {
 }
 
 at::Tensor random_state() {
-  at::Generator generator = default_generator();
-  const std::scoped_lock lock(generator.mutex());
-  return generator.get_state();
+  return state_of(default_generator());
 }
 
 void set_random_state(const at::Tensor& state) {
-  at::Generator generator = default_generator();
-  const std::scoped_lock lock(generator.mutex());
-  // It is read through a pointer: its own memory, without gaps.
-  generator.set_state(state.clone());
+  set_state_of(default_generator(), state);
+}
+
+std::vector<at::Tensor> cuda_random_states() {
+  std::vector<at::Tensor> states;
+  for (std::size_t i = 0; i < cuda_devices(); ++i)
+    states.push_back(state_of(default_generator(cuda_device(i))));
+  return states;
+}
+
+void set_cuda_random_states(const std::vector<at::Tensor>& states) {
+  const std::size_t present = std::min(states.size(), cuda_devices());
+  for (std::size_t i = 0; i < present; ++i) set_state_of(default_generator(cuda_device(i)), states[i]);
 }
 
 void synchronize_rng_states(const std::vector<RngType>& types,
@@ -60,7 +84,7 @@ void synchronize_rng_states(const std::vector<RngType>& types,
   for (const RngType type : types) {
     if (type == RngType::torch) synchronize(default_generator(), broadcast);
     if (type == RngType::cuda && at::hasCUDA())
-      synchronize(at::globalContext().defaultGenerator(at::Device(at::kCUDA)), broadcast);
+      synchronize(default_generator(at::Device(at::kCUDA)), broadcast);
   }
 }
 

@@ -31,6 +31,14 @@ at::Tensor random_state();
 /// LibTorch's c10::Error for other bytes.
 void set_random_state(const at::Tensor& state);
 
+/// The states of the default generators of all CUDA devices that this process sees, in their order, as
+/// torch.cuda.get_rng_state_all gives them; none where there is no device.
+std::vector<at::Tensor> cuda_random_states();
+
+/// Sets the default generators of the first CUDA devices; states of devices that are not here are left out.
+/// Throws LibTorch's c10::Error for other bytes.
+void set_cuda_random_states(const std::vector<at::Tensor>& states);
+
 /// Generators that processes can keep alike.
 enum class RngType {
   generator,  ///< those of loaders and samplers: always alike, since their orders follow from one seed

@@ -22,6 +22,19 @@ PtList seeded_twister(std::uint32_t seed) {
   return words;
 }
 
+// accelerate writes the key only where there is a device.
+constexpr const char* kOfCudaDevices = "torch_cuda_manual_seed";
+
+std::vector<at::Tensor> tensors_of(const PtValue& value) {
+  std::vector<at::Tensor> tensors;
+  const auto* list = value.get_if<PtList>();
+  if (list == nullptr) return tensors;
+  for (const PtValue& item : *list) {
+    if (const auto* tensor = item.get_if<at::Tensor>()) tensors.push_back(*tensor);
+  }
+  return tensors;
+}
+
 }  // namespace
 
 PtValue random_states(std::int64_t step) {
@@ -29,17 +42,23 @@ PtValue random_states(std::int64_t step) {
   PtTuple of_python{words};
   of_python.items.emplace_back(std::int64_t{kTwisterWords});
   const auto position = std::int64_t{kTwisterWords};
-  return PtDict{{"step", step},
+  PtDict states{{"step", step},
                 {"random_state", PtTuple{{3, of_python, {}}}},
                 {"numpy_random_seed", PtTuple{{"MT19937", PtTuple{words}, position, 0, 0.0}}},
                 {"torch_manual_seed", random_state()}};
+  PtList of_devices;
+  for (at::Tensor& state : cuda_random_states()) of_devices.emplace_back(std::move(state));
+  if (!of_devices.empty()) states.push_back({kOfCudaDevices, std::move(of_devices)});
+  return states;
 }
 
 std::optional<std::int64_t> load_random_states(const PtValue& states, const std::string& where) {
   const PtValue* generator = states.find("torch_manual_seed");
   const auto* bytes = generator != nullptr ? generator->get_if<at::Tensor>() : nullptr;
+  const PtValue* of_devices = states.find(kOfCudaDevices);
   try {
     if (bytes != nullptr) set_random_state(*bytes);
+    if (of_devices != nullptr) set_cuda_random_states(tensors_of(*of_devices));
   } catch (const c10::Error&) {
     bytes = nullptr;
   }

@@ -14,23 +14,24 @@ bool cpu_is_asked_for(bool option, const Environment& environment) {
   return option || parse_truth(environment.get("ACCELERATE_USE_CPU")).value_or(false);
 }
 
-c10::Device choose_device(const WorkerEnv& worker, int cuda_devices) {
+c10::Device choose_device(const WorkerEnv& worker, int cuda_devices, bool may_share) {
   if (cuda_devices == 0) return c10::Device(c10::kCPU);
-  if (worker.local_rank < cuda_devices) {
-    return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(worker.local_rank));
+  if (worker.local_rank < cuda_devices || may_share) {
+    return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(worker.local_rank % cuda_devices));
   }
   throw Error({.what = fmt::format("no GPU is left for local rank {}: this process sees {}",
                                    worker.local_rank, cuda_devices),
                .where = fmt::format("rank {}", worker.rank),
                .hint = fmt::format("start at most {} on this machine (--num_processes), look at "
-                                   "CUDA_VISIBLE_DEVICES, or train on the CPU with --cpu",
+                                   "CUDA_VISIBLE_DEVICES, train on the CPU with --cpu, or let "
+                                   "processes share a GPU (CudaBackend::gloo)",
                                    cuda_devices)});
 }
 
-c10::Device claim_device(const WorkerEnv& worker, bool cpu) {
+c10::Device claim_device(const WorkerEnv& worker, bool cpu, bool may_share) {
   if (cpu_is_asked_for(cpu, Environment::of_process())) return c10::Device(c10::kCPU);
   const CudaDevices devices = find_cuda_devices(cuda_plugin());
-  const c10::Device device = choose_device(worker, devices.count);
+  const c10::Device device = choose_device(worker, devices.count, may_share);
   if (device.is_cuda()) {
     cuda_table().set_device(device.index());
   } else if (!devices.why_none.empty() && worker.local_rank == 0) {

@@ -74,28 +74,36 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, con
   return c10::make_intrusive<c10d::PrefixStore>(keys, store);
 }
 
+bool has_nccl(c10d::ProcessGroup& group, c10::Device device) {
+  return device.is_cuda() && group.getBackend(device.type()) != group.getBackend(c10::DeviceType::CPU);
+}
+
 std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                          c10::Device device, const std::string& keys,
                                          const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
   if (!worker.use_agent_store) return nullptr;
   const auto calls = [group, device] {
     std::uint64_t begun = group->getBackend(c10::DeviceType::CPU)->getSequenceNumberForGroup();
-    if (device.is_cuda()) begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
+    if (has_nccl(*group, device))
+      begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
     return begun;
   };
   return std::make_unique<RollCall>(open_store(worker, timeout, keys), worker.rank, worker.world_size, calls);
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                            c10::Device device, const std::string& keys) {
+                                            c10::Device device, CudaBackend cuda_backend,
+                                            const std::string& keys) {
   const Store all_keys = open_store(worker, timeout, keys);
   all_keys->set(joined_key(worker.rank), "1");
   const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", all_keys);
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
-  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO,
-                    make_gloo_backend(store, worker.rank, worker.world_size, timeout));
-  if (device.is_cuda()) {
+  const auto gloo = make_gloo_backend(store, worker.rank, worker.world_size, timeout);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
+  if (device.is_cuda() && cuda_backend == CudaBackend::gloo) {
+    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::GLOO, gloo);
+  } else if (device.is_cuda()) {
     group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
                       cuda_table().make_nccl_backend(store, worker.rank, worker.world_size, timeout, device));
     group->setBoundDeviceId(device);
@@ -176,7 +184,8 @@ struct ProcessGroup::Impl {
   }
 };
 
-ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout, c10::Device device)
+ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout, c10::Device device,
+                           CudaBackend cuda_backend)
     : impl_(std::make_unique<Impl>()) {
   impl_->timeout = timeout;
   impl_->device = device;
@@ -187,7 +196,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
       constexpr std::chrono::seconds kConnectTimeout{1};
       return open_store(worker, kConnectTimeout, keys, StoreUser::guest);
     });
-    impl_->group = join(worker, timeout, device, keys);
+    impl_->group = join(worker, timeout, device, cuda_backend, keys);
     impl_->roll_call = open_roll_call(worker, timeout, device, keys, impl_->group);
   } catch (const std::exception& error) {
     const CollectiveContext context{
@@ -201,7 +210,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
 }
 
 ProcessGroup::~ProcessGroup() {
-  if (!impl_->device.is_cuda()) return;
+  if (!has_nccl(*impl_->group, impl_->device)) return;
   try {
     // Gloo's needs no farewell; NCCL's threads end here and not while the process ends.
     impl_->group->getBackend(c10::DeviceType::CUDA)->shutdown();

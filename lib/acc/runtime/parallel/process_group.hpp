@@ -20,20 +20,25 @@ namespace acc {
 /// How `reduce` combines the values of all processes. `none` is accelerate's word for sum without a mean.
 enum class ReduceOp { sum, mean, max, none };
 
+/// What carries tensors on CUDA devices. NCCL wants a device for each process; Gloo goes through the memory
+/// of the CPU, and processes may share a device.
+enum class CudaBackend { nccl, gloo };
+
 /// How long a process waits for the others.
 inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minutes(30);
 
-/// The processes of a job, and what they do together: over Gloo with tensors on the CPU, over NCCL with those
-/// on CUDA devices. Every process makes the same calls in the same order. Each function throws Error{system}
-/// naming this rank when another process is lost or does not answer in time; then the group is of no more
-/// use.
+/// The processes of a job, and what they do together: over Gloo with tensors on the CPU, over NCCL, or Gloo
+/// too, with those on CUDA devices. Every process makes the same calls in the same order. Each function
+/// throws Error{system} naming this rank when another process is lost or does not answer in time; then the
+/// group is of no more use.
 class ProcessGroup {
  public:
   /// Joins the job that `worker` describes: as a client of the launcher's store where it has one, else rank 0
-  /// serves the store. `device` is where this process computes; a CUDA one brings NCCL. Returns when all
-  /// processes have joined. Throws Error{rendezvous} when they do not in time.
+  /// serves the store. `device` is where this process computes; a CUDA one brings `cuda_backend`. Returns
+  /// when all processes have joined. Throws Error{rendezvous} when they do not in time.
   explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout,
-                        c10::Device device = c10::Device(c10::kCPU));
+                        c10::Device device = c10::Device(c10::kCPU),
+                        CudaBackend cuda_backend = CudaBackend::nccl);
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;

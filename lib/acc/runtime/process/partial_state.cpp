@@ -14,12 +14,12 @@ namespace {
 
 // One group per process: a second state of a program uses that of the first.
 std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                   at::Device device) {
+                                   at::Device device, CudaBackend cuda_backend) {
   static std::weak_ptr<ProcessGroup> joined;
   if (worker.world_size == 1) return nullptr;
   auto group = joined.lock();
   if (!group) {
-    group = std::make_shared<ProcessGroup>(worker, timeout, device);
+    group = std::make_shared<ProcessGroup>(worker, timeout, device, cuda_backend);
     joined = group;
   }
   return group;
@@ -33,8 +33,10 @@ WorkerEnv read_place() {
 
 }  // namespace
 
-PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu)
-    : worker_(read_place()), device_(claim_device(worker_, cpu)), group_(join(worker_, timeout, device_)) {}
+PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu, CudaBackend cuda_backend)
+    : worker_(read_place()),
+      device_(claim_device(worker_, cpu, cuda_backend == CudaBackend::gloo)),
+      group_(join(worker_, timeout, device_, cuda_backend)) {}
 
 DistributedType PartialState::distributed_type() const {
   if (!distributed()) return DistributedType::no;

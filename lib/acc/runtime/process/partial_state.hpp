@@ -29,7 +29,8 @@ class PartialState {
   /// first joined. Throws Error{usage} for an environment that makes no sense, Error{rendezvous} when the
   /// others do not come.
   /// With `cpu`, or ACCELERATE_USE_CPU, it stays on the CPU where there are GPUs.
-  explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false);
+  explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false,
+                        CudaBackend cuda_backend = CudaBackend::nccl);
 
   int num_processes() const { return worker_.world_size; }
   int process_index() const { return worker_.rank; }

@@ -26,6 +26,14 @@ TEST_CASE("random states: Python's are taken", "[runtime]") {
   CHECK(at::rand({5}).equal(numbers));
 }
 
+TEST_CASE("random states: those of devices that are not here are left out", "[runtime]") {
+  acc::PtValue states = acc::random_states(1);
+  std::get<acc::PtDict>(states.content)
+      .push_back({"torch_cuda_manual_seed", acc::PtList{acc::test::numbers({1, 2}, {2}, at::kByte),
+                                                        acc::test::numbers({3}, {1}, at::kByte)}});
+  CHECK(acc::load_random_states(states, "f") == 1);
+}
+
 TEST_CASE("random states: what is none is an error", "[runtime]") {
   const acc::PtValue none =
       GENERATE(acc::PtValue(), acc::PtValue(acc::PtDict{{"torch_manual_seed", 5}}),

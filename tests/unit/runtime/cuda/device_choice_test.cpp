@@ -24,6 +24,12 @@ TEST_CASE("device_choice: a process without a device of its own is refused", "[r
   }
 }
 
+TEST_CASE("device_choice: processes that may share devices take them in turn", "[runtime]") {
+  const acc::WorkerEnv third{.rank = 6, .local_rank = 2, .world_size = 8};
+  CHECK(acc::choose_device(third, 2, /*may_share=*/true) == c10::Device(c10::kCUDA, 0));
+  CHECK(acc::choose_device(third, 0, /*may_share=*/true) == c10::Device(c10::kCPU));
+}
+
 TEST_CASE("device_choice: the CPU is asked for by the program or by the launcher", "[runtime]") {
   CHECK(acc::cpu_is_asked_for(true, {}));
   CHECK(acc::cpu_is_asked_for(false, {{"ACCELERATE_USE_CPU", "True"}}));

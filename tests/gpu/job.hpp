@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/modules/linear.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "acc/runtime/accelerator.hpp"
+
+namespace acc::test {
+
+/// Whether the processes of this job share one device, over Gloo, which ACC_TEST_SHARE_GPU asks for: NCCL
+/// refuses two ranks on a device.
+bool devices_are_shared();
+
+/// The options of an Accelerator in this job.
+AcceleratorOptions job_options();
+
+/// No Accelerator: while one lives, all of a program compute in its precision.
+const PartialState& job();
+
+/// The processes of the job, also where it has one and therefore none of its own.
+std::shared_ptr<ProcessGroup> group();
+
+/// A folder that all processes of the job know, empty at the start of the program.
+std::filesystem::path shared_folder();
+
+struct NetImpl : torch::nn::Module {
+  NetImpl();
+  at::Tensor forward(const at::Tensor& x);
+
+  torch::nn::Linear first;
+  torch::nn::Linear second;
+};
+TORCH_MODULE(Net);
+
+}  // namespace acc::test

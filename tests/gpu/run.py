@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs everything that has to be seen on GPUs, from the bundle that scripts/gpu makes.
+
+usage: run.py [--out FOLDER] [--minutes 9] [--only PART]
+
+Needs x86-64 Linux and a python3 with the torch that the bundle was built for. Writes FOLDER/report.json and
+FOLDER/report.txt anew after each part, and a log of each part; what matters most comes first. A part that fails, or takes
+longer than its limit, does not end the others. Exits 1 when a part failed; one that cannot run here says why.
+"""
+
+import argparse
+import datetime
+import functools
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+BUNDLE = pathlib.Path(__file__).resolve().parent
+BIN = BUNDLE / "bin"
+ACC = BIN / "acc"
+
+
+class Skip(Exception):
+    """Why a part cannot run here."""
+
+
+class Failure(Exception):
+    """What a part saw instead of what it expects."""
+
+
+class Machine:
+    """What the parts find here."""
+
+    def __init__(self):
+        torch = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__); print(torch.__file__)"],
+                               capture_output=True, text=True, check=False)
+        self.torch_version, file = (torch.stdout.splitlines() + ["", ""])[:2]
+        self.why_no_torch = "" if file else f"{sys.executable} has no torch"
+        self.torch_libraries = pathlib.Path(file).parent / "lib" if file else None
+
+    @functools.cached_property
+    def environment(self):
+        """For programs of the bundle: its libraries, torch's, and no file of the user's."""
+        home = tempfile.mkdtemp(prefix="acc-gpu-home-")
+        libraries = [str(BUNDLE / "lib"), str(self.torch_libraries or "")]
+        if inherited := os.environ.get("LD_LIBRARY_PATH"):
+            libraries.append(inherited)
+        return os.environ | {"HOME": home, "HF_HOME": f"{home}/hf", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1",
+                             "ACC_PEER_PYTHON": sys.executable, "LD_LIBRARY_PATH": ":".join(libraries),
+                             "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+
+    @functools.cached_property
+    def report_of_cuda(self):
+        """What the library says of CUDA here, by the keys of acc-cuda-report."""
+        done = subprocess.run([BIN / "acc-cuda-report"], env=self.environment, capture_output=True, text=True,
+                              timeout=60, check=False)
+        return dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line) or {"": done.stderr}
+
+    @property
+    def devices(self):
+        return int(self.report_of_cuda.get("devices", "0").split()[0])
+
+    @property
+    def why_no_device(self):
+        said = self.report_of_cuda
+        why = said.get("devices", "0 ").partition(" ")[2] or said.get("plugin", "") or said.get("", "")
+        return f"no CUDA device here ({why.strip().splitlines()[0] if why.strip() else 'no driver'})"
+
+    def need_devices(self, count):
+        if self.devices == 0:
+            raise Skip(self.why_no_device)
+        if self.devices < count:
+            raise Skip(f"needs {count} GPUs, {self.devices} here")
+
+
+class Part:
+    """One part while it runs: what it starts ends with it."""
+
+    def __init__(self, name, limit, out, machine):
+        self.name, self.machine = name, machine
+        self.deadline = time.monotonic() + limit
+        self.log = open(out / f"{re.sub('[^a-z0-9]+', '-', name.lower())}.log", "w", encoding="utf-8")
+        self.details = []
+
+    def left(self):
+        return max(0.1, self.deadline - time.monotonic())
+
+    def start(self, command, **variables):
+        self.log.write(f"$ {' '.join(map(str, command))}\n")
+        self.log.flush()
+        return subprocess.Popen([str(word) for word in command], env=self.machine.environment | variables,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                errors="replace", start_new_session=True)
+
+    def finish(self, process):
+        """Its exit code, standard output and standard error."""
+        try:
+            output, errors = process.communicate(timeout=self.left())
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)  # acc ends its workers
+            try:
+                output, errors = process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output, errors = process.communicate()
+            self.log.write(output + errors)
+            raise Failure("took longer than its limit") from None
+        self.log.write(f"{output}{errors}[exit {process.returncode}]\n")
+        self.log.flush()
+        return process.returncode, output, errors
+
+    def run(self, command, **variables):
+        return self.finish(self.start(command, **variables))
+
+    def run_well(self, command, **variables):
+        """Both outputs of a command that has to end with 0."""
+        code, output, errors = self.run(command, **variables)
+        if code == 77:
+            raise Skip(next((line for line in output.splitlines() if "SKIPPED" in line), "skipped itself"))
+        if code != 0:
+            lines = (errors or output).strip().splitlines()
+            raise Failure(f"exit {code}: {lines[-1] if lines else 'no word'}")
+        return output + errors
+
+    def expect(self, holds, otherwise):
+        if not holds:
+            raise Failure(otherwise)
+
+    def tell(self, line):
+        self.details.append(line)
+
+
+PARTS = []
+
+
+def part(name, limit, devices=0):
+    def add(function):
+        PARTS.append((name, limit, devices, function))
+        return function
+    return add
+
+
+def of_workers(run, arguments, **variables):
+    """The local rank and the mask of each worker that `acc ARGUMENT...` starts."""
+    words = 'echo "WORKER $LOCAL_RANK ${CUDA_VISIBLE_DEVICES-unset}"'
+    said = run.run_well([ACC, *arguments, "sh", "-c", words], **variables)
+    return sorted(re.findall(r"WORKER (\d+) (\S+)", said))
+
+
+@part("programs load", 60)
+def load(run):
+    """Every program and library of the bundle finds what it is linked to, here."""
+    run.expect(not run.machine.why_no_torch, run.machine.why_no_torch)
+    run.tell(f"torch {run.machine.torch_version}, {platform.platform()}, glibc {platform.libc_ver()[1]}")
+    for command in ([ACC, "--version"], [BIN / "mnist", "--help"], [BIN / "acc-test-gpu", "--list-test-names-only"]):
+        code, output, errors = run.run(command)
+        run.expect(code in (0, 77) or "gpu:" in output, f"{command[0].name}: exit {code}: {errors.strip()}")
+    plugin = BUNDLE / "lib" / "libacc_cuda.so"
+    words = f"import torch, ctypes; ctypes.CDLL({str(plugin)!r}, mode=ctypes.RTLD_GLOBAL)"
+    run.run_well([sys.executable, "-c", words])
+    for key, value in run.machine.report_of_cuda.items():
+        run.tell(f"{key}: {value}")
+
+
+@part("acc env", 20)
+def environment(run):
+    for line in run.run_well([ACC, "env"]).splitlines():
+        run.tell(line)
+
+
+@part("gpu tests, one process over NCCL", 90, devices=1)
+def tests_alone(run):
+    said = run.run_well([ACC, "run", "--standalone", "--no-python", BIN / "acc-test-gpu", "--order", "decl"])
+    run.tell(said.strip().splitlines()[-1])
+
+
+@part("acc test on one GPU", 60, devices=1)
+def self_test(run):
+    said = run.run_well([ACC, "test", "--num_processes", "1"])
+    run.tell(said.strip().splitlines()[-1])
+
+
+@part("gpu tests, two processes on one GPU over Gloo", 90, devices=1)
+def tests_shared(run):
+    run.run_well([ACC, "run", "--standalone", "--no-python", "--nproc-per-node", "2", BIN / "acc-test-gpu", "--order",
+                  "decl"], ACC_TEST_SHARE_GPU="1", CUDA_VISIBLE_DEVICES="0")
+
+
+@part("gpu tests, a process on each GPU over NCCL", 90, devices=2)
+def tests_on_all(run):
+    run.run_well([ACC, "run", "--standalone", "--no-python", "--nproc-per-node", "gpu", BIN / "acc-test-gpu", "--order",
+                  "decl"])
+
+
+@part("step beside torch's DDP", 75, devices=1)
+def bench_steps(run):
+    bench(run, "step-mlp", "step-cnn", "step-resnet18")
+
+
+@part("launch to the first all-reduce beside torchrun", 75, devices=1)
+def bench_first(run):
+    bench(run, "first")
+
+
+@part("MNIST in float32, fp16 with the scaler, bf16", 90, devices=1)
+def mnist(run):
+    for precision in ("no", "fp16", "bf16"):
+        said = run.run_well([ACC, "launch", "--num_processes", "1", "--mixed_precision", precision, BIN / "mnist",
+                             "--data-dir", BUNDLE / "apps" / "examples" / "mnist" / "data"])
+        accuracy = float(re.search(r"accuracy: ([\d.]+)", said)[1])
+        run.tell(f"{precision}: accuracy {accuracy}")
+        run.expect(accuracy > 0.9, f"{precision}: the accuracy is {accuracy}")
+
+
+@part("save beside accelerate", 60, devices=1)
+def bench_save(run):
+    bench(run, "save", "load")
+
+
+@part("loader beside accelerate's", 90, devices=1)
+def bench_loader(run):
+    rows = ["idx", "idx-workers"]
+    if shutil.which("true") and subprocess.run([sys.executable, "-c", "import PIL, numpy"], check=False,
+                                               stderr=subprocess.DEVNULL).returncode == 0:
+        rows.append("jpeg-workers")
+    else:
+        run.tell("photographs left out: this Python has no PIL")
+    bench(run, *rows)
+
+
+@part("out of memory in one rank", 40, devices=1)
+def out_of_memory(run):
+    code, _, errors = run.run([ACC, "run", "--standalone", "--no-python", "--nproc-per-node", "2",
+                               BIN / "acc-gpu-worker", "out-of-memory"], ACC_TEST_SHARE_GPU="1")
+    run.expect(code not in (0, 77), f"exit {code}")
+    run.expect("out of memory" in errors, "the report does not speak of memory")
+    run.expect(re.search(r"rank 1\b", errors), "the report does not name rank 1")
+
+
+@part("a rank killed inside a collective", 60, devices=1)
+def lost_rank(run):
+    began = time.monotonic()
+    code, _, errors = run.run([ACC, "run", "--standalone", "--no-python", "--nproc-per-node", "2",
+                               BIN / "acc-gpu-worker", "lost"], ACC_TEST_SHARE_GPU="1")
+    run.tell(f"ended after {time.monotonic() - began:.1f} s with exit {code}")
+    run.expect(code not in (0, 77), f"exit {code}")
+    run.expect(re.search(r"rank 1\b", errors) and "SIGKILL" in errors, "the report does not say that rank 1 was killed")
+
+
+@part("device rules of the launcher", 60, devices=1)
+def device_rules(run):
+    count = run.machine.devices
+    every = [str(rank) for rank in range(count)]
+    alone = ["launch", "--no_python"]
+    agents = ["run", "--standalone", "--no-python"]
+    rules = {
+        "a worker for each GPU": (of_workers(run, alone), [(rank, "unset") for rank in every]),
+        "--gpu_ids 0": (of_workers(run, [*alone, "--gpu_ids", "0", "--num_processes", "1"]), [("0", "0")]),
+        "CUDA_VISIBLE_DEVICES=0": (of_workers(run, [*agents, "--nproc-per-node", "gpu"], CUDA_VISIBLE_DEVICES="0"),
+                                   [("0", "0")]),
+        "--isolate-gpus": (of_workers(run, [*agents, "--nproc-per-node", "gpu", "--isolate-gpus"]),
+                           [("0", rank) for rank in every]),
+        "--virtual-local-rank": (of_workers(run, [*agents, "--nproc-per-node", "gpu", "--virtual-local-rank"]),
+                                 [("0", rank) for rank in every]),
+    }
+    wrong = [f"{rule}: {seen}, not {expected}" for rule, (seen, expected) in rules.items() if seen != expected]
+    run.tell(f"{len(rules) - len(wrong)} of {len(rules)} rules hold")
+    run.expect(not wrong, "; ".join(wrong))
+
+
+@part("NUMA binding", 30, devices=1)
+def numa_binding(run):
+    query = subprocess.run(["nvidia-smi", "--query-gpu=pci.bus_id", "--format=csv,noheader"], capture_output=True,
+                           text=True, check=False)
+    if query.returncode != 0:
+        raise Skip("nvidia-smi does not answer")
+    domain, rest = query.stdout.split()[0].lower().split(":", 1)
+    device = pathlib.Path("/sys/bus/pci/devices") / f"{domain[-4:]}:{rest}"
+    if not (device / "local_cpulist").exists():
+        raise Skip(f"sysfs does not show {device.name}")
+    near = (device / "local_cpulist").read_text().strip()
+    said = run.run_well([ACC, "run", "--standalone", "--no-python", "--numa-binding", "node", "grep",
+                         "Cpus_allowed_list", "/proc/self/status"])
+    run.tell(f"the GPU is near CPUs {near}; the worker had {said.split()[-1]}")
+    allowed = ",".join(sorted(expand(near) & {str(cpu) for cpu in os.sched_getaffinity(0)}))
+    run.expect(",".join(sorted(expand(said.split()[-1]))) == allowed, "they differ")
+
+
+def expand(cpus):
+    """`0-2,5` as a set of numbers."""
+    found = set()
+    for piece in cpus.split(","):
+        low, _, high = piece.partition("-")
+        found.update(map(str, range(int(low), int(high or low) + 1)))
+    return found
+
+
+@part("NVML's columns in acc ps", 60, devices=1)
+def ps(run):
+    job = run.start([ACC, "run", "--standalone", "--no-python", BIN / "mnist", "--epochs", "100000", "--data-dir",
+                     BUNDLE / "apps" / "examples" / "mnist" / "data"])
+    try:
+        seen = []
+        while time.monotonic() < run.deadline - 15 and job.poll() is None:
+            _, output, _ = run.run([ACC, "ps", "--json", str(job.pid)])
+            if output.startswith(("[", "{")):
+                seen = re.findall(r'"gpus": \[\s*\{[^]]*\}', output)
+                if seen:
+                    break
+            time.sleep(0.2)  # the worker is on its way to the device, which only the driver knows
+        run.tell(run.run([ACC, "ps"])[1])
+        run.expect(seen, "no rank's memory on the GPU was shown")
+    finally:
+        if job.poll() is None:
+            job.terminate()
+        run.finish(job)
+
+
+@part("CUDA_VISIBLE_DEVICES= trains on the CPU", 60)
+def masked(run):
+    said = run.run_well([BIN / "acc-selftest", "--expect-processes", "1"], CUDA_VISIBLE_DEVICES="")
+    run.expect("cpu" in said, "the self-test does not say that it ran on the CPU")
+    run.expect("no CUDA device" not in said, "it warns although the CPU was asked for")
+    run.tell(said.strip().splitlines()[-1])
+
+
+@part("a driver without a device: a warning, and the CPU", 60, devices=1)
+def no_device(run):
+    said = run.run_well([BIN / "acc-selftest", "--expect-processes", "1"], CUDA_VISIBLE_DEVICES="99")
+    run.expect("no CUDA device" in said, "nothing says that no device was found")
+
+
+def bench(run, *rows):
+    """scripts/bench/training's table; a row that is short is told and fails the part."""
+    file = pathlib.Path(run.machine.environment["HOME"]) / "rows.json"
+    only = [f"--only={row}" for row in rows]
+    run.run([sys.executable, BUNDLE / "scripts" / "bench" / "training", "--programs", BIN, "--device", "cuda",
+             "--processes", run.machine.devices, "--pairs", "5", "--json", file, *only])
+    run.expect(file.exists(), "the benchmark broke off; its log says where")
+    measured = json.loads(file.read_text())
+    file.unlink()
+    for row in measured:
+        run.tell(f"{row['what']}: {row['ratio']:.2f} of the peer's, budget {row['budget']:g}")
+    short = [row["what"] for row in measured if not row["ok"]]
+    run.expect(not short, "short: " + ", ".join(short))
+
+
+def write_report(out, head, results):
+    """Both files, each replaced as a whole."""
+    texts = {"report.json": json.dumps(head | {"parts": results}, indent=1) + "\n", "report.txt": as_text(head, results)}
+    for name, text in texts.items():
+        (out / f"{name}.new").write_text(text)
+        (out / f"{name}.new").replace(out / name)
+
+
+def as_text(head, results):
+    lines = [f"{key}: {value}" for key, value in head.items()] + [""]
+    for result in results:
+        reason = f": {result['reason']}" if result["reason"] else ""
+        lines.append(f"{result['result']:<8}{result['seconds']:>6.1f} s  {result['part']}{reason}")
+        lines += [f"                    {line}" for line in result["details"]]
+    counts = {kind: sum(result["result"] == kind for result in results) for kind in ("ok", "skipped", "FAILED")}
+    lines += ["", ", ".join(f"{count} {kind}" for kind, count in counts.items())]
+    return "\n".join(lines) + "\n"
+
+
+def run_part(name, limit, devices, function, out, machine):
+    began = time.monotonic()
+    result, reason, run = "ok", "", Part(name, limit, out, machine)
+    try:
+        if limit <= 0:
+            raise Skip("no time was left")
+        if devices:
+            machine.need_devices(devices)
+        function(run)
+    except Skip as why:
+        result, reason = "skipped", str(why)
+    except Failure as why:
+        result, reason = "FAILED", str(why)
+    except Exception as error:  # a part's mistake must not end the rest
+        result, reason = "FAILED", f"{type(error).__name__}: {error}"
+    run.log.close()
+    return {"part": name, "result": result, "reason": reason, "seconds": round(time.monotonic() - began, 1),
+            "details": run.details}
+
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("acc-gpu-report"), help="for reports and logs")
+    parser.add_argument("--minutes", type=float, default=9, help="for all parts together (9)")
+    parser.add_argument("--only", action="append", metavar="PART", help="parts whose name has this in it")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + options.minutes * 60
+
+    machine = Machine()
+    head = {"commit": (BUNDLE / "commit").read_text().strip(),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "machine": f"{platform.platform()}, {os.cpu_count()} CPUs",
+            "gpus": gpu_names(), "torch": machine.torch_version}
+    results = []
+    for name, limit, devices, function in PARTS:
+        if options.only and not any(word in name for word in options.only):
+            continue
+        results.append(run_part(name, min(limit, end - time.monotonic()), devices, function, options.out, machine))
+        write_report(options.out, head, results)
+    print(as_text(head, results), end="")
+    shutil.rmtree(machine.environment["HOME"], ignore_errors=True)
+    return 1 if any(result["result"] == "FAILED" for result in results) else 0
+
+
+def gpu_names():
+    try:
+        query = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+                               capture_output=True, text=True, timeout=30, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return "none"
+    return "; ".join(query.stdout.strip().splitlines())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
