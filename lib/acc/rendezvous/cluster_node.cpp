@@ -654,6 +654,7 @@ void ClusterNode::seek() {
   search_ = Search::again;
   if (may_inherit_hub()) return become_hub();
   to_seek_.clear();
+  endpoint_asked_ = false;
   // A connection can be closed by what is between two machines.
   const bool hub_may_live = lost_hub_.port != 0 && !hub_is_dead();
   if (hub_closed_ && hub_may_live) to_seek_.push_back(lost_hub_);
@@ -716,6 +717,7 @@ bool ClusterNode::hub_is_dead() const {
 
 // Who hosts the job now is told there, once somebody does.
 void ClusterNode::seek_at_endpoint() {
+  endpoint_asked_ = true;
   if (hub_key_) {
     return hub_key_->find([this](const EtcdHubKey::Claimed& found) {
       if (over_ || link_ || host_) return;
@@ -747,7 +749,10 @@ void ClusterNode::seek_later() {
   search_ = Search::again;
   watch_.expires_after(kWatch);
   watch_.async_wait([this](const error_code& error) {
-    if (!error && !over_ && !link_ && !host_) seek();
+    if (error || over_ || link_ || host_) return;
+    // Whoever took the connection and closed it may do so each time: the other places come first.
+    if (endpoint_asked_ || may_inherit_hub()) return seek();
+    seek_next();
   });
 }
 

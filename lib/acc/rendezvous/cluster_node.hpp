@@ -191,6 +191,7 @@ class ClusterNode : public Rendezvous {
   std::vector<NodeInfo> dead_ = {};
   /// Where the job may be, to be tried in turn.
   std::vector<StoreAddress> to_seek_ = {};
+  bool endpoint_asked_ = false;
   /// Nodes that take this one for the new hub.
   std::vector<std::shared_ptr<Follower>> followers_ = {};
 };
