@@ -243,7 +243,9 @@ class Shaper {
     } else if (type == "NO" || type == "MULTI_CPU") {
       shape_.launcher = "simple";
     } else if (type == "XLA") {
-      shape_.launcher = settings_.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
+      // accelerate takes a file's word for a pod only where the file chooses TPUs, too.
+      const bool says_pod = settings_.typed("tpu_use_cluster") || !settings_.typed("tpu");
+      shape_.launcher = says_pod && settings_.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
     } else {
       shape_.launcher = uses_deepspeed_command(shape_, settings_) ? "deepspeed" : "elastic";
     }

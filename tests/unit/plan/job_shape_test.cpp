@@ -146,12 +146,13 @@ TEST_CASE("job_shape: a flag chooses the way to train over the file, and two exc
 }
 
 TEST_CASE("job_shape: jobs of other launchers are handed to them", "[plan]") {
-  const auto launcher = [](const Value& file) {
-    const JobShape shape = shape_of({"--num_processes", "4", "train.py"}, file);
+  const auto launcher = [](const Value& file, const std::string& flag = "--debug") {
+    const JobShape shape = shape_of({flag, "--num_processes", "4", "train.py"}, file);
     return shape.delegated && !shape.sets_ranks ? shape.launcher : "own";
   };
   CHECK(launcher({{"distributed_type", "XLA"}}) == "tpu");
   CHECK(launcher({{"distributed_type", "XLA"}, {"tpu_use_cluster", true}}) == "tpu-pod");
+  CHECK(launcher({{"distributed_type", "XLA"}, {"tpu_use_cluster", true}}, "--tpu") == "tpu");
   CHECK(launcher({{"distributed_type", "DEEPSPEED"}, {"num_machines", 2}}) == "deepspeed");
   CHECK(launcher({{"distributed_type", "DEEPSPEED"}}) == "own");
   CHECK(launcher({{"distributed_type", "MULTI_CPU"}, {"mpirun_hostfile", "/h"}}) == "simple");
