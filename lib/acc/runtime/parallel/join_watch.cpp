@@ -31,8 +31,8 @@ std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
   for (const int rank : *joined) {
     if (rank < worker.rank) return "";
   }
-  constexpr std::size_t kMost = 16;
-  const std::size_t shown = std::min(missing.size(), kMost);
+  constexpr std::size_t kMaxShown = 16;
+  const std::size_t shown = std::min(missing.size(), kMaxShown);
   std::string whom = fmt::format("rank{} {}", missing.size() == 1 ? "" : "s",
                                  fmt::join(missing.begin(), missing.begin() + static_cast<int>(shown), ", "));
   if (missing.size() > shown) whom += fmt::format(" and {} more", missing.size() - shown);
