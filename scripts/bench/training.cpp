@@ -50,14 +50,18 @@ bool on_cuda() {
   return Environment::of_process().get("ACC_BENCH_DEVICE") == "cuda";
 }
 
+// A job of this process alone, over NCCL on a device, as torch's in a job of one.
+std::shared_ptr<ProcessGroup> group_of_one(at::Device device) {
+  return std::make_shared<ProcessGroup>(WorkerEnv{.world_size = 1, .master_port = 0}, kDefaultTimeout,
+                                        device);
+}
+
 // A process alone averages gradients with itself, as torch's DistributedDataParallel does.
 Model<Network> make_data_parallel(Accelerator& accelerator, const std::shared_ptr<Network>& network) {
   if (accelerator.distributed()) return accelerator.prepare(network);
   const at::Device device = accelerator.device();
   network->to(device);
-  const auto alone =
-      std::make_shared<ProcessGroup>(WorkerEnv{.world_size = 1, .master_port = 0}, kDefaultTimeout, device);
-  return {network, std::make_shared<Ddp>(network, alone), MixedPrecision::no, device.type()};
+  return {network, std::make_shared<Ddp>(network, group_of_one(device)), MixedPrecision::no, device.type()};
 }
 
 // step NETWORK: data-parallel steps.
@@ -179,17 +183,11 @@ void serve(const std::string& mode, const std::string& control_file, const Argum
   }
 }
 
-// Over NCCL, as torch's all_reduce in a job of one.
-void reduce_alone(at::Tensor values) {
-  ProcessGroup(WorkerEnv{.world_size = 1, .master_port = 0}, kDefaultTimeout, values.device())
-      .all_reduce(values, ReduceOp::sum);
-}
-
 void reduce_once() {
   Accelerator accelerator({.cpu = !on_cuda()});
   // A process alone has no other to reduce with, but its device has to be up.
-  const at::Tensor one = at::ones({1}, accelerator.device());
-  if (!accelerator.distributed() && on_cuda()) reduce_alone(one);
+  at::Tensor one = at::ones({1}, accelerator.device());
+  if (!accelerator.distributed() && on_cuda()) group_of_one(one.device())->all_reduce(one, ReduceOp::sum);
   const double sum = accelerator.reduce(one).item<double>();
   if (sum != accelerator.num_processes()) throw Error({.what = "the sum is wrong", .where = "all-reduce"});
   if (accelerator.is_main_process()) fmt::print("{:.6f}\n", seconds_of(CLOCK_MONOTONIC));
