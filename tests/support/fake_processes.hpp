@@ -43,6 +43,9 @@ class FakeProcesses : public Processes {
     outside_.push_back({start_ + after, HangStacks{attempt, "  native stacks\n"}});
     outside_.push_back({start_ + after, HangExamined{attempt}});
   }
+  void other_nodes_say(NodeEvent event, std::chrono::milliseconds after) {
+    outside_.push_back({start_ + after, std::move(event)});
+  }
   void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
   /// Workers leave this many processes behind; deaf ones need SIGKILL.
   void will_leave_strays(int count, bool deaf = false) {

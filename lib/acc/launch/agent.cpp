@@ -21,6 +21,8 @@ using TimePoint = Processes::TimePoint;
 // Slurm sends SIGTERM twice within milliseconds, and a signal to a whole group arrives once more through us.
 constexpr auto kSameSignal = std::chrono::milliseconds(100);
 constexpr auto kMostGraceOfStrays = std::chrono::seconds(5);
+// A process closes its connections before it has ended, and another node may see that first.
+constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
 
 // Whether a worker that was asked to end had another end: a crash, or a code of its own.
 bool ended_by_itself(const ExitStatus& status) {
@@ -70,6 +72,7 @@ class Agent {
 
   WorkerFailure describe(int local_rank) const;
   WorkerFailure find_cause();
+  void wait_for_cause();
   bool is_own(const WorkerFailure& failure) const;
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
@@ -113,7 +116,6 @@ LaunchReport Agent::run() {
   do {
     report_ = {.restarts = attempt_};
     run_attempt();
-    report_.stop_signal = stop_signal_;
     if (!failed_.empty()) report_.first_failure = find_cause();
     // A signal to the whole job reaches the workers too, and their end can be seen before the signal is.
     if (stop_signal_ && report_.first_failure &&
@@ -125,12 +127,15 @@ LaunchReport Agent::run() {
   report_finish();
   leave();
   finish_output();
-  if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
+  // A signal may have come while the last output was written.
+  report_.stop_signal = stop_signal_;
+  report_.exit_code = exit_code_of(report_);
   return report_;
 }
 
 // Settles with the other nodes what comes next; true: another attempt.
 bool Agent::goes_on() {
+  if (report_.first_failure && is_consequence(*report_.first_failure)) wait_for_cause();
   if (!over_ && !asked_to_end()) {
     if (report_.first_failure) {
       const RestartDecision decision = decide_restart(plan_, attempt_, *report_.first_failure, uptime_);
@@ -149,7 +154,7 @@ bool Agent::goes_on() {
   while (!over_ && !job_done_ && !asked_to_end()) take(std::nullopt);
   if (!over_ || asked_to_end()) return false;
   if (!over_->failure.empty()) report_.first_failure = parse_failure(over_->failure);
-  report_.exit_code = over_->exit_code;
+  report_.group_code = over_->exit_code;
   if (!over_->text.empty() && !report_.hung) parts_.reporter.report(GroupChanged{over_->text, over_->again});
   if (over_->again && (report_.first_failure || report_.hung)) {
     parts_.reporter.report(Restarting{report_.first_failure, attempt_ + 1, plan_.max_restarts});
@@ -413,6 +418,15 @@ WorkerFailure Agent::find_cause() {
   return cause;
 }
 
+// The worker here only lost a peer. If that is one of another node, its agent says soon why it failed.
+void Agent::wait_for_cause() {
+  if (round_.num_machines == 1) return;
+  const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
+  while (!over_ && !job_done_ && !asked_to_end()) {
+    if (std::holds_alternative<TimeUp>(take(deadline))) return;
+  }
+}
+
 std::vector<int> Agent::ranks_where(bool Worker::*mark) const {
   std::vector<int> ranks;
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
@@ -430,15 +444,14 @@ bool Agent::is_own(const WorkerFailure& failure) const {
 void Agent::report_finish() {
   if (auto& cause = report_.first_failure; cause && is_own(*cause))
     cause->just_above = parts_.processes.is_just_above(cause->local_rank);
-  if (report_.first_failure && !over_) report_.exit_code = shell_code(report_.first_failure->status);
-  if (report_.hung) report_.exit_code = kHungCode;
-  if (stop_signal_) report_.exit_code = 128 + *stop_signal_;
-  if (front_lost_) report_.exit_code = 128 + SIGKILL;
+  report_.stop_signal = stop_signal_;
+  report_.front_lost = front_lost_;
   if (const std::string lost = parts_.processes.lost_output(); !lost.empty()) {
-    const bool succeeded = report_.exit_code == 0;
-    if (succeeded) report_.exit_code = exit_code(ErrorKind::system);
+    const bool succeeded = exit_code_of(report_) == 0;
+    report_.output_lost = true;
     parts_.reporter.report(Warning{lost + (succeeded ? "; the exit code is 1 for that" : "")});
   }
+  report_.exit_code = exit_code_of(report_);
   parts_.reporter.report(Finished{report_});
 }
 

@@ -36,8 +36,10 @@ constexpr int kHungCode = 124;
 
 /// How a job ended.
 struct LaunchReport {
-  /// What `acc` exits with: 0, the first failing worker's own code, or 128 + n for a signal.
+  /// exit_code_of() of all the rest.
   int exit_code = 0;
+  /// What the nodes of the job agreed on, where another node or the group ended it.
+  std::optional<int> group_code = {};
   /// Of the last attempt.
   std::optional<WorkerFailure> first_failure = {};
   /// Ranks that had to be stopped because of the failure.
@@ -48,7 +50,15 @@ struct LaunchReport {
   bool hung = false;
   /// The signal that ended the job.
   std::optional<int> stop_signal = {};
+  /// The process that the user sees was killed.
+  bool front_lost = false;
+  /// A part of the workers' output could not be written.
+  bool output_lost = false;
   int restarts = 0;
 };
+
+/// What `acc` exits with: 128 + n for a signal that ended it, then kHungCode, then the group's code, then
+/// that of the worker that failed first as a shell gives it; 1 where only output was lost, else 0.
+int exit_code_of(const LaunchReport& report);
 
 }  // namespace acc

@@ -35,7 +35,7 @@ struct CountingRendezvous : Rendezvous {
   void join() override {
     on_round();
     ++rounds;
-    if (answers) tell(RoundReady{{.master_port = 4321}, restarts});
+    if (answers) tell(RoundReady{{.num_machines = num_machines, .master_port = 4321}, restarts});
   }
   void fail(const RoundOver& failure) override {
     failures.push_back(failure);
@@ -57,6 +57,7 @@ struct CountingRendezvous : Rendezvous {
 
   std::function<void()> on_round = [] {};
   bool answers = true;
+  int num_machines = 1;
   /// What all nodes do, whatever this one wants.
   std::optional<RoundOver> others = {};
   int rounds = 0;
@@ -471,6 +472,42 @@ TEST_CASE("agent: several nodes: another node's failure stops the workers here, 
   CHECK(report.first_failure->rank == 7);
   CHECK(job.processes.running() == 0);
   CHECK(job.rendezvous.failures.empty());  // what was stopped did not fail
+}
+
+TEST_CASE("agent: several nodes: who only lost a peer waits until that peer's node says why it failed",
+          "[launch]") {
+  Job job;
+  job.rendezvous.num_machines = 2;
+  job.processes.will_end(0, Exited{1});
+  job.processes.says(0, "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n");
+  SECTION("and reports that") {
+    const WorkerFailure theirs = {.rank = 1, .host = "node1", .status = Exited{42}};
+    job.processes.other_nodes_say(RoundOver{.failure = to_json_text(theirs), .exit_code = 42}, 1s);
+    const LaunchReport report = job.run(plan_of(1));
+    CHECK(report.exit_code == 42);
+    REQUIRE(report.first_failure);
+    CHECK(report.first_failure->rank == 1);
+    CHECK(job.rendezvous.failures.empty());
+    CHECK(job.processes.elapsed() == 1s);
+  }
+  SECTION("for two seconds at most") {
+    CHECK(job.run(plan_of(1)).exit_code == 1);
+    CHECK(job.rendezvous.failures.size() == 1);
+    CHECK(job.processes.elapsed() < 2100ms);
+  }
+  SECTION("unless it is asked to end") {
+    job.processes.signal_arrives(SIGTERM, 500ms);
+    CHECK(job.run(plan_of(1)).exit_code == 143);
+    CHECK(job.processes.elapsed() < 600ms);
+  }
+}
+
+TEST_CASE("agent: a worker with a cause of its own is told to the other nodes at once", "[launch]") {
+  Job job;
+  job.rendezvous.num_machines = 2;
+  job.processes.will_end(0, Exited{3});
+  CHECK(job.run(plan_of(1)).exit_code == 3);
+  CHECK(job.processes.elapsed() < 100ms);
 }
 
 TEST_CASE("agent: several nodes: they all start again together, counted once", "[launch]") {
