@@ -2,6 +2,7 @@
 #include "acc/control/job_file.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,16 @@ Descriptor open_locked(int folder, const std::string& name, int flags) {
   if (::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 || named.st_ino != here.st_ino)
     return {};
   return file;
+}
+
+// Until it is locked, another acc may take a new file for one that a killed job left, and remove it.
+Descriptor make_locked(int folder, const std::string& name) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    if (Descriptor file = open_locked(folder, name, O_CREAT)) return file;
+    ::sched_yield();
+  }
+  return {};
 }
 
 std::string read_all(const Descriptor& file) {
@@ -73,7 +84,7 @@ JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id)
     } catch (const Error&) {
       continue;
     }
-    if (folder_) file_ = open_locked(folder_.get(), name_, O_CREAT);
+    if (folder_) file_ = make_locked(folder_.get(), name_);
     if (!file_) continue;
     if (::ftruncate(file_.get(), 0) == 0) return;
     file_.reset();

@@ -14,8 +14,7 @@
 namespace acc {
 
 /// Where the sockets of a user's running jobs may lie, best first: `$XDG_RUNTIME_DIR/acc`,
-/// `/run/user/UID/acc`,
-/// `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
+/// `/run/user/UID/acc`, `/dev/shm/acc-UID`, `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
 std::vector<std::filesystem::path> runtime_folders(const Environment& environment, uid_t user);
 
 /// Opens a runtime folder, and makes it when it is missing and its parent is there. Empty: there is none.

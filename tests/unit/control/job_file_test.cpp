@@ -6,8 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <functional>
+#include <thread>
 
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
@@ -59,6 +61,28 @@ TEST_CASE("job_file: what a killed job has left is removed by the next one", "[c
   remove_leftovers({place.base.path() / "missing", place.runtime});
   CHECK_FALSE(place.has_leftovers());
   CHECK(fs::is_empty(place.runtime));
+}
+
+TEST_CASE("job_file: a job that begins is never taken for one that was killed", "[control]") {
+  const TemporaryFolder base;
+  const fs::path first = base.path() / "first";
+  const fs::path second = base.path() / "second";
+  fs::create_directory(first);
+  fs::permissions(first, fs::perms::owner_all);
+  std::atomic<bool> done = false;
+  std::thread other([&] {
+    while (!done) remove_leftovers({first});
+  });
+  int there = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const JobFile file({first, second}, "train-" + std::to_string(i));
+    if (fs::exists(first / ("train-" + std::to_string(i) + ".job"))) ++there;
+    file.remove();
+  }
+  done = true;
+  other.join();
+  CHECK(there == 2000);
+  CHECK_FALSE(fs::exists(second));
 }
 
 TEST_CASE("job_file: while a process of the job lives nothing is touched", "[control]") {

@@ -14,10 +14,11 @@ namespace fs = std::filesystem;
 
 TEST_CASE("runtime_folder: the session's folder comes before the machine's", "[control]") {
   const Environment environment = {{"XDG_RUNTIME_DIR", "/run/mine/"}, {"TMPDIR", "/scratch"}};
-  CHECK(runtime_folders(environment, 7) ==
-        std::vector<fs::path>{"/run/mine/acc", "/run/user/7/acc", "/tmp/acc-7", "/scratch/acc-7"});
+  CHECK(runtime_folders(environment, 7) == std::vector<fs::path>{"/run/mine/acc", "/run/user/7/acc",
+                                                                 "/dev/shm/acc-7", "/tmp/acc-7",
+                                                                 "/scratch/acc-7"});
   CHECK(runtime_folders({{"XDG_RUNTIME_DIR", "/run/user/7"}, {"TMPDIR", "/tmp"}}, 7) ==
-        std::vector<fs::path>{"/run/user/7/acc", "/tmp/acc-7"});
+        std::vector<fs::path>{"/run/user/7/acc", "/dev/shm/acc-7", "/tmp/acc-7"});
   CHECK(runtime_folders({{"XDG_RUNTIME_DIR", "relative"}}, 7).front() == "/run/user/7/acc");
 }
 
