@@ -16,6 +16,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/process/record.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 #include "progress.hpp"
@@ -121,7 +122,7 @@ void run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  run(parse(argc, argv));
+  acc::record([&] { run(parse(argc, argv)); });
   return 0;
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "mnist: %s\n", error.what());

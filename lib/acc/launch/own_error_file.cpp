@@ -32,9 +32,10 @@ std::string with_error_code(std::string_view text, const ExitStatus& status) {
 std::string to_error_json(std::string_view message, std::string_view traceback,
                           std::chrono::system_clock::time_point when) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(when.time_since_epoch()).count();
-  return to_text({{"message",
-                   {{"message", message},
-                    {"extraInfo", {{"py_callstack", traceback}, {"timestamp", std::to_string(seconds)}}}}}});
+  Json extra = {{"timestamp", std::to_string(seconds)}};
+  // torchrun would show an empty one in place of the message.
+  if (!traceback.empty()) extra["py_callstack"] = traceback;
+  return to_text({{"message", {{"message", message}, {"extraInfo", std::move(extra)}}}});
 }
 
 void leave_error_file(const std::filesystem::path& file, const WorkerFailure& failure) {

@@ -20,10 +20,11 @@ TEST_CASE("own_error_file: what has no place for the code is handed on as it is"
 }
 
 TEST_CASE("own_error_file: an error of the launcher has torch's form", "[launch]") {
-  CHECK(parse_error_file(
-            to_error_json("no room", "", std::chrono::system_clock::time_point(std::chrono::seconds(12)))) ==
-        ErrorFile{.message = "no room",
-                  .when = std::chrono::system_clock::time_point(std::chrono::seconds(12))});
+  const auto when = std::chrono::system_clock::time_point(std::chrono::seconds(12));
+  const std::string text = to_error_json("no room", "", when);
+  CHECK(parse_error_file(text) == ErrorFile{.message = "no room", .when = when});
+  CHECK(text.find("py_callstack") ==
+        std::string::npos);  // torchrun shows it, even when empty, in place of the message
 }
 
 TEST_CASE("own_error_file: takes the place of what was there, and only when there is something to say",

@@ -24,9 +24,9 @@ std::terminate_handler handler_before = nullptr;
 std::string in_torch_form(std::string_view message, FailureRole role) {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();
-  // torchrun takes whole seconds alone; acc compares the exact times of one machine.
-  const Json extra = {{"py_callstack", ""},
-                      {"timestamp", std::to_string(floor<seconds>(now).count())},
+  // torchrun takes whole seconds alone; acc compares the exact times of one machine. There is no
+  // py_callstack: torchrun would show that, even an empty one, in place of the message.
+  const Json extra = {{"timestamp", std::to_string(floor<seconds>(now).count())},
                       {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
                       {"consequence", role == FailureRole::consequence}};
   const Json document = {{"message", {{"message", message}, {"extraInfo", extra}}}};
