@@ -22,6 +22,8 @@ state = {
     "ranks": [int(os.environ[name]) for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK")],
 }
 print(json.dumps(state) + "\n", end="", flush=True)
+# Who is quick must not close its connections while another still makes its own.
+accelerator.wait_for_everyone()
 accelerator.end_training()
 # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception"), under
 # torchrun as well.

@@ -211,6 +211,20 @@ TEST_CASE("accelerator: in fp16 it trains with a scaled loss, and clips gradient
   CHECK(accelerator.scaler()->state().growth_tracker == 10);
 }
 
+TEST_CASE("accelerator: in fp16 clipping refuses gradients that no prepared optimizer unscales",
+          "[runtime]") {
+  acc::Accelerator accelerator({.mixed_precision = acc::MixedPrecision::fp16});
+  Net net;
+  torch::optim::SGD unprepared(net->parameters(), 0.1);
+  auto model = accelerator.prepare(net);
+  accelerator.backward(model(torch::ones({1, 2})).mean());
+  const std::string refusal =
+      "clipping in fp16: no prepared optimizer holds some of the parameters, so their gradients are still "
+      "scaled (prepare the optimizer, and clip what it trains)";
+  CHECK_THROWS_WITH(accelerator.clip_grad_norm_(net->parameters(), 1), refusal);
+  CHECK_THROWS_WITH(accelerator.clip_grad_value_(net->parameters(), 1), refusal);
+}
+
 TEST_CASE("accelerator: options are told as they were given, with accelerate's defaults", "[runtime]") {
   acc::Accelerator plain;
   CHECK(plain.gradient_accumulation_steps() == 1);

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/tracking/summary_event.hpp"
 
-#include <fmt/format.h>
-
 #include "support/catch.hpp"
 
 namespace {
 
 std::string hex(const std::string& bytes) {
   std::string text;
-  for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const char byte : bytes) {
+    const auto value = static_cast<unsigned char>(byte);
+    text += {kDigits[value >> 4U], kDigits[value & 15U]};
+  }
   return text;
 }
 

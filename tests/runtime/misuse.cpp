@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Not part of a program: misuse_test.cmake compiles it and reads what the compiler says.
+#include <torch/nn/modules/linear.h>
+
+#include "acc/runtime/accelerator.hpp"
+
+void misuse(acc::Accelerator& accelerator, acc::Model<torch::nn::LinearImpl>& model) {
+  accelerator.prepare(42);
+  accelerator.accumulate(model);
+  accelerator.no_sync(model);
+  model.no_sync();
+}
