@@ -18,6 +18,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include "acc/base/error.hpp"
+#include "acc/base/machine.hpp"
 #include "outlier.hpp"
 
 namespace acc::selftest {
@@ -154,12 +155,10 @@ std::vector<Compute> measure_matmul(Accelerator& accelerator) {
   const std::int64_t size = accelerator.device().is_cpu() ? 512 : 4096;
   const at::Tensor a =
       at::full({size, size}, 0.5, at::TensorOptions(at::kFloat).device(accelerator.device()));
-  std::array<char, 256> host = {};
-  ::gethostname(host.data(), host.size() - 1);
   accelerator.wait_for_everyone();
   const double own = best_of(20, [&] { return at::mm(a, a); });
   const at::Tensor seconds = accelerator.gather(at::full({}, own, at::kDouble));
-  const std::vector<std::string> hosts = gather_texts(accelerator, host.data());
+  const std::vector<std::string> hosts = gather_texts(accelerator, host_name());
   std::vector<Compute> results;
   for (int rank = 0; rank < accelerator.num_processes(); ++rank) {
     const auto side = static_cast<double>(size);

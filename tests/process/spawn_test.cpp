@@ -19,11 +19,12 @@ ExitStatus run_to_end(const std::vector<std::string>& actions) {
   boost::asio::io_context loop;
   WorkerStart worker = {.program = program("acc-test-stub"), .arguments = {"any name"}};
   worker.arguments.insert(worker.arguments.end(), actions.begin(), actions.end());
-  std::optional<ExitStatus> status;
-  const auto process = spawn(loop, worker, {}, kFiles, [&](ExitStatus end) { status = end; });
+  Process process = spawn(loop, worker, {}, kFiles);
+  bool ended = false;
+  process.async_wait([&](boost::system::error_code error, int) { ended = !error; });
   loop.run();
-  REQUIRE(status);
-  return *status;
+  REQUIRE(ended);
+  return to_exit_status(process.native_exit_code());
 }
 
 }  // namespace
@@ -38,8 +39,7 @@ TEST_CASE("spawn: a program that cannot be executed leaves nothing", "[process]"
   const TemporaryFolder folder;
   const std::string missing = (folder.path() / "none").string();
   const auto start = [&](const std::string& file) {
-    return error_of(
-        [&] { spawn(loop, {.program = file, .arguments = {file}}, {}, kFiles, [](ExitStatus) {}); });
+    return error_of([&] { spawn(loop, {.program = file, .arguments = {file}}, {}, kFiles); });
   };
   CHECK(start(missing) == missing + ": cannot be started: No such file or directory");
   const auto text = folder.write("script", "echo no first line\n");
@@ -51,10 +51,10 @@ TEST_CASE("spawn: a program that cannot be executed leaves nothing", "[process]"
 TEST_CASE("spawn: destroying a worker kills it", "[process]") {
   boost::asio::io_context loop;
   Telephone phone;
-  auto process = spawn(
+  std::optional<Process> process = spawn(
       loop,
       {.program = program("acc-test-stub"), .arguments = {"stub", "tell", phone.path(), "here", "pause"}}, {},
-      kFiles, [](ExitStatus) {});
+      kFiles);
   const std::vector<Descriptor> watched = phone.next_processes(1);
   process.reset();
   CHECK(all_gone(watched));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/machine.hpp"
 
+#include <sys/random.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
@@ -45,10 +46,21 @@ const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view entry) {
 
 }  // namespace
 
+std::string host_name() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? name.data() : "localhost";
+}
+
+std::uint32_t random_number() {
+  std::uint32_t number = 0;
+  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
+  }
+  return number;
+}
+
 Machine probe_machine(bool with_gpus) {
   Machine machine;
-  std::array<char, 256> name = {};
-  if (::gethostname(name.data(), name.size() - 1) == 0) machine.hostname = name.data();
+  machine.hostname = host_name();
   const CpuSet cpus = allowed_cpus();
   machine.online_cpus = std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
   machine.allowed_cpus = std::max(1, static_cast<int>(cpus.size()));

@@ -28,6 +28,12 @@ struct Machine {
   bool operator==(const Machine&) const = default;
 };
 
+/// The kernel's name for this machine; localhost where it has none.
+std::string host_name();
+
+/// From the kernel's random numbers: nobody can guess it, and it costs less than a std::random_device.
+std::uint32_t random_number();
+
 /// Asks the kernel, and NVML when `with_gpus`. Never loads CUDA or LibTorch; takes well under a millisecond
 /// where there is no NVIDIA driver. Never throws: what cannot be read keeps its default.
 Machine probe_machine(bool with_gpus);

@@ -8,11 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/ip/address.hpp>
 #include <cstring>
 #include <iterator>
 #include <memory>
+
+#include "acc/base/machine.hpp"
 
 namespace acc {
 namespace {
@@ -69,8 +70,7 @@ bool contains(const std::vector<std::string>& all, const std::string& one) {
 
 OwnNames own_names() {
   OwnNames own;
-  std::array<char, 256> name = {};
-  if (::gethostname(name.data(), name.size() - 1) == 0) own.host_name = name.data();
+  own.host_name = host_name();
   ifaddrs* list = nullptr;
   if (::getifaddrs(&list) != 0) return own;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(list, &::freeifaddrs);

@@ -62,7 +62,7 @@ std::string thread_lines(pid_t pid) {
 
 std::string python_stacks(pid_t pid, const StackOptions& options) {
   const auto dump =
-      run_tool({"py-spy", "dump", "--pid", std::to_string(pid)}, options.environment, options.limits);
+      run_command({"py-spy", "dump", "--pid", std::to_string(pid)}, options.environment, options.limits);
   if (!dump) return {};
   if (dump->timed_out) return "  Python stacks: py-spy took too long\n";
   return "  Python stacks:\n" + indented(dump->text, "    ");
@@ -80,7 +80,7 @@ std::string native_stacks(pid_t pid, const StackOptions& options) {
                                             fmt::format("thread apply all bt {}", kMostFrames),
                                             "-p",
                                             std::to_string(pid)};
-  const auto dump = run_tool(command, options.environment, options.limits);
+  const auto dump = run_command(command, options.environment, options.limits);
   if (!dump) return {};
   const std::string stacks = shorten_native_stacks(dump->text);
   if (stacks.empty())
@@ -230,11 +230,11 @@ void write_stacks(const JobView& job, const StackOptions& given,
   const bool python = std::ranges::any_of(look.ranks, [](const Look::Rank& rank) {
     return std::ranges::any_of(rank.tree, [](const ProcessStat* process) { return is_python(*process); });
   });
-  if (python && !has_tool("py-spy", options.environment))
+  if (python && find_program("py-spy", options.environment).empty())
     write("\nPython stacks are not shown: py-spy is not on PATH (pip install py-spy)\n");
   write_for_each(look, python_text, write);
   std::erase_if(look.ranks, [](const Look::Rank& rank) { return rank.tree.empty(); });
-  if (has_tool("gdb", options.environment)) return write_for_each(look, native_text, write);
+  if (!find_program("gdb", options.environment).empty()) return write_for_each(look, native_text, write);
   write("\nnative stacks are not shown: gdb is not on PATH\n");
 }
 

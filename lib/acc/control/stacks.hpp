@@ -7,15 +7,15 @@
 #include <string_view>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/control/job_view.hpp"
-#include "acc/control/tool.hpp"
 
 namespace acc {
 
 struct StackOptions {
   /// Of the workers: where they write their flight recorder's files, and the PATH with the tools.
   Environment environment = {};
-  ToolLimits limits = {};
+  CommandLimits limits = {};
   /// No rank's Python stacks, or native ones, are begun later than this after the first rank's.
   std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "acc/base/files.hpp"
+#include "acc/base/subprocess/child_task.hpp"
 #include "acc/control/process_table.hpp"
 #include "acc/control/stacks.hpp"
-#include "acc/launch/aside.hpp"
 #include "acc/launch/channel.hpp"
 #include "acc/launch/idle_clock.hpp"
 
@@ -41,11 +41,13 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
         stacks(loop) {}
 
   void start() {
+    watching = true;
     clock.restart(Clock::now());
     wait();
   }
 
   void stop() {
+    watching = false;
     timer.cancel();
     patience.cancel();
     error_code ignored;
@@ -56,7 +58,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     timer.expires_after(clock.interval());
     timer.async_wait([self = weak_from_this()](error_code error) {
       const auto watch = self.lock();
-      if (error || !watch) return;
+      // A timer that has expired already cannot be cancelled any more.
+      if (error || !watch || !watch->watching) return;
       watch->look();
       watch->wait();
     });
@@ -81,7 +84,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     Channel channel = make_pipe();
     stacks.assign(channel.ours.release());
     const StackOptions options{.environment = parts.environment};
-    run_aside(std::move(channel.workers), [&](int to) {
+    run_in_child(std::move(channel.workers), [&](int to) {
       bool first = true;
       write_stacks(parts.job(), options, [&](std::string_view text) {
         std::string part(text);
@@ -130,6 +133,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   HangPlan plan;
   HangWatchParts parts;
   IdleClock clock;
+  bool watching = false;
   asio::steady_timer timer;
   asio::steady_timer patience;
   asio::posix::stream_descriptor stacks;

@@ -4,11 +4,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "acc/base/log.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
 
@@ -63,6 +66,7 @@ void LocalProcesses::wait_for_signal() {
       suspend_with_worker();
       reap_orphans([this](pid_t pid) { return is_running(pid); });
     } else {
+      log::debug("received {}", signal_name(signal));
       if (signal == SIGWINCH) output_.resize();
       if (signal == SIGCONT) wake_with_front();
       happened_.push_back(SignalArrived{signal});
@@ -80,14 +84,13 @@ void LocalProcesses::wait_for_front(int front) {
 
 StartedWorker LocalProcesses::start(const WorkerStart& worker) {
   const WorkerStreams streams = open_streams(worker);
-  const auto on_end = [this, local_rank = worker.local_rank](ExitStatus status) {
-    take_end(local_rank, status);
-  };
-  auto& process = workers_[worker.local_rank] = spawn(loop_, worker, streams, open_files_, on_end);
-  running_[process->pid()] = worker.local_rank;
-  if (worker.input == WorkerInput::terminal) borrower_ = process->pid();
-  if (outside_ == nullptr) return {.pid = process->pid()};
-  return {.pid = outside_->of(process->pidfd()), .pid_inside = process->pid()};
+  const auto [place, added] = workers_.emplace(worker.local_rank, spawn(loop_, worker, streams, open_files_));
+  const Process& process = place->second;
+  wait_for_end(worker.local_rank);
+  if (worker.input == WorkerInput::terminal) borrower_ = process.id();
+  if (outside_ == nullptr) return {.pid = process.id()};
+  const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
+  return {.pid = outside_->of(pidfd.get()), .pid_inside = process.id()};
 }
 
 WorkerStreams LocalProcesses::open_streams(const WorkerStart& worker) {
@@ -122,9 +125,18 @@ void LocalProcesses::wake_with_front() {
   ::kill(-borrower_, SIGCONT);
 }
 
+void LocalProcesses::wait_for_end(int local_rank) {
+  workers_.at(local_rank).async_wait([this, local_rank](error_code error, int /*exit_code*/) {
+    if (!error) take_end(local_rank, to_exit_status(workers_.at(local_rank).native_exit_code()));
+  });
+}
+
 void LocalProcesses::take_end(int local_rank, ExitStatus status) {
-  const pid_t ended = workers_.at(local_rank)->pid();
-  running_.erase(ended);
+  const auto worker = workers_.find(local_rank);
+  const pid_t ended = worker->second.id();
+  // It is reaped, and its number may be another process's soon: nothing may be sent there, nor waited for.
+  worker->second.detach();
+  workers_.erase(worker);
   if (ended == borrower_) take_terminal_back();
   happened_.push_back(WorkerEnded{local_rank, status, std::chrono::system_clock::now()});
   // An orphan that ended while the worker stood before it in the kernel's list.
@@ -132,14 +144,14 @@ void LocalProcesses::take_end(int local_rank, ExitStatus status) {
 }
 
 bool LocalProcesses::is_running(pid_t pid) const {
-  return running_.contains(pid);
+  return std::ranges::any_of(workers_, [pid](const auto& worker) { return worker.second.id() == pid; });
 }
 
 void LocalProcesses::signal(int local_rank, int signal) {
   const auto worker = workers_.find(local_rank);
   if (worker == workers_.end()) return;
-  const pid_t pid = worker->second->pid();
-  if (is_running(pid)) ::kill(-pid, signal);
+  log::debug("sends {} to local rank {}", signal_name(signal), local_rank);
+  ::kill(-worker->second.id(), signal);
 }
 
 bool LocalProcesses::signal_strays(int signal) {
@@ -150,6 +162,7 @@ bool LocalProcesses::signal_strays(int signal) {
   if (!reap_orphans([this](pid_t pid) { return is_running(pid); })) return false;
   for (const Descendant& descendant : descendants_of(::getpid())) {
     if (is_running(descendant.pid)) continue;
+    log::debug("sends {} to process {}, which a worker left", signal_name(signal), descendant.pid);
     Descriptor process = signal_descendant(descendant, signal);
     if (process) watch_stray(process.release());
   }

@@ -59,6 +59,7 @@ class LocalProcesses : public Processes {
   void wake_with_front();
   void wait_for_signal();
   void wait_for_front(int front);
+  void wait_for_end(int local_rank);
   void take_end(int local_rank, ExitStatus status);
   bool is_running(pid_t pid) const;
   void watch_stray(int pidfd);
@@ -74,8 +75,8 @@ class LocalProcesses : public Processes {
   pid_t borrower_ = 0;
   bool suspended_ = false;
   std::deque<Happening> happened_ = {};
-  std::map<int, std::unique_ptr<SpawnedProcess>> workers_ = {};
-  std::map<pid_t, int> running_ = {};
+  /// Those that run, by local rank.
+  std::map<int, Process> workers_ = {};
   std::vector<std::unique_ptr<boost::asio::posix::stream_descriptor>> strays_ = {};
   std::size_t strays_left_ = 0;
 };

@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <string_view>
 
 #include "acc/base/error.hpp"
 #include "acc/base/folders.hpp"
+#include "acc/base/machine.hpp"
 
 namespace acc {
 namespace {
@@ -36,10 +36,9 @@ void make_folders(const fs::path& folder) {
 fs::path make_unique(const fs::path& stem, const std::function<void(const fs::path&)>& before) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   constexpr int kTries = 100;
-  std::random_device random;
   for (int tries = 0; tries < kTries; ++tries) {
     fs::path folder = stem;
-    for (int letter = 0; letter < 8; ++letter) folder += kLetters[random() % kLetters.size()];
+    for (int letter = 0; letter < 8; ++letter) folder += kLetters[random_number() % kLetters.size()];
     before(folder);
     if (::mkdir(folder.c_str(), 0700) == 0) return folder;
     if (errno != EEXIST) break;

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <boost/asio/steady_timer.hpp>
+#include <thread>
+
 #include "support/catch.hpp"
 
 using namespace acc;
@@ -79,4 +82,15 @@ TEST_CASE("hang_watch: a job that is suspended does not hang", "[launch]") {
   watched.watch.report(Resumed{});
   watched.loop.run();
   CHECK(watched.told.size() == 1);
+}
+
+TEST_CASE("hang_watch: ends also when its timer has expired already", "[launch]") {
+  Watched watched(80ms);
+  watched.watch.report(AttemptStarted{});
+  // Before the watch's handler in the loop's queue, when both timers have expired.
+  boost::asio::steady_timer earlier(watched.loop, 5ms);
+  earlier.async_wait([&](boost::system::error_code) { watched.watch.report(Finished{}); });
+  std::this_thread::sleep_for(30ms);
+  watched.loop.run();
+  CHECK(watched.told.empty());
 }

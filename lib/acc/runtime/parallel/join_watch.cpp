@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "acc/runtime/parallel/blocked_signals.hpp"
+#include "acc/base/blocked_signals.hpp"
 
 namespace acc {
 

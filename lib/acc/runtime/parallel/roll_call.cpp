@@ -6,8 +6,8 @@
 #include <chrono>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include "acc/base/blocked_signals.hpp"
 #include "acc/base/text.hpp"
-#include "acc/runtime/parallel/blocked_signals.hpp"
 
 namespace acc {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/launch/aside.hpp"
+#include "acc/base/subprocess/child_task.hpp"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <exception>
+
+#include "acc/base/blocked_signals.hpp"
 
 namespace acc {
 namespace {
@@ -33,15 +35,11 @@ namespace {
 
 }  // namespace
 
-bool run_aside(Descriptor to, const std::function<void(int to)>& work) {
-  sigset_t all = {};
-  sigset_t before = {};
-  ::sigfillset(&all);
-  ::sigprocmask(SIG_SETMASK, &all, &before);
+bool run_in_child(Descriptor to, const std::function<void(int to)>& work) {
+  const BlockedSignals blocked;
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid == 0) be_child(parent, to.get(), work);
-  ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return pid > 0;
 }
 

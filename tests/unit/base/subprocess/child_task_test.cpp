@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/launch/aside.hpp"
+#include "acc/base/subprocess/child_task.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,18 +9,21 @@
 #include <stdexcept>
 
 #include "acc/base/files.hpp"
-#include "acc/launch/channel.hpp"
 #include "support/catch.hpp"
 
 using namespace acc;
 
 namespace {
 
-// The same as a reader that waits.
-Channel waiting_pipe() {
-  Channel pipe = make_pipe();
-  ::fcntl(pipe.ours.get(), F_SETFL, 0);
-  return pipe;
+struct Pipe {
+  Descriptor ours = {};
+  Descriptor childs = {};
+};
+
+Pipe make_pipe() {
+  int ends[2] = {-1, -1};
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 std::string read_to_end(const Descriptor& from) {
@@ -35,19 +38,19 @@ std::string read_to_end(const Descriptor& from) {
 
 }  // namespace
 
-TEST_CASE("aside: what the child writes arrives, and its end is seen", "[launch]") {
-  Channel pipe = waiting_pipe();
-  REQUIRE(run_aside(std::move(pipe.workers),
-                    [](int to) { write_all(to, "from " + std::to_string(::getppid())); }));
+TEST_CASE("child task: what the child writes arrives, and its end is seen", "[base]") {
+  Pipe pipe = make_pipe();
+  REQUIRE(run_in_child(std::move(pipe.childs),
+                       [](int to) { write_all(to, "from " + std::to_string(::getppid())); }));
   CHECK(read_to_end(pipe.ours) == "from " + std::to_string(::getpid()));
   CHECK(::waitpid(-1, nullptr, 0) > 0);
 }
 
-TEST_CASE("aside: the child has the default signals, and nothing of ours but its way out", "[launch]") {
-  Channel pipe = waiting_pipe();
-  const Channel other = make_pipe();
+TEST_CASE("child task: the child has the default signals, and nothing of ours but its way out", "[base]") {
+  Pipe pipe = make_pipe();
+  const Pipe other = make_pipe();
   ::signal(SIGUSR1, SIG_IGN);
-  run_aside(std::move(pipe.workers), [fd = other.ours.get()](int to) {
+  run_in_child(std::move(pipe.childs), [fd = other.ours.get()](int to) {
     struct sigaction action = {};
     ::sigaction(SIGUSR1, nullptr, &action);
     const bool open = ::fcntl(fd, F_GETFD) >= 0;
@@ -59,9 +62,9 @@ TEST_CASE("aside: the child has the default signals, and nothing of ours but its
   ::waitpid(-1, nullptr, 0);
 }
 
-TEST_CASE("aside: a child that fails ends all the same", "[launch]") {
-  Channel pipe = waiting_pipe();
-  run_aside(std::move(pipe.workers), [](int) { throw std::runtime_error("no"); });
+TEST_CASE("child task: a child that fails ends all the same", "[base]") {
+  Pipe pipe = make_pipe();
+  run_in_child(std::move(pipe.childs), [](int) { throw std::runtime_error("no"); });
   CHECK(read_to_end(pipe.ours).empty());
   int status = 0;
   ::waitpid(-1, &status, 0);

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/subprocess/command.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/connect_pipe.hpp>
+#include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/writable_pipe.hpp>
+#include <functional>
+
+#include "acc/base/descriptor.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+namespace asio = boost::asio;
+namespace fs = std::filesystem;
+using boost::system::error_code;
+
+// Reads to the end of the stream, or until the time is up.
+CommandOutput read_output(asio::io_context& loop, asio::readable_pipe& from, const CommandLimits& limits) {
+  CommandOutput output;
+  asio::steady_timer timer(loop, limits.time);
+  timer.async_wait([&](error_code error) {
+    if (error) return;
+    output.timed_out = true;
+    from.close();
+  });
+  std::array<char, std::size_t{16} << 10U> buffer;
+  const std::function<void()> read = [&] {
+    from.async_read_some(asio::buffer(buffer), [&](error_code error, std::size_t size) {
+      output.text.append(buffer.data(), std::min(size, limits.bytes - output.text.size()));
+      if (error) {
+        timer.cancel();
+      } else {
+        read();
+      }
+    });
+  };
+  read();
+  loop.run();
+  return output;
+}
+
+}  // namespace
+
+fs::path find_program(std::string_view program, const Environment& environment) {
+  if (program.find('/') != std::string_view::npos) return program;
+  for (const std::string& folder : split(environment.get("PATH", "/usr/bin:/bin"), ':')) {
+    const fs::path file = fs::path(folder) / program;
+    std::error_code ignored;
+    if (!folder.empty() && fs::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0)
+      return file;
+  }
+  return {};
+}
+
+std::optional<CommandOutput> run_command(const std::vector<std::string>& command,
+                                         const Environment& environment, const CommandLimits& limits) {
+  const fs::path program = find_program(command.front(), environment);
+  if (program.empty()) return std::nullopt;
+  try {
+    asio::io_context loop(1);
+    asio::readable_pipe ours(loop);
+    asio::writable_pipe theirs(loop);
+    asio::connect_pipe(ours, theirs);
+    const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const ProcessLauncher launcher = {.environment = environment,
+                                      .in = nothing.get(),
+                                      .out = theirs.native_handle(),
+                                      .err = theirs.native_handle(),
+                                      .place = ProcessPlace::group};
+    const Process process = launcher(loop.get_executor(), program, command);
+    theirs.close();
+    CommandOutput output = read_output(loop, ours, limits);
+    // Before the process is reaped, while its number cannot be another group's.
+    ::kill(-process.id(), SIGKILL);
+    return output;
+  } catch (const Error&) {
+    return std::nullopt;
+  } catch (const boost::system::system_error&) {  // no descriptors are left
+    return std::nullopt;
+  }
+}
+
+}  // namespace acc

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+
+namespace acc {
+
+/// The file that a shell would execute for `program`: itself when it has a slash, else the first executable
+/// of that name on the PATH of `environment`. Empty: there is none.
+std::filesystem::path find_program(std::string_view program, const Environment& environment);
+
+/// What a command may cost.
+struct CommandLimits {
+  std::chrono::milliseconds time = std::chrono::seconds(30);
+  std::size_t bytes = std::size_t{256} << 10U;
+};
+
+/// What a command wrote to its standard output and standard error.
+struct CommandOutput {
+  std::string text = {};
+  /// It took longer than it may, and was killed.
+  bool timed_out = false;
+};
+
+/// Runs a command with /dev/null as its input and waits until its output ends. Absent: it cannot be started.
+/// Bytes beyond the limit are left out. What it started and left in its process group is killed with it.
+std::optional<CommandOutput> run_command(const std::vector<std::string>& command,
+                                         const Environment& environment, const CommandLimits& limits);
+
+}  // namespace acc

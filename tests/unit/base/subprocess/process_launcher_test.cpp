@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/subprocess/process_launcher.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "acc/base/descriptor.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using test::error_of;
+
+namespace {
+
+const Environment kEnvironment = {{"PATH", "/usr/bin:/bin"}};
+
+// What a shell script does in a child, to its end.
+int status_of(const ProcessLauncher& launcher, const std::string& script) {
+  boost::asio::io_context loop;
+  Process child = launcher(loop.get_executor(), "/bin/sh", {"sh", "-c", script});
+  child.async_wait([](boost::system::error_code, int) {});
+  loop.run();
+  return child.native_exit_code();
+}
+
+std::string output_of(ProcessLauncher launcher, const std::string& script) {
+  const test::TemporaryFolder folder;
+  const Descriptor file(::open((folder.path() / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  launcher.out = file.get();
+  CHECK(WIFEXITED(status_of(launcher, script)));
+  return folder.read("out");
+}
+
+}  // namespace
+
+TEST_CASE("process launcher: Boost's process tells exit codes from signals", "[base]") {
+  const ProcessLauncher launcher = {.environment = kEnvironment};
+  const int code = status_of(launcher, "exit 9");
+  CHECK((WIFEXITED(code) && WEXITSTATUS(code) == 9));
+  const int signal = status_of(launcher, "kill -9 $$");
+  CHECK((WIFSIGNALED(signal) && WTERMSIG(signal) == SIGKILL));
+}
+
+TEST_CASE("process launcher: a child has its environment, default signals, no mask and three descriptors",
+          "[base]") {
+  ::signal(SIGUSR1, SIG_IGN);
+  const Descriptor leaked(::open("/dev/null", O_RDONLY));
+  const std::string text = output_of({.environment = Environment{{"PATH", "/usr/bin:/bin"}, {"WORD", "yes"}}},
+                                     "echo $WORD; grep -E 'Sig(Blk|Ign)' /proc/self/status; ls /proc/$$/fd");
+  ::signal(SIGUSR1, SIG_DFL);
+  CHECK(text == "yes\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n1\n2\n");
+}
+
+TEST_CASE("process launcher: a child leads a session, or a group of ours", "[base]") {
+  const std::string ids = "echo $(ps -o pid= -o pgid= -o sid= -p $$) $$";
+  const auto leads = [&](ProcessPlace place) {
+    std::istringstream words(output_of({.environment = kEnvironment, .place = place}, ids));
+    pid_t pid = 0;
+    pid_t group = 0;
+    pid_t session = 0;
+    words >> pid >> group >> session;
+    CHECK(group == pid);
+    return session;
+  };
+  CHECK(leads(ProcessPlace::group) == ::getsid(0));
+  CHECK(leads(ProcessPlace::session) != ::getsid(0));
+}
+
+TEST_CASE("process launcher: limits, and what is to be done before exec", "[base]") {
+  ProcessLauncher launcher = {.environment = kEnvironment, .open_files = rlimit{99, 99}};
+  launcher.before_exec = [] { return ::chdir("/proc") == 0; };
+  CHECK(output_of(launcher, "ulimit -n; pwd") == "99\n/proc\n");
+  launcher.before_exec = [] { return ::chdir("/no/such/folder") == 0; };
+  CHECK(error_of([&] { status_of(launcher, "true"); }) ==
+        "/bin/sh: cannot be started: No such file or directory");
+  CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("process launcher: a child that is given up is killed and reaped", "[base]") {
+  boost::asio::io_context loop;
+  pid_t pid = 0;
+  {
+    const Process child =
+        ProcessLauncher{.environment = kEnvironment}(loop.get_executor(), "/bin/sleep", {"sleep", "1000"});
+    pid = child.id();
+    CHECK(::kill(pid, 0) == 0);
+  }
+  CHECK(::waitpid(pid, nullptr, WNOHANG) == -1);
+}
