@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <random>
 
-#include "acc/base/capture.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/folders.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/config/read.hpp"
 #include "acc/launch/launch.hpp"
@@ -26,12 +26,10 @@ namespace acc {
 namespace {
 
 std::string random_uuid() {
-  std::random_device random;
-  const auto word = [&] { return random(); };
-  const unsigned a = word();
-  const unsigned b = word();
-  const unsigned c = word();
-  const unsigned d = word();
+  const unsigned a = random_number();
+  const unsigned b = random_number();
+  const unsigned c = random_number();
+  const unsigned d = random_number();
   return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:04x}{:08x}", a, b >> 16U, b & 0xfffU,
                      (c >> 16U & 0x3fffU) | 0x8000U, c & 0xffffU, d);
 }
@@ -54,8 +52,8 @@ std::optional<std::filesystem::path> choose_file(const CommandLine& command_line
 bool is_open_mpi(const Environment& environment) {
   constexpr std::chrono::seconds kLimit(10);
   for (const char* program : {"mpirun", "mpiexec"}) {
-    if (const auto text = output_of({program, "--version"}, environment, kLimit))
-      return text->find("Open MPI") != std::string::npos;
+    const auto version = run_command({program, "--version"}, environment, {.time = kLimit});
+    if (version && !version->timed_out) return version->text.find("Open MPI") != std::string::npos;
   }
   return true;
 }
@@ -106,10 +104,9 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
 
 int start(const LaunchPlan& plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
-  const auto quiet = plan.settings.find("quiet");
-  if (quiet == plan.settings.end() || quiet->second.value != true) {
-    for (const std::string& note : plan.notes) fmt::print(stderr, "acc: {}\n", note);
-  }
+  log::open(plan.logging);
+  for (const std::string& note : plan.notes) log::write(log::Level::info, note);
+  if (const std::string python = interpreter_text(plan); !python.empty()) log::debug("{}", python);
   write_deepspeed_env(plan);
   return launch(plan);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "acc/base/log.hpp"
 #include "acc/control/log_reader.hpp"
 #include "acc/launch/line_prefixer.hpp"
 #include "control_commands.hpp"
@@ -32,7 +33,7 @@ int show_logs(const LogsOptions& options) {
     write(one_rank ? std::string(bytes) : line->second.feed(bytes));
     if (options.follow) std::fflush(stdout);
   };
-  const auto note = [](const std::string& text) { fmt::print(stderr, "acc: {}\n", text); };
+  const auto note = [](const std::string& text) { log::write(log::Level::info, text); };
   LogReader reader(job, options.ranks, take, note);
   if (options.follow) {
     reader.follow();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
 #include "completion_command.hpp"
 #include "config_command.hpp"
@@ -37,6 +38,10 @@ void require_command(const CLI::App& app, const std::string& word) {
   throw acc::Error({.what = "no such command",
                     .where = word,
                     .hint = nearest.empty() ? "acc --help shows the commands" : nearest});
+}
+
+void log_error(const std::string& text) {
+  acc::log::write(acc::log::Level::error, text);
 }
 
 // CLI11 has the flag where it was added only.
@@ -91,15 +96,15 @@ int run(const std::string& name, const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  acc::log::open({.level = acc::log::level_of(acc::Environment::of_process())});
   return run(base_name(argv[0]), {argv + 1, argv + argc});
 } catch (const acc::Error& error) {
-  for (const acc::Problem& problem : error.problems()) fmt::print(stderr, "acc: {}\n", to_string(problem));
+  for (const acc::Problem& problem : error.problems()) log_error(to_string(problem));
   return acc::exit_code(error.kind());
 } catch (const std::filesystem::filesystem_error& error) {
-  fmt::print(stderr, "acc: {}\n",
-             to_string(acc::Problem{.what = error.code().message(), .where = error.path1().string()}));
+  log_error(to_string(acc::Problem{.what = error.code().message(), .where = error.path1().string()}));
   return acc::exit_code(acc::ErrorKind::system);
 } catch (const std::exception& error) {
-  fmt::print(stderr, "acc: internal error: {}\n", error.what());
+  log_error(std::string("internal error: ") + error.what());
   return 1;
 }

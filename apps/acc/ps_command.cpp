@@ -9,6 +9,7 @@
 #include <memory>
 #include <thread>
 
+#include "acc/base/log.hpp"
 #include "acc/control/job_table.hpp"
 #include "control_commands.hpp"
 #include "running_jobs.hpp"
@@ -70,7 +71,7 @@ int show_jobs(const PsOptions& options) {
   if (options.json) {
     fmt::print("{}\n", job_list(looks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (none) {
-    fmt::print(stderr, "acc: no job of yours is running on this machine\n");
+    log::write(log::Level::info, "no job of yours is running on this machine");
   } else {
     fmt::print("{}", job_table(looks, std::chrono::system_clock::now(), table_width()));
   }

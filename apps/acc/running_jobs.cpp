@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "running_jobs.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <utility>
 
+#include "acc/base/log.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/control/runtime_folder.hpp"
 
@@ -16,8 +16,8 @@ FoundJobs running_jobs() {
   const auto folders = runtime_folders(Environment::of_process(), ::geteuid());
   remove_leftovers(folders);
   FoundJobs found = find_jobs(folders);
-  for (const std::string& warning : found.warnings) fmt::print(stderr, "acc: {}\n", warning);
-  for (const std::string& id : found.silent) fmt::print(stderr, "acc: job {} does not answer\n", id);
+  for (const std::string& warning : found.warnings) log::write(log::Level::info, warning);
+  for (const std::string& id : found.silent) log::write(log::Level::info, "job " + id + " does not answer");
   return found;
 }
 

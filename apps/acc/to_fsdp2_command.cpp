@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "to_fsdp2_command.hpp"
 
-#include <fmt/format.h>
-
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
 #include "acc/config/document.hpp"
 #include "acc/config/to_fsdp2.hpp"
 
@@ -30,7 +29,7 @@ int convert(const Typed& typed) {
   if (!typed.overwrite && std::filesystem::exists(output))
     throw Error({.what = "is there already", .where = output, .hint = "--overwrite replaces it"});
   const Fsdp2Text result = to_fsdp2(text, typed.config_file);
-  for (const std::string& note : result.notes) fmt::print(stderr, "acc: {}: {}\n", typed.config_file, note);
+  for (const std::string& note : result.notes) log::write(log::Level::info, typed.config_file + ": " + note);
   replace_file(output, result.text);
   return 0;
 }

@@ -323,3 +323,54 @@ TEST_CASE("cli: menus obey NO_COLOR, and a dumb terminal gets lines", "[cli]") {
   CHECK(drawn.find("\x1b[32m") == std::string::npos);
   CHECK(screen("TERM=xterm").find("\x1b[32m") != std::string::npos);
 }
+
+TEST_CASE("cli: the log level is the flag's, else ACC_LOG_LEVEL's, else LOGLEVEL's", "[cli]") {
+  Cli acc;
+  const auto says_more = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), "launch");
+    flags.emplace_back("/bin/true");
+    const Run run = acc(flags);
+    CHECK(run.code == 0);
+    return run.err.find("acc: debug: rank 0 (local rank 0) is process ") != std::string::npos;
+  };
+  CHECK_FALSE(says_more({}));
+  CHECK(says_more({"-v"}));
+  acc.environment.set("LOGLEVEL", "DEBUG");
+  CHECK(says_more({}));
+  CHECK_FALSE(says_more({"-q"}));
+  acc.environment.set("ACC_LOG_LEVEL", "info");
+  CHECK_FALSE(says_more({}));
+  CHECK(says_more({"--log-level", "trace"}));
+  acc.environment.set("ACC_LOG_LEVEL", "loud");
+  const Run run = acc({"launch", "/bin/true"});
+  CHECK(run.code == 2);
+  CHECK(run.err ==
+        "acc: ACC_LOG_LEVEL: 'loud' is not a log level (use trace, debug, info, warn, error or off)\n");
+}
+
+TEST_CASE("cli: off leaves the exit code alone, and a failure is told at every other level", "[cli]") {
+  const Cli acc;
+  for (const std::string level : {"error", "warn"}) {
+    const Run run = acc({"launch", "--log-level", level, "/bin/sh", "-c", "exit 3"});
+    CHECK(run.code == 3);
+    CHECK(run.err.find("failed with exit code 3") != std::string::npos);
+  }
+  const Run off = acc({"launch", "--log-level", "off", "/bin/sh", "-c", "exit 3"});
+  CHECK(off.code == 3);
+  CHECK(off.err.empty());
+  CHECK(acc({"launch", "--log-level", "loud", "/bin/true"}).code == 2);
+}
+
+TEST_CASE("cli: a log file gets what acc says, of all its processes, and its reports", "[cli]") {
+  const Cli acc;
+  const Run run = acc({"run", "--log-level", "debug", "--log-file", "logs/acc.log", "--log-pattern", "%l|%v",
+                       "--nproc-per-node", "2", "--no-python", "/bin/sh", "-c", "exit $LOCAL_RANK"});
+  CHECK(run.code == 1);
+  const std::string text = acc.folder.read("logs/acc.log");
+  CHECK(text.find("debug|attempt 0 begins\n") != std::string::npos);
+  CHECK(text.find("error|rank 1 ") != std::string::npos);
+  CHECK(run.err == text);
+  const Run refused = acc({"launch", "--log-file", "/dev/null/acc.log", "/bin/true"});
+  CHECK(refused.code == 1);
+  CHECK(refused.err.find("acc: --log-file: ") == 0);
+}

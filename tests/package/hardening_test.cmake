@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the build into an empty folder and reads each program and library there with readelf: position-independent,
-# all symbols bound and their tables read-only before main, stacks protected, no search path that others could fill. What
-# is linked to LibTorch binds its symbols while it runs: another LibTorch than the compiled one is refused in a line of ours.
+# all symbols bound and their tables read-only before main, stacks protected, no search path that others could fill, and no
+# symbol of the libraries that are compiled in (spdlog, fmt, Boost) for others to find. What is linked to LibTorch binds its symbols while it runs: another LibTorch than the compiled one is refused in a line of ours.
 #   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DREADELF=<readelf> -DOPTIMIZED=<bool> -P this
 
 file(REMOVE_RECURSE ${WORK})
@@ -46,6 +46,9 @@ foreach(file IN LISTS files)
     expect(${file} "${told}" "__[a-z]*(mem|str|print|poll|read)[a-z]*_chk" "the C library checks no sizes (_FORTIFY_SOURCE)")
   endif()
   check_search_path(${file} "${told}")
+  if(told MATCHES "(GLOBAL|WEAK) +DEFAULT +[0-9]+ [^ \n]*(6spdlog|3fmt|5boost)[^ \n]*")
+    message(SEND_ERROR "${file} exports what is another library's: ${CMAKE_MATCH_0}")
+  endif()
 endforeach()
 if(checked EQUAL 0)
   message(SEND_ERROR "nothing was installed")

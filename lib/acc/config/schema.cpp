@@ -161,8 +161,14 @@ std::vector<SettingSpec> general_rows() {
        .group = kOutput, .help = "console: events as lines of JSON on stderr; null or dynamic_rendezvous: none."},
       {.name = "logs_specs", .flags = {both("--logs-specs")},
        .group = kOutput, .help = "Refused but for `default`: it names a Python plug-in of torchrun."},
-      {.name = "quiet", .type = ValueType::boolean, .otherwise = "false", .flags = {accelerate_switch("--quiet"), accelerate_switch("-q")},
-       .group = kOutput, .help = "Leave out notes."},
+      {.name = "log_level", .otherwise = "\"info\"", .allowed = {"trace", "debug", "info", "warn", "error", "off"}, .flags = {own("--log-level"), {.spelling = "-v", .torchrun = true, .new_to_torchrun = true, .means = "\"debug\""}},
+       .group = kOutput, .help = "How much acc says of itself; -v is debug. Without the flag ACC_LOG_LEVEL decides, then LOGLEVEL."},
+      {.name = "log_file", .flags = {own("--log-file")},
+       .group = kOutput, .help = "File that gets what acc says too, each line with time, level, host and process number."},
+      {.name = "log_pattern", .flags = {own("--log-pattern")},
+       .group = kOutput, .help = "How those lines look, as spdlog's patterns describe it: %Y-%m-%d %H:%M:%S.%e is the time, %l the level, %N the host, %P the process, %v the text."},
+      {.name = "quiet", .type = ValueType::boolean, .otherwise = "false", .flags = {own_switch("--quiet"), own_switch("-q")},
+       .group = kOutput, .help = "The same as --log-level warn."},
 
       // --- Configuration
       {.name = "config_file", .flags = {accelerate("--config_file")},

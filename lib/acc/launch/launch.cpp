@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <csignal>
 #include <exception>
@@ -15,13 +14,15 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/subprocess/child_task.hpp"
 #include "acc/control/control_server.hpp"
 #include "acc/control/job_file.hpp"
 #include "acc/control/runtime_folder.hpp"
 #include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
-#include "acc/launch/aside.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/event_log.hpp"
 #include "acc/launch/file_timer.hpp"
@@ -51,12 +52,6 @@ void open_standard_streams() {
   }
 }
 
-std::string host_name() {
-  std::array<char, 256> name = {};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
-}
-
 // c10d meets where it is told to for one node, too: another may come in its place, or be there already.
 bool meets_others(const RendezvousPlan& wanted) {
   if (wanted.most_nodes > 1 || wanted.store_file) return true;
@@ -71,7 +66,7 @@ std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const
 
 // A debugger takes seconds, and the job must not wait for it.
 void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
-  run_aside(std::move(to), [&](int connection) {
+  run_in_child(std::move(to), [&](int connection) {
     write_stacks(job, {.environment = plan.inherited}, [&](std::string_view text) {
       if (!write_all(connection, text)) ::_exit(1);
     });
@@ -80,9 +75,9 @@ void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
 
 // Who debugs one rank wants to know where the others are.
 std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
-  if (plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
-  return "acc: rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
-         logs.run_folder().string() + "\n";
+  if (!plan.attach || plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
+  return "rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
+         logs.run_folder().string();
 }
 
 std::filesystem::path own_error_file(const LaunchPlan& plan) {
@@ -110,17 +105,18 @@ void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
 
 // Whoever wants to know what happens: the person, and programs.
 void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
-  const auto announce = [&](std::string_view lines) { output.announce(lines); };
   const std::string host = host_name();
-  readers.add(std::make_unique<TextReporter>(announce, host, interpreter_text(plan)));
-  if (plan.events_on_console) readers.add(std::make_unique<JsonReporter>(plan.run_id, host, announce));
+  readers.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
+  if (plan.events_on_console) {
+    readers.add(std::make_unique<JsonReporter>(plan.run_id, host,
+                                               [&](std::string_view line) { output.announce(line); }));
+  }
   if (plan.event_log.empty()) return;
-  const auto log = std::make_shared<EventLog>(plan.event_log, [announce](const std::string& reason) {
-    TextReporter(announce).report(
-        Warning{"the event log cannot be written: " + reason + "; acc goes on trying"});
+  const auto file = std::make_shared<EventLog>(plan.event_log, [](const std::string& reason) {
+    log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc goes on trying");
   });
-  readers.add(
-      std::make_unique<JsonReporter>(plan.run_id, host, [log](std::string_view line) { log->write(line); }));
+  readers.add(std::make_unique<JsonReporter>(plan.run_id, host,
+                                             [file](std::string_view line) { file->write(line); }));
 }
 
 struct Front {
@@ -144,6 +140,7 @@ struct Leftovers {
 int run_job(const LaunchPlan& plan, const Leftovers& left, const Front& front, const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
+  const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
   Reporters reporter;
   output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
   const auto fail = [&](const std::exception& error, ErrorKind kind) {
@@ -167,7 +164,8 @@ int run_job(const LaunchPlan& plan, const Leftovers& left, const Front& front, c
                               .also = plan.stop_signals,
                               .terminal = terminal,
                               .outside = outside ? &*outside : nullptr});
-    if (plan.attach) output.announce(attached_text(plan, left.logs));
+    if (const std::string text = attached_text(plan, left.logs); !text.empty())
+      log::write(log::Level::info, text);
     std::optional<FileTimer> timer;
     if (!plan.timer_file.empty()) {
       timer.emplace(loop, plan.timer_file,
@@ -216,7 +214,8 @@ int run_job(const LaunchPlan& plan, const Leftovers& left, const Front& front, c
 int report_lost_agent(const ExitStatus& agent) {
   boost::asio::io_context loop(1);
   Output output(loop, {}, 1, {});
-  output.announce("acc: its agent was ended by " + to_string(agent) + "; all workers were killed\n");
+  const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
+  log::write(log::Level::error, "its agent was ended by " + to_string(agent) + "; all workers were killed");
   output.finish();
   return shell_code(agent);
 }

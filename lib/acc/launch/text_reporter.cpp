@@ -90,15 +90,33 @@ std::string text_of(const Suspended&) {
 std::string text_of(const Resumed&) {
   return {};
 }
-std::string text_of(const AttemptStarted&) {
-  return {};
+std::string text_of(const AttemptStarted& event) {
+  return fmt::format("acc: attempt {} begins\n", event.attempt);
 }
-std::string text_of(const WorkerStarted&) {
-  return {};
+std::string text_of(const WorkerStarted& event) {
+  return fmt::format("acc: rank {} (local rank {}) is process {}\n", event.rank, event.local_rank, event.pid);
 }
-std::string text_of(const WorkerFinished&) {
-  return {};
+std::string text_of(const WorkerFinished& event) {
+  return fmt::format("acc: rank {} (local rank {}, pid {}) ended with {}\n", event.rank, event.local_rank,
+                     event.pid, to_string(event.status));
 }
+
+template <class Kind>
+constexpr log::Level kLevel = log::Level::warn;
+template <>
+constexpr log::Level kLevel<AttemptStarted> = log::Level::debug;
+template <>
+constexpr log::Level kLevel<WorkerStarted> = log::Level::debug;
+template <>
+constexpr log::Level kLevel<WorkerFinished> = log::Level::debug;
+template <>
+constexpr log::Level kLevel<Stopping> = log::Level::info;
+template <>
+constexpr log::Level kLevel<WaitingForNodes> = log::Level::info;
+template <>
+constexpr log::Level kLevel<Failed> = log::Level::error;
+template <>
+constexpr log::Level kLevel<Finished> = log::Level::error;
 
 }  // namespace
 
@@ -112,7 +130,8 @@ void TextReporter::report(const Event& event) {
         }
       },
       event);
-  if (!text.empty()) write_(text);
+  if (text.empty()) return;
+  write_(std::visit([](const auto& one) { return kLevel<std::decay_t<decltype(one)>>; }, event), text);
 }
 
 }  // namespace acc

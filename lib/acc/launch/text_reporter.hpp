@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "acc/base/log_options.hpp"
 #include "acc/launch/reporter.hpp"
 
 namespace acc {
@@ -12,8 +13,8 @@ namespace acc {
 /// Tells a person what matters: nothing when all is well, one block when the job has failed.
 class TextReporter : public Reporter {
  public:
-  /// Takes whole lines for acc's standard error.
-  using Write = std::function<void(std::string_view)>;
+  /// Takes whole lines for acc's standard error, and how much they matter.
+  using Write = std::function<void(log::Level, std::string_view)>;
 
   /// `python` is what runs the workers on `host`, and why; empty: none does.
   explicit TextReporter(Write write, std::string host = {}, std::string python = {})

@@ -13,6 +13,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/log_options.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/plan/cpu_binding.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
@@ -148,6 +149,7 @@ struct LaunchPlan {
   /// Where each worker runs, by local rank; empty: wherever the kernel puts it.
   std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};
+  log::Options logging = {};
   /// File for what happens to the job, a line of JSON each; empty: none.
   std::filesystem::path event_log = {};
   /// The same lines on acc's standard error.

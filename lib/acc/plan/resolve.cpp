@@ -102,6 +102,15 @@ OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
   return output;
 }
 
+// What was typed, then acc's variable, then the one that torchrun's scripts set.
+log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
+  log::Options log = {.file = settings.text("log_file"), .pattern = settings.text("log_pattern")};
+  log.level = log::level_of(inputs.environment);
+  if (settings.truth("quiet")) log.level = log::Level::warn;
+  if (settings.given("log_level")) log.level = log::parse_level(settings.text("log_level"), "--log-level");
+  return log;
+}
+
 // torchrun's handlers; its --event-log-handler may be shortened to our --event-log, so both know the words.
 void choose_event_readers(const Settings& settings, LaunchPlan& plan) {
   const auto is_handler = [](const std::string& word) {
@@ -258,6 +267,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.output = plan_output(inputs, settings);
+  plan.logging = choose_log(inputs, settings);
   choose_event_readers(settings, plan);
   plan.output.observed = plan.hang.timeout.count() > 0;
   plan_debugging(inputs, settings, plan);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/inheritance.hpp"
@@ -150,6 +151,8 @@ void ClusterNode::leave(const std::string& why, int code) {
 
 void ClusterNode::search() {
   search_ = Search::host;
+  log::debug("rendezvous: looks for the job at {}",
+             wanted_.store_file ? wanted_.store_file->string() : endpoint());
   if (wanted_.store_file) return meet_in_file();
   if (wanted_.backend == RendezvousBackend::static_ && wanted_.node_rank != 0) return dial();
   if (hub_key_) return seek_hub_key();
@@ -194,11 +197,13 @@ bool ClusterNode::try_to_host(const std::vector<std::string>& addresses) {
         links_->port(), Host::Inheritance{});
   } catch (const Error& error) {
     links_.reset();
+    log::debug("rendezvous: cannot host the job at {}: {}", endpoint(), error.what());
     if (!must) return false;
     give_up(error.what(), exit_code(error.kind()));
     return true;
   }
   search_ = Search::none;
+  log::debug("rendezvous: hosts the job at {}, its nodes connect to port {}", endpoint(), links_->port());
   host_->hello(introduce(), history());
   if (wants_round_) ask_for_round();
   return true;
@@ -207,7 +212,10 @@ bool ClusterNode::try_to_host(const std::vector<std::string>& addresses) {
 void ClusterNode::dial() {
   if (hub_key_) return seek_hub_key();
   client_ = std::make_unique<StoreClient>(loop_, wanted_.read_timeout);
-  const auto failed = [this](const std::string& why) { last_try_ = why; };
+  const auto failed = [this](const std::string& why) {
+    log::debug("rendezvous: {}: {}", endpoint(), why);
+    last_try_ = why;
+  };
   client_->connect({wanted_.endpoint_host, wanted_.endpoint_port}, join_deadline_, failed,
                    [this](const std::optional<Error>& error) {
                      if (error) return give_up(error->what(), exit_code(ErrorKind::rendezvous));
@@ -228,6 +236,7 @@ void ClusterNode::dial_later() {
 
 // Where nodes of acc link is told by a host that is one; another launcher's says nothing.
 void ClusterNode::store_answered(const std::optional<std::string>& hub) {
+  if (!hub) log::debug("rendezvous: the store at {} is another launcher's", endpoint());
   if (!hub) return meet_alone();
   const std::optional<StoreAddress> place = parse_hub(*hub, wanted_.endpoint_host);
   if (!place) {
@@ -235,6 +244,7 @@ void ClusterNode::store_answered(const std::optional<std::string>& hub) {
                    exit_code(ErrorKind::rendezvous));
   }
   hub_place_ = to_string(*place);
+  log::debug("rendezvous: {} says that nodes connect to {}", endpoint(), hub_place_);
   connecting_ = std::make_shared<Connecting>(loop_);
   connecting_->start(place->host, place->port, connect_timeout(),
                      [this](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
@@ -293,6 +303,7 @@ void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
   } catch (const Error& error) {
     return give_up(error.what(), exit_code(error.kind()));
   }
+  log::debug("rendezvous: this node coordinates the job now, at {}", own_place());
   sign(introduce());
   host_->hello(introduce(), history());
   for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
@@ -369,6 +380,7 @@ void ClusterNode::introduced(bool is_proven) {
         exit_code(ErrorKind::usage));
   }
   introduced_ = true;
+  log::debug("rendezvous: connected to the coordinator at {}", link_->peer_address());
   link_->hear([this](const NodeMessage& message) { take(message); },
               [this](const LinkLoss& loss) { hub_lost(loss); });
   if (cut_off_) {
@@ -416,6 +428,7 @@ void ClusterNode::take(const NodeMessage& message) {
   }
   if (std::holds_alternative<Full>(message)) wait_for_place();
   if (std::holds_alternative<JobEnds>(message)) {
+    log::debug("rendezvous: all workers of all nodes have succeeded");
     over_ = true;
     tell(JobDone{});
   }
@@ -430,6 +443,8 @@ void ClusterNode::begin(const RoundBegins& message) {
   round_ = message.number;
   restarts_ = message.ready.restarts;
   const Round& round = message.ready.round;
+  log::debug("rendezvous: round {} begins, this node is {} of {}, its workers are ranks {} and up of {}",
+             round_, round.machine_rank, round.num_machines, round.first_rank, round.world_size);
   if (workers_store_ && round.machine_rank == 0 && round.num_machines > message.nodes) {
     if (std::exchange(torchrun_knows_store_, true)) workers_store_->reset();
   }
@@ -477,6 +492,9 @@ bool ClusterNode::survives_loss() const {
 
 void ClusterNode::ended(const RoundOver& over) {
   in_round_ = false;
+  log::debug("rendezvous: round {} is over, {}: {}", round_,
+             over.again ? "the nodes meet again" : "as is the job",
+             over.text.empty() ? "a worker failed" : over.text);
   if (!over.again) {
     over_ = true;
     reminder_.cancel();
@@ -493,6 +511,7 @@ void ClusterNode::hub_lost(const LinkLoss& loss) {
   const std::string text =
       fmt::format("the node that hosts the job was lost: {}", loss.gone ? "its connection closed" : loss.why);
   last_try_ = text;
+  log::debug("rendezvous: {}", text);
   if (cut_off_) return lost_again(loss);
   if (round_ == 0 && heirs_.empty()) {
     search_ = Search::none;
@@ -512,6 +531,7 @@ void ClusterNode::lost_again(const LinkLoss& loss) {
 
 // The others have gone on: this node is a new one to them.
 void ClusterNode::dropped(const std::string& why) {
+  log::debug("rendezvous: the others went on without this node: {}", why);
   round_ = 0;
   if (std::exchange(in_round_, false)) {
     tell(RoundOver{.again = true, .text = why + ", and the others went on without it"});
@@ -525,6 +545,7 @@ void ClusterNode::move_to(const NodeInfo& hub) {
   stop_seeking();
   if (hub_key_) hub_key_->release();
   hub_place_ = to_string(StoreAddress{hub.addr, hub.link_port});
+  log::debug("rendezvous: the coordinator of the job is at {}", hub_place_);
   if (link_) std::exchange(link_, nullptr)->close();
   if (host_) {
     signpost_ = host_->move_to(hub);
@@ -680,6 +701,7 @@ void ClusterNode::seek_next() {
 void ClusterNode::try_place(const StoreAddress& place, std::function<void()> failed) {
   const auto not_there = [this, place, failed = std::move(failed)](const std::string& why, bool refused) {
     last_try_ = to_string(place) + ": " + why;
+    log::debug("rendezvous: no coordinator at {}", last_try_);
     note_dead(place, refused);
     failed();
   };
@@ -866,6 +888,10 @@ void ClusterNode::wait_for_place() {
 }
 
 void ClusterNode::become_hub() {
+  log::debug(
+      "rendezvous: succeeds the coordinator that was lost: {} of the {} nodes of round {} are here, {} have "
+      "ended",
+      followers_.size() + 1, nodes_, round_, dead_.size());
   stop_seeking();
   cut_off_ = false;
   asked_ = 0;

@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "acc/base/log.hpp"
 #include "acc/rendezvous/make_board.hpp"
 #include "acc/store/client.hpp"
 
@@ -94,6 +95,8 @@ void Host::adopt(const Follower& follower) {
   links_[id] = follower.link;
   NodeInfo node = follower.hello.node;
   node.seen_at = follower.link->peer_address();
+  log::debug("rendezvous: node {} ({}, process {}) has connected from {}", id, node.host, node.pid,
+             node.seen_at);
   follower.link->hear([this, id](const NodeMessage& message) { hub_->take(id, message); },
                       [this, id, link = std::weak_ptr<Link>(follower.link)](const LinkLoss& loss) {
                         const auto lost = link.lock();
@@ -110,6 +113,7 @@ void Host::adopt(const Follower& follower) {
 void Host::link_lost(Hub::NodeId node, const LinkLoss& loss) {
   boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
+    log::debug("rendezvous: node {} has gone: {}", node, loss.gone ? "its connection closed" : loss.why);
     links_.erase(node);
     serve_all();
     hub_->lost(node, loss.why, loss.gone);

@@ -13,8 +13,16 @@ namespace {
 
 std::string told(const Event& event) {
   std::string text;
-  TextReporter([&](std::string_view lines) { text += lines; }).report(event);
+  TextReporter([&](log::Level level, std::string_view lines) {
+    if (level >= log::Level::info) text += lines;
+  }).report(event);
   return text;
+}
+
+log::Level level_of(const Event& event) {
+  log::Level level = log::Level::off;
+  TextReporter([&](log::Level one, std::string_view) { level = one; }).report(event);
+  return level;
 }
 
 WorkerFailure failure() {
@@ -30,6 +38,17 @@ TEST_CASE("text_reporter: says nothing when all is well", "[launch]") {
   CHECK(told(Finished{}) == "");
   CHECK(told(Suspended{}) == "");
   CHECK(told(Resumed{}) == "");
+}
+
+TEST_CASE("text_reporter: what ends a job matters most, what it waits for little", "[launch]") {
+  CHECK(level_of(WorkerStarted{}) == log::Level::debug);
+  CHECK(level_of(WorkerFinished{}) == log::Level::debug);
+  CHECK(level_of(WaitingForNodes{"for node b"}) == log::Level::info);
+  CHECK(level_of(Stopping{SIGINT, 4, 1500ms}) == log::Level::info);
+  CHECK(level_of(Warning{"a full disk"}) == log::Level::warn);
+  CHECK(level_of(Restarting{failure(), 1, 3}) == log::Level::warn);
+  CHECK(level_of(Failed{"no such host", 75}) == log::Level::error);
+  CHECK(level_of(Finished{{.first_failure = failure()}}) == log::Level::error);
 }
 
 TEST_CASE("text_reporter: why acc itself could not go on", "[launch]") {

@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/line_logger.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
@@ -26,34 +26,42 @@ LogLevel level_from(const Environment& environment) {
   const auto is_it = [&](std::string_view name) { return to_lower(name) == to_lower(trim(*text)); };
   const auto* place = std::ranges::find_if(kNames, is_it);
   if (place == kNames.end()) {
-    throw Error({.what = fmt::format("'{}' is no log level", *text),
+    throw Error({.what = fmt::format("'{}' is not a log level", *text),
                  .where = std::string(kLevelVariable),
                  .hint = "use debug, info, warning, error or critical"});
   }
   return static_cast<LogLevel>(place - kNames.begin());
 }
 
+log::Severity severity_of(LogLevel level) {
+  return static_cast<log::Severity>(static_cast<int>(level) + static_cast<int>(log::Severity::debug));
+}
+
 }  // namespace
 
 struct Logger::Impl {
+  Impl(PartialState of, const log::LineLoggerOptions& options) : state(std::move(of)), lines(options) {}
+
   PartialState state;
-  std::string name = {};
-  LogLevel level = LogLevel::warning;
+  log::LineLogger lines;
   std::mutex mutex = {};
   std::set<std::string, std::less<>> warned = {};
 };
 
-Logger::Logger(PartialState state, std::string name, LogLevel level)
-    : impl_(std::make_shared<Impl>(std::move(state), std::move(name), level)) {}
+Logger::Logger(const PartialState& state, std::string name, const LoggerOptions& options) {
+  const LogLevel level = options.level ? *options.level : level_from(Environment::of_process());
+  const log::LineLoggerOptions lines = {.name = std::move(name),
+                                        .level = severity_of(level),
+                                        .file = options.file,
+                                        .pattern = options.pattern,
+                                        .rank = state.process_index()};
+  impl_ = std::make_shared<Impl>(state, lines);
+}
 
 void Logger::log(LogLevel level, std::string_view text, const LogOptions& options) const {
   const PartialState& state = impl_->state;
-  const auto write = [&] {
-    const std::string line = fmt::format("{}:{}:[RANK {}] {}\n", kNames.at(static_cast<std::size_t>(level)),
-                                         impl_->name, state.process_index(), text);
-    std::fwrite(line.data(), 1, line.size(), stderr);
-  };
-  if (level < impl_->level) return;
+  const auto write = [&] { impl_->lines.write(severity_of(level), text); };
+  if (!impl_->lines.is_on(severity_of(level))) return;
   if (!options.in_order) {
     if (!options.main_process_only || state.is_main_process()) write();
     return;
@@ -73,7 +81,7 @@ void Logger::warning_once(std::string_view text, const LogOptions& options) cons
 }
 
 Logger get_logger(const PartialState& state, std::string name, std::optional<LogLevel> level) {
-  return {state, std::move(name), level ? *level : level_from(Environment::of_process())};
+  return {state, std::move(name), LoggerOptions{.level = level}};
 }
 
 }  // namespace acc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,11 +20,22 @@ struct LogOptions {
   bool in_order = false;
 };
 
-/// Writes lines to standard error that tell which process wrote them: accelerate's get_logger. Copies are the
-/// same logger.
+struct LoggerOptions {
+  /// The least that is written; absent: what ACCELERATE_LOG_LEVEL says, else warning.
+  std::optional<LogLevel> level = {};
+  /// Gets every line too, behind what is there already; all processes may write to the same. Empty: none.
+  std::filesystem::path file = {};
+  /// As spdlog's set_pattern() takes it, with `%K` for the rank and `%Q` for the level's name in Python.
+  std::string pattern = "%Q:%n:[RANK %K] %v";
+};
+
+/// Writes lines to standard error that tell which process wrote them, as accelerate's get_logger does. On
+/// spdlog. Copies are the same logger.
 class Logger {
  public:
-  Logger(PartialState state, std::string name, LogLevel level);
+  /// Throws Error{usage} when ACCELERATE_LOG_LEVEL is not a level, Error{system} when the file cannot be
+  /// opened.
+  Logger(const PartialState& state, std::string name, const LoggerOptions& options);
 
   void debug(std::string_view text, const LogOptions& options = {}) const {
     log(LogLevel::debug, text, options);
@@ -44,7 +56,7 @@ class Logger {
   /// A warning, only the first time that it is given this text.
   void warning_once(std::string_view text, const LogOptions& options = {}) const;
 
-  /// `LEVEL:name:[RANK r] text`, as Python's logging writes it; nothing below the logger's level.
+  /// One line by the logger's pattern; nothing below its level.
   void log(LogLevel level, std::string_view text, const LogOptions& options = {}) const;
 
  private:
@@ -52,8 +64,7 @@ class Logger {
   std::shared_ptr<Impl> impl_;
 };
 
-/// A logger of that name. `level` is the least that is written; default: ACCELERATE_LOG_LEVEL, else warning.
-/// Throws Error{usage} for a variable that is no level.
+/// A logger of that name; without a file its lines are `LEVEL:name:[RANK r] text`. Throws as Logger does.
 Logger get_logger(const PartialState& state, std::string name, std::optional<LogLevel> level = {});
 
 }  // namespace acc

@@ -4,8 +4,10 @@
 #include <cstdlib>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/printed.hpp"
+#include "support/temporary_folder.hpp"
 
 using acc::test::printed_to;
 
@@ -38,7 +40,20 @@ TEST_CASE("logger: ACCELERATE_LOG_LEVEL is the default level", "[runtime]") {
   ::setenv("ACCELERATE_LOG_LEVEL", "loud", 1);
   CHECK_THROWS_WITH(
       acc::get_logger(state, "train"),
-      "ACCELERATE_LOG_LEVEL: 'loud' is no log level (use debug, info, warning, error or critical)");
+      "ACCELERATE_LOG_LEVEL: 'loud' is not a log level (use debug, info, warning, error or critical)");
   ::unsetenv("ACCELERATE_LOG_LEVEL");
   CHECK(printed_to(stderr, [&] { logger.debug("seen"); }) == "DEBUG:train:[RANK 0] seen\n");
+}
+
+TEST_CASE("logger: a file gets the same lines, by a pattern of the program's own", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  const auto file = folder.path() / "train.log";
+  const acc::Logger logger(acc::PartialState(), "train",
+                           {.level = acc::LogLevel::info, .file = file, .pattern = "%n %l %K: %v"});
+  CHECK(printed_to(stderr, [&] {
+          logger.debug("no");
+          logger.info("yes");
+        }) == "train info 0: yes\n");
+  CHECK(acc::read_file(file) == "train info 0: yes\n");
+  CHECK_THROWS_AS(acc::Logger(acc::PartialState(), "train", {.file = "/dev/null/train.log"}), acc::Error);
 }

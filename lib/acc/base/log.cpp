@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/log.hpp"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/log_sinks.hpp"
+#include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::log {
+namespace {
+
+constexpr std::string_view kPrefix = "acc: ";
+// In a message's source location, of what a reporter has rendered: it begins as all that acc says does, or
+// goes on with what was said before.
+constexpr spdlog::source_loc kRendered{"", 0, "rendered"};
+constexpr spdlog::source_loc kContinued{"", 0, "continued"};
+constexpr std::string_view kFilePattern = "%Y-%m-%dT%H:%M:%S.%e%z [%l] %N:%P %v";
+
+bool is_from(const spdlog::details::log_msg& message, const spdlog::source_loc& place) {
+  return message.source.funcname == place.funcname;
+}
+
+spdlog::level::level_enum to_spdlog(Level level) {
+  constexpr std::array levels = {spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
+                                 spdlog::level::warn,  spdlog::level::err,   spdlog::level::off};
+  return levels.at(static_cast<std::size_t>(level));
+}
+
+std::unique_ptr<spdlog::formatter> formatter_of(std::string_view pattern) {
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<TextFlag>('N', [host = host_name()](const auto& /*message*/) { return host; });
+  formatter->set_pattern(std::string(pattern));
+  return formatter;
+}
+
+/// `acc: text`, with the level in front of the text where it is not one that users meet every day.
+class PlainFormatter : public spdlog::formatter {
+ public:
+  explicit PlainFormatter(bool color) : color_(color) {}
+
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& to) override {
+    const bool dim = color_ && message.level <= spdlog::level::debug;
+    if (dim) to.append(std::string_view("\x1b[2m"));
+    if (!is_from(message, kContinued)) {
+      to.append(kPrefix);
+      append_level(message, to);
+    }
+    to.append(message.payload);
+    if (dim) to.append(std::string_view("\x1b[0m"));
+    to.push_back('\n');
+  }
+  std::unique_ptr<formatter> clone() const override { return std::make_unique<PlainFormatter>(color_); }
+
+ private:
+  void append_level(const spdlog::details::log_msg& message, spdlog::memory_buf_t& to) const {
+    if (message.level == spdlog::level::trace) to.append(std::string_view("trace: "));
+    if (message.level == spdlog::level::debug) to.append(std::string_view("debug: "));
+    if (message.level == spdlog::level::warn && !is_from(message, kRendered))
+      to.append(std::string_view(color_ ? "\x1b[33mwarning:\x1b[0m " : "warning: "));
+  }
+
+  bool color_;
+};
+
+/// Lines for standard error, or for who mixes them with those of workers.
+class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  // Its default formatter would ask for the time zone.
+  ConsoleSink() : base_sink(std::make_unique<PlainFormatter>(false)) {}
+
+  void redirect(Console console) {
+    const std::scoped_lock lock(mutex_);
+    console_ = std::move(console);
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    const std::string_view lines(text.data(), text.size());
+    if (console_) {
+      console_(lines);
+    } else {
+      write_all(STDERR_FILENO, lines);
+    }
+  }
+  void flush_() override {}
+
+ private:
+  Console console_ = {};
+};
+
+std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks, Level level) {
+  auto logger = std::make_shared<spdlog::logger>("acc", sinks.begin(), sinks.end());
+  logger->set_level(to_spdlog(level));
+  // Other processes write to the same file, and this one may be killed at any moment.
+  logger->flush_on(spdlog::level::trace);
+  // A full disk must not end a job, and what spdlog would say of it is no line of ours.
+  logger->set_error_handler([](const std::string& /*what*/) {});
+  return logger;
+}
+
+struct Log {
+  std::shared_ptr<ConsoleSink> console = std::make_shared<ConsoleSink>();
+  std::shared_ptr<spdlog::logger> logger = make_logger({console}, Level::info);
+};
+
+Log& process_log() {
+  static Log log;
+  return log;
+}
+
+bool wants_color() {
+  if (::isatty(STDERR_FILENO) != 1) return false;
+  const Environment environment = Environment::of_process();
+  return environment.get("NO_COLOR").empty() && environment.get("TERM") != "dumb";
+}
+
+spdlog::sink_ptr open_file(const std::filesystem::path& file, std::string_view pattern) {
+  spdlog::sink_ptr sink = open_log_file(file, "--log-file");
+  sink->set_formatter(formatter_of(pattern.empty() ? kFilePattern : pattern));
+  return sink;
+}
+
+}  // namespace
+
+Level parse_level(std::string_view name, std::string_view where) {
+  const std::string lower = to_lower(trim(name));
+  constexpr std::array<std::string_view, 6> names = {"trace", "debug", "info", "warn", "error", "off"};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (lower == names[i]) return static_cast<Level>(i);
+  }
+  if (lower == "warning") return Level::warn;
+  if (lower == "critical" || lower == "fatal") return Level::error;
+  if (lower == "notset") return Level::trace;
+  throw Error({.what = fmt::format("'{}' is not a log level", name),
+               .where = std::string(where),
+               .hint = "use trace, debug, info, warn, error or off"});
+}
+
+Level level_of(const Environment& environment) {
+  for (const std::string_view name : {"ACC_LOG_LEVEL", "LOGLEVEL"}) {
+    if (const std::string level = environment.get(name); !level.empty()) return parse_level(level, name);
+  }
+  return Level::info;
+}
+
+void open(const Options& options) {
+  Log& log = process_log();
+  if (options.pattern.empty()) {
+    log.console->set_formatter(std::make_unique<PlainFormatter>(wants_color()));
+  } else {
+    log.console->set_formatter(formatter_of(options.pattern));
+  }
+  std::vector<spdlog::sink_ptr> sinks = {log.console};
+  if (!options.file.empty()) sinks.push_back(open_file(options.file, options.pattern));
+  log.logger = make_logger(std::move(sinks), options.level);
+}
+
+ConsoleRedirect::ConsoleRedirect(Console console) {
+  process_log().console->redirect(std::move(console));
+}
+
+ConsoleRedirect::~ConsoleRedirect() {
+  process_log().console->redirect({});
+}
+
+bool is_on(Level level) {
+  return process_log().logger->should_log(to_spdlog(level));
+}
+
+void write(Level level, std::string_view text) {
+  if (is_on(level)) process_log().logger->log(to_spdlog(level), text);
+}
+
+void write_rendered(Level level, std::string_view lines) {
+  if (!is_on(level)) return;
+  if (lines.ends_with('\n')) lines.remove_suffix(1);
+  const bool continued = !lines.starts_with(kPrefix);
+  if (!continued) lines.remove_prefix(kPrefix.size());
+  process_log().logger->log(continued ? kContinued : kRendered, to_spdlog(level), lines);
+}
+
+}  // namespace acc::log

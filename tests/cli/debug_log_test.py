@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""At debug level each agent of a job says how it found the others, and what became of the round.
+
+    debug_log_test.py ACC
+"""
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+
+ACC = sys.argv[1]
+
+# In this order, in the file of each node.
+EXPECTED = [
+    ["rendezvous: looks for the job at 127.0.0.1:PORT", "rendezvous: hosts the job at 127.0.0.1:PORT",
+     "rendezvous: node 1 (", "rendezvous: round 1 begins, this node is 0 of 2", "attempt 0 begins",
+     "rank 0 (local rank 0) is process ", "rendezvous: round 1 is over, as is the job"],
+    ["rendezvous: looks for the job at 127.0.0.1:PORT", "rendezvous: 127.0.0.1:PORT says that nodes connect to ",
+     "rendezvous: connected to the coordinator at 127.0.0.1", "rendezvous: round 1 begins, this node is 1 of 2",
+     "rank 1 (local rank 0) is process ", "rank 1 (local rank 0, pid "],
+]
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
+def missing(text, lines):
+    """The first of the lines that is not there, or not in this order."""
+    place = 0
+    for line in lines:
+        place = text.find(line, place)
+        if place < 0:
+            return line
+    return None
+
+
+with tempfile.TemporaryDirectory(prefix="acc-debug-log-") as name:
+    folder, port = pathlib.Path(name), free_port()
+    place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port]
+    nodes = []
+    for number in (0, 1):
+        command = [ACC, "run", *place, "--node-rank", str(number), "-v", "--log-file", folder / f"{number}.log", "--no-python",
+                   "/bin/sh", "-c", "exit $RANK"]
+        nodes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL))
+    codes = [node.wait(timeout=60) for node in nodes]
+    wrong = [] if codes == [1, 1] else [f"exit codes {codes}"]
+    for number, lines in enumerate(EXPECTED):
+        text = (folder / f"{number}.log").read_text()
+        line = missing(text, [line.replace("PORT", port) for line in lines])
+        if line:
+            wrong.append(f"node {number} did not say '{line}':\n{text}")
+print(*wrong, sep="\n")
+sys.exit(1 if wrong else 0)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/log.hpp"
+
+#include <unistd.h>
+
+#include <regex>
+
+#include "acc/base/machine.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using log::Level;
+
+namespace {
+
+// What a person sees while `act` runs.
+template <class Act>
+std::string console_of(const log::Options& options, Act act) {
+  std::string text;
+  {
+    const log::ConsoleRedirect console([&](std::string_view lines) { text += lines; });
+    log::open(options);
+    act();
+  }
+  log::open({.level = Level::off});
+  return text;
+}
+
+void say_everything() {
+  log::trace("one {}", 1);
+  log::debug("two {}", 2);
+  log::write(Level::info, "three");
+  log::write(Level::warn, "four");
+  log::write(Level::error, "five");
+}
+
+}  // namespace
+
+TEST_CASE("log: a level includes those above it", "[base]") {
+  CHECK(console_of({.level = Level::trace}, say_everything) ==
+        "acc: trace: one 1\nacc: debug: two 2\nacc: three\nacc: warning: four\nacc: five\n");
+  CHECK(console_of({}, say_everything) == "acc: three\nacc: warning: four\nacc: five\n");
+  CHECK(console_of({.level = Level::error}, say_everything) == "acc: five\n");
+  CHECK(console_of({.level = Level::off}, say_everything).empty());
+}
+
+TEST_CASE("log: lines of a reporter are shown as they are", "[base]") {
+  CHECK(console_of({}, [] { log::write_rendered(Level::error, "acc: rank 1 failed\n  why\n"); }) ==
+        "acc: rank 1 failed\n  why\n");
+}
+
+TEST_CASE("log: a file gets each line with time, level, host and process number, behind what was there",
+          "[base]") {
+  const test::TemporaryFolder folder;
+  const auto file = folder.write("acc.log", "before\n");
+  CHECK(console_of({.level = Level::debug, .file = file}, [] { log::debug("here"); }) ==
+        "acc: debug: here\n");
+  const std::regex line(
+      R"(before\n\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d \[debug\] (.*):(\d+) here\n)");
+  std::smatch parts;
+  const std::string text = folder.read("acc.log");
+  REQUIRE(std::regex_match(text, parts, line));
+  CHECK(parts[1] == host_name());
+  CHECK(parts[2] == std::to_string(::getpid()));
+}
+
+TEST_CASE("log: a pattern shapes console and file", "[base]") {
+  const test::TemporaryFolder folder;
+  const log::Options options = {.file = folder.path() / "new" / "acc.log", .pattern = "<%l> %v"};
+  CHECK(console_of(options, [] { log::write(Level::info, "text"); }) == "<info> text\n");
+  CHECK(folder.read("new/acc.log") == "<info> text\n");
+}
+
+TEST_CASE("log: a file that cannot be opened is an error with its reason", "[base]") {
+  const std::string error = test::error_of([] { log::open({.file = "/dev/null/acc.log"}); });
+  CHECK(error.starts_with("--log-file: "));
+  CHECK(error.find("/dev/null/acc.log") != std::string::npos);
+}
+
+TEST_CASE("log: levels have spdlog's names and those of Python's logging", "[base]") {
+  CHECK(log::parse_level("DEBUG", "X") == Level::debug);
+  CHECK(log::parse_level("warning", "X") == Level::warn);
+  CHECK(log::parse_level("CRITICAL", "X") == Level::error);
+  CHECK(test::error_of([] { log::parse_level("loud", "LOGLEVEL"); }) ==
+        "LOGLEVEL: 'loud' is not a log level (use trace, debug, info, warn, error or off)");
+}
+
+TEST_CASE("log: acc's variable beats the one of torchrun's scripts", "[base]") {
+  CHECK(log::level_of({}) == Level::info);
+  CHECK(log::level_of({{"LOGLEVEL", "DEBUG"}}) == Level::debug);
+  CHECK(log::level_of({{"LOGLEVEL", "DEBUG"}, {"ACC_LOG_LEVEL", "error"}}) == Level::error);
+}
