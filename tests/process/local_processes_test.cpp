@@ -81,12 +81,24 @@ TEST_CASE("local_processes: orphans that end while workers run are reaped", "[pr
   }();
   ::kill(orphan, SIGKILL);
   REQUIRE(all_gone(watched));
-  // Its SIGCHLD is handled before this signal of our own.
-  ::raise(SIGUSR1);
-  CHECK(local.next<SignalArrived>().signal == SIGUSR1);
+  // Its SIGCHLD is read before this signal: the number is higher.
+  ::kill(::getpid(), SIGWINCH);
+  CHECK(local.next<SignalArrived>().signal == SIGWINCH);
   CHECK(::kill(orphan, 0) == -1);
   local.processes.signal(0, SIGKILL);
   local.next<WorkerEnded>();
+}
+
+TEST_CASE("local_processes: of stop and continue the later one counts, as for any process", "[process]") {
+  Local local;
+  ::raise(SIGTSTP);
+  ::raise(SIGCONT);
+  CHECK(local.next<SignalArrived>().signal == SIGCONT);
+  CHECK(std::holds_alternative<TimeUp>(local.processes.next(local.processes.now())));
+  ::raise(SIGCONT);
+  ::raise(SIGTSTP);
+  CHECK(local.next<SignalArrived>().signal == SIGTSTP);
+  CHECK(std::holds_alternative<TimeUp>(local.processes.next(local.processes.now())));
 }
 
 TEST_CASE("local_processes: the loss of the front is told", "[process]") {

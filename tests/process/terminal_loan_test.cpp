@@ -101,6 +101,7 @@ TEST_CASE("terminal_loan: Ctrl-Z stops the job in its shell, and fg goes on with
   launched.wait_for("stopped with ");
   launched.type("more\n");
   launched.wait();
+  INFO(launched.out());
   CHECK(has(launched.out(), "read more"));
   CHECK(has(launched.out(), "in foreground"));
   CHECK(has(launched.out(), "ended with 0"));

@@ -2,24 +2,34 @@
 #pragma once
 
 #include <csignal>
+#include <vector>
 
 namespace acc {
 
-/// While it lives the calling thread gets no signal, and what it starts begins with all of them blocked: a
-/// thread that leaves the program's handlers to the program's own threads, or a child that has yet to reset
-/// them.
+inline sigset_t signal_set_of(const std::vector<int>& signals) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int signal : signals) sigaddset(&set, signal);
+  return set;
+}
+
+/// While it lives the calling thread gets none of some signals, and what it starts begins with them blocked:
+/// a thread that leaves the program's handlers to the program's own threads, a child that has yet to reset
+/// them, or a process that reads its signals from a descriptor.
 class BlockedSignals {
  public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
+  explicit BlockedSignals(const sigset_t& signals = all()) { pthread_sigmask(SIG_BLOCK, &signals, &before_); }
   ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
  private:
+  static sigset_t all() {
+    sigset_t set;
+    sigfillset(&set);
+    return set;
+  }
+
   sigset_t before_ = {};
 };
 

@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
+#include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
@@ -18,7 +22,23 @@
 namespace acc {
 namespace {
 
-constexpr int kMostLateLooks = 64;
+constexpr int kMaxLateLooks = 64;
+
+sigset_t signals_of(const std::set<int>& also) {
+  std::vector<int> signals = forwarded_signals(also);
+  signals.push_back(SIGCHLD);
+  return signal_set_of(signals);
+}
+
+// Not a handler that notes what came: of SIGTSTP and SIGCONT the kernel keeps the later one, and such notes
+// would be read in the order of their numbers, which leaves a continued job stopped.
+int open_signals(const sigset_t& signals) {
+  ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nothing is told of a child
+  const int fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd >= 0) return fd;
+  throw Error(
+      {.kind = ErrorKind::system, .what = fmt::format("cannot receive signals: {}", std::strerror(errno))});
+}
 
 }  // namespace
 
@@ -28,7 +48,8 @@ using boost::system::error_code;
 LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options)
     : loop_(loop),
       output_(output),
-      signals_(loop),
+      blocked_(signals_of(options.also)),
+      signals_(loop, open_signals(signals_of(options.also))),
       front_(loop),
       terminal_(options.terminal),
       outside_(options.outside) {
@@ -39,19 +60,10 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // a file as large as it may be (ulimit -f) is an error like a full disk
 
-  sigset_t ours = {};
-  ::sigemptyset(&ours);
-  std::vector<int> wanted = forwarded_signals(options.also);
-  wanted.push_back(SIGCHLD);
-  for (const int signal : wanted) {
-    signals_.add(signal);
-    ::sigaddset(&ours, signal);
-  }
   wait_for_signal();
   if (options.front >= 0) wait_for_front(options.front);
   output_.on_written([this] { happened_.push_back(OutputWritten{}); });
   output_.on_reader_lost([this] { happened_.push_back(ReaderLost{}); });
-  ::sigprocmask(SIG_UNBLOCK, &ours, nullptr);
 }
 
 LocalProcesses::~LocalProcesses() {
@@ -60,19 +72,25 @@ LocalProcesses::~LocalProcesses() {
 }
 
 void LocalProcesses::wait_for_signal() {
-  signals_.async_wait([this](error_code error, int signal) {
+  signals_.async_wait(stream_descriptor::wait_read, [this](error_code error) {
     if (error) return;
-    if (signal == SIGCHLD) {
-      suspend_with_worker();
-      reap_orphans([this](pid_t pid) { return is_running(pid); });
-    } else {
-      log::debug("received {}", signal_name(signal));
-      if (signal == SIGWINCH) output_.resize();
-      if (signal == SIGCONT) wake_with_front();
-      happened_.push_back(SignalArrived{signal});
-    }
+    signalfd_siginfo one = {};
+    if (::read(signals_.native_handle(), &one, sizeof one) == sizeof one)
+      take_signal(static_cast<int>(one.ssi_signo));
     wait_for_signal();
   });
+}
+
+void LocalProcesses::take_signal(int signal) {
+  if (signal == SIGCHLD) {
+    suspend_with_worker();
+    reap_orphans([this](pid_t pid) { return is_running(pid); });
+    return;
+  }
+  log::debug("received {}", signal_name(signal));
+  if (signal == SIGWINCH) output_.resize();
+  if (signal == SIGCONT) wake_with_front();
+  happened_.push_back(SignalArrived{signal});
 }
 
 void LocalProcesses::wait_for_front(int front) {
@@ -186,7 +204,7 @@ Happening LocalProcesses::next(std::optional<TimePoint> deadline) {
     }
   }
   // What is ready counts although the deadline has passed, but a flood of output must not defer it for ever.
-  for (int looks = 0; looks < kMostLateLooks && happened_.empty(); ++looks) {
+  for (int looks = 0; looks < kMaxLateLooks && happened_.empty(); ++looks) {
     if (loop_.poll_one() == 0) break;
   }
   if (happened_.empty()) return TimeUp{};

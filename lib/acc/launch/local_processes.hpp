@@ -5,7 +5,6 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/signal_set.hpp>
 #include <deque>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/base/blocked_signals.hpp"
 #include "acc/launch/output.hpp"
 #include "acc/launch/pid_namespace.hpp"
 #include "acc/launch/processes.hpp"
@@ -36,7 +36,7 @@ struct ProcessOptions {
 /// subreaper.
 class LocalProcesses : public Processes {
  public:
-  /// Takes over the forwarded signals and SIGCHLD, and unblocks them.
+  /// Takes over the forwarded signals and SIGCHLD, which stay blocked while it lives.
   LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options);
   ~LocalProcesses() override;
 
@@ -58,6 +58,7 @@ class LocalProcesses : public Processes {
   void suspend_with_worker();
   void wake_with_front();
   void wait_for_signal();
+  void take_signal(int signal);
   void wait_for_front(int front);
   void wait_for_end(int local_rank);
   void take_end(int local_rank, ExitStatus status);
@@ -66,7 +67,8 @@ class LocalProcesses : public Processes {
 
   boost::asio::io_context& loop_;
   Output& output_;
-  boost::asio::signal_set signals_;
+  BlockedSignals blocked_;
+  boost::asio::posix::stream_descriptor signals_;
   boost::asio::posix::stream_descriptor front_;
   rlimit open_files_ = {};
   const TerminalLoan* terminal_;

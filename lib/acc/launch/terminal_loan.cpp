@@ -6,27 +6,16 @@
 
 #include <cerrno>
 
+#include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc {
 namespace {
 
 // A process in the background may change the terminal while this signal is blocked.
-class BlockTerminalOutput {
- public:
-  BlockTerminalOutput() {
-    sigset_t set = {};
-    ::sigemptyset(&set);
-    ::sigaddset(&set, SIGTTOU);
-    ::sigprocmask(SIG_BLOCK, &set, &before_);
-  }
-  ~BlockTerminalOutput() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  BlockTerminalOutput(const BlockTerminalOutput&) = delete;
-  BlockTerminalOutput& operator=(const BlockTerminalOutput&) = delete;
-
- private:
-  sigset_t before_ = {};
-};
+BlockedSignals block_terminal_output() {
+  return BlockedSignals(signal_set_of({SIGTTOU}));
+}
 
 bool lives(pid_t group) {
   return group > 0 && (::kill(-group, 0) == 0 || errno == EPERM);
@@ -45,12 +34,12 @@ TerminalLoan::TerminalLoan(int fd) : fd_(fd), owner_(::tcgetpgrp(fd)) {
 }
 
 void TerminalLoan::lend(pid_t group) const {
-  const BlockTerminalOutput blocked;
+  const BlockedSignals blocked = block_terminal_output();
   ::tcsetpgrp(fd_, group);
 }
 
 void TerminalLoan::take_back(pid_t borrower) const {
-  const BlockTerminalOutput blocked;
+  const BlockedSignals blocked = block_terminal_output();
   const pid_t now = ::tcgetpgrp(fd_);
   if (now != owner_ && (now == borrower || !lives(now))) ::tcsetpgrp(fd_, owner_);
   if (is_back()) ::tcsetattr(fd_, TCSANOW, &settings_);
