@@ -44,6 +44,12 @@ void log_error(const std::string& text) {
   acc::log::write(acc::log::Level::error, text);
 }
 
+void open_log(const acc::Environment& environment) {
+  acc::log::open({.level = acc::log::level_of(environment)});
+  for (const acc::Problem& problem : acc::log::ignored_levels(environment))
+    acc::log::write(acc::log::Level::warn, to_string(problem));
+}
+
 // CLI11 has the flag where it was added only.
 void add_version_flag(CLI::App& app) {
   app.set_version_flag("--version", acc::kVersionLine, "Print the version and exit");
@@ -96,7 +102,7 @@ int run(const std::string& name, const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  acc::log::open({.level = acc::log::level_of(acc::Environment::of_process())});
+  open_log(acc::Environment::of_process());
   return run(base_name(argv[0]), {argv + 1, argv + argc});
 } catch (const acc::Error& error) {
   for (const acc::Problem& problem : error.problems()) log_error(to_string(problem));

@@ -5,9 +5,11 @@
 #include <spdlog/sinks/base_sink.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -22,6 +24,8 @@ namespace acc::log {
 namespace {
 
 constexpr std::string_view kPrefix = "acc: ";
+// In the order in which they decide.
+constexpr std::array kLevelVariables = {"ACC_LOG_LEVEL", "LOGLEVEL"};
 // In a message's source location, of what a reporter has rendered: it begins as all that acc says does, or
 // goes on with what was said before.
 constexpr spdlog::source_loc kRendered{"", 0, "rendered"};
@@ -74,8 +78,9 @@ class PlainFormatter : public spdlog::formatter {
   bool color_;
 };
 
-/// Lines for standard error, or for who mixes them with those of workers.
-class ConsoleSink : public spdlog::sinks::base_sink<std::mutex> {
+/// Lines for standard error, or for who mixes them with those of workers, and may have something to say of
+/// that while it does so: hence a mutex that one thread may lock twice.
+class ConsoleSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
  public:
   // Its default formatter would ask for the time zone.
   ConsoleSink() : base_sink(std::make_unique<PlainFormatter>(false)) {}
@@ -134,27 +139,50 @@ spdlog::sink_ptr open_file(const std::filesystem::path& file, std::string_view p
   return sink;
 }
 
+std::optional<Level> find_level(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, Level>, 10> levels = {{{"trace", Level::trace},
+                                                                          {"debug", Level::debug},
+                                                                          {"info", Level::info},
+                                                                          {"warn", Level::warn},
+                                                                          {"error", Level::error},
+                                                                          {"off", Level::off},
+                                                                          // Python's
+                                                                          {"warning", Level::warn},
+                                                                          {"critical", Level::error},
+                                                                          {"fatal", Level::error},
+                                                                          {"notset", Level::trace}}};
+  const auto* const found =
+      std::ranges::find(levels, to_lower(trim(name)), &decltype(levels)::value_type::first);
+  return found == levels.end() ? std::nullopt : std::optional(found->second);
+}
+
+Problem not_a_level(std::string_view name, std::string_view where) {
+  return {.what = fmt::format("'{}' is not a log level", name),
+          .where = std::string(where),
+          .hint = "use trace, debug, info, warn, error or off"};
+}
+
 }  // namespace
 
 Level parse_level(std::string_view name, std::string_view where) {
-  const std::string lower = to_lower(trim(name));
-  constexpr std::array<std::string_view, 6> names = {"trace", "debug", "info", "warn", "error", "off"};
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (lower == names[i]) return static_cast<Level>(i);
-  }
-  if (lower == "warning") return Level::warn;
-  if (lower == "critical" || lower == "fatal") return Level::error;
-  if (lower == "notset") return Level::trace;
-  throw Error({.what = fmt::format("'{}' is not a log level", name),
-               .where = std::string(where),
-               .hint = "use trace, debug, info, warn, error or off"});
+  if (const auto level = find_level(name)) return *level;
+  throw Error(ErrorKind::usage, {not_a_level(name, where)});
 }
 
 Level level_of(const Environment& environment) {
-  for (const std::string_view name : {"ACC_LOG_LEVEL", "LOGLEVEL"}) {
-    if (const std::string level = environment.get(name); !level.empty()) return parse_level(level, name);
+  for (const char* name : kLevelVariables) {
+    if (const auto level = find_level(environment.get(name))) return *level;
   }
   return Level::info;
+}
+
+std::vector<Problem> ignored_levels(const Environment& environment) {
+  std::vector<Problem> ignored;
+  for (const char* name : kLevelVariables) {
+    const std::string value = environment.get(name);
+    if (!value.empty() && !find_level(value)) ignored.push_back(not_a_level(value, name));
+  }
+  return ignored;
 }
 
 void open(const Options& options) {

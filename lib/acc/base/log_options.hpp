@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
 
 namespace acc::log {
 
@@ -16,8 +18,12 @@ enum class Level { trace, debug, info, warn, error, off };
 /// Error{usage} with `where` for anything else.
 Level parse_level(std::string_view name, std::string_view where);
 
-/// What ACC_LOG_LEVEL says, else LOGLEVEL, else info. Throws as parse_level() does.
+/// What ACC_LOG_LEVEL says, else LOGLEVEL, else info. Other programs read LOGLEVEL too: a word that is not a
+/// level counts as absent.
 Level level_of(const Environment& environment);
+
+/// One for each of these variables that holds such a word, to be told as a warning.
+std::vector<Problem> ignored_levels(const Environment& environment);
 
 struct Options {
   Level level = Level::info;

@@ -79,6 +79,21 @@ TEST_CASE("log: a file that cannot be opened is an error with its reason", "[bas
   CHECK(error.find("/dev/null/acc.log") != std::string::npos);
 }
 
+TEST_CASE("log: a console may log what goes wrong while it writes", "[base]") {
+  std::string shown;
+  const log::ConsoleRedirect redirect([&shown](std::string_view lines) {
+    if (shown.empty()) {
+      shown = "(";
+      log::write(log::Level::error, "the reader is gone");
+    }
+    shown += lines;
+  });
+  log::open({});
+  log::write(log::Level::error, "first");
+  log::open({.level = Level::off});
+  CHECK(shown == "(acc: the reader is gone\nacc: first\n");
+}
+
 TEST_CASE("log: levels have spdlog's names and those of Python's logging", "[base]") {
   CHECK(log::parse_level("DEBUG", "X") == Level::debug);
   CHECK(log::parse_level("warning", "X") == Level::warn);
@@ -91,4 +106,16 @@ TEST_CASE("log: acc's variable beats the one of torchrun's scripts", "[base]") {
   CHECK(log::level_of({}) == Level::info);
   CHECK(log::level_of({{"LOGLEVEL", "DEBUG"}}) == Level::debug);
   CHECK(log::level_of({{"LOGLEVEL", "DEBUG"}, {"ACC_LOG_LEVEL", "error"}}) == Level::error);
+}
+
+TEST_CASE("log: another program's word in the environment is told and ignored", "[base]") {
+  const Environment environment = {{"LOGLEVEL", "5"}, {"ACC_LOG_LEVEL", ""}};
+  CHECK(log::level_of(environment) == Level::info);
+  const std::vector<Problem> ignored = log::ignored_levels(environment);
+  REQUIRE(ignored.size() == 1);
+  CHECK(to_string(ignored[0]) ==
+        "LOGLEVEL: '5' is not a log level (use trace, debug, info, warn, error or off)");
+  CHECK(log::level_of({{"LOGLEVEL", "debug"}, {"ACC_LOG_LEVEL", "loud"}}) == Level::debug);
+  CHECK(log::ignored_levels({{"LOGLEVEL", "debug"}, {"ACC_LOG_LEVEL", "loud"}}).size() == 1);
+  CHECK(log::ignored_levels({{"LOGLEVEL", "WARNING"}}).empty());
 }
