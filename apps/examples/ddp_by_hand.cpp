@@ -44,10 +44,7 @@ int main(int argc, char** argv) try {
     net->train();
     for (auto& [images, labels] : train) {
       optimizer.zero_grad();
-      ddp.before_forward();
-      at::Tensor output = net(images.to(device));
-      ddp.after_forward({&output});
-      const at::Tensor loss = at::nll_loss(output, labels.to(device));
+      const at::Tensor loss = at::nll_loss(ddp(images.to(device)), labels.to(device));
       loss.backward();
       optimizer.step();
     }

@@ -61,7 +61,7 @@ Model<Network> make_data_parallel(Accelerator& accelerator, const std::shared_pt
   if (accelerator.distributed()) return accelerator.prepare(network);
   const at::Device device = accelerator.device();
   network->to(device);
-  return {network, std::make_shared<Ddp>(network, group_of_one(device)), MixedPrecision::no, device.type()};
+  return {network, Ddp(network, group_of_one(device)).replica(), MixedPrecision::no, device.type()};
 }
 
 // step NETWORK: data-parallel steps.

@@ -109,8 +109,7 @@ TEST_CASE("gpu: averaged gradients are those of the whole batch", "[gpu]") {
   }
   net->to(job().device());
   alone->to(job().device());
-  acc::Model<NetImpl> model(net.ptr(), std::make_shared<acc::Ddp>(net.ptr(), group()),
-                            acc::MixedPrecision::no, c10::DeviceType::CUDA);
+  acc::Ddp model(net.ptr(), group());
   const at::Tensor x = at::randn({2 * group()->size(), 8}).to(job().device());
   group()->broadcast({x}, 0);
   const at::Tensor loss = model(x.slice(0, 2 * group()->rank(), 2 * group()->rank() + 2)).mean();

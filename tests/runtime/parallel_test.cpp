@@ -53,6 +53,23 @@ at::Tensor own_rows(const at::Tensor& whole, int first) {
 
 }  // namespace
 
+TEST_CASE("ddp: is called like the model that it wraps", "[parallel]") {
+  Net net;
+  acc::Ddp ddp(net.ptr(), job().process_group());
+  const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
+  {
+    const at::NoGradGuard no_grad;
+    CHECK(ddp(x, /*skip=*/true).equal(net->forward(x, /*skip=*/true)));
+  }
+  for (int step = 0; step < 2; ++step) ddp(x).sum().backward();
+  CHECK(same_everywhere(ddp->first->weight.grad()));
+  const at::Tensor averaged = net->first->weight.grad().clone();
+  const auto alone = ddp.no_sync();
+  ddp.forward(x).sum().backward();
+  CHECK_FALSE(net->first->weight.grad().equal(averaged));
+  CHECK(same_everywhere(net->first->weight.grad()) == (rank() == 0));
+}
+
 TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused_parameters", "[parallel]") {
   REQUIRE(size() > 1);
   auto accelerator = with({.find_unused_parameters = true});

@@ -20,12 +20,12 @@ namespace acc {
 Accelerator::Accelerator(AcceleratorOptions options)
     : Checkpointing(options), trackers_(options.log_with, logging_dir(), is_main_process()) {}
 
-Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps) {
+Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<DdpReplica>>& ddps) {
   const ActiveLoaders::State* loader = active_loaders()->innermost();
   GradientState& gradients = *prepared().gradients;
   gradients.next_batch(loader != nullptr && loader->at_end);
   const bool average = gradients.sync_gradients() || gradients.options().sync_each_batch;
-  return Accumulation(average ? std::vector<std::shared_ptr<Ddp>>() : ddps);
+  return Accumulation(average ? std::vector<std::shared_ptr<DdpReplica>>() : ddps);
 }
 
 bool Accelerator::sync_gradients() const {

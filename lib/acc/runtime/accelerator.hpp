@@ -31,7 +31,7 @@ namespace acc {
 class Accumulation {
  public:
   /// Where nothing is averaged, `ddps` are kept from doing so.
-  explicit Accumulation(const std::vector<std::shared_ptr<Ddp>>& ddps) {
+  explicit Accumulation(const std::vector<std::shared_ptr<DdpReplica>>& ddps) {
     for (const auto& ddp : ddps) guards_.emplace_back(ddp);
   }
   Accumulation(const Accumulation&) = delete;
@@ -68,7 +68,7 @@ class Accelerator : public Checkpointing {
 
   /// Together: the next backward averages the gradients that have added up, although its forward ran under
   /// no_sync; for several forwards of which the last backward ends the step. Throws Error{usage}, see
-  /// Ddp::synchronize_next_backward.
+  /// DdpReplica::synchronize_next_backward.
   template <class Module>
   void trigger_sync_in_backward(const Model<Module>& model) const {
     if (model.ddp()) model.ddp()->synchronize_next_backward();
@@ -179,7 +179,7 @@ class Accelerator : public Checkpointing {
 
  private:
   void unscale_for_clipping(const std::vector<at::Tensor>& parameters);
-  Accumulation begin_batch(const std::vector<std::shared_ptr<Ddp>>& ddps);
+  Accumulation begin_batch(const std::vector<std::shared_ptr<DdpReplica>>& ddps);
   // How many rows of what is gathered now are new; nothing: all.
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;

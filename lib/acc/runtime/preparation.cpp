@@ -165,12 +165,12 @@ const std::shared_ptr<StepChecks>& Preparation::step_checks() const {
   return impl_->checks;
 }
 
-std::shared_ptr<Ddp> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
-                                                 const ModelOptions& options) {
+std::shared_ptr<DdpReplica> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
+                                                        const ModelOptions& options) {
   PreparedModel model{.module = std::move(module)};
   if (device_placement()) model.module->to(device());
   if (process_group() && !options.evaluation_mode) {
-    model.ddp = std::make_shared<Ddp>(model.module, process_group(), impl_->options.ddp);
+    model.ddp = std::make_shared<DdpReplica>(model.module, process_group(), impl_->options.ddp);
     impl_->checks->add_model(model.ddp);
   }
   impl_->prepared.models.push_back(model);

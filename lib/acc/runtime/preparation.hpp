@@ -78,7 +78,7 @@ class Preparation : public PartialState {
     bool evaluation_mode = false;
   };
 
-  /// Together: a module, as a shared_ptr. Throws Error{usage}, see Ddp.
+  /// Together: a module, as a shared_ptr. Throws Error{usage}, see DdpReplica.
   template <TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module) {
     return prepare_model(std::move(module), ModelOptions());
@@ -195,7 +195,8 @@ class Preparation : public PartialState {
     return prepare_scheduler(std::move(scheduler));
   }
 
-  std::shared_ptr<Ddp> remember_model(std::shared_ptr<torch::nn::Module> module, const ModelOptions& options);
+  std::shared_ptr<DdpReplica> remember_model(std::shared_ptr<torch::nn::Module> module,
+                                             const ModelOptions& options);
   Optimizer remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                                const torch::optim::Optimizer* from);
   std::shared_ptr<LoaderPlan> remember_loader(const LoaderPlan& plan, bool iterable);

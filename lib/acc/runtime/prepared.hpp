@@ -18,7 +18,7 @@ namespace acc {
 struct PreparedModel {
   std::shared_ptr<torch::nn::Module> module = {};
   /// Null where nothing is averaged.
-  std::shared_ptr<Ddp> ddp = {};
+  std::shared_ptr<DdpReplica> ddp = {};
 };
 
 /// A scheduler, whatever its type: its state is a JSON object.

@@ -85,8 +85,8 @@ BucketLayout to_layout(const PtValue& value) {
   return layout;
 }
 
-// Without a Ddp nothing is averaged.
-Stateful buckets_of(const std::shared_ptr<Ddp>& ddp) {
+// Without a replica nothing is averaged.
+Stateful buckets_of(const std::shared_ptr<DdpReplica>& ddp) {
   return {.state = [ddp] { return ddp ? to_value(ddp->bucket_layout()) : PtValue(); },
           .load_state =
               [ddp](const PtValue& value) {

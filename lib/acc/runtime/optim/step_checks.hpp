@@ -11,7 +11,7 @@ class Optimizer;
 
 namespace acc {
 
-class Ddp;
+class DdpReplica;
 
 struct StepCheckOptions {
   /// Optimizers may hold parameters of no prepared model.
@@ -26,7 +26,7 @@ class StepChecks {
  public:
   explicit StepChecks(StepCheckOptions options) : options_(options) {}
 
-  void add_model(std::shared_ptr<Ddp> model) { models_.push_back(std::move(model)); }
+  void add_model(std::shared_ptr<DdpReplica> model) { models_.push_back(std::move(model)); }
 
   /// From now on nothing is checked: the models are no longer the Accelerator's.
   void release() {
@@ -38,7 +38,7 @@ class StepChecks {
   void require_prepared(const torch::optim::Optimizer& optimizer) const;
 
   /// Throws Error{usage} when gradients that were not averaged reached a model, see
-  /// Ddp::require_announced_gradients.
+  /// DdpReplica::require_announced_gradients.
   void require_announced_gradients() const;
 
   /// Together: throws Error{usage} when a model's values are not the same on all processes.
@@ -49,7 +49,7 @@ class StepChecks {
 
  private:
   StepCheckOptions options_;
-  std::vector<std::shared_ptr<Ddp>> models_ = {};
+  std::vector<std::shared_ptr<DdpReplica>> models_ = {};
 };
 
 }  // namespace acc

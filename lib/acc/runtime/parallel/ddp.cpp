@@ -51,7 +51,7 @@ std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
 
 }  // namespace
 
-struct Ddp::Impl {
+struct DdpReplica::Impl {
   std::shared_ptr<torch::nn::Module> module = {};
   std::shared_ptr<ProcessGroup> group = {};
   Group native = {};
@@ -143,7 +143,7 @@ struct Ddp::Impl {
     group->broadcast(buffers, join ? agree_on_rank(has_data) : 0);
   }
 
-  void tell_that_a_step_begins(const Ddp* self) const {
+  void tell_that_a_step_begins(const DdpReplica* self) const {
     if (join->first == self) {
       std::vector<at::Tensor> one{flag(true)};
       join->begins = native->allreduce(one);
@@ -151,7 +151,7 @@ struct Ddp::Impl {
     reducer->set_forward_pass_work_handle(join->begins, join->divide_by_initial_world_size);
   }
 
-  void prepare(const Ddp* self) {
+  void prepare(const DdpReplica* self) {
     trains = at::GradMode::is_enabled() && is_trainable();
     if (trains && synchronizes) {
       take_up_changes();
@@ -206,7 +206,8 @@ struct Ddp::Impl {
   }
 };
 
-Ddp::Ddp(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group, DdpOptions options)
+DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
+                       DdpOptions options)
     : impl_(std::make_shared<Impl>()) {
   impl_->module = std::move(module);
   impl_->group = std::move(group);
@@ -225,9 +226,9 @@ Ddp::Ddp(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup
   impl_->make_new_reducer();
 }
 
-Ddp::~Ddp() = default;
+DdpReplica::~DdpReplica() = default;
 
-void Ddp::before_forward() {
+void DdpReplica::before_forward() {
   impl_->group->explained("forward", [&] {
     try {
       impl_->prepare(this);
@@ -241,7 +242,7 @@ void Ddp::before_forward() {
   });
 }
 
-void Ddp::after_forward(const std::vector<at::Tensor*>& outputs) {
+void DdpReplica::after_forward(const std::vector<at::Tensor*>& outputs) {
   const bool finds_unused = impl_->options.find_unused_parameters && !impl_->options.static_graph;
   impl_->buffers_due = at::GradMode::is_enabled() && impl_->synchronizes;
   if (!impl_->trains) return;
@@ -259,14 +260,14 @@ void Ddp::after_forward(const std::vector<at::Tensor*>& outputs) {
   if (finds_unused || impl_->reduces_late) Impl::sink(impl_, outputs);
 }
 
-bool Ddp::synchronizes() const {
+bool DdpReplica::synchronizes() const {
   return impl_->synchronizes;
 }
-void Ddp::set_synchronizes(bool on) {
+void DdpReplica::set_synchronizes(bool on) {
   impl_->synchronizes = on;
   impl_->watch->set_active(on);
 }
-void Ddp::synchronize_next_backward() {
+void DdpReplica::synchronize_next_backward() {
   const DdpOptions& options = impl_->options;
   if (options.find_unused_parameters || options.static_graph || impl_->join) {
     throw Error({.what = fmt::format("{} has to know in forward that backward will average gradients",
@@ -279,7 +280,7 @@ void Ddp::synchronize_next_backward() {
   impl_->reducer->prepare_for_backward({});
   impl_->watch->expect_averaged();
 }
-void Ddp::require_announced_gradients() {
+void DdpReplica::require_announced_gradients() {
   if (!impl_->watch->take_unexpected()) return;
   throw Error(
       {.what = "gradients reached the prepared model outside of a forward of its own, so they were not "
@@ -288,36 +289,36 @@ void Ddp::require_announced_gradients() {
        .hint = "call what prepare gave back, as model(x), not model->forward(x) or the module itself; "
                "and backward once for each forward, of the sum of the losses"});
 }
-bool Ddp::has_parameter(const at::Tensor& parameter) const {
+bool DdpReplica::has_parameter(const at::Tensor& parameter) const {
   return std::ranges::any_of(impl_->parameters,
                              [&](const Parameter& one) { return one.tensor.is_same(parameter); });
 }
-bool Ddp::in_step() const {
+bool DdpReplica::in_step() const {
   return impl_->synchronizes && !impl_->join;
 }
-void Ddp::require_equal_parameters() {
+void DdpReplica::require_equal_parameters() {
   std::vector<std::string> names;
   for (const Parameter& parameter : impl_->parameters) names.push_back(parameter.name);
   acc::require_equal_parameters(names, impl_->tensors(), *impl_->group);
 }
-BucketLayout Ddp::bucket_layout() const {
+BucketLayout DdpReplica::bucket_layout() const {
   return impl_->reducer->layout();
 }
-void Ddp::settle_bucket_layout() {
+void DdpReplica::settle_bucket_layout() {
   impl_->group->explained("save_state", [&] { impl_->reducer->settle_layout(); });
 }
-void Ddp::set_bucket_layout(const BucketLayout& layout) {
+void DdpReplica::set_bucket_layout(const BucketLayout& layout) {
   if (!is_layout_of(layout, impl_->reduced_tensors())) return;
   impl_->make_new_reducer();
   impl_->reducer->set_layout(layout);
 }
-ProcessGroup& Ddp::group() const {
+ProcessGroup& DdpReplica::group() const {
   return *impl_->group;
 }
-at::Device Ddp::device() const {
+at::Device DdpReplica::device() const {
   return impl_->device;
 }
-void Ddp::average_parameters() {
+void DdpReplica::average_parameters() {
   const at::NoGradGuard no_grad;
   for (const at::Tensor& parameter : impl_->tensors()) {
     at::Tensor mean = parameter.detach();
@@ -325,13 +326,13 @@ void Ddp::average_parameters() {
     parameter.copy_(mean);
   }
 }
-void Ddp::set_join(std::shared_ptr<JoinedStep> step) {
+void DdpReplica::set_join(std::shared_ptr<JoinedStep> step) {
   impl_->join = std::move(step);
 }
-void Ddp::shadow_step() {
+void DdpReplica::shadow_step() {
   impl_->group->explained("join", [&] { impl_->shadow_step(); });
 }
-void Ddp::finish_join(bool was_last) {
+void DdpReplica::finish_join(bool was_last) {
   impl_->broadcast_state(impl_->agree_on_rank(was_last));
 }
 

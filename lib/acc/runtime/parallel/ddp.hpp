@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/parallel/ddp_options.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 
@@ -18,27 +19,32 @@ namespace acc {
 
 struct JoinedStep;
 
-/// Keeps the copies of a module on all processes equal: averages gradients while backward runs, as Python's
-/// DistributedDataParallel and with the same numbers. The module's forward is called between before_forward
-/// and after_forward. Every function is for all processes together.
-class Ddp {
+/// This process's copy of a module that all processes train together: averages gradients while backward runs,
+/// as Python's DistributedDataParallel and with the same numbers. Knows the module without its type; Ddp and
+/// Model call it. Every function is for all processes together.
+class DdpReplica {
  public:
   /// Copies rank 0's parameters and buffers to all. Throws Error{usage} on every rank, naming the first
   /// parameter that is not the same (name, shape, type) everywhere, and when no parameter needs a gradient.
-  Ddp(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
-      DdpOptions options = {});
-  ~Ddp();
-  Ddp(const Ddp&) = delete;
-  Ddp& operator=(const Ddp&) = delete;
+  DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
+             DdpOptions options = {});
+  ~DdpReplica();
+  DdpReplica(const DdpReplica&) = delete;
+  DdpReplica& operator=(const DdpReplica&) = delete;
 
-  /// Takes up parameters that were frozen or unfrozen since the last forward. Throws Error{usage} when the
-  /// step before left parameters without a gradient, and names them; on every rank when they freeze
-  /// different parameters.
-  void before_forward();
-
-  /// `outputs`: where the tensors that forward gave back are; others may take their places. Throws
-  /// Error{usage} when there are none and find_unused_parameters would have to see them.
-  void after_forward(const std::vector<at::Tensor*>& outputs);
+  /// Calls `forward`, one pass through the module, and returns what it returned. Takes up parameters that
+  /// were frozen or unfrozen since the last pass. Throws Error{usage} when the step before left parameters
+  /// without a gradient, and names them; on every rank when they freeze different parameters; when
+  /// find_unused_parameters finds no tensors in what `forward` returned.
+  template <class Forward>
+  auto run_forward(Forward forward) {
+    before_forward();
+    auto output = forward();
+    std::vector<at::Tensor*> tensors;
+    for_each_tensor(output, [&](at::Tensor& tensor) { tensors.push_back(&tensor); });
+    after_forward(tensors);
+    return output;
+  }
 
   bool synchronizes() const;
   void set_synchronizes(bool on);
@@ -48,8 +54,8 @@ class Ddp {
   /// forward, and inside of a Join.
   void synchronize_next_backward();
 
-  /// Throws Error{usage} when gradients reached the module, since this was last asked, that no forward
-  /// between before_forward and after_forward announced: they were not averaged.
+  /// Throws Error{usage} when gradients reached the module, since this was last asked, that no run_forward
+  /// announced: they were not averaged.
   void require_announced_gradients();
 
   /// Whether `parameter` was one of the module's when this was made.
@@ -90,6 +96,11 @@ class Ddp {
 
  private:
   struct Impl;
+
+  void before_forward();
+  // `outputs`: where the tensors that forward returned are; others may take their places.
+  void after_forward(const std::vector<at::Tensor*>& outputs);
+
   std::shared_ptr<Impl> impl_;
 };
 
@@ -97,7 +108,7 @@ class Ddp {
 /// whose gradients are accumulated. It covers forward and backward.
 class NoSync {
  public:
-  explicit NoSync(std::shared_ptr<Ddp> ddp) : ddp_(std::move(ddp)) {
+  explicit NoSync(std::shared_ptr<DdpReplica> ddp) : ddp_(std::move(ddp)) {
     if (!ddp_) return;
     was_on_ = ddp_->synchronizes();
     ddp_->set_synchronizes(false);
@@ -109,8 +120,42 @@ class NoSync {
   NoSync& operator=(const NoSync&) = delete;
 
  private:
-  std::shared_ptr<Ddp> ddp_;
+  std::shared_ptr<DdpReplica> ddp_;
   bool was_on_ = true;
+};
+
+/// Python's DistributedDataParallel: called like the module that it wraps, and backward then averages the
+/// gradients over all processes of the group. `ddp->` reaches the module itself: train(), eval(),
+/// parameters(). Accelerator::prepare makes a Model instead, which has the chosen precision as well.
+template <class Module>
+class Ddp {
+ public:
+  /// Together. Throws Error{usage}, see DdpReplica.
+  Ddp(std::shared_ptr<Module> module, std::shared_ptr<ProcessGroup> group, DdpOptions options = {})
+      : module_(std::move(module)),
+        replica_(std::make_shared<DdpReplica>(module_, std::move(group), options)) {}
+
+  /// Together: the module's forward. Throws Error{usage}, see DdpReplica::run_forward.
+  template <class... Arguments>
+  auto forward(Arguments&&... arguments) {
+    return replica_->run_forward([&] { return module_->forward(std::forward<Arguments>(arguments)...); });
+  }
+
+  template <class... Arguments>
+  auto operator()(Arguments&&... arguments) {
+    return forward(std::forward<Arguments>(arguments)...);
+  }
+
+  Module* operator->() const { return module_.get(); }
+  const std::shared_ptr<Module>& module() const { return module_; }
+  const std::shared_ptr<DdpReplica>& replica() const { return replica_; }
+
+  /// While the result lives, backward adds up gradients on this process alone.
+  [[nodiscard]] NoSync no_sync() const { return NoSync(replica_); }
+
+ private:
+  std::shared_ptr<Module> module_;
+  std::shared_ptr<DdpReplica> replica_;
 };
 
 }  // namespace acc

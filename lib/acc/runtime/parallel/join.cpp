@@ -14,7 +14,7 @@ namespace {
 // Undoes what the constructor did, whether or not the others could be waited for.
 class Leave {
  public:
-  Leave(const std::vector<std::shared_ptr<Ddp>>& models, const std::function<void()>& at_end)
+  Leave(const std::vector<std::shared_ptr<DdpReplica>>& models, const std::function<void()>& at_end)
       : models_(models), at_end_(at_end) {}
   ~Leave() {
     for (const auto& model : models_) model->set_join(nullptr);
@@ -24,7 +24,7 @@ class Leave {
   Leave& operator=(const Leave&) = delete;
 
  private:
-  const std::vector<std::shared_ptr<Ddp>>& models_;
+  const std::vector<std::shared_ptr<DdpReplica>>& models_;
   const std::function<void()>& at_end_;
 };
 

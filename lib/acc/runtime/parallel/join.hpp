@@ -27,10 +27,10 @@ class Joinable {
   template <class Module>
   Joinable(const Model<Module>& model) : ddp_(model.ddp()) {}  // NOLINT: implicit, as in join({model})
 
-  const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
+  const std::shared_ptr<DdpReplica>& ddp() const { return ddp_; }
 
  private:
-  std::shared_ptr<Ddp> ddp_;
+  std::shared_ptr<DdpReplica> ddp_;
 };
 
 /// Lets processes train on different numbers of batches, as Python's Join: while it lives, a process that has
@@ -54,7 +54,7 @@ class Join {
  private:
   void wait_for_others();
 
-  std::vector<std::shared_ptr<Ddp>> models_ = {};
+  std::vector<std::shared_ptr<DdpReplica>> models_ = {};
   std::shared_ptr<JoinedStep> step_ = {};
   std::function<void()> at_end_ = {};
   int exceptions_before_ = 0;

@@ -10,7 +10,7 @@ namespace acc {
 /// What the modules of one Join share while their processes still have data.
 struct JoinedStep {
   /// Its forward is the one that begins a step.
-  const Ddp* first = nullptr;
+  const DdpReplica* first = nullptr;
   bool divide_by_initial_world_size = true;
   /// The sum of ones over the processes that take part in the present step.
   c10::intrusive_ptr<c10d::Work> begins = {};

@@ -10,7 +10,7 @@
 
 namespace acc {
 
-LocalSGD::LocalSGD(std::shared_ptr<Ddp> ddp, int local_sgd_steps)
+LocalSGD::LocalSGD(std::shared_ptr<DdpReplica> ddp, int local_sgd_steps)
     : ddp_(std::move(ddp)),
       no_sync_(ddp_),
       local_sgd_steps_(local_sgd_steps),

@@ -17,7 +17,7 @@ class LocalSGD {
   template <class Module>
   LocalSGD(const Model<Module>& model, int local_sgd_steps, bool enabled = true)
       : LocalSGD(enabled ? model.ddp() : nullptr, local_sgd_steps) {}
-  LocalSGD(std::shared_ptr<Ddp> ddp, int local_sgd_steps);
+  LocalSGD(std::shared_ptr<DdpReplica> ddp, int local_sgd_steps);
 
   /// Averages once more, unless an exception is on its way; gradients are then averaged again. Throws
   /// Error{system} when another process is lost.
@@ -29,7 +29,7 @@ class LocalSGD {
   void step();
 
  private:
-  std::shared_ptr<Ddp> ddp_;
+  std::shared_ptr<DdpReplica> ddp_;
   NoSync no_sync_;
   int local_sgd_steps_;
   int num_steps_ = 0;

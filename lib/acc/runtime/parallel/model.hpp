@@ -8,7 +8,6 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
@@ -34,21 +33,16 @@ Output to_float32(Output output) {
 template <class Module>
 class Model {
  public:
-  Model(std::shared_ptr<Module> module, std::shared_ptr<Ddp> ddp, MixedPrecision precision,
+  Model(std::shared_ptr<Module> module, std::shared_ptr<DdpReplica> ddp, MixedPrecision precision,
         c10::DeviceType device = c10::DeviceType::CPU)
       : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision), device_(device) {}
 
-  /// The module's forward. Throws Error when the processes cannot keep together; see Ddp; and in fp16 and
-  /// bf16 when it gives back a type that for_each_tensor cannot look into.
+  /// The module's forward. Throws Error when the processes cannot keep together; see DdpReplica; and in
+  /// fp16 and bf16 when it gives back a type that for_each_tensor cannot look into.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     if (!ddp_) return compute(std::forward<Arguments>(arguments)...);
-    ddp_->before_forward();
-    auto output = compute(std::forward<Arguments>(arguments)...);
-    std::vector<at::Tensor*> tensors;
-    for_each_tensor(output, [&](at::Tensor& tensor) { tensors.push_back(&tensor); });
-    ddp_->after_forward(tensors);
-    return output;
+    return ddp_->run_forward([&] { return compute(std::forward<Arguments>(arguments)...); });
   }
 
   template <class... Arguments>
@@ -59,7 +53,7 @@ class Model {
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }
   /// Null where gradients are not averaged.
-  const std::shared_ptr<Ddp>& ddp() const { return ddp_; }
+  const std::shared_ptr<DdpReplica>& ddp() const { return ddp_; }
 
   /// While the result lives, backward adds up gradients on this process alone.
   [[nodiscard]] NoSync no_sync() const { return NoSync(ddp_); }
@@ -75,7 +69,7 @@ class Model {
   }
 
   std::shared_ptr<Module> module_;
-  std::shared_ptr<Ddp> ddp_;
+  std::shared_ptr<DdpReplica> ddp_;
   MixedPrecision precision_;
   c10::DeviceType device_;
 };
