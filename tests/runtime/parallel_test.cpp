@@ -133,14 +133,13 @@ TEST_CASE("join: whoever runs out of batches waits, and all end with one model",
   acc::set_seed(8);
   Net net;
   auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
-  {
-    const acc::Join join({model});
+  acc::join_uneven_inputs({model}, [&] {
     for (int step = 0; step < 3 + 2 * rank(); ++step) {
       optimizer.zero_grad();
       job().backward(model(at::full({1, 2}, rank() + step, at::kFloat)).sum());
       optimizer.step();
     }
-  }
+  });
   CHECK(same_everywhere(flat(*net)));
   // Training goes on as before.
   optimizer.zero_grad();
@@ -154,8 +153,7 @@ TEST_CASE("join: two models that are trained in turn end together", "[parallel]"
   Net two;
   auto [first, second] = job().prepare(one, two);
   at::Tensor last_gradient;
-  {
-    const acc::Join join({first, second}, by_all);
+  const auto train = [&] {
     for (int step = 0; step < (rank() == 0 ? 2 : 1); ++step) {
       for (const auto& net : {one, two}) {
         for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
@@ -165,7 +163,8 @@ TEST_CASE("join: two models that are trained in turn end together", "[parallel]"
       job().backward(second(x).sum());
       last_gradient = two->second->bias.grad().clone();
     }
-  }
+  };
+  acc::join_uneven_inputs({first, second}, train, by_all);
   // In rank 0's last step it is alone: its 1 is divided by all, or by itself.
   if (rank() == 0) CHECK(last_gradient.item<float>() == Approx(by_all ? 1.0 / size() : 1.0));
   CHECK(same_everywhere(flat(*two)));
@@ -179,30 +178,28 @@ TEST_CASE("join: join_uneven_inputs makes the loaders uneven for its time", "[pa
                     acc::DataLoader(acc::TensorDataset(at::ones({static_cast<std::int64_t>(samples), 2})),
                                     {.batch_size = 1}));
   CHECK(loader.size() == 2);
-  {
-    const acc::Join join = job().join_uneven_inputs({model}, {.even_batches = false});
+  job().join_uneven_inputs({model}, {.even_batches = false}, [&] {
     CHECK(loader.size() == (rank() == 0 ? 2 : 1));
     for (auto& [x] : loader) {
       optimizer.zero_grad();
       job().backward(model(x).sum());
       optimizer.step();
     }
-  }
+  });
   CHECK(loader.size() == 2);
   CHECK(same_everywhere(flat(*net)));
   // With even batches there is nothing to wait for: no process tells the others about a step.
   const at::NoGradGuard no_grad;
-  const acc::Join none = job().join_uneven_inputs({model});
-  if (rank() == 0) model(at::ones({1, 2}));
+  job().join_uneven_inputs({model}, [&] {
+    if (rank() == 0) model(at::ones({1, 2}));
+  });
 }
 
 TEST_CASE("join: an exception leaves it at once", "[parallel]") {
   auto model = job().prepare(Net());
-  const auto fails = [&] {
-    const acc::Join join({model});
-    throw std::runtime_error("of the program");
-  };
-  CHECK_THROWS_WITH(fails(), "of the program");
+  const auto fails = [] { throw std::runtime_error("of the program"); };
+  CHECK_THROWS_WITH(acc::join_uneven_inputs({model}, fails), "of the program");
+  CHECK_THROWS_WITH(job().join_uneven_inputs({model}, {.even_batches = false}, fails), "of the program");
   job().backward(model(at::ones({1, 2})).sum());
   CHECK(same_everywhere(model->first->weight.grad()));
 }
@@ -211,8 +208,7 @@ TEST_CASE("local_sgd: copies drift apart between averages and are one in the end
   acc::set_seed(9);
   Net net;
   auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
-  {
-    acc::LocalSGD local_sgd(model, 2);
+  acc::local_sgd(model, 2, [&](acc::LocalSGD& local_sgd) {
     for (int step = 1; step <= 3; ++step) {
       optimizer.zero_grad();
       job().backward(model(at::full({1, 2}, rank() + 1, at::kFloat)).sum());
@@ -222,9 +218,18 @@ TEST_CASE("local_sgd: copies drift apart between averages and are one in the end
       local_sgd.step();
       if (step == 2) CHECK(flat(*net).allclose(sum / size()));
     }
-  }
+  });
   CHECK(same_everywhere(flat(*net)));
-  CHECK(error_of([&] { const acc::LocalSGD none(model, 0); }).problems().front().where == "local_sgd_steps");
+  const auto none = [](acc::LocalSGD&) {};
+  CHECK(error_of([&] { acc::local_sgd(model, 0, none); }).problems().front().where == "local_sgd_steps");
+}
+
+TEST_CASE("local_sgd: an exception leaves it at once", "[parallel]") {
+  auto model = job().prepare(Net());
+  const auto fails = [](acc::LocalSGD&) { throw std::runtime_error("of the program"); };
+  CHECK_THROWS_WITH(acc::local_sgd(model, 1, fails), "of the program");
+  job().backward(model(at::ones({1, 2})).sum());
+  CHECK(same_everywhere(model->first->weight.grad()));
 }
 
 TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those of the whole batch",

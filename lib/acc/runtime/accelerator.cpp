@@ -16,6 +16,27 @@
 #include "acc/runtime/optim/step_checks.hpp"
 
 namespace acc {
+namespace {
+
+using Loaders = std::vector<std::shared_ptr<LoaderPlan>>;
+
+// At its end the loaders have the shards again that they have now.
+class LoaderShards {
+ public:
+  explicit LoaderShards(const Loaders& loaders) {
+    for (const auto& loader : loaders) shards_.emplace_back(loader, loader->shard());
+  }
+  ~LoaderShards() {
+    for (const auto& [loader, shard] : shards_) loader->set_shard(shard);
+  }
+  LoaderShards(const LoaderShards&) = delete;
+  LoaderShards& operator=(const LoaderShards&) = delete;
+
+ private:
+  std::vector<std::pair<std::shared_ptr<LoaderPlan>, Shard>> shards_ = {};
+};
+
+}  // namespace
 
 Accelerator::Accelerator(AcceleratorOptions options)
     : Checkpointing(options), trackers_(options.log_with, logging_dir(), is_main_process()) {}
@@ -57,18 +78,17 @@ void Accelerator::check_parameters() const {
   if (process_group()) step_checks()->require_equal_parameters();
 }
 
-Join Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, JoinOptions options) {
+void Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, const JoinOptions& options,
+                                     const std::function<void()>& train) {
   const bool even = options.even_batches.value_or(even_batches());
-  std::vector<std::pair<std::shared_ptr<LoaderPlan>, Shard>> before;
+  const LoaderShards before(prepared().loaders);
   for (const auto& loader : prepared().loaders) {
     Shard shard = loader->shard();
-    before.emplace_back(loader, shard);
     shard.even_batches = options.even_batches.value_or(shard.even_batches);
     loader->set_shard(shard);
   }
-  return Join(even ? std::vector<Joinable>() : models, options.divide_by_initial_world_size, [before] {
-    for (const auto& [loader, shard] : before) loader->set_shard(shard);
-  });
+  acc::join_uneven_inputs(even ? std::vector<Joinable>() : models, train,
+                          options.divide_by_initial_world_size);
 }
 
 void Accelerator::unscale_gradients() {

@@ -6,6 +6,7 @@
 #include <array>
 #include <concepts>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -92,10 +93,14 @@ class Accelerator : public Checkpointing {
   /// it every so many steps.
   void check_parameters() const;
 
-  /// Together: while the result lives, processes may train on different numbers of batches; see Join. As in
-  /// accelerate it does nothing where batches are even, so pass `{.even_batches = false}`, unless the
-  /// accelerator's own are not.
-  [[nodiscard]] Join join_uneven_inputs(const std::vector<Joinable>& models, JoinOptions options = {});
+  /// Together: calls `train`, in which processes may train on different numbers of batches; see
+  /// acc::join_uneven_inputs. As in accelerate it only calls it where batches are even, so pass
+  /// `{.even_batches = false}`, unless the accelerator's own are not.
+  void join_uneven_inputs(const std::vector<Joinable>& models, const JoinOptions& options,
+                          const std::function<void()>& train);
+  void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train) {
+    join_uneven_inputs(models, {}, train);
+  }
 
   /// In fp16: divides gradients by the scale of the loss, before something looks at them. All optimizers, or
   /// one. Throws Error{usage} while gradients accumulate.

@@ -116,10 +116,7 @@ void train(const Setup& setup, const std::string& file) {
                                           {.batch_size = kBatchSize, .shuffle = true, .seed = 5}));
 
   std::string lines;
-  {
-    std::optional<acc::Join> join;
-    if (setup.has("join")) join.emplace(std::vector<acc::Joinable>{model}, !setup.has("effective"));
-    acc::LocalSGD local_sgd(model, 8, setup.has("localsgd"));
+  const auto steps = [&](acc::LocalSGD& local_sgd) {
     int batch = 0;
     for (auto& [x, y] : loader) {
       if (batch == setup.batches(rank)) break;
@@ -137,6 +134,12 @@ void train(const Setup& setup, const std::string& file) {
       std::snprintf(line, sizeof line, "loss %d %d %.12g\n", rank, batch++, loss.item<double>());
       lines += line;
     }
+  };
+  const auto run = [&] { acc::local_sgd(model, 8, setup.has("localsgd"), steps); };
+  if (setup.has("join")) {
+    acc::join_uneven_inputs({model}, run, !setup.has("effective"));
+  } else {
+    run();
   }
   std::ofstream(file + "." + std::to_string(rank)) << lines << state_lines(*net, rank);
 }

@@ -51,7 +51,7 @@ class DdpReplica {
 
   /// The next backward averages gradients although set_synchronizes was off in its forward. Throws
   /// Error{usage} where that cannot be: with find_unused_parameters or static_graph, which have to see the
-  /// forward, and inside of a Join.
+  /// forward, and in join_uneven_inputs.
   void synchronize_next_backward();
 
   /// Throws Error{usage} when gradients reached the module, since this was last asked, that no run_forward
@@ -62,7 +62,7 @@ class DdpReplica {
   bool has_parameter(const at::Tensor& parameter) const;
 
   /// Whether all processes have the same parameters at the end of a step: not while each trains alone
-  /// (no_sync, LocalSGD), nor while some have run out of data (Join).
+  /// (no_sync, local_sgd), nor while some have run out of data (join_uneven_inputs).
   bool in_step() const;
 
   /// Throws the same Error{usage} on every rank, naming the parameter and the ranks, when a parameter's value
@@ -81,17 +81,18 @@ class DdpReplica {
   /// Where the parameters are.
   at::Device device() const;
 
-  /// For LocalSGD: parameters become the mean of all processes'.
+  /// For local_sgd: parameters become the mean of all processes'.
   void average_parameters();
 
-  /// For Join: from now on each forward tells the processes that have run out of data that a step begins.
-  /// The first of several modules tells, through the JoinedStep that they share; null ends it.
+  /// For join_uneven_inputs: from now on each forward tells the processes that have run out of data that a
+  /// step begins. The first of several modules tells, through the JoinedStep that they share; null ends it.
   void set_join(std::shared_ptr<JoinedStep> step);
 
-  /// For Join: what this process, which has no data left, adds to one step of the others: gradients of zero.
+  /// For join_uneven_inputs: what this process, which has no data left, adds to one step of the others:
+  /// gradients of zero.
   void shadow_step();
 
-  /// For Join: takes parameters and buffers from a process that was among the last with data.
+  /// For join_uneven_inputs: takes parameters and buffers from a process that was among the last with data.
   void finish_join(bool was_last);
 
  private:

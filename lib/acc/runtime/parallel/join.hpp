@@ -11,8 +11,6 @@
 
 namespace acc {
 
-struct JoinedStep;
-
 /// What Accelerator::join_uneven_inputs takes.
 struct JoinOptions {
   /// For the loaders that are prepared already. Default: as they are, and AcceleratorOptions::even_batches.
@@ -21,11 +19,13 @@ struct JoinOptions {
   bool divide_by_initial_world_size = true;
 };
 
-/// A model as Join takes it.
+/// A model as join_uneven_inputs takes it.
 class Joinable {
  public:
   template <class Module>
-  Joinable(const Model<Module>& model) : ddp_(model.ddp()) {}  // NOLINT: implicit, as in join({model})
+  Joinable(const Model<Module>& model) : ddp_(model.ddp()) {}  // NOLINT: implicit, as in {model}
+  template <class Module>
+  Joinable(const Ddp<Module>& model) : ddp_(model.replica()) {}  // NOLINT: the same
 
   const std::shared_ptr<DdpReplica>& ddp() const { return ddp_; }
 
@@ -33,31 +33,13 @@ class Joinable {
   std::shared_ptr<DdpReplica> ddp_;
 };
 
-/// Lets processes train on different numbers of batches, as Python's Join: while it lives, a process that has
-/// run out of batches adds gradients of zero to the steps of the others. Its end, where the process arrives
-/// when it has run out, returns when all have; the models are then those of the processes that were last.
-/// Meanwhile the processes do nothing together but, in each step, forward and backward of the first model,
-/// then of the second and so on. Without effect for models of a single process.
-class Join {
- public:
-  /// `divide_by_initial_world_size`: gradients are divided by the number of all processes, else by that of
-  /// the processes which still have data. `at_end` is called when it ends, in whatever way.
-  explicit Join(const std::vector<Joinable>& models, bool divide_by_initial_world_size = true,
-                std::function<void()> at_end = {});
-
-  /// Waits for the others, unless an exception is on its way: then it leaves them alone. Throws Error{system}
-  /// when one is lost.
-  ~Join() noexcept(false);
-  Join(const Join&) = delete;
-  Join& operator=(const Join&) = delete;
-
- private:
-  void wait_for_others();
-
-  std::vector<std::shared_ptr<DdpReplica>> models_ = {};
-  std::shared_ptr<JoinedStep> step_ = {};
-  std::function<void()> at_end_ = {};
-  int exceptions_before_ = 0;
-};
+/// Together: calls `train`, in which processes may train on different numbers of batches, as Python's Join. A
+/// process whose `train` returns has run out of batches: it adds gradients of zero to the steps of the others
+/// until all have returned. The models are then those of the processes that were last. In `train` the
+/// processes do nothing together but, in each step, forward and backward of the first model, then of the
+/// second and so on. An exception of `train` passes through at once, without waiting for the others. Throws
+/// Error{system} when another process is lost. Without effect for models of a single process.
+void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train,
+                        bool divide_by_initial_world_size = true);
 
 }  // namespace acc

@@ -7,7 +7,7 @@
 
 namespace acc {
 
-/// What the modules of one Join share while their processes still have data.
+/// What the modules of one join_uneven_inputs share while their processes still have data.
 struct JoinedStep {
   /// Its forward is the one that begins a step.
   const DdpReplica* first = nullptr;

@@ -2,38 +2,49 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/parallel/model.hpp"
 
 namespace acc {
 
-/// Local SGD, as accelerate's: while it lives, each process trains its own copy of the model without talking
-/// to the others, and every so many steps the copies' parameters are averaged. Without effect for a model of
-/// one process.
+/// What local_sgd gives to the training: counts its steps.
 class LocalSGD {
  public:
-  /// Averages after every `local_sgd_steps` calls of step(). Throws Error{usage} when that is below 1.
-  template <class Module>
-  LocalSGD(const Model<Module>& model, int local_sgd_steps, bool enabled = true)
-      : LocalSGD(enabled ? model.ddp() : nullptr, local_sgd_steps) {}
+  /// Averages after every `local_sgd_steps` calls of step(); does nothing when `ddp` is null. Throws
+  /// Error{usage} when `local_sgd_steps` is below 1.
   LocalSGD(std::shared_ptr<DdpReplica> ddp, int local_sgd_steps);
-
-  /// Averages once more, unless an exception is on its way; gradients are then averaged again. Throws
-  /// Error{system} when another process is lost.
-  ~LocalSGD() noexcept(false);
-  LocalSGD(const LocalSGD&) = delete;
-  LocalSGD& operator=(const LocalSGD&) = delete;
 
   /// Together: to be called after each step of the optimizer.
   void step();
 
+  /// Together: the copies' parameters become their mean.
+  void average();
+
  private:
   std::shared_ptr<DdpReplica> ddp_;
-  NoSync no_sync_;
   int local_sgd_steps_;
   int num_steps_ = 0;
-  int exceptions_before_;
 };
+
+/// Local SGD, as accelerate's: in `train`, which is given a LocalSGD, each process trains its own copy of the
+/// model without talking to the others, and after every `local_sgd_steps` steps the copies' parameters are
+/// averaged; once more when `train` returns. An exception of `train` passes through at once, without
+/// averaging. Afterwards gradients are averaged again. Without `enabled`, and for a model of one process, it
+/// only calls `train`. Throws Error{usage} when `local_sgd_steps` is below 1, Error{system} when another
+/// process is lost.
+template <class Module, class Train>
+void local_sgd(const Model<Module>& model, int local_sgd_steps, bool enabled, Train train) {
+  const auto ddp = enabled ? model.ddp() : nullptr;
+  LocalSGD averaging(ddp, local_sgd_steps);
+  const NoSync alone(ddp);
+  train(averaging);
+  averaging.average();
+}
+template <class Module, class Train>
+void local_sgd(const Model<Module>& model, int local_sgd_steps, Train train) {
+  local_sgd(model, local_sgd_steps, /*enabled=*/true, std::move(train));
+}
 
 }  // namespace acc
