@@ -28,6 +28,8 @@ case $case in
     expect 'plugin: ' 'devices: 0 ' "${trains_on_cpu[@]}"
     report CUDA_VISIBLE_DEVICES=
     expect 'plugin: ' 'devices: 0 ' "${trains_on_cpu[@]}"
+    report ACC_LOAD_CUDA=0
+    expect 'plugin: ' 'devices: 0 ' "${trains_on_cpu[@]}"
     if grep -q 'no CUDA device' <<<"$said"; then echo "warns of what nobody asked for" && exit 1; fi
     ;;
   driver)

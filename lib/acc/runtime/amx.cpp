@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/amx.hpp"
 
-#include <cstdlib>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
+
+#include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
 
 constexpr std::uint32_t kAmxTiles = 1U << 24U;
 
-// Runs when the library is loaded: oneDNN reads the variable at its first use and never again.
-[[gnu::constructor]] void keep_onednn_from_broken_amx() {
-  if (amx_is_broken(ask_amx())) ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", 0);
-}
-
 }  // namespace
+
+bool may_guard_amx(const Environment& environment) {
+  return parse_truth(environment.get("ACC_AMX_GUARD")).value_or(true);
+}
 
 bool amx_is_broken(const AmxAnswer& answer) {
   return (answer.features & kAmxTiles) != 0 && answer.palettes == 0;

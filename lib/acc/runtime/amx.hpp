@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "acc/base/environment.hpp"
+
 namespace acc {
 
 /// What CPUID says about AMX, the matrix unit that oneDNN uses for bfloat16.
@@ -16,6 +18,9 @@ struct AmxAnswer {
 /// True where AMX is announced but has no tile palette, as in some virtual machines: its first instruction
 /// then ends the program with SIGILL.
 bool amx_is_broken(const AmxAnswer& answer);
+
+/// Whether loading the library may keep oneDNN from broken AMX: unless ACC_AMX_GUARD says no.
+bool may_guard_amx(const Environment& environment);
 
 /// Asks this CPU.
 AmxAnswer ask_amx();

@@ -4,12 +4,9 @@
 #include <malloc.h>
 
 namespace acc {
-namespace {
 
-// Runs when the library is loaded, before the first tensor.
-[[gnu::constructor]] void keep_freed_memory() {
+void keep_freed_memory() {
 #if defined(__GLIBC__)
-  if (!may_keep_freed_memory(Environment::of_process())) return;
   constexpr int kMost = 1 << 30;
   // What older versions of glibc take at most.
   constexpr int kMostOfOld = 32 << 20;
@@ -17,8 +14,6 @@ namespace {
   ::mallopt(M_TRIM_THRESHOLD, -1);
 #endif
 }
-
-}  // namespace
 
 bool may_keep_freed_memory(const Environment& environment) {
   return !environment.contains("MALLOC_MMAP_THRESHOLD_") && !environment.contains("MALLOC_TRIM_THRESHOLD_") &&

@@ -15,6 +15,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/distinct_tensors.hpp"
+#include "acc/runtime/memory.hpp"
 #include "acc/runtime/optim/optimizer_device.hpp"
 #include "acc/runtime/optim/step_checks.hpp"
 #include "acc/runtime/optim/torch_scheduler.hpp"
@@ -101,8 +102,9 @@ struct Preparation::Impl {
 Preparation::Preparation(AcceleratorOptions options)
     : PartialState(options.process_group.timeout, options.cpu, options.process_group.cuda_backend),
       impl_(std::make_unique<Impl>()) {
-  require_project(options.project);
   const Environment environment = Environment::of_process();
+  if (may_keep_freed_memory(environment)) keep_freed_memory();
+  require_project(options.project);
   impl_->precision = share_precision(chosen_precision(options, environment));
   impl_->prepared.gradients = std::make_shared<GradientState>(accumulation_steps(options, environment),
                                                               options.gradient_accumulation);

@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/memory.hpp"
 
+#include <malloc.h>
+
+#include <vector>
+
 #include "support/catch.hpp"
+
+TEST_CASE("memory: large blocks come from the heap, which stays, and not from the kernel", "[runtime]") {
+  acc::keep_freed_memory();
+  const auto mapped = ::mallinfo2().hblks;
+  const std::vector<char> large(std::size_t{1} << 24U);
+  CHECK(::mallinfo2().hblks == mapped);
+}
 
 TEST_CASE("memory: malloc is left alone where the environment tunes it", "[runtime]") {
   CHECK(acc::may_keep_freed_memory({}));

@@ -31,6 +31,7 @@ DriverSigns look_for_cuda_driver() {
 
 bool may_load_cuda(const Environment& environment, const DriverSigns& driver) {
   if (parse_truth(environment.get("ACCELERATE_USE_CPU")).value_or(false)) return false;
+  if (!parse_truth(environment.get("ACC_LOAD_CUDA")).value_or(true)) return false;
   if (hides_all_devices(environment)) return false;
   return driver.kernel_module || driver.library;
 }

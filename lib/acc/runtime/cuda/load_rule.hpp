@@ -17,7 +17,8 @@ struct DriverSigns {
 DriverSigns look_for_cuda_driver();
 
 /// Whether loading libacc.so loads CUDA's half of LibTorch, too, which costs 0.15 s and 350 MiB: where a
-/// driver is there, unless ACCELERATE_USE_CPU asks for the CPU or CUDA_VISIBLE_DEVICES hides all devices.
+/// driver is there, unless ACCELERATE_USE_CPU asks for the CPU, CUDA_VISIBLE_DEVICES hides all
+/// devices, or ACC_LOAD_CUDA says no.
 bool may_load_cuda(const Environment& environment, const DriverSigns& driver);
 
 }  // namespace acc

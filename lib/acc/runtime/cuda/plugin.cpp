@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
-#include "acc/runtime/cuda/load_rule.hpp"
 #include "acc/runtime/parallel/collective_failure.hpp"
 
 namespace acc {
@@ -22,12 +21,6 @@ std::filesystem::path folder_of_this_library() {
   Dl_info info = {};
   if (::dladdr(reinterpret_cast<const void*>(&loaded_plugin), &info) == 0) return {};
   return std::filesystem::path(info.dli_fname).parent_path();
-}
-
-// Runs when the library is loaded: LibTorch looks for CUDA once, at the program's first seed or backward.
-[[gnu::constructor]] void load_plugin_where_there_is_a_driver() {
-  if (!may_load_cuda(Environment::of_process(), look_for_cuda_driver())) return;
-  loaded_plugin() = load_cuda_plugin(folder_of_this_library() / kPluginFile);
 }
 
 }  // namespace
@@ -48,6 +41,10 @@ CudaPlugin load_cuda_plugin(const std::filesystem::path& file) {
                        TORCH_VERSION);
   }
   return table;
+}
+
+void use_cuda_plugin_beside_library() {
+  loaded_plugin() = load_cuda_plugin(folder_of_this_library() / kPluginFile);
 }
 
 const CudaPlugin& cuda_plugin() {

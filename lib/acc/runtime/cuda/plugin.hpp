@@ -16,7 +16,10 @@ using CudaPlugin = std::variant<const CudaTable*, std::string>;
 /// Loads a plug-in for good. One that was compiled with another LibTorch than this library is not taken.
 CudaPlugin load_cuda_plugin(const std::filesystem::path& file);
 
-/// What was loaded together with libacc.so, under the rule of may_load_cuda.
+/// Loads the plug-in in libacc.so's folder as that of this process.
+void use_cuda_plugin_beside_library();
+
+/// What was loaded together with libacc.so (on_load.cpp), under the rule of may_load_cuda.
 const CudaPlugin& cuda_plugin();
 
 /// The plug-in, where a device of it is in use.
