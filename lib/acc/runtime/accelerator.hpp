@@ -16,12 +16,12 @@
 
 #include "acc/runtime/accelerator_options.hpp"
 #include "acc/runtime/checkpoint/checkpointing.hpp"
+#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/model.hpp"
 #include "acc/runtime/precision/autocast.hpp"
-#include "acc/runtime/process/structure.hpp"
 #include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
 #include "acc/runtime/tracking/trackers.hpp"

@@ -110,6 +110,32 @@ constexpr bool is_opaque() {
   }
 }
 
+// Whether there is nothing but tensors, in places that can be written, and as many and in the same order on
+// every process that has the same structure: an optional may be empty on one, unordered maps differ in order.
+template <class Value>
+constexpr bool is_all_tensors() {
+  constexpr Kind kind = kKind<Value>;
+  if constexpr (kind == Kind::tensor) {
+    return !std::is_const_v<Value>;
+  } else if constexpr (kind == Kind::tuple) {
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (is_all_tensors<std::tuple_element_t<I, Value>>() && ...);
+    }
+    (std::make_index_sequence<std::tuple_size_v<Value>>());
+  } else if constexpr (kind == Kind::map) {
+    if constexpr (requires { typename Value::key_compare; }) {
+      return is_all_tensors<typename Value::mapped_type>();
+    } else {
+      return false;
+    }
+  } else if constexpr (kind == Kind::list) {
+    using Part = std::ranges::range_value_t<Value>;
+    return std::is_same_v<std::ranges::range_reference_t<Value>, Part&> && is_all_tensors<Part>();
+  } else {
+    return false;
+  }
+}
+
 struct ForEachPlace {
   template <class Value>
   void operator()(Value& value, const TensorAct& act) const {
@@ -140,5 +166,17 @@ inline constexpr nested::ForEachTensor for_each_tensor;
 
 /// The same, also where there is no tensor yet.
 inline constexpr nested::ForEachPlace for_each_tensor_place;
+
+/// What collectives take: a tensor, or tuples, pairs, arrays, vectors and ordered maps of nothing but
+/// tensors, at any depth. All processes give the same structure.
+template <class Value>
+concept TensorStructure = nested::is_all_tensors<std::remove_cvref_t<Value>>();
+
+/// The structure with `act(tensor)` in the place of each tensor, in order.
+template <TensorStructure Structure, class Act>
+Structure map_tensors(Structure structure, const Act& act) {
+  for_each_tensor_place(structure, [&act](at::Tensor& tensor) { tensor = act(tensor); });
+  return structure;
+}
 
 }  // namespace acc

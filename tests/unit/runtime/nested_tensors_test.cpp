@@ -6,9 +6,12 @@
 #include <torch/csrc/api/include/torch/data/example.h>
 #include <torch/csrc/api/include/torch/ordered_dict.h>
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -75,4 +78,27 @@ TEST_CASE("nested_tensors: what is put in a tensor's place stays there", "[runti
   acc::for_each_tensor(output, [](at::Tensor& tensor) { tensor = tensor + 10; });
   CHECK(std::get<0>(output).item<int>() == 11);
   CHECK(std::get<1>(output)[0].item<int>() == 12);
+}
+
+TEST_CASE("nested_tensors: every tensor of a structure is mapped, in order", "[runtime]") {
+  using Nested = std::tuple<at::Tensor, std::map<std::string, std::vector<at::Tensor>>,
+                            std::pair<at::Tensor, std::array<at::Tensor, 1>>>;
+  const auto number = [](int value) { return at::full({1}, value); };
+  const Nested nested{number(1), {{"a", {number(2), number(3)}}}, {number(4), {number(5)}}};
+  std::vector<int> seen;
+  const Nested doubled = acc::map_tensors(nested, [&](const at::Tensor& one) {
+    seen.push_back(one.item<int>());
+    return one * 2;
+  });
+  CHECK(seen == std::vector<int>{1, 2, 3, 4, 5});
+  CHECK(std::get<1>(doubled).at("a").at(1).item<int>() == 6);
+  CHECK(std::get<2>(doubled).second[0].item<int>() == 10);
+  CHECK(std::get<0>(nested).item<int>() == 1);
+  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::vector<int>>);
+  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::tuple<at::Tensor, int>>);
+  // What may differ between processes, or cannot be written, is none.
+  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::optional<at::Tensor>>);
+  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::unordered_map<std::string, at::Tensor>>);
+  STATIC_REQUIRE_FALSE(acc::TensorStructure<at::TensorList>);
+  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::string>);
 }

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "acc/base/worker_env.hpp"
+#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 #include "acc/runtime/process/object_text.hpp"
 #include "acc/runtime/process/operations.hpp"
 #include "acc/runtime/process/split.hpp"
-#include "acc/runtime/process/structure.hpp"
 
 namespace acc {
 
@@ -91,7 +91,7 @@ class PartialState {
   }
 
   /// Together: the tensors of all processes one after the other along dimension 0; a 0-d one counts as one
-  /// element. Takes tensors and structures of them, see structure.hpp, as do the next three. Throws
+  /// element. Takes tensors and structures of them, see TensorStructure, as do the next three. Throws
   /// Error{usage} on every rank when shapes or types differ.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "acc/runtime/process/objects.hpp"
-#include "acc/runtime/process/structure.hpp"
 #include "support/catch.hpp"
 
 TEST_CASE("operations: of one process, all give back what they got", "[runtime]") {
@@ -24,24 +23,6 @@ TEST_CASE("operations: of one process, all give back what they got", "[runtime]"
   CHECK(acc::pad_tensor(x, {.pad_index = 7}, nullptr).equal(x));
   CHECK(acc::gather_texts({"a", ""}, nullptr) == std::vector<std::string>{"a", ""});
   CHECK(acc::broadcast_text("a", 0, nullptr) == "a");
-}
-
-TEST_CASE("structure: every tensor of a nested structure is mapped, in order", "[runtime]") {
-  using Nested = std::tuple<at::Tensor, std::map<std::string, std::vector<at::Tensor>>,
-                            std::pair<at::Tensor, std::array<at::Tensor, 1>>>;
-  const auto number = [](int value) { return at::full({1}, value); };
-  const Nested nested{number(1), {{"a", {number(2), number(3)}}}, {number(4), {number(5)}}};
-  std::vector<int> seen;
-  const Nested doubled = acc::map_tensors(nested, [&](const at::Tensor& one) {
-    seen.push_back(one.item<int>());
-    return one * 2;
-  });
-  CHECK(seen == std::vector<int>{1, 2, 3, 4, 5});
-  CHECK(std::get<1>(doubled).at("a").at(1).item<int>() == 6);
-  CHECK(std::get<2>(doubled).second[0].item<int>() == 10);
-  CHECK(std::get<0>(nested).item<int>() == 1);
-  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::vector<int>>);
-  STATIC_REQUIRE_FALSE(acc::TensorStructure<std::tuple<at::Tensor, int>>);
 }
 
 TEST_CASE("objects: what JSON can say travels without loss, infinities too", "[runtime]") {
