@@ -39,10 +39,13 @@ class LoaderShards {
 }  // namespace
 
 Accelerator::Accelerator(AcceleratorOptions options)
-    : Checkpointing(options), trackers_(options.log_with, logging_dir(), is_main_process()) {}
+    : state_(options.process_group.timeout, options.cpu, options.process_group.cuda_backend),
+      preparation_(state_, options),
+      checkpointing_(state_, preparation_),
+      trackers_(options.log_with, logging_dir(), is_main_process()) {}
 
 Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<DdpReplica>>& ddps) {
-  const ActiveLoaders::State* loader = active_loaders()->innermost();
+  const ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
   GradientState& gradients = *prepared().gradients;
   gradients.next_batch(loader != nullptr && loader->at_end);
   const bool average = gradients.sync_gradients() || gradients.options().sync_each_batch;
@@ -71,11 +74,11 @@ void Accelerator::backward(const at::Tensor& loss) {
   if (scaler()) scaled = scaler()->scale(scaled);
   if (!process_group()) return scaled.backward();
   process_group()->explained("backward", [&] { scaled.backward(); });
-  step_checks()->require_announced_gradients();
+  preparation_.step_checks()->require_announced_gradients();
 }
 
 void Accelerator::check_parameters() const {
-  if (process_group()) step_checks()->require_equal_parameters();
+  if (process_group()) preparation_.step_checks()->require_equal_parameters();
 }
 
 void Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, const JoinOptions& options,
@@ -140,7 +143,7 @@ bool Accelerator::optimizer_step_was_skipped() const {
 }
 
 std::optional<std::size_t> Accelerator::new_samples() const {
-  const ActiveLoaders::State* loader = active_loaders()->innermost();
+  const ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
   if (loader == nullptr || !loader->at_end || loader->remainder == 0) return {};
   return loader->remainder;
 }
@@ -158,7 +161,7 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
 }
 
 void Accelerator::free_memory() {
-  forget();
+  preparation_.forget();
   prepared().gradients->set_step(0);
   if (device().is_cuda()) cuda_table().empty_cache();
 }
@@ -167,7 +170,7 @@ void Accelerator::end_training() {
   wait_for_everyone();
   trackers_.finish();
   free_memory();
-  leave();
+  state_.leave();
 }
 
 }  // namespace acc

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "acc/runtime/accelerator_options.hpp"
@@ -22,6 +23,8 @@
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/model.hpp"
 #include "acc/runtime/precision/autocast.hpp"
+#include "acc/runtime/preparation.hpp"
+#include "acc/runtime/process/partial_state.hpp"
 #include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
 #include "acc/runtime/tracking/trackers.hpp"
@@ -45,12 +48,156 @@ class Accumulation {
 /// What it takes to train on many processes or one with the same program: accelerate's Accelerator in Python.
 /// Started by `acc launch`, `torchrun` or alone. All processes call the functions marked "together", in the
 /// same order; those throw Error{system} when another process is lost.
-class Accelerator : public Checkpointing {
+class Accelerator {
  public:
   /// Together: joins the job that the environment describes, see PartialState. Throws Error{usage} for
   /// options or variables that make no sense, as a tracker that is not known or has no folder, and when
   /// another Accelerator lives that has another precision.
   explicit Accelerator(AcceleratorOptions options = {});
+  Accelerator(const Accelerator&) = delete;
+  Accelerator& operator=(const Accelerator&) = delete;
+
+  /// This process's place in the job: an Accelerator may stand where a PartialState is asked for.
+  operator const PartialState&() const { return state_; }  // NOLINT: implicit
+
+  // The next are PartialState's; what they promise stands there.
+
+  int num_processes() const { return state_.num_processes(); }
+  int process_index() const { return state_.process_index(); }
+  int local_process_index() const { return state_.local_process_index(); }
+  bool is_main_process() const { return state_.is_main_process(); }
+  bool is_local_main_process() const { return state_.is_local_main_process(); }
+  bool is_last_process() const { return state_.is_last_process(); }
+  bool distributed() const { return state_.distributed(); }
+  DistributedType distributed_type() const { return state_.distributed_type(); }
+  at::Device device() const { return state_.device(); }
+  const std::shared_ptr<ProcessGroup>& process_group() const { return state_.process_group(); }
+  const WorkerEnv& worker() const { return state_.worker(); }
+  void print(std::string_view line) const { state_.print(line); }
+  void wait_for_everyone() const { state_.wait_for_everyone(); }
+  template <class Act>
+  void main_process_first(Act act) const {
+    state_.main_process_first(std::move(act));
+  }
+  template <class Act>
+  void local_main_process_first(Act act) const {
+    state_.local_main_process_first(std::move(act));
+  }
+  template <class Act>
+  void on_main_process(Act act) const {
+    state_.on_main_process(std::move(act));
+  }
+  template <class Act>
+  void on_local_main_process(Act act) const {
+    state_.on_local_main_process(std::move(act));
+  }
+  template <class Act>
+  void on_last_process(Act act) const {
+    state_.on_last_process(std::move(act));
+  }
+  template <class Act>
+  void on_process(int process_index, Act act) const {
+    state_.on_process(process_index, std::move(act));
+  }
+  template <class Act>
+  void on_local_process(int local_process_index, Act act) const {
+    state_.on_local_process(local_process_index, std::move(act));
+  }
+  template <class Sequence>
+  Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
+    return state_.split_between_processes(sequence, apply_padding);
+  }
+  template <TensorStructure Structure>
+  Structure gather(const Structure& tensors) const {
+    return state_.gather(tensors);
+  }
+  template <TensorStructure Structure>
+  Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
+    return state_.reduce(tensors, op, scale);
+  }
+  template <TensorStructure Structure>
+  Structure broadcast(const Structure& tensors, int from = 0) const {
+    return state_.broadcast(tensors, from);
+  }
+  template <TensorStructure Structure>
+  Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
+    return state_.pad_across_processes(tensors, options);
+  }
+  template <class T>
+  std::vector<T> gather_object(const std::vector<T>& objects) const {
+    return state_.gather_object(objects);
+  }
+  template <class T>
+  T broadcast_object(const T& object, int from = 0) const {
+    return state_.broadcast_object(object, from);
+  }
+
+  MixedPrecision mixed_precision() const { return preparation_.mixed_precision(); }
+  bool split_batches() const { return preparation_.split_batches(); }
+  std::optional<bool> dispatch_batches() const { return preparation_.dispatch_batches(); }
+  bool even_batches() const { return preparation_.even_batches(); }
+  /// For loaders that are prepared from now on.
+  void set_even_batches(bool on) { preparation_.set_even_batches(on); }
+  bool device_placement() const { return preparation_.device_placement(); }
+  const std::filesystem::path& project_dir() const { return preparation_.project_dir(); }
+  /// Default: the project's folder.
+  const std::filesystem::path& logging_dir() const { return preparation_.logging_dir(); }
+  /// May be changed, as when a resumed training goes on counting its checkpoints.
+  ProjectOptions& project() { return preparation_.project(); }
+  const ProjectOptions& project() const { return preparation_.project(); }
+  /// The number of the next checkpoint.
+  int save_iteration() const { return preparation_.save_iteration(); }
+  /// Null unless the precision is fp16.
+  const std::shared_ptr<GradScaler>& scaler() const { return preparation_.scaler(); }
+
+  /// Together: makes models, optimizers, data loaders and schedulers ready, and gives them back in order: one
+  /// alone, several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net,
+  /// std::move(sgd), std::move(loader))`. Schedulers find their optimizer wherever it stands; what is
+  /// prepared already comes back as it is.
+  template <class... Objects>
+  auto prepare(Objects&&... objects) {
+    return preparation_.prepare(std::forward<Objects>(objects)...);
+  }
+
+  using ModelOptions = Preparation::ModelOptions;
+
+  /// Together: a module, as a shared_ptr. Throws Error{usage}, see DdpReplica.
+  template <TorchModule Module>
+  Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options = {}) {
+    return preparation_.prepare_model(std::move(module), options);
+  }
+
+  /// An optimizer, moved here, or as a shared_ptr.
+  template <TorchOptimizer Native>
+  Optimizer prepare_optimizer(Native&& optimizer) {
+    return preparation_.prepare_optimizer(std::forward<Native>(optimizer));
+  }
+  template <TorchOptimizer Native>
+  Optimizer prepare_optimizer(std::shared_ptr<Native> optimizer) {
+    return preparation_.prepare_optimizer(std::move(optimizer));
+  }
+
+  /// Together: the loader then gives this process its share of the batches.
+  template <class Dataset>
+  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
+    return preparation_.prepare_data_loader(std::move(loader));
+  }
+
+  /// A scheduler of acc's or LibTorch's. Throws Error{usage} for one of LibTorch's whose optimizer was moved.
+  template <AnyScheduler Native>
+  AcceleratedScheduler<Native> prepare_scheduler(std::shared_ptr<Native> scheduler) {
+    return preparation_.prepare_scheduler(std::move(scheduler));
+  }
+
+  /// Everything that was prepared.
+  Prepared& prepared() { return preparation_.prepared(); }
+  const Prepared& prepared() const { return preparation_.prepared(); }
+
+  /// The module inside of a prepared model.
+  template <class Module>
+  std::shared_ptr<Module> unwrap_model(const Model<Module>& model) const {
+    return model.module();
+  }
 
   /// Begins a batch, for as long as the result lives: `const auto batch = accelerator.accumulate(model);` at
   /// the top of the loop. Gradients add up over `gradient_accumulation_steps` batches, or to the loader's
@@ -143,6 +290,64 @@ class Accelerator : public Checkpointing {
                                                                              const More&... more)
   const { return {gather_for_metrics(tensor), gather_for_metrics(more)...}; }
 
+  /// The main process, with save_on_each_node the first of each machine, writes numbers, texts, tensors, and
+  /// lists and dicts of them, as torch.save: read_pt_file reads it, and Python with weights_only=True. The
+  /// others return at once. Throws what write_pt_file throws, and Error{system} when the file's folder is
+  /// missing.
+  void save(const PtValue& value, const std::filesystem::path& file) const {
+    checkpointing_.save(value, file);
+  }
+
+  /// The same process writes the model as safetensors with the names of Python's state_dict: to one file when
+  /// `place` ends in `.safetensors`, else into that folder, in files of at most `max_shard_size` with an
+  /// index, and removes what an earlier save left there. The others return at once. A missing folder is made;
+  /// that of a file must be there. Throws Error{system} when it cannot.
+  template <class Module>
+  void save_model(const Model<Module>& model, const std::filesystem::path& place,
+                  std::string_view max_shard_size = "10GB") const {
+    checkpointing_.save_model(*model.module(), place, max_shard_size);
+  }
+
+  /// Every process reads the weights in a file or folder of save_model's or of Python's, see read_weights.
+  /// Gives back the names that only one of the two has, as PyTorch's load_state_dict; they are errors unless
+  /// `strict` is off, as for a backbone under a new head. Throws Error with all names and shapes that do not
+  /// match; the model is then unchanged.
+  template <class Module>
+  IncompatibleKeys load_model(Model<Module>& model, const std::filesystem::path& place,
+                              bool strict = true) const {
+    return checkpointing_.load_model(*model.module(), place, strict);
+  }
+
+  /// Together: writes everything that was prepared, the registered objects, and each process's random
+  /// numbers, as save_checkpoint has it, and gives back the folder. With the project's
+  /// automatic_checkpoint_naming that is `checkpoints/checkpoint_<iteration>` below its folder, whatever
+  /// `folder` is; older ones go, once the new one is whole, so that total_limit stay. Throws Error{usage}
+  /// without a folder, and when a numbered one is there already.
+  std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder = {},
+                                   bool safe_serialization = true) {
+    return checkpointing_.save_state(folder, safe_serialization);
+  }
+
+  /// Loads such a checkpoint, ours or Python's, into what was prepared and registered, see load_checkpoint.
+  /// Without a folder: the newest of the project's. Automatic naming then goes on after the newest.
+  void load_state(const std::optional<std::filesystem::path>& folder = {}) {
+    checkpointing_.load_state(folder);
+  }
+
+  /// The objects' states go into checkpoints; they must outlive the Accelerator, and be registered in the
+  /// same order when one is loaded.
+  template <class... Objects>
+  void register_for_checkpointing(Objects&... objects) {
+    (checkpointing_.register_for_checkpointing(stateful(objects)), ...);
+  }
+
+  HookHandle register_save_state_pre_hook(SaveStatePreHook hook) {
+    return checkpointing_.register_save_state_pre_hook(std::move(hook));
+  }
+  HookHandle register_load_state_pre_hook(LoadStatePreHook hook) {
+    return checkpointing_.register_load_state_pre_hook(std::move(hook));
+  }
+
   /// Tells the others, when they next check, that something happened here, as that training should end.
   void set_trigger() { triggered_ = true; }
   /// Together: whether any process has set its trigger since the last check that said so.
@@ -189,6 +394,9 @@ class Accelerator : public Checkpointing {
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;
 
+  PartialState state_;
+  Preparation preparation_;
+  Checkpointing checkpointing_;
   Trackers trackers_;
   bool triggered_ = false;
 };

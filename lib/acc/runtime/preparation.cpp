@@ -99,9 +99,8 @@ struct Preparation::Impl {
   std::vector<std::pair<const torch::optim::Optimizer*, torch::optim::Optimizer*>> moved = {};
 };
 
-Preparation::Preparation(AcceleratorOptions options)
-    : PartialState(options.process_group.timeout, options.cpu, options.process_group.cuda_backend),
-      impl_(std::make_unique<Impl>()) {
+Preparation::Preparation(const PartialState& state, AcceleratorOptions options)
+    : state_(state), impl_(std::make_unique<Impl>()) {
   const Environment environment = Environment::of_process();
   if (may_keep_freed_memory(environment)) keep_freed_memory();
   require_project(options.project);
@@ -111,7 +110,7 @@ Preparation::Preparation(AcceleratorOptions options)
   if (mixed_precision() == MixedPrecision::fp16 && options.grad_scaler.enabled) {
     impl_->prepared.scaler = std::make_shared<GradScaler>(options.grad_scaler);
   }
-  if (process_group()) impl_->checks = new_checks(options);
+  if (state_.process_group()) impl_->checks = new_checks(options);
   if (options.project.logging_dir.empty()) options.project.logging_dir = options.project_dir;
   impl_->options = std::move(options);
 }
@@ -170,9 +169,9 @@ const std::shared_ptr<StepChecks>& Preparation::step_checks() const {
 std::shared_ptr<DdpReplica> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
                                                         const ModelOptions& options) {
   PreparedModel model{.module = std::move(module)};
-  if (device_placement()) model.module->to(device());
-  if (process_group() && !options.evaluation_mode) {
-    model.ddp = std::make_shared<DdpReplica>(model.module, process_group(), impl_->options.ddp);
+  if (device_placement()) model.module->to(state_.device());
+  if (state_.process_group() && !options.evaluation_mode) {
+    model.ddp = std::make_shared<DdpReplica>(model.module, state_.process_group(), impl_->options.ddp);
     impl_->checks->add_model(model.ddp);
   }
   impl_->prepared.models.push_back(model);
@@ -181,12 +180,12 @@ std::shared_ptr<DdpReplica> Preparation::remember_model(std::shared_ptr<torch::n
 
 Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                                           const torch::optim::Optimizer* from) {
-  if (remove_repeated_parameters(*native) && is_main_process()) {
+  if (remove_repeated_parameters(*native) && state_.is_main_process()) {
     TORCH_WARN_ONCE(
         "an optimizer was given parameters twice, as of a module that is registered twice; it steps "
         "each of them once");
   }
-  if (device_placement()) move_optimizer_state(*native, device());
+  if (device_placement()) move_optimizer_state(*native, state_.device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
   return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
                                                  impl_->prepared.scaler, impl_->checks);
@@ -197,22 +196,22 @@ std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan,
   // Processes that were seeded differently still must agree on the order of the samples.
   at::Tensor seed = at::zeros({1}, at::kLong);
   *seed.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(shared->seed());
-  seed = broadcast(seed);
+  seed = state_.broadcast(seed);
   shared->set_seed(static_cast<std::uint64_t>(*seed.const_data_ptr<std::int64_t>()));
-  shared->set_shard({.index = static_cast<std::size_t>(process_index()),
-                     .count = static_cast<std::size_t>(num_processes()),
+  shared->set_shard({.index = static_cast<std::size_t>(state_.process_index()),
+                     .count = static_cast<std::size_t>(state_.num_processes()),
                      .even_batches = impl_->options.even_batches,
                      .split_batches = impl_->options.split_batches});
-  shared->set_dispatched(distributed() && impl_->options.dispatch_batches.value_or(iterable));
+  shared->set_dispatched(state_.distributed() && impl_->options.dispatch_batches.value_or(iterable));
   impl_->prepared.loaders.push_back(shared);
   return shared;
 }
 
 LoaderJob Preparation::loader_job() const {
   LoaderJob job{.active = impl_->active};
-  if (impl_->options.device_placement) job.device = device();
-  if (!process_group()) return job;
-  job.broadcast = [group = process_group()](at::Tensor& tensor) { group->broadcast(tensor, 0); };
+  if (impl_->options.device_placement) job.device = state_.device();
+  if (!state_.process_group()) return job;
+  job.broadcast = [group = state_.process_group()](at::Tensor& tensor) { group->broadcast(tensor, 0); };
   job.before_pass = [types = impl_->options.rng_types, broadcast = job.broadcast] {
     synchronize_rng_states(types, broadcast);
   };
@@ -253,7 +252,7 @@ SchedulerRule Preparation::scheduler_rule(const torch::optim::Optimizer* optimiz
   SchedulerRule rule{.gradients = impl_->prepared.gradients,
                      .optimizers = impl_->prepared.optimizers,
                      .step_with_optimizer = impl_->options.step_scheduler_with_optimizer,
-                     .steps = split_batches() ? 1 : num_processes()};
+                     .steps = split_batches() ? 1 : state_.num_processes()};
   const auto is_its = [&](const Optimizer& one) { return &one.native() == optimizer; };
   if (std::ranges::any_of(rule.optimizers, is_its)) std::erase_if(rule.optimizers, std::not_fn(is_its));
   return rule;

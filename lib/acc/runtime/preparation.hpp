@@ -22,9 +22,12 @@ namespace acc {
 
 class StepChecks;
 
-/// The part of an Accelerator that holds its options and makes a program's objects ready for training.
-class Preparation : public PartialState {
+/// The part of an Accelerator that holds its options and makes a program's objects ready for training. What
+/// each function promises stands at the Accelerator's of the same name.
+class Preparation {
  public:
+  /// See Accelerator's constructor. `state` outlives this.
+  Preparation(const PartialState& state, AcceleratorOptions options);
   ~Preparation();
   Preparation(const Preparation&) = delete;
   Preparation& operator=(const Preparation&) = delete;
@@ -33,24 +36,15 @@ class Preparation : public PartialState {
   bool split_batches() const;
   std::optional<bool> dispatch_batches() const;
   bool even_batches() const;
-  /// For loaders that are prepared from now on.
   void set_even_batches(bool on);
   bool device_placement() const;
   const std::filesystem::path& project_dir() const;
-  /// Default: the project's folder.
   const std::filesystem::path& logging_dir() const;
-  /// May be changed, as when a resumed training goes on counting its checkpoints.
   ProjectOptions& project();
   const ProjectOptions& project() const;
-  /// The number of the next checkpoint.
   int save_iteration() const;
-  /// Null unless the precision is fp16.
   const std::shared_ptr<GradScaler>& scaler() const;
 
-  /// Together: makes models, optimizers, data loaders and schedulers ready, and gives them back in order: one
-  /// alone, several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net,
-  /// std::move(sgd), std::move(loader))`. Schedulers find their optimizer wherever it stands; what is
-  /// prepared already comes back as it is.
   template <class... Objects>
   auto prepare(Objects&&... objects) {
     static_assert(
@@ -78,18 +72,12 @@ class Preparation : public PartialState {
     bool evaluation_mode = false;
   };
 
-  /// Together: a module, as a shared_ptr. Throws Error{usage}, see DdpReplica.
-  template <TorchModule Module>
-  Model<Module> prepare_model(std::shared_ptr<Module> module) {
-    return prepare_model(std::move(module), ModelOptions());
-  }
   template <TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
     auto ddp = remember_model(module, options);
-    return Model<Module>(std::move(module), std::move(ddp), mixed_precision(), device().type());
+    return Model<Module>(std::move(module), std::move(ddp), mixed_precision(), state_.device().type());
   }
 
-  /// An optimizer, moved here, or as a shared_ptr.
   template <TorchOptimizer Native>
   Optimizer prepare_optimizer(Native&& optimizer) {
     const torch::optim::Optimizer* from = &optimizer;
@@ -100,7 +88,6 @@ class Preparation : public PartialState {
     return remember_optimizer(std::move(optimizer), nullptr);
   }
 
-  /// Together: the loader then gives this process its share of the batches.
   template <class Dataset>
   DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
     if (is_prepared(loader.plan())) return loader;
@@ -109,7 +96,6 @@ class Preparation : public PartialState {
     return loader;
   }
 
-  /// A scheduler of acc's or LibTorch's. Throws Error{usage} for one of LibTorch's whose optimizer was moved.
   template <AnyScheduler Native>
   AcceleratedScheduler<Native> prepare_scheduler(std::shared_ptr<Native> scheduler) {
     remember_scheduler(scheduler);
@@ -122,19 +108,8 @@ class Preparation : public PartialState {
     }
   }
 
-  /// Everything that was prepared.
   Prepared& prepared();
   const Prepared& prepared() const;
-
-  /// The module inside of a prepared model.
-  template <class Module>
-  std::shared_ptr<Module> unwrap_model(const Model<Module>& model) const {
-    return model.module();
-  }
-
- protected:
-  /// See Accelerator's constructor.
-  explicit Preparation(AcceleratorOptions options);
 
   const std::shared_ptr<ActiveLoaders>& active_loaders() const;
 
@@ -150,11 +125,11 @@ class Preparation : public PartialState {
   // Everything but schedulers, which come last and only pass here.
   template <TorchModule Module>
   Model<Module> prepare_first(std::shared_ptr<Module> module) {
-    return prepare_model(std::move(module));
+    return prepare_model(std::move(module), {});
   }
   template <class Holder>
   requires TorchModuleHolder<std::remove_cvref_t<Holder>>
-  auto prepare_first(Holder&& holder) { return prepare_model(holder.ptr()); }
+  auto prepare_first(Holder&& holder) { return prepare_model(holder.ptr(), {}); }
   template <class Module>
   Model<Module> prepare_first(Model<Module> model) {
     return model;
@@ -212,6 +187,7 @@ class Preparation : public PartialState {
   torch::optim::Optimizer& where_it_is_now(torch::optim::Optimizer& optimizer) const;
   SchedulerRule scheduler_rule(const torch::optim::Optimizer* optimizer) const;
 
+  const PartialState& state_;
   std::unique_ptr<Impl> impl_;
 };
 

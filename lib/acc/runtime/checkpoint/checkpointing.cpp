@@ -40,15 +40,15 @@ void require_parent(const fs::path& file) {
 }  // namespace
 
 fs::path Checkpointing::numbered_folder() {
-  if (!project().automatic_checkpoint_naming) return {};
-  if (project_dir().empty())
+  if (!preparation_.project().automatic_checkpoint_naming) return {};
+  if (preparation_.project_dir().empty())
     throw Error({.what = "needs project_dir", .where = "automatic_checkpoint_naming"});
-  return project_dir() / "checkpoints";
+  return preparation_.project_dir() / "checkpoints";
 }
 
 // Those that were there stay until the new one is whole. Machines may share the folder or not.
 void Checkpointing::make_room(const fs::path& folder, const SavingProcesses& processes) {
-  const auto limit = project().total_limit;
+  const auto limit = preparation_.project().total_limit;
   if (!limit || *limit < 1) return;
   together(processes, [&] {
     if (processes.is_main()) keep_newest(folder, static_cast<std::size_t>(*limit));
@@ -58,27 +58,29 @@ void Checkpointing::make_room(const fs::path& folder, const SavingProcesses& pro
 }
 
 fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, bool safe_serialization) {
-  const SavingProcesses processes = processes_of(*this);
+  const SavingProcesses processes = processes_of(state_);
+  const Prepared& prepared = preparation_.prepared();
+  ProjectOptions& project = preparation_.project();
   const fs::path numbered = numbered_folder();
   if (numbered.empty() && !folder) refuse_without_folder("save_state");
   fs::path place = folder.value_or(fs::path());
   if (!numbered.empty()) {
-    place = numbered_checkpoint(numbered, project().iteration);
+    place = numbered_checkpoint(numbered, project.iteration);
     together(processes, [&] {
       if (!processes.is_local_main()) return;
-      folder_to_save(numbered, project().iteration);
+      folder_to_save(numbered, project.iteration);
       remove_leftovers(numbered);
     });
   }
-  for (const PreparedModel& model : prepared().models) {
+  for (const PreparedModel& model : prepared.models) {
     if (model.ddp) model.ddp->settle_bucket_layout();
   }
-  save_checkpoint(place, content_of(prepared(), registry_.objects, num_processes()), processes,
+  save_checkpoint(place, content_of(prepared, registry_.objects, state_.num_processes()), processes,
                   {.safe_serialization = safe_serialization,
-                   .save_on_each_node = project().save_on_each_node,
+                   .save_on_each_node = project.save_on_each_node,
                    .hooks = registry_.save_hooks.all()});
   if (!numbered.empty()) make_room(numbered, processes);
-  ++project().iteration;
+  ++project.iteration;
   return place;
 }
 
@@ -86,10 +88,11 @@ void Checkpointing::load_state(const std::optional<fs::path>& folder) {
   const fs::path numbered = numbered_folder();
   if (numbered.empty() && !folder) refuse_without_folder("load_state");
   const fs::path place = folder ? *folder : newest_checkpoint(numbered);
-  const auto step = load_checkpoint(place, content_of(prepared(), registry_.objects, num_processes()),
-                                    process_index(), registry_.load_hooks.all());
-  if (step) prepared().gradients->resume(*step);
-  if (!numbered.empty()) project().iteration = static_cast<int>(next_number(numbered));
+  const Prepared& prepared = preparation_.prepared();
+  const auto step = load_checkpoint(place, content_of(prepared, registry_.objects, state_.num_processes()),
+                                    state_.process_index(), registry_.load_hooks.all());
+  if (step) prepared.gradients->resume(*step);
+  if (!numbered.empty()) preparation_.project().iteration = static_cast<int>(next_number(numbered));
 }
 
 HookHandle Checkpointing::register_save_state_pre_hook(SaveStatePreHook hook) {
@@ -100,10 +103,10 @@ HookHandle Checkpointing::register_load_state_pre_hook(LoadStatePreHook hook) {
   return registry_.load_hooks.add(std::move(hook));
 }
 
-void Checkpointing::save_module(const torch::nn::Module& module, const fs::path& place,
-                                std::string_view max_shard_size) const {
+void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& place,
+                               std::string_view max_shard_size) const {
   const std::uint64_t most = parse_byte_size(max_shard_size, "max_shard_size");
-  if (!processes_of(*this).writes_shared(project().save_on_each_node)) return;
+  if (!processes_of(state_).writes_shared(preparation_.project().save_on_each_node)) return;
   if (place.empty()) refuse_without_folder("save_model");
   if (place.extension() == ".safetensors") {
     require_parent(place);
@@ -114,13 +117,13 @@ void Checkpointing::save_module(const torch::nn::Module& module, const fs::path&
 }
 
 void Checkpointing::save(const PtValue& value, const fs::path& file) const {
-  if (!processes_of(*this).writes_shared(project().save_on_each_node)) return;
+  if (!processes_of(state_).writes_shared(preparation_.project().save_on_each_node)) return;
   require_parent(file);
   write_pt_file(file, value);
 }
 
-IncompatibleKeys Checkpointing::load_module(torch::nn::Module& module, const fs::path& place,
-                                            bool strict) const {
+IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::path& place,
+                                           bool strict) const {
   return acc::load_state(module, read_weights(place), place, strict);
 }
 

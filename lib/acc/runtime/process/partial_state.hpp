@@ -21,7 +21,7 @@ namespace acc {
 enum class DistributedType { no, multi_cpu, multi_gpu };
 
 /// A process's place in the job, and what the processes do together beside training: accelerate's
-/// PartialState, of which every Accelerator is one. All processes call the functions marked "together", in
+/// PartialState, which every Accelerator has. All processes call the functions marked "together", in
 /// the same order; those throw Error{system} when another process is lost.
 class PartialState {
  public:
@@ -150,14 +150,15 @@ class PartialState {
   const std::shared_ptr<ProcessGroup>& process_group() const { return group_; }
   const WorkerEnv& worker() const { return worker_; }
 
- protected:
-  /// Leaves the job: from now on what is done together throws Error{usage}.
+ private:
+  friend class Accelerator;
+
+  // Leaves the job: from now on what is done together throws Error{usage}.
   void leave() {
     group_.reset();
     left_ = true;
   }
 
- private:
   template <class Act>
   void one_first(bool is_first, Act& act) const {
     if (!is_first) wait_for_everyone();
