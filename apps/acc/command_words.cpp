@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command_words.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 CompletionCommand describe(const CLI::App& command) {
@@ -28,4 +28,4 @@ std::vector<CompletionCommand> command_words(const CLI::App& app) {
   return commands;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/plan/shell_completion.hpp"
 #include "command_words.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 const std::map<std::string, Shell> kShells = {
@@ -32,4 +32,4 @@ void add_completion_command(CLI::App& app, int& code) {
   });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,10 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc completion`: prints the script that completes acc in a shell. The other commands must be there
 /// already.
 void add_completion_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

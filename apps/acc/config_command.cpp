@@ -25,7 +25,7 @@
 #include "acc/config/terminal_dialog.hpp"
 #include "acc/config/write.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -240,4 +240,4 @@ void add_config_command(CLI::App& app, int& code) {
               show_schema);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

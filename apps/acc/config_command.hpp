@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc config` and what stands below it. Each command sets `code`, the exit code, when it ran.
 void add_config_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,11 +3,11 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc ps`, `acc stop` and `acc logs`. Each sets `code`, the exit code, when it ran.
 void add_ps_command(CLI::App& app, int& code);
 void add_stop_command(CLI::App& app, int& code);
 void add_logs_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -15,7 +15,7 @@
 #include "acc/config/paths.hpp"
 #include "acc/plan/program.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -66,4 +66,4 @@ void add_env_command(CLI::App& app, int& code) {
   });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

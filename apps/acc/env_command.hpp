@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc env`. Sets `code`, the exit code, when it ran.
 void add_env_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

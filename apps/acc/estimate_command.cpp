@@ -14,7 +14,7 @@
 #include "acc/weights/estimate_table.hpp"
 #include "acc/weights/model_tensors.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -102,4 +102,4 @@ void add_estimate_command(CLI::App& app, int& code) {
   command->callback([typed, &code] { code = estimate(*typed); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

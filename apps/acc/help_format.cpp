@@ -9,7 +9,7 @@
 
 #include "acc/base/wrap.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 class HelpFormat : public CLI::Formatter {
@@ -36,4 +36,4 @@ std::shared_ptr<CLI::FormatterBase> help_format() {
   return std::make_shared<HelpFormat>();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

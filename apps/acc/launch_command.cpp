@@ -22,7 +22,7 @@
 #include "acc/plan/resolve.hpp"
 #include "help_format.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string random_uuid() {
@@ -135,4 +135,4 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
   return start_or_explain(make_plan(std::move(command_line), dialect));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

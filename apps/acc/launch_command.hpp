@@ -7,7 +7,7 @@
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What --version prints.
 inline constexpr const char* kVersionLine = "acc " ACC_VERSION;
@@ -25,4 +25,4 @@ int start_or_explain(const LaunchPlan& plan);
 /// `acc launch`, or `acc run` and the name torchrun by their dialect. `program` is how the help calls it.
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program);
 
-}  // namespace acc
+}  // namespace acc::launcher

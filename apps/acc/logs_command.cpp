@@ -11,7 +11,7 @@
 #include "control_commands.hpp"
 #include "running_jobs.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 struct LogsOptions {
@@ -59,4 +59,4 @@ void add_logs_command(CLI::App& app, int& code) {
   logs->callback([options, &code] { code = show_logs(*options); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

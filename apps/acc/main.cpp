@@ -52,38 +52,40 @@ void open_log(const acc::Environment& environment) {
 
 // CLI11 has the flag where it was added only.
 void add_version_flag(CLI::App& app) {
-  app.set_version_flag("--version", acc::kVersionLine, "Print the version and exit");
+  app.set_version_flag("--version", acc::launcher::kVersionLine, "Print the version and exit");
   for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
 }
 
 // launch, run and test read their words by the schema's grammar; CLI11 reads everything else.
 int run(const std::string& name, const std::vector<std::string>& words) {
   if (name == "torchrun" || name == "acc-torchrun")
-    return acc::launch_command(words, acc::Dialect::torchrun, name);
+    return acc::launcher::launch_command(words, acc::launcher::Dialect::torchrun, name);
   if (!words.empty()) {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
-    if (words[0] == "launch") return acc::launch_command(rest, acc::Dialect::launch, "acc launch");
-    if (words[0] == "run") return acc::launch_command(rest, acc::Dialect::torchrun, "acc run");
-    if (words[0] == "test") return acc::test_command(rest);
+    if (words[0] == "launch")
+      return acc::launcher::launch_command(rest, acc::launcher::Dialect::launch, "acc launch");
+    if (words[0] == "run")
+      return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run");
+    if (words[0] == "test") return acc::launcher::test_command(rest);
   }
   CLI::App app("Launcher for distributed training: Python scripts and C++ programs", "acc");
-  app.formatter(acc::help_format());
+  app.formatter(acc::launcher::help_format());
   app.require_subcommand(1);
   int code = 0;
   app.add_subcommand("launch", "Start a program on one worker per device (see acc launch --help)");
   app.add_subcommand("run", "The same by torchrun's rules alone (see acc run --help)");
   app.add_subcommand("test", "Check with a built-in program that distributed training works here");
-  acc::add_config_command(app, code);
-  acc::add_env_command(app, code);
-  acc::add_estimate_command(app, code);
-  acc::add_merge_command(app, code);
-  acc::add_to_fsdp2_command(app, code);
-  acc::add_tpu_config_command(app, code);
-  acc::add_ps_command(app, code);
-  acc::add_stop_command(app, code);
-  acc::add_logs_command(app, code);
-  acc::add_completion_command(app, code);
-  acc::add_man_command(app, code);
+  acc::launcher::add_config_command(app, code);
+  acc::launcher::add_env_command(app, code);
+  acc::launcher::add_estimate_command(app, code);
+  acc::launcher::add_merge_command(app, code);
+  acc::launcher::add_to_fsdp2_command(app, code);
+  acc::launcher::add_tpu_config_command(app, code);
+  acc::launcher::add_ps_command(app, code);
+  acc::launcher::add_stop_command(app, code);
+  acc::launcher::add_logs_command(app, code);
+  acc::launcher::add_completion_command(app, code);
+  acc::launcher::add_man_command(app, code);
   add_version_flag(app);
   if (!words.empty() && !words[0].starts_with('-')) require_command(app, words[0]);
   try {

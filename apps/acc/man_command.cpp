@@ -9,7 +9,7 @@
 #include "acc/plan/man_page.hpp"
 #include "command_words.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 void add_man_command(CLI::App& app, int& code) {
   const auto page = std::make_shared<std::string>();
@@ -26,4 +26,4 @@ void add_man_command(CLI::App& app, int& code) {
   });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -105,4 +105,4 @@ void add_merge_command(CLI::App& app, int& code) {
   command->callback([typed, &code] { code = merge(*typed); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

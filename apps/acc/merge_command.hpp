@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc merge-weights`: makes one safetensors file of many.
 void add_merge_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -14,7 +14,7 @@
 #include "control_commands.hpp"
 #include "running_jobs.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Long enough for the kernel's clock of 10 ms, short enough for a person.
@@ -91,4 +91,4 @@ void add_ps_command(CLI::App& app, int& code) {
   ps->callback([options, &code] { code = show_jobs(*options); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

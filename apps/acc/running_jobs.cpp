@@ -10,7 +10,7 @@
 #include "acc/control/job_file.hpp"
 #include "acc/control/runtime_folder.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 FoundJobs running_jobs() {
   const auto folders = runtime_folders(Environment::of_process(), ::geteuid());
@@ -28,4 +28,4 @@ RunningJob running_job(const std::string& name) {
   return std::move(found.running.at(choose_job(views, found.silent, name)));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/control/control_client.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// This user's running jobs. Says on standard error which jobs do not answer, and which folders cannot be
 /// used.
@@ -14,4 +14,4 @@ FoundJobs running_jobs();
 /// The one that `name` means. Throws Error{usage}.
 RunningJob running_job(const std::string& name);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "control_commands.hpp"
 #include "running_jobs.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr int kFrontEndsMs = 5000;
@@ -45,4 +45,4 @@ void add_stop_command(CLI::App& app, int& code) {
   stop->callback([job, now, &code] { code = stop_job(*job, *now); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -15,7 +15,7 @@
 #include "acc/plan/program.hpp"
 #include "launch_command.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kHelp =
@@ -120,4 +120,4 @@ int test_command(const std::vector<std::string>& words) {
   return start_or_explain(plan);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/config/document.hpp"
 #include "acc/config/to_fsdp2.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 struct Typed {
@@ -45,4 +45,4 @@ void add_to_fsdp2_command(CLI::App& app, int& code) {
   command->callback([typed, &code] { code = convert(*typed); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

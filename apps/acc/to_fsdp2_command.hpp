@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc to-fsdp2`: rewrites a config file for version 2 of FSDP.
 void add_to_fsdp2_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

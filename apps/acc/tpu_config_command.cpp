@@ -16,7 +16,7 @@
 #include "acc/config/paths.hpp"
 #include "acc/plan/tpu_config.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 struct Typed {
@@ -77,4 +77,4 @@ void add_tpu_config_command(CLI::App& app, int& code) {
   command->callback([typed, &code] { code = run_commands(*typed); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,9 +3,9 @@
 
 #include <CLI/CLI.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.
 void add_tpu_config_command(CLI::App& app, int& code);
 
-}  // namespace acc
+}  // namespace acc::launcher

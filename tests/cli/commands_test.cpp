@@ -60,7 +60,7 @@ TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli
   CHECK(run.code == 0);
   CHECK(run.out == "out/model.safetensors\n");
   CHECK_FALSE(std::filesystem::exists(folder.path() / "in"));
-  CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
+  CHECK(acc::launcher::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
 }
 
 TEST_CASE("merge-weights: the result may have any path, and never goes with the folder of the shards",
@@ -87,7 +87,7 @@ TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "
   const Run run = acc_in(folder, {"merge-weights", (data / "sharded").string(), "out"});
   CHECK(run.err == "");
   CHECK(run.out == "out/model.safetensors\n");
-  CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 6);
+  CHECK(acc::launcher::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 6);
 }
 
 TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cli]") {

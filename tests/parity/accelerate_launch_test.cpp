@@ -136,7 +136,9 @@ Shown show(const std::string& name) {
   json expected = recording.contains("worker_command") ? recording["worker_command"] : recording["command"];
   for (json& word : expected) {
     if (word == "<PYTHON>")
-      word = acc::find_python("", environment_of(recording, folder), acc::kind_of_file, "").word;
+      word =
+          acc::launcher::find_python("", environment_of(recording, folder), acc::launcher::kind_of_file, "")
+              .word;
   }
   json command =
       recording["kind"] == "tpu-pod" ? after_dashes(ours["worker_command"]) : ours["worker_command"];

@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 
-using acc::Dialect;
+using acc::launcher::Dialect;
 
 namespace {
 
@@ -33,21 +33,21 @@ std::string offered(const std::string& script, const std::string& function, cons
 }  // namespace
 
 TEST_CASE("completion: bash offers the flags that begin so", "[process]") {
-  const std::string script = acc::completion("bash", Dialect::torchrun, "torchrun");
+  const std::string script = acc::launcher::completion("bash", Dialect::torchrun, "torchrun");
   CHECK(offered(script, "_torchrun", "torchrun --stand", 1) == "--standalone\n");
   CHECK(offered(script, "_torchrun", "torchrun train", 1) == "\n");
   CHECK(script.ends_with("complete -o default -F _torchrun torchrun\n"));
 }
 
 TEST_CASE("completion: of acc's subcommands only the one that was asked for", "[process]") {
-  const std::string script = acc::completion("bash", Dialect::launch, "acc launch");
+  const std::string script = acc::launcher::completion("bash", Dialect::launch, "acc launch");
   CHECK(offered(script, "_acc_launch", "acc launch --num_proc", 2) == "--num_processes\n");
   CHECK(offered(script, "_acc_launch", "acc config --num_proc", 2) == "\n");
   CHECK(script.ends_with("complete -o default -F _acc_launch acc\n"));
 }
 
 TEST_CASE("completion: zsh takes the same through its own bridge", "[process]") {
-  CHECK(acc::completion("zsh", Dialect::torchrun, "torchrun") ==
+  CHECK(acc::launcher::completion("zsh", Dialect::torchrun, "torchrun") ==
         "autoload -U +X bashcompinit && bashcompinit\n" +
-            acc::completion("bash", Dialect::torchrun, "torchrun"));
+            acc::launcher::completion("bash", Dialect::torchrun, "torchrun"));
 }

@@ -16,6 +16,7 @@
 #include "support/launched.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 using nlohmann::json;
 namespace fs = std::filesystem;

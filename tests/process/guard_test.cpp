@@ -10,6 +10,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("guard: the agent's end is the report", "[process]") {
   int cleaned = 0;

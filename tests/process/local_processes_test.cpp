@@ -11,6 +11,7 @@
 #include "support/launched.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 using namespace std::chrono_literals;
 

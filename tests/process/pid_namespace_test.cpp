@@ -23,6 +23,7 @@
 #include "support/launched.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 namespace fs = std::filesystem;
 

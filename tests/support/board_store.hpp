@@ -11,6 +11,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// A store on the test's own loop, and a hand in it that plays the other agents.
 struct BoardStore {
   boost::asio::io_context loop = {};

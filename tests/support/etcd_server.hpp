@@ -17,6 +17,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// A FakeEtcd behind HTTP, on a free port of loopback; one request a connection.
 class EtcdServer {
  public:

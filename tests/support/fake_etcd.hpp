@@ -15,6 +15,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// What an etcd server of API version 3 answers, as far as acc asks. Leases end when the test says so.
 class FakeEtcd {
  public:

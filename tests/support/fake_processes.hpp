@@ -17,6 +17,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 using Signals = std::vector<std::pair<int, int>>;
 
 /// A system without a process: workers do what the test says, and time passes only while everybody waits.

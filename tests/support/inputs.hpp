@@ -9,6 +9,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// A file system of a few named files; everything else is missing.
 inline FileKindOf files(std::map<std::string, FileKind> known) {
   return [known = std::move(known)](const std::filesystem::path& path) {

@@ -9,6 +9,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// What a rendezvous tells its node.
 class KeptEvents {
  public:

@@ -14,6 +14,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// Long enough for a loaded machine: only a test that fails waits so long.
 constexpr int kPatienceMs = 60'000;
 
@@ -54,7 +56,7 @@ struct Streams3 {
   std::string script = {};
 };
 
-/// acc::launch() in a process of its own.
+/// acc::launcher::launch() in a process of its own.
 class Launched {
  public:
   explicit Launched(std::vector<std::string> arguments, const Streams3& streams = {});

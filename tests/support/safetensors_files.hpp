@@ -8,6 +8,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// A tensor of bytes (U8) with these contents.
 struct ByteTensor {
   std::string name = {};

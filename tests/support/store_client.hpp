@@ -20,6 +20,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// A blocking socket without delay, as PyTorch's, that speaks whatever it is told to a store on this machine.
 /// It gives up, with an exception, on what does not come in 30 s: a hang becomes a failed test.
 class StoreClient {

@@ -13,6 +13,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// A store on an event loop in a thread of its own.
 class StoreThread {
  public:

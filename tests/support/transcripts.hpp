@@ -11,6 +11,8 @@
 
 namespace acc::test {
 
+using namespace launcher;
+
 /// Gives the answers of a recorded questionnaire to an interview. Returns why the last answer was refused, if
 /// it was. Throws when the interview asks something else than accelerate did.
 inline std::optional<std::string> feed(Interview& interview, const nlohmann::json& transcript) {

@@ -56,10 +56,10 @@ class Node {
         input_(loop, ::dup(STDIN_FILENO)),
         workers_(loop, {}),
         client_(loop) {
-    acc::StoreAddress store = {arguments_.text("host", "127.0.0.1"),
-                               static_cast<std::uint16_t>(arguments_.number("port", 0))};
+    acc::launcher::StoreAddress store = {arguments_.text("host", "127.0.0.1"),
+                                         static_cast<std::uint16_t>(arguments_.number("port", 0))};
     if (arguments_.number("serve", 0) == 1) {
-      server_.emplace(loop, acc::StoreServerOptions{.port = store.port});
+      server_.emplace(loop, acc::launcher::StoreServerOptions{.port = store.port});
       store.port = server_->port();
     }
     say({{"event", "store"}, {"port", store.port}, {"workers_port", workers_.port()}});
@@ -73,40 +73,41 @@ class Node {
   }
 
  private:
-  std::unique_ptr<acc::Board> make_board(const acc::StoreAddress& store) {
-    acc::Board::Events events = {.on_round = [this](const acc::Board::Rounds& rounds) { tell(rounds); },
-                                 .on_change =
-                                     [this] {
-                                       say({{"event", "change"}});
-                                     },
-                                 .on_closed =
-                                     [this] {
-                                       say({{"event", "closed"}});
-                                       if (arguments_.number("stay", 0) == 0) loop_.stop();
-                                     },
-                                 .on_error =
-                                     [this](const acc::Error& error) {
-                                       say({{"event", "error"}, {"text", error.what()}});
-                                       loop_.stop();
-                                     },
-                                 .on_missing =
-                                     [this](const std::string& text) {
-                                       say({{"event", "missing"}, {"text", text}});
-                                     }};
+  std::unique_ptr<acc::launcher::Board> make_board(const acc::launcher::StoreAddress& store) {
+    acc::launcher::Board::Events events = {
+        .on_round = [this](const acc::launcher::Board::Rounds& rounds) { tell(rounds); },
+        .on_change =
+            [this] {
+              say({{"event", "change"}});
+            },
+        .on_closed =
+            [this] {
+              say({{"event", "closed"}});
+              if (arguments_.number("stay", 0) == 0) loop_.stop();
+            },
+        .on_error =
+            [this](const acc::Error& error) {
+              say({{"event", "error"}, {"text", error.what()}});
+              loop_.stop();
+            },
+        .on_missing =
+            [this](const std::string& text) {
+              say({{"event", "missing"}, {"text", text}});
+            }};
     const std::string id = arguments_.text("id", "job");
     if (arguments_.text("backend", "c10d") == "static") {
-      return std::make_unique<acc::StaticBoard>(
+      return std::make_unique<acc::launcher::StaticBoard>(
           loop_, client_,
-          acc::StaticBoardOptions{
+          acc::launcher::StaticBoardOptions{
               .master = store,
               .run_id = id,
               .num_nodes = arguments_.number("most", 2),
               .join_timeout = std::chrono::milliseconds(arguments_.number("join_ms", 60'000))},
           std::move(events));
     }
-    return std::make_unique<acc::C10dBoard>(
+    return std::make_unique<acc::launcher::C10dBoard>(
         loop_, client_,
-        acc::C10dBoardOptions{
+        acc::launcher::C10dBoardOptions{
             .run_id = id,
             .machine = {.least_nodes = static_cast<std::size_t>(arguments_.number("least", 2)),
                         .most_nodes = static_cast<std::size_t>(arguments_.number("most", 2)),
@@ -117,18 +118,18 @@ class Node {
 
   void add(const std::string& addr) {
     const int number = added_++;
-    const acc::OwnNode node = {.addr = addr,
-                               .pid = ::getpid(),
-                               .local_id = number,
-                               .node_rank = arguments_.number("rank", 0) + number,
-                               .role = arguments_.text("role", "default"),
-                               .local_world_size = arguments_.number("workers", 1),
-                               .store_port = workers_.port()};
+    const acc::launcher::OwnNode node = {.addr = addr,
+                                         .pid = ::getpid(),
+                                         .local_id = number,
+                                         .node_rank = arguments_.number("rank", 0) + number,
+                                         .role = arguments_.text("role", "default"),
+                                         .local_world_size = arguments_.number("workers", 1),
+                                         .store_port = workers_.port()};
     nodes_.emplace(addr, node);
     board_->add(node);
   }
 
-  void tell(const acc::Board::Rounds& rounds) {
+  void tell(const acc::launcher::Board::Rounds& rounds) {
     if (rounds.front().second.machine_rank == 0) workers_.reset();
     json list = json::array();
     for (const auto& [node, round] : rounds) {
@@ -177,11 +178,11 @@ class Node {
   Arguments arguments_;
   boost::asio::posix::stream_descriptor input_;
   std::string text_ = {};
-  acc::StoreServer workers_;  // where own workers would meet
-  std::optional<acc::StoreServer> server_ = {};
-  acc::StoreClient client_;
-  std::unique_ptr<acc::Board> board_ = {};
-  std::map<std::string, acc::OwnNode> nodes_ = {};
+  acc::launcher::StoreServer workers_;  // where own workers would meet
+  std::optional<acc::launcher::StoreServer> server_ = {};
+  acc::launcher::StoreClient client_;
+  std::unique_ptr<acc::launcher::Board> board_ = {};
+  std::map<std::string, acc::launcher::OwnNode> nodes_ = {};
   int added_ = 0;
 };
 

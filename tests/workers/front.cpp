@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// acc::launch() with a plan from the command line: acc-test-front [key=value...] PROGRAM [ARG...]
+// acc::launcher::launch() with a plan from the command line: acc-test-front [key=value...] PROGRAM [ARG...]
 #include <cstdio>
 #include <string>
 
@@ -9,11 +9,11 @@
 
 namespace {
 
-acc::Streams streams(const std::string& value) {
-  return static_cast<acc::Streams>(std::stoi(value));
+acc::launcher::Streams streams(const std::string& value) {
+  return static_cast<acc::launcher::Streams>(std::stoi(value));
 }
 
-bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value) {
+bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::string& value) {
   if (key == "workers") {
     plan.nproc_per_node = std::stoi(value);
   } else if (key == "restarts") {
@@ -24,11 +24,11 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
     plan.hang.timeout = std::chrono::milliseconds(std::stoi(value));
     plan.output.observed = true;
   } else if (key == "on_hang") {
-    plan.hang.then = value == "kill" ? acc::OnHang::kill : acc::OnHang::restart;
+    plan.hang.then = value == "kill" ? acc::launcher::OnHang::kill : acc::launcher::OnHang::restart;
   } else if (key == "attach") {
     plan.attach = std::stoi(value);
-    plan.output.redirects = {.otherwise = acc::Streams::both,
-                             .of_rank = {{*plan.attach, acc::Streams::none}}};
+    plan.output.redirects = {.otherwise = acc::launcher::Streams::both,
+                             .of_rank = {{*plan.attach, acc::launcher::Streams::none}}};
   } else if (key == "path") {
     plan.inherited.set("PATH", value);
   } else if (key == "namespace") {
@@ -58,7 +58,7 @@ bool set(acc::LaunchPlan& plan, const std::string& key, const std::string& value
 }  // namespace
 
 int main(int argc, char** argv) try {
-  acc::LaunchPlan plan;
+  acc::launcher::LaunchPlan plan;
   plan.inherited = acc::Environment::of_process();
   int next = 1;
   for (; next < argc; ++next) {
@@ -68,7 +68,7 @@ int main(int argc, char** argv) try {
   }
   plan.worker_command.assign(argv + next, argv + argc);
   plan.program = plan.worker_command.at(0);
-  return acc::launch(plan);
+  return acc::launcher::launch(plan);
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "acc: %s\n", error.what());
   return acc::exit_code(error.kind());

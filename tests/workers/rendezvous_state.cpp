@@ -11,8 +11,8 @@
 
 int main() try {
   for (std::string line; std::getline(std::cin, line);) {
-    const std::string pickle = acc::from_base64(line).value();
-    std::cout << acc::to_base64(to_pickle(acc::read_rendezvous_state(pickle))) << '\n';
+    const std::string pickle = acc::launcher::from_base64(line).value();
+    std::cout << acc::launcher::to_base64(to_pickle(acc::launcher::read_rendezvous_state(pickle))) << '\n';
   }
   return 0;
 } catch (const std::exception& error) {

@@ -12,8 +12,8 @@
 
 namespace {
 
-using acc::StoreClient;
-using acc::StoreOutcome;
+using acc::launcher::StoreClient;
+using acc::launcher::StoreOutcome;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Texts = std::vector<std::string>;
@@ -115,7 +115,7 @@ int main(int argc, char** argv) try {
   boost::asio::io_context loop{1};
   StoreClient a(loop);
   StoreClient b(loop);
-  const acc::StoreAddress address = {argv[1], static_cast<std::uint16_t>(std::stoi(argv[2]))};
+  const acc::launcher::StoreAddress address = {argv[1], static_cast<std::uint16_t>(std::stoi(argv[2]))};
   for (StoreClient* client : {&a, &b}) {
     client->connect(address, steady_clock::now() + kLong, {}, [](const auto& error) {
       if (error) throw std::runtime_error(error->what());

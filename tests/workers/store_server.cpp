@@ -14,7 +14,7 @@
 
 int main() try {
   boost::asio::io_context loop{1};
-  acc::StoreServer server(loop, {});
+  acc::launcher::StoreServer server(loop, {});
   std::printf("%d\n", server.port());
   std::fflush(stdout);
 

@@ -11,7 +11,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/document.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -74,4 +74,4 @@ void answer_all(Interview& interview, const AnswerSheet& sheet) {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

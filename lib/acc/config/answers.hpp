@@ -7,7 +7,7 @@
 
 #include "acc/config/interview.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Answers as they would be typed, by the name of their question or by the key that it writes
 /// (`fsdp_config.fsdp_version`), and where each stands.
@@ -25,4 +25,4 @@ AnswerSheet read_answers(const std::filesystem::path& file);
 /// asked for.
 void answer_all(Interview& interview, const AnswerSheet& sheet);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include "acc/config/typed_value.hpp"
 #include "acc/config/yaml_scalar.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 struct Target {
@@ -126,4 +126,4 @@ std::string display(const Value& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/config/read.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Takes `KEY=VALUE` texts into the values. `SECTION.KEY=VALUE` sets a key inside of a section; an empty
 /// value takes the key out. Throws Error{usage} with all texts that do not fit; nothing is changed then.
@@ -20,4 +20,4 @@ Value find_value(const ConfigValues& values, std::string_view key);
 /// A value as a person types it: texts bare, everything else as JSON.
 std::string display(const Value& value);
 
-}  // namespace acc
+}  // namespace acc::launcher

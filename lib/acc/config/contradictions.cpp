@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::optional<std::int64_t> number(const FileConfig& config, std::string_view key) {
@@ -44,4 +44,4 @@ std::vector<Problem> contradictions(const FileConfig& config) {
   return problems;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 ConfigKind kind_of(const ConfigValues& values) {
   const auto found = values.find("compute_environment");
@@ -33,4 +33,4 @@ ConfigValues default_config(int gpus, std::string_view mixed_precision) {
                         {"use_cpu", gpus == 0}});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

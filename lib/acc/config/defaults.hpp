@@ -6,7 +6,7 @@
 #include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The kind of file that the values make.
 ConfigKind kind_of(const ConfigValues& values);
@@ -18,4 +18,4 @@ ConfigValues with_defaults(ConfigValues values);
 /// the CPU. accelerate's write_basic_config gives the same.
 ConfigValues default_config(int gpus, std::string_view mixed_precision);
 
-}  // namespace acc
+}  // namespace acc::launcher

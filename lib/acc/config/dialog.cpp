@@ -7,7 +7,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string ask_one(const Interview& interview, Dialog& dialog) {
@@ -44,4 +44,4 @@ void run_interview(Interview& interview, Dialog& dialog) {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

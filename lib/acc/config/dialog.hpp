@@ -9,7 +9,7 @@
 
 #include "acc/config/interview.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The person ended the dialog with Ctrl-C: nothing is to be done but to leave with 130.
 struct Interrupted {};
@@ -41,4 +41,4 @@ class Dialog {
 /// Throws what the dialog throws; an Error then names the question.
 void run_interview(Interview& interview, Dialog& dialog);
 
-}  // namespace acc
+}  // namespace acc::launcher

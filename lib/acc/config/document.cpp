@@ -8,7 +8,7 @@
 #include "acc/base/error.hpp"
 #include "acc/config/document_parsers.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // The length of the UTF-8 sequence at the beginning, 0 when there is none (overlong forms, surrogates and
@@ -144,4 +144,4 @@ Value to_value(const DocumentNode& node) {
   return nullptr;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

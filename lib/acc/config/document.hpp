@@ -8,7 +8,7 @@
 
 #include "acc/config/value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A place in a file; both count from 1.
 struct Position {
@@ -52,4 +52,4 @@ DocumentNode parse_document(std::string_view text, const std::filesystem::path& 
 /// The node as a plain value. Of equal keys the last one counts.
 Value to_value(const DocumentNode& node);
 
-}  // namespace acc
+}  // namespace acc::launcher

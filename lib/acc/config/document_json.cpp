@@ -6,7 +6,7 @@
 
 #include "acc/config/document_parsers.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Hands out the text and tells how far the reader came: the library gives its events no positions.
@@ -145,4 +145,4 @@ DocumentNode parse_json(std::string_view text, const std::string& file) {
   return events.take_root();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

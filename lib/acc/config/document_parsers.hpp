@@ -6,7 +6,7 @@
 
 #include "acc/config/document.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The two readers behind parse_document, each with one library inside. `file` is for messages.
 DocumentNode parse_yaml(std::string_view text, const std::string& file);
@@ -53,4 +53,4 @@ class DocumentBuilder {
   std::vector<Key> keys_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/config/document_parsers.hpp"
 #include "acc/config/yaml_scalar.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 Position position_of(const YAML::Mark& mark) {
@@ -155,4 +155,4 @@ DocumentNode parse_yaml(std::string_view text, const std::string& file) {
   return root;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@
 #include "acc/config/write.hpp"
 #include "acc/config/yaml_writer.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -205,4 +205,4 @@ void edit_config(const ConfigValues& values, const std::filesystem::path& file) 
   replace_file(file, edited_config(read_file(file, DocumentLimits::kBytes), values, file));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// `text`, the text of a config file, changed so that it says `values`: comments stay, keys keep their order
 /// and their lines where their values do, and new ones come last. What cannot be edited so (a mapping in
@@ -29,4 +29,4 @@ std::string edited_document(std::string_view text, const Value& wanted, const st
 /// a config file, Error{system} when it cannot be written.
 void edit_config(const ConfigValues& values, const std::filesystem::path& file);
 
-}  // namespace acc
+}  // namespace acc::launcher

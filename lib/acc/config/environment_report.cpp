@@ -12,7 +12,7 @@
 #include "acc/config/defaults.hpp"
 #include "acc/config/installed_packages.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -117,4 +117,4 @@ std::string environment_report(const EnvironmentFacts& facts) {
   return text + config_lines(facts);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/config/host_facts.hpp"
 #include "acc/config/read.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What `acc env` tells, found by the command beforehand.
 struct EnvironmentFacts {
@@ -42,4 +42,4 @@ std::string python_version(const std::filesystem::path& python);
 /// `Linux-6.1.0-x86_64-with-glibc2.36`, as Python's platform module writes it.
 std::string platform_name();
 
-}  // namespace acc
+}  // namespace acc::launcher

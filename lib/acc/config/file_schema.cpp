@@ -6,7 +6,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/config/typed_value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // YAML reads an unquoted number or `no` as such where text belongs; acc takes it as text.
@@ -86,4 +86,4 @@ Value file_schema() {
           {"else", schema_of(ConfigKind::cluster, Value::array({"distributed_type"}))}};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,10 +3,10 @@
 
 #include "acc/config/value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The JSON schema of config files, made from the schema table: editors complete and check with it.
 /// configs/schema.json holds it.
 Value file_schema();
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Kind = DocumentNode::Kind;
@@ -83,4 +83,4 @@ std::vector<FormerKey> translate_former_keys(DocumentNode& mapping) {
   return gone;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/config/document.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A key that has no effect any more, where it stands, and why.
 struct FormerKey {
@@ -21,4 +21,4 @@ struct FormerKey {
 /// `fp16`, `dynamo_backend`, `num_processes: -1`. Keys that accelerate gave up are taken out and returned.
 std::vector<FormerKey> translate_former_keys(DocumentNode& mapping);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 std::vector<NumaNode> numa_nodes(const std::filesystem::path& root) {
   std::vector<NumaNode> nodes;
@@ -53,4 +53,4 @@ std::string scheduler_name(const Environment& environment) {
   return "none found";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A NUMA node and its CPUs as the kernel writes them: `0-7,16-23`.
 struct NumaNode {
@@ -24,4 +24,4 @@ std::vector<NumaNode> numa_nodes(const std::filesystem::path& root);
 /// found`.
 std::string scheduler_name(const Environment& environment);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,4 +74,4 @@ std::string libtorch_version(const fs::path& libtorch) {
   return "";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

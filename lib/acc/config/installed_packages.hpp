@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// The folders in which that Python looks for packages, as far as its place tells: no program is started.
 std::vector<std::filesystem::path> site_packages(const std::filesystem::path& python);
@@ -19,4 +19,4 @@ std::map<std::string, std::string> installed_packages(const std::vector<std::fil
 /// has none.
 std::string libtorch_version(const std::filesystem::path& libtorch);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/config/typed_value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // What accelerate's questionnaire writes for everything that it does not ask.
@@ -208,4 +208,4 @@ void Interview::advance(std::string_view back_to) {
   } while (next_ < all.size() && !applies(all[next_]));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

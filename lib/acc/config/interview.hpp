@@ -12,7 +12,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What an interview needs to know of the machine.
 struct InterviewFacts {
@@ -72,4 +72,4 @@ class Interview {
   std::map<std::string_view, std::string> taken_back_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

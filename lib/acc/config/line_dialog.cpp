@@ -3,7 +3,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 std::string LineDialog::read_line() {
   out_.flush();
@@ -33,4 +33,4 @@ std::string LineDialog::ask_menu(std::string_view prompt, const std::vector<std:
   return read_line();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

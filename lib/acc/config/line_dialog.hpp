@@ -6,7 +6,7 @@
 
 #include "acc/config/dialog.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A dialog line by line, for pipes and files: questions go to `out`, answers come from `in`.
 class LineDialog : public Dialog {
@@ -26,4 +26,4 @@ class LineDialog : public Dialog {
   std::ostream& out_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

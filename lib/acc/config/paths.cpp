@@ -6,7 +6,7 @@
 
 #include <array>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,4 +46,4 @@ std::optional<fs::path> find_default_config(const Environment& environment) {
   return std::nullopt;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// `text` with a `~` at its beginning replaced by the home folder (HOME, else what the system knows).
 std::filesystem::path expand_home(std::string_view text, const Environment& environment);
@@ -20,4 +20,4 @@ std::filesystem::path default_config_path(const Environment& environment);
 /// old versions of accelerate wrote.
 std::optional<std::filesystem::path> find_default_config(const Environment& environment);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 bool Answers::is(std::string_view question, const Value& answer) const {
   const auto found = given.find(question);
@@ -63,4 +63,4 @@ std::span<const Question> questions() {
   return all;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The answer to a `secret` is not shown while it is typed.
 enum class QuestionKind { yes_no, menu, text, integer, number, list, path, secret };
@@ -100,4 +100,4 @@ std::vector<Question> device_questions();
 std::vector<Question> tpu_questions();
 std::vector<Question> precision_questions();
 
-}  // namespace acc
+}  // namespace acc::launcher

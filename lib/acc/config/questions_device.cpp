@@ -5,7 +5,7 @@
 
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool one_machine_of_gpus(const Answers& answers) {
@@ -58,4 +58,4 @@ std::vector<Question> device_questions() {
   };
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -2,7 +2,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Files hold back ends in upper case; people type them in lower case.
@@ -69,4 +69,4 @@ std::vector<Question> dynamo_questions() {
   };
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool chosen(const Answers& answers) {
@@ -194,4 +194,4 @@ std::vector<Question> fsdp_questions() {
   return all;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool chosen(const Answers& answers) {
@@ -62,4 +62,4 @@ std::vector<Question> megatron_questions() {
   };
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::vector<Choice> types() {
@@ -129,4 +129,4 @@ std::vector<Question> training_questions() {
   };
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool te(const Answers& answers) {
@@ -123,4 +123,4 @@ std::vector<Question> precision_questions() {
   return all;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

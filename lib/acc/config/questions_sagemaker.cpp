@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kNewRole = "accelerate_sagemaker_execution_role";
@@ -129,4 +129,4 @@ std::vector<Question> sagemaker_machine_questions() {
   return all;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

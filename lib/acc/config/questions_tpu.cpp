@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/questions.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool chosen(const Answers& answers) {
@@ -77,4 +77,4 @@ std::vector<Question> tpu_questions() {
   };
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -14,7 +14,7 @@
 #include "acc/base/error.hpp"
 #include "acc/config/dialog.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kShowCursor = "\x1b[?25h";
@@ -210,4 +210,4 @@ std::size_t RawTerminal::rows() const {
   return size.ws_row == 0 ? kUsual : size.ws_row;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/config/terminal_keys.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A terminal that gives every key at once and echoes none, as long as the object lives.
 ///
@@ -37,4 +37,4 @@ class RawTerminal {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

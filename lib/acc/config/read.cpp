@@ -14,7 +14,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/config/typed_value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kSageMaker = "AMAZON_SAGEMAKER";
@@ -216,4 +216,4 @@ void refuse_notes(const FileConfig& config) {
   if (!config.notes.empty()) throw Error(ErrorKind::config, config.notes);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include "acc/base/error.hpp"
 #include "acc/config/value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Values by the name of their setting.
 using ConfigValues = std::map<std::string, Value, std::less<>>;
@@ -54,4 +54,4 @@ FileConfig parse_config(std::string_view text, const std::filesystem::path& file
 /// Throws the notes as an Error{config}, where there are any: what `--strict` asks for.
 void refuse_notes(const FileConfig& config);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/config/schema_rows.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kProcesses = "Processes and machines";
@@ -268,4 +268,4 @@ Value default_value(const SettingSpec& spec) {
   return Value::parse(spec.otherwise);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

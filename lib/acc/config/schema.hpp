@@ -10,7 +10,7 @@
 
 #include "acc/config/value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a value must be. `word_or_truth` is one of the allowed words, or a truth value; `list` holds texts,
 /// `truths` truth values. A flag of a `list` may be given several times.
@@ -101,4 +101,4 @@ std::vector<std::string> section_keys(std::string_view section);
 /// The default of the row as a value.
 Value default_value(const SettingSpec& spec);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/schema_rows.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kFsdp = "FSDP";
@@ -49,4 +49,4 @@ std::vector<SettingSpec> fsdp_rows() {
 }
 // clang-format on
 
-}  // namespace acc
+}  // namespace acc::launcher

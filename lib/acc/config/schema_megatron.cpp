@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/schema_rows.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kMegatron = "Megatron-LM";
@@ -71,4 +71,4 @@ std::vector<SettingSpec> megatron_rows() {
 }
 // clang-format on
 
-}  // namespace acc
+}  // namespace acc::launcher

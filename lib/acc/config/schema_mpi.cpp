@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/schema_rows.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kMpi = "MPI";
@@ -19,4 +19,4 @@ std::vector<SettingSpec> mpi_rows() {
 }
 // clang-format on
 
-}  // namespace acc
+}  // namespace acc::launcher

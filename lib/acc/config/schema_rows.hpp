@@ -6,7 +6,7 @@
 
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The parts of the table, one for each family of settings.
 std::vector<SettingSpec> dynamo_rows();
@@ -44,4 +44,4 @@ inline Flag own_switch(std::string_view spelling) {
   return {.spelling = spelling, .torchrun = true, .new_to_torchrun = true, .means = "true"};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

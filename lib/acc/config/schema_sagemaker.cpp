@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/config/schema_rows.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kSageMaker = "SageMaker";
@@ -45,4 +45,4 @@ std::vector<SettingSpec> sagemaker_rows() {
 }
 // clang-format on
 
-}  // namespace acc
+}  // namespace acc::launcher

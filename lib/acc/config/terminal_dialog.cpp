@@ -9,7 +9,7 @@
 #include "acc/config/terminal_line.hpp"
 #include "acc/config/terminal_menu.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::size_t count_lines(const std::string& text) {
@@ -86,4 +86,4 @@ std::string TerminalDialog::ask_menu(std::string_view prompt, const std::vector<
   return choices[menu.chosen()];
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include "acc/config/dialog.hpp"
 #include "acc/config/raw_terminal.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A dialog in a terminal: menus with arrows, j and k, digits, first letters, Home and End; lines that can be
 /// corrected. Esc and the left arrow go back a question, `?` asks for help, Ctrl-Z stops the program.
@@ -28,4 +28,4 @@ class TerminalDialog : public Dialog {
   bool color_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

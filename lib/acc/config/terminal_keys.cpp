@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr char kEscape = '\x1b';
@@ -78,4 +78,4 @@ std::optional<KeyPress> read_key(const ByteSource& bytes) {
   return press;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Keys, and what happens to a terminal between them: it got another size, or the program goes on after a
 /// stop.
@@ -48,4 +48,4 @@ struct ByteSource {
 /// Reads one key. Nothing when the terminal is gone.
 std::optional<KeyPress> read_key(const ByteSource& bytes);
 
-}  // namespace acc
+}  // namespace acc::launcher

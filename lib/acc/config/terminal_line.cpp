@@ -3,7 +3,7 @@
 
 #include "acc/base/wrap.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 void erase_character(std::string& text) {
@@ -48,4 +48,4 @@ std::string TerminalLine::press(const KeyPress& press, std::size_t columns) {
   return (rows == 0 ? "" : "\x1b[" + std::to_string(rows) + "A") + "\r\x1b[J" + draw();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/config/terminal_keys.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A line of text that is typed on a terminal: what to write there, and what the text is. Pure.
 class TerminalLine {
@@ -30,4 +30,4 @@ class TerminalLine {
   std::string text_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

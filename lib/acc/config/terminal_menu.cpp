@@ -8,7 +8,7 @@
 #include "acc/base/text.hpp"
 #include "acc/base/wrap.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kHideCursor = "\x1b[?25l";
@@ -126,4 +126,4 @@ std::string TerminalMenu::redraw(std::size_t index) const {
   return up(distance) + std::string(kEraseLine) + line(index) + "\r" + down(distance);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

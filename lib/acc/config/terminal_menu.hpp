@@ -8,7 +8,7 @@
 
 #include "acc/config/terminal_keys.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A list of choices on a terminal: what to write there, and which choice is meant. Pure.
 class TerminalMenu {
@@ -54,4 +54,4 @@ class TerminalMenu {
   std::string letters_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/config/typed_value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::array<std::string_view, 4> kGone = {"fsdp_backward_prefetch", "fsdp_sync_module_states",
@@ -85,4 +85,4 @@ Fsdp2Text to_fsdp2(std::string_view text, const std::filesystem::path& file) {
   return result;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A config file rewritten for version 2 of FSDP.
 struct Fsdp2Text {
@@ -22,4 +22,4 @@ struct Fsdp2Text {
 /// too, and JSON stays JSON. Throws Error{config} when `text` is no mapping.
 Fsdp2Text to_fsdp2(std::string_view text, const std::filesystem::path& file);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/yaml_scalar.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Kind = DocumentNode::Kind;
@@ -176,4 +176,4 @@ Result typed_value(const SettingSpec& spec, std::string_view text) {
   return typed_value(spec, list);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

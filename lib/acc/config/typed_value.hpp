@@ -9,7 +9,7 @@
 #include "acc/config/document.hpp"
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Why a value does not fit its setting, and the way out.
 struct Mismatch {
@@ -34,4 +34,4 @@ std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_vie
 /// The same as typed_value for text that was typed, as in `KEY=VALUE` or an answer.
 std::variant<Value, Mismatch> typed_value(const SettingSpec& spec, std::string_view text);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,10 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-namespace acc {
+namespace acc::launcher {
 
 /// The value of a setting: null, text, number, truth value, list or mapping. Keys of a mapping are sorted, as
 /// accelerate writes them.
 using Value = nlohmann::json;
 
-}  // namespace acc
+}  // namespace acc::launcher

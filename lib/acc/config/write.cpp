@@ -4,7 +4,7 @@
 #include "acc/base/files.hpp"
 #include "acc/config/yaml_writer.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 std::string format_config(const ConfigValues& values, const std::filesystem::path& file) {
   Value mapping = Value::object();
@@ -21,4 +21,4 @@ void write_config(const ConfigValues& values, const std::filesystem::path& file)
   replace_file(file, format_config(values, file));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

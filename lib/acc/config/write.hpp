@@ -6,7 +6,7 @@
 
 #include "acc/config/read.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The text of a config file as accelerate 1.15 writes it: without nulls and empty sections, with empty
 /// lists; JSON when the name ends in `.json`, else YAML.
@@ -16,4 +16,4 @@ std::string format_config(const ConfigValues& values, const std::filesystem::pat
 /// Throws Error{system}.
 void write_config(const ConfigValues& values, const std::filesystem::path& file);
 
-}  // namespace acc
+}  // namespace acc::launcher

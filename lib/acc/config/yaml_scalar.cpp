@@ -10,7 +10,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kDigits = "0123456789";
@@ -141,4 +141,4 @@ bool needs_quotes(std::string_view text) {
   return !read_plain_scalar(text).is_string() || is_timestamp(text) || text == "=" || text == "<<";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 
 #include "acc/config/yaml_scalar.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::size_t kWidth = 80;
@@ -224,4 +224,4 @@ std::string write_yaml(const Value& mapping) {
   return writer.take() + "\n";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -17,7 +17,7 @@
 #include "acc/base/text.hpp"
 #include "acc/control/runtime_folder.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -160,4 +160,4 @@ std::size_t choose_job(const std::vector<JobView>& running, const std::vector<st
   return found.front();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/control/job_view.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A connection to a running job. Waits for each answer.
 class ControlClient {
@@ -67,4 +67,4 @@ FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
                        std::string_view name);
 
-}  // namespace acc
+}  // namespace acc::launcher

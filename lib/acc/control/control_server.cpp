@@ -21,7 +21,7 @@
 #include "acc/base/error.hpp"
 #include "acc/control/runtime_folder.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -322,4 +322,4 @@ void ControlServer::end(int exit_code) {
   for (const auto& session : sessions) session->end(exit_code);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

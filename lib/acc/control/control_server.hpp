@@ -12,7 +12,7 @@
 #include "acc/control/job_view.hpp"
 #include "acc/control/output_ring.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a running job lets its user do to it. Called on the event loop, and must not wait.
 struct JobHandlers {
@@ -61,4 +61,4 @@ class ControlServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

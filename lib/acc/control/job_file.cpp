@@ -15,7 +15,7 @@
 #include "acc/base/text.hpp"
 #include "acc/control/runtime_folder.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -111,4 +111,4 @@ void remove_leftovers(const std::vector<fs::path>& folders) {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/descriptor.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// `<runtime folder>/<id>.job`: names what a job would leave behind if all its processes were killed. It is
 /// locked while one of them lives that was forked, not executed, since it was made.
@@ -36,4 +36,4 @@ class JobFile {
 /// throws; what cannot be removed stays for the next time.
 void remove_leftovers(const std::vector<std::filesystem::path>& folders);
 
-}  // namespace acc
+}  // namespace acc::launcher

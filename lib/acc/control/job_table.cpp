@@ -8,7 +8,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Row = std::vector<std::string>;
@@ -111,4 +111,4 @@ std::string short_size(std::uint64_t bytes) {
   return fmt::format("{:.1f} GiB", mib / 1024);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/control/job_view.hpp"
 #include "acc/control/rank_usage.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A job with what its ranks use, in the order of JobView::ranks.
 struct JobUsage {
@@ -30,4 +30,4 @@ std::string short_duration(std::chrono::milliseconds duration);
 /// `512 MiB`, `1.5 GiB`.
 std::string short_size(std::uint64_t bytes);
 
-}  // namespace acc
+}  // namespace acc::launcher

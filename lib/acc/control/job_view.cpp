@@ -7,7 +7,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using nlohmann::json;
@@ -129,4 +129,4 @@ std::string job_id(const std::vector<std::string>& command, pid_t pid) {
   return name + "-" + std::to_string(pid);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where one stream of a rank goes, as far as it can be read again.
 struct StreamPlace {
@@ -76,4 +76,4 @@ RankView rank_view_from_json(const nlohmann::json& json);
 /// `train-4711`: the script's name, or the program's, with the process behind it.
 std::string job_id(const std::vector<std::string>& command, pid_t pid);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 const char* name_of(StreamName stream) {
@@ -125,4 +125,4 @@ std::optional<int> LogReader::follow() {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -16,7 +16,7 @@
 #include "acc/control/control_client.hpp"
 #include "acc/control/output_ring.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Reads what the ranks of a running job write: from their log files, and from the agent where it keeps the
 /// end of a stream.
@@ -58,4 +58,4 @@ class LogReader {
   std::map<std::filesystem::path, Log> logs_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

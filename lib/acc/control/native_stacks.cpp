@@ -9,7 +9,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 struct Block {
@@ -101,4 +101,4 @@ std::string native_stacks_problem(std::string_view gdb_output) {
   return last.empty() ? "gdb said nothing" : last;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

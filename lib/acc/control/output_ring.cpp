@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // What goes when the ring is full, and the longest message to a reader.
@@ -38,4 +38,4 @@ OutputRing::Piece OutputRing::read(std::uint64_t position) const {
   return {.begin = end_};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A worker's standard output and error.
 enum class StreamName { out, err };
@@ -40,4 +40,4 @@ class OutputRing {
   std::uint64_t end_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

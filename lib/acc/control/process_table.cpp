@@ -12,7 +12,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -127,4 +127,4 @@ std::chrono::milliseconds time_since_boot() {
   return std::chrono::milliseconds(std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// One line of /proc/PID/stat, as far as it is used.
 struct ProcessStat {
@@ -57,4 +57,4 @@ std::uint64_t memory_of(const ProcessStat& process, const std::filesystem::path&
 /// Time since the machine started, as ProcessStat::started counts it.
 std::chrono::milliseconds time_since_boot();
 
-}  // namespace acc
+}  // namespace acc::launcher

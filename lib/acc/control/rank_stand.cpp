@@ -9,7 +9,7 @@
 #include "acc/control/rank_usage.hpp"
 #include "acc/control/thread_wait.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr double kBusyPercent = 20;
@@ -93,4 +93,4 @@ Stragglers find_stragglers(const std::vector<RankStand>& ranks) {
   return by_place(alive);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

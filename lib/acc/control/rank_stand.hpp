@@ -9,7 +9,7 @@
 #include "acc/control/job_view.hpp"
 #include "acc/control/process_table.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where a rank stands, in words that ranks in the same place share.
 struct RankStand {
@@ -39,4 +39,4 @@ struct Stragglers {
 /// their place, unless all work. Empty when there is no majority to differ from.
 Stragglers find_stragglers(const std::vector<RankStand>& ranks);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::chrono::milliseconds cpu_time_of(const ProcessTable& table, pid_t root) {
@@ -71,4 +71,4 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const Pro
   return usage;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

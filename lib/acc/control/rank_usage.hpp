@@ -11,7 +11,7 @@
 #include "acc/control/job_view.hpp"
 #include "acc/control/process_table.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What one GPU does for one rank.
 struct RankGpu {
@@ -46,4 +46,4 @@ std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const 
 RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                      std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes);
 
-}  // namespace acc
+}  // namespace acc::launcher

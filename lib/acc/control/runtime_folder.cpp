@@ -14,7 +14,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,4 +81,4 @@ std::vector<std::string> names_in(const Descriptor& folder, std::string_view suf
   return names;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

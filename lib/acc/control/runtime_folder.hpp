@@ -11,7 +11,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/base/environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where the sockets of a user's running jobs may lie, best first: `$XDG_RUNTIME_DIR/acc`,
 /// `/run/user/UID/acc`, `/dev/shm/acc-UID`, `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
@@ -24,4 +24,4 @@ Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make);
 /// The names in an open folder that end so, sorted; hidden ones are left out.
 std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix);
 
-}  // namespace acc
+}  // namespace acc::launcher

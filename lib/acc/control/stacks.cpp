@@ -19,7 +19,7 @@
 #include "acc/control/rank_stand.hpp"
 #include "acc/control/thread_wait.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -238,4 +238,4 @@ void write_stacks(const JobView& job, const StackOptions& given,
   write("\nnative stacks are not shown: gdb is not on PATH\n");
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include "acc/base/subprocess/command.hpp"
 #include "acc/control/job_view.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 struct StackOptions {
   /// Of the workers: where they write their flight recorder's files, and the PATH with the tools.
@@ -35,4 +35,4 @@ void ask_for_flight_record(int rank, const Environment& environment);
 /// The file that NCCL's flight recorder wrote for the rank, newest first; empty when there is none.
 std::filesystem::path find_flight_record(int rank, const Environment& environment);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/control/process_table.hpp"
 #include "acc/control/rank_usage.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,4 +80,4 @@ std::string name_of_call(long number) {
   return found == names.end() ? "system call " + std::to_string(number) : found->second;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

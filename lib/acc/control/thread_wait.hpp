@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where one thread stands, as the kernel sees it.
 struct ThreadWait {
@@ -30,4 +30,4 @@ std::string to_string(const ThreadWait& thread);
 /// The name of a system call that programs wait in, else its number.
 std::string name_of_call(long number);
 
-}  // namespace acc
+}  // namespace acc::launcher

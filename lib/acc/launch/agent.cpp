@@ -13,7 +13,7 @@
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using TimePoint = Processes::TimePoint;
@@ -470,4 +470,4 @@ LaunchReport run(const LaunchPlan& plan, const JobParts& parts) {
   return Agent(plan, parts).run();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a job runs on; a test puts fakes here.
 struct JobParts {
@@ -30,4 +30,4 @@ struct JobParts {
 /// started or this machine cannot take part; then nothing is left either.
 LaunchReport run(const LaunchPlan& plan, const JobParts& parts);
 
-}  // namespace acc
+}  // namespace acc::launcher

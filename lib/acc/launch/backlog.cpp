@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 
 void Backlog::add_or_drop(std::string_view text, std::size_t max) {
   if (text.empty()) return;
@@ -51,4 +51,4 @@ void Backlog::drop() {
   remove(size());
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Text that could not be written yet, in order.
 class Backlog {
@@ -45,4 +45,4 @@ class Backlog {
   bool cut_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstddef>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::size_t kWordBits = sizeof(unsigned long) * 8;
@@ -45,4 +45,4 @@ bool BindingMasks::apply() const {
   return true;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

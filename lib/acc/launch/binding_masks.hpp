@@ -6,7 +6,7 @@
 
 #include "acc/plan/cpu_binding.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A CpuBinding as the system calls take it, made before the fork so that the child need not allocate.
 class BindingMasks {
@@ -23,4 +23,4 @@ class BindingMasks {
   std::vector<unsigned long> nodes_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

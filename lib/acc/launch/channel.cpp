@@ -12,7 +12,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 Channel make_pipe() {
   int ends[2] = {-1, -1};
@@ -48,4 +48,4 @@ void copy_window_size(int like, int pseudo_terminal) {
   if (::ioctl(like, TIOCGWINSZ, &size) == 0) ::ioctl(pseudo_terminal, TIOCSWINSZ, &size);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/descriptor.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The two ends of a channel from a worker to us.
 struct Channel {
@@ -23,4 +23,4 @@ std::optional<Channel> make_pseudo_terminal(int like);
 /// Gives the pseudo-terminal the size of `like`.
 void copy_window_size(int like, int pseudo_terminal);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::size_t kMaxKeptOfFile = std::size_t{1} << 20U;
@@ -110,4 +110,4 @@ bool same_file(int one, int other) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_rdev == b.st_rdev;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

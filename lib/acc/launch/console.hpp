@@ -8,7 +8,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/backlog.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// One of acc's own output streams, written without ever blocking and without changing the file description
 /// that acc shares with the shell. What the reader does not take yet is kept in order.
@@ -71,4 +71,4 @@ class Console {
 /// Both are the same open terminal, pipe or file, so that the order of what is written to them matters.
 bool same_file(int one, int other);
 
-}  // namespace acc
+}  // namespace acc::launcher

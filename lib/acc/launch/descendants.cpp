@@ -15,7 +15,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -107,4 +107,4 @@ bool kill_descendants() {
   return found;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 
 #include "acc/base/descriptor.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 struct Descendant {
   pid_t pid = 0;
@@ -32,4 +32,4 @@ bool reap_orphans(const std::function<bool(pid_t)>& is_ours);
 /// subreaper that waits for nothing else.
 bool kill_descendants();
 
-}  // namespace acc
+}  // namespace acc::launcher

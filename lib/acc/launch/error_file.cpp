@@ -7,7 +7,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -82,4 +82,4 @@ std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
   return result;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a worker wrote about its own failure: the JSON of torch's `@record`.
 struct ErrorFile {
@@ -33,4 +33,4 @@ ErrorFile parse_error_file(std::string_view text);
 /// Absent when there is no such file, or an empty one. Reads at most 1 MiB of it.
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file);
 
-}  // namespace acc
+}  // namespace acc::launcher

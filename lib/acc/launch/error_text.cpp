@@ -5,7 +5,7 @@
 #include <cctype>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Lines = std::vector<std::string_view>;
@@ -101,4 +101,4 @@ std::string readable_error(std::string_view text) {
   return result;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

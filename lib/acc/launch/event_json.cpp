@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -142,4 +142,4 @@ std::string event_json(const Event& event, const EventContext& context) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

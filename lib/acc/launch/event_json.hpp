@@ -6,7 +6,7 @@
 
 #include "acc/launch/reporter.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What every line of the event log says besides the event.
 struct EventContext {
@@ -21,4 +21,4 @@ struct EventContext {
 /// The event as one line of JSON, without its end: configs/events.schema.json. Fields are only ever added.
 std::string event_json(const Event& event, const EventContext& context);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 namespace {
 
@@ -45,4 +45,4 @@ void EventLog::write(std::string_view line) {
   if (!reason.empty() && !std::exchange(told_, true)) on_full_(reason);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 
 #include "acc/launch/log_file.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The file of `--event-log`. Lines are added to what is there, each in one write, so that several nodes and
 /// runs may share a file.
@@ -28,4 +28,4 @@ class EventLog {
   bool told_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

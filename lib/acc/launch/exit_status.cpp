@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-namespace acc {
+namespace acc::launcher {
 
 ExitStatus to_exit_status(int wait_status) {
   if (WIFSIGNALED(wait_status)) return Signaled{WTERMSIG(wait_status), WCOREDUMP(wait_status) != 0};
@@ -33,4 +33,4 @@ std::string to_string(const ExitStatus& status) {
   return "exit code " + std::to_string(std::get<Exited>(status).code);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

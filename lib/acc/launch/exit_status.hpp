@@ -4,7 +4,7 @@
 #include <string>
 #include <variant>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A process that ended by itself.
 struct Exited {
@@ -35,4 +35,4 @@ std::string signal_name(int signal);
 /// `exit code 5`, or `signal 11 (SIGSEGV, core dumped)`.
 std::string to_string(const ExitStatus& status);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -92,4 +92,4 @@ WorkerFailure parse_failure(std::string_view text) {
   return failure;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

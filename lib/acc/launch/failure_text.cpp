@@ -9,7 +9,7 @@
 #include "acc/launch/error_text.hpp"
 #include "acc/launch/timestamp.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string how_it_ended(const WorkerFailure& failure) {
@@ -104,4 +104,4 @@ std::string name_ranks(const std::vector<int>& ranks) {
   return (ranks.size() == 1 ? "rank " : "ranks ") + join(parts, ", ");
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/launch/launch_report.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// One line: `rank 1 (local rank 1, pid 1234) on host X failed with exit code 5`.
 std::string summarize(const WorkerFailure& failure);
@@ -17,4 +17,4 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
 /// `rank 3` or `ranks 0, 2, 3`; runs of ranks are shortened: `ranks 0-254`.
 std::string name_ranks(const std::vector<int>& ranks);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // A line of a request is at most PIPE_BUF long; more without an end is no request.
@@ -86,4 +86,4 @@ void FileTimer::wait_deadline() {
   });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

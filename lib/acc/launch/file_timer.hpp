@@ -11,7 +11,7 @@
 
 #include "acc/launch/timer_table.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// torchrun's file timer: workers say through a named pipe when they must be through with something, and one
 /// that is not is ended. Unlike torchrun, which then ends itself, acc sees a failed worker.
@@ -39,4 +39,4 @@ class FileTimer {
   std::string unread_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 
 FilteredLog::FilteredLog(Descriptor file, std::vector<std::string> words,
                          std::function<void(const std::string&)> on_full)
@@ -17,4 +17,4 @@ void FilteredLog::take(std::string_view line, std::string_view shown) {
   if (const std::string reason = file_.write(shown); !reason.empty()) on_full_(reason);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/log_file.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A file for the lines of all workers in which one of some words occurs: torchrun's filtered_stdout.log.
 class FilteredLog {
@@ -30,4 +30,4 @@ class FilteredLog {
   std::function<void(const std::string&)> on_full_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -20,7 +20,7 @@
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/pid_namespace.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
@@ -237,4 +237,4 @@ GuardReport guard(const std::function<int(int front)>& agent, const std::functio
   return {.agent = report->guard.agent, .left_something = report->guard.left_something || left_something};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

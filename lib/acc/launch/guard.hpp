@@ -7,7 +7,7 @@
 
 #include "acc/launch/exit_status.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The signals that the front hands on: those of every job, and `also`. SIGHUP is not among them under
 /// `nohup`, nor SIGTSTP where it is ignored.
@@ -42,4 +42,4 @@ struct GuardOptions {
 GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
                   const GuardOptions& options = {});
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -17,7 +17,7 @@
 #include "acc/launch/channel.hpp"
 #include "acc/launch/idle_clock.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -158,4 +158,4 @@ void HangWatch::report(const Event& event) {
   if (ends) impl_->stop();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

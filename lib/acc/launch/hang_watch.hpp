@@ -12,7 +12,7 @@
 #include "acc/launch/reporter.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a watch needs to know of its job, and whom it tells.
 struct HangWatchParts {
@@ -40,4 +40,4 @@ class HangWatch : public Reporter {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using std::chrono::duration_cast;
@@ -51,4 +51,4 @@ milliseconds IdleClock::interval() const {
   return std::max(timeout_ / kLooks, kShortest);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a rank has done since it started.
 struct RankActivity {
@@ -47,4 +47,4 @@ class IdleClock {
   bool said_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/job_record.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 void JobRecord::report(const Event& event) {
   if (const auto* attempt = std::get_if<AttemptStarted>(&event)) {
@@ -37,4 +37,4 @@ JobView view_of(const LaunchPlan& plan, pid_t front, pid_t agent) {
           .folder = std::filesystem::current_path(ignored)};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 #include "acc/launch/reporter.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where both streams of a worker go.
 using StreamPlaces = std::pair<StreamPlace, StreamPlace>;
@@ -36,4 +36,4 @@ class JobRecord : public Reporter {
 /// The view of a job whose workers have not started. `front`: the process that the user started.
 JobView view_of(const LaunchPlan& plan, pid_t front, pid_t agent);
 
-}  // namespace acc
+}  // namespace acc::launcher

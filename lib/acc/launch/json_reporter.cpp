@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/json_reporter.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 void JsonReporter::report(const Event& event) {
   if (const auto* started = std::get_if<AttemptStarted>(&event)) {
@@ -12,4 +12,4 @@ void JsonReporter::report(const Event& event) {
   write_(event_json(event, context_) + '\n');
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/launch/event_json.hpp"
 #include "acc/launch/reporter.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Every event as a line of JSON, when it happens.
 class JsonReporter : public Reporter {
@@ -25,4 +25,4 @@ class JsonReporter : public Reporter {
   std::function<void(std::string_view)> write_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

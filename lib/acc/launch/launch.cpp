@@ -40,7 +40,7 @@
 #include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Whoever starts us with a closed stream must not find a worker's pipe under its number.
@@ -247,4 +247,4 @@ int launch(const LaunchPlan& given) {
   return report_lost_agent(report.agent);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Runs the job and shows on standard error what a person must know. Returns what `acc` exits with: 0, the
 /// first failing worker's own code, 128 + n for a signal, or the code of the Error that kept it from
@@ -13,4 +13,4 @@ namespace acc {
 /// Call it from the main thread of a process that has no other.
 int launch(const LaunchPlan& plan);
 
-}  // namespace acc
+}  // namespace acc::launcher

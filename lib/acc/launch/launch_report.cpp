@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 int exit_code_of(const LaunchReport& report) {
   if (report.front_lost) return 128 + SIGKILL;
@@ -18,4 +18,4 @@ int exit_code_of(const LaunchReport& report) {
   return code;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/launch/error_file.hpp"
 #include "acc/launch/exit_status.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Everything that is known about the worker that failed first.
 struct WorkerFailure {
@@ -61,4 +61,4 @@ struct LaunchReport {
 /// that of the worker that failed first as a shell gives it; 1 where only output was lost, else 0.
 int exit_code_of(const LaunchReport& report);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // A line longer than this is written as it comes.
@@ -142,4 +142,4 @@ void LineMixer::write(std::string_view text) {
   write_(text);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Joins what several sources write to one destination, without a byte more or less, so that no line is torn
 /// by another's. Knows no file and no clock: the caller gives both.
@@ -81,4 +81,4 @@ class LineMixer {
   bool at_line_start_ = true;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool starts_name(char c) {
@@ -59,4 +59,4 @@ std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& 
                                            {"attempt", std::to_string(place.restart_count)}});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/worker_env.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Python's Template.safe_substitute: `$name` and `${name}` become the value of that name, `$$` becomes `$`,
 /// and every other `$` stays as it is.
@@ -18,4 +18,4 @@ std::string substitute(std::string_view text, const std::map<std::string, std::s
 std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
                         const std::string& host);
 
-}  // namespace acc
+}  // namespace acc::launcher

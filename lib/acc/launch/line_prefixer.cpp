@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // A longer line is shown in pieces.
@@ -43,4 +43,4 @@ std::string LinePrefixer::take_line() {
   return shown;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

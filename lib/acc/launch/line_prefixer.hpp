@@ -8,7 +8,7 @@
 
 #include "acc/launch/filtered_log.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Cuts a stream into lines with a prefix each, as `--tee` shows them. A carriage return ends a line too, as
 /// in Python's universal newlines, so that a progress bar is seen. A line longer than 1 MiB is shown in
@@ -42,4 +42,4 @@ class LinePrefixer {
   bool after_return_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

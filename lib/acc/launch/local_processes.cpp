@@ -19,7 +19,7 @@
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr int kMaxLateLooks = 64;
@@ -226,4 +226,4 @@ void LocalProcesses::end_attempt() {
   workers_.clear();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -19,7 +19,7 @@
 #include "acc/launch/spawn.hpp"
 #include "acc/launch/terminal_loan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 struct ProcessOptions {
   /// Becomes readable when the process that the user sees is gone; -1: there is none.
@@ -83,4 +83,4 @@ class LocalProcesses : public Processes {
   std::size_t strays_left_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

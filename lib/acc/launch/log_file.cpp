@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::size_t kMaxKept = std::size_t{64} << 10U;
@@ -52,4 +52,4 @@ std::uint64_t LogFile::close() {
   return backlog_.dropped_bytes();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/backlog.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A file to which text is added, although its disk may be full for a while: what finds no room is tried
 /// again with everything that follows. Of what waits 64 KiB are kept; beyond that whole lines are lost.
@@ -36,4 +36,4 @@ class LogFile {
 /// Writes what can be written of `text` to a file, and leaves the reason in `errno` when that is not all.
 std::size_t write_to_file(int fd, std::string_view text);
 
-}  // namespace acc
+}  // namespace acc::launcher

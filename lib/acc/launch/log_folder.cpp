@@ -14,7 +14,7 @@
 #include "acc/base/folders.hpp"
 #include "acc/base/machine.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ void LogFolder::remove_temporary() const {
   if (!temporary_.empty()) fs::remove_all(temporary_, error);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

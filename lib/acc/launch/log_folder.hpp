@@ -6,7 +6,7 @@
 
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The folder of one job, laid out as torchrun 2.11 does:
 /// `<base>/<run_id>_XXXXXXXX/attempt_N/<local_rank>/{stdout.log,stderr.log,error.json}`.
@@ -44,4 +44,4 @@ class LogFolder {
   bool stays_ = true;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

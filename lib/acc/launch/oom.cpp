@@ -7,7 +7,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,4 +52,4 @@ bool OomWatch::has_killed() const {
   return now && *now > before_.value_or(0);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

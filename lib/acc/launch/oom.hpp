@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where the kernel tells about cgroups; tests name others.
 struct CgroupPlaces {
@@ -31,4 +31,4 @@ class OomWatch {
   std::optional<std::uint64_t> before_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

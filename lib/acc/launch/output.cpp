@@ -23,7 +23,7 @@
 #include "acc/launch/tail.hpp"
 #include "acc/launch/timestamp.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -351,4 +351,4 @@ bool Output::finish() {
   return out && err;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -15,7 +15,7 @@
 #include "acc/launch/job_record.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a worker gets as its standard streams; an empty one: acc's own.
 struct WorkerStreams {
@@ -101,4 +101,4 @@ class Output {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

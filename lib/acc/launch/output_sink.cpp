@@ -7,7 +7,7 @@
 #include <chrono>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -97,4 +97,4 @@ void OutputSink::wait_deadline() {
   });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

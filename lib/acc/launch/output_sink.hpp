@@ -12,7 +12,7 @@
 #include "acc/launch/console.hpp"
 #include "acc/launch/line_mixer.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A console on the event loop, with the lines of many workers joined in front of it.
 class OutputSink {
@@ -65,4 +65,4 @@ class OutputSink {
   bool stalled_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/files.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -49,4 +49,4 @@ void leave_error_file(const std::filesystem::path& file, const WorkerFailure& fa
   replace_file(file, with_error_code(text, failure.status));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 
 #include "acc/launch/launch_report.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A worker's error JSON as a launcher hands it on: with the worker's exit code (minus the signal's number)
 /// as `errorCode` inside `message`. What has no such place is returned as it is.
@@ -23,4 +23,4 @@ std::string to_error_json(std::string_view message, std::string_view traceback,
 /// Error{system}.
 void leave_error_file(const std::filesystem::path& file, const WorkerFailure& failure);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -17,7 +17,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const char* what) {
@@ -79,4 +79,4 @@ pid_t OutsideNumbers::own() const {
   return size <= 0 ? 0 : to_number({buffer.data(), static_cast<std::size_t>(size)});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

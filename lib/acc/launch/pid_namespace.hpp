@@ -5,7 +5,7 @@
 
 #include "acc/base/descriptor.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The next child of this process is the first in a pid namespace: when it ends, however it does, the kernel
 /// kills everything below it, what has made itself a daemon too. Who is not root gets a user namespace around
@@ -30,4 +30,4 @@ class OutsideNumbers {
   Descriptor proc_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

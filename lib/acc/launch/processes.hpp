@@ -15,7 +15,7 @@
 #include "acc/plan/cpu_binding.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a worker has as its standard input.
 enum class WorkerInput {
@@ -138,4 +138,4 @@ class Processes {
   virtual bool finish_output() = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

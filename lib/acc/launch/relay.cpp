@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // More than a pipe holds by default; a process that never stops writing must not keep finish() for ever.
@@ -90,4 +90,4 @@ void Relay::resize(int like) {
   if (terminal_ && from_.is_open()) copy_window_size(like, from_.native_handle());
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -18,7 +18,7 @@
 #include "acc/launch/output_sink.hpp"
 #include "acc/launch/tail.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where a relay carries what it reads. What is empty is left out.
 struct RelayTarget {
@@ -65,4 +65,4 @@ class Relay : public std::enable_shared_from_this<Relay> {
   bool waiting_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a job tells about itself, in the order in which it happens.
 struct AttemptStarted {
@@ -103,4 +103,4 @@ class Reporter {
   virtual void report(const Event& event) = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

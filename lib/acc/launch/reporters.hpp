@@ -7,7 +7,7 @@
 
 #include "acc/launch/reporter.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Several readers of the same events, in the order in which they were added.
 class Reporters : public Reporter {
@@ -28,4 +28,4 @@ class Reporters : public Reporter {
   std::vector<std::unique_ptr<Reporter>> owned_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

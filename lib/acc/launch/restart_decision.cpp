@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool holds(const FailureKinds& kinds, const WorkerFailure& failure) {
@@ -34,4 +34,4 @@ RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const Worke
   return {.restart = true};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include "acc/launch/launch_report.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whether the workers are started again after a failure.
 struct RestartDecision {
@@ -22,4 +22,4 @@ struct RestartDecision {
 RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const WorkerFailure& failure,
                                std::chrono::milliseconds uptime);
 
-}  // namespace acc
+}  // namespace acc::launcher

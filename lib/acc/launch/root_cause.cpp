@@ -9,7 +9,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Of Gloo, of NCCL, of torch's TCPStore, and of libacc.
@@ -71,4 +71,4 @@ std::size_t find_root_cause(const std::vector<WorkerFailure>& seen) {
   return cause;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/launch/launch_report.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whether the worker failed because it lost another one: its error file says so, or what it said last is the
 /// text of Gloo, NCCL or a store whose other side is gone.
@@ -17,4 +17,4 @@ bool is_consequence(const WorkerFailure& failure);
 /// exception. `seen` holds at least one, in the order in which they ended; returns the place in it.
 std::size_t find_root_cause(const std::vector<WorkerFailure>& seen);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include "acc/launch/binding_masks.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
               const rlimit& open_files) {
@@ -19,4 +19,4 @@ Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const Wo
   return launcher(loop.get_executor(), worker.program, worker.arguments);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include "acc/launch/output.hpp"
 #include "acc/launch/processes.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Executes a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its
 /// own group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
@@ -15,4 +15,4 @@ namespace acc {
 Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
               const rlimit& open_files);
 
-}  // namespace acc
+}  // namespace acc::launcher

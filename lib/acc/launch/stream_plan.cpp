@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 
 namespace {
 
@@ -27,4 +27,4 @@ StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams s
           .stamped = console && output.log_timestamps};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

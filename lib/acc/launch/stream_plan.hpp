@@ -3,7 +3,7 @@
 
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where one stream of one worker goes.
 struct StreamPlan {
@@ -29,4 +29,4 @@ struct WorkerNumbers {
 /// console, and so does one outside `--ranks-filter`. `has_folder`: files can be kept at all.
 StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams stream, bool has_folder);
 
-}  // namespace acc
+}  // namespace acc::launcher

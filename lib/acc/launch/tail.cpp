@@ -6,7 +6,7 @@
 
 #include "acc/launch/error_text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 void Tail::append(std::string_view chunk) {
   if (chunk.size() > kMaxRaw) {
@@ -58,4 +58,4 @@ std::string tail_of_file(const std::filesystem::path& file) {
   return tail.lines();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Keeps the end of a stream for a failure report: 30 lines, at most 16 KiB, of what is left by
 /// readable_error().
@@ -30,4 +30,4 @@ class Tail {
 /// The same of a file's end; empty when it cannot be read.
 std::string tail_of_file(const std::filesystem::path& file);
 
-}  // namespace acc
+}  // namespace acc::launcher

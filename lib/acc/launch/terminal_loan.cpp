@@ -9,7 +9,7 @@
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // A process in the background may change the terminal while this signal is blocked.
@@ -49,4 +49,4 @@ bool TerminalLoan::is_back() const {
   return ::tcgetpgrp(fd_) == owner_;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

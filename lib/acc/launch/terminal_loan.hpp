@@ -4,7 +4,7 @@
 #include <sys/types.h>
 #include <termios.h>
 
-namespace acc {
+namespace acc::launcher {
 
 /// The terminal of this session, which is lent to another process group and comes back as it was. Whoever
 /// takes it back need not be the one who lent it: the front does it for an agent that was killed.
@@ -32,4 +32,4 @@ class TerminalLoan {
   termios settings_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

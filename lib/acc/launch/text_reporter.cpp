@@ -8,7 +8,7 @@
 
 #include "acc/launch/failure_text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string seconds(std::chrono::milliseconds duration) {
@@ -134,4 +134,4 @@ void TextReporter::report(const Event& event) {
   write_(std::visit([](const auto& one) { return kLevel<std::decay_t<decltype(one)>>; }, event), text);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 #include "acc/base/log_options.hpp"
 #include "acc/launch/reporter.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Tells a person what matters: nothing when all is well, one block when the job has failed.
 class TextReporter : public Reporter {
@@ -28,4 +28,4 @@ class TextReporter : public Reporter {
   std::string python_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -65,4 +65,4 @@ std::vector<TimerTable::Expired> TimerTable::expire(Time now) {
   return expired;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

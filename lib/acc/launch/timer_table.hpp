@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Which process has to be through with what, and when: the requests of torch's FileTimerClient.
 class TimerTable {
@@ -44,4 +44,4 @@ class TimerTable {
   std::map<pid_t, std::map<std::string, Timer>> timers_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include <ctime>
 
-namespace acc {
+namespace acc::launcher {
 
 std::string timestamp(std::chrono::system_clock::time_point when) {
   using namespace std::chrono;
@@ -20,4 +20,4 @@ std::string timestamp(std::chrono::system_clock::time_point when) {
   return fmt::format("{}.{:03}{}", date, milliseconds, zone);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -19,7 +19,7 @@
 #include "acc/plan/tpu.hpp"
 #include "acc/plan/visible_devices.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string_view device_mask_name(std::string_view distributed_type) {
@@ -104,4 +104,4 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
   return Environment{{name, fmt::to_string(threads)}};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

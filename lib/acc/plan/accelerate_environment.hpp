@@ -5,7 +5,7 @@
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What `accelerate launch` 1.15 adds to every worker's environment, so that an unmodified Python
 /// `Accelerator()` behaves as under it. gpu_ids count within the mask of devices that is inherited.
@@ -17,4 +17,4 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
 /// stays. Writes the number and its origin into `settings`.
 Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape, Settings& settings);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/typed_value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 struct KnownFlag {
@@ -282,4 +282,4 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
        did_you_mean(spec.any_case ? to_lower(text) : text, allowed));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/plan/setting.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What was typed after `acc launch` or `acc run`.
 struct CommandLine {
@@ -40,4 +40,4 @@ std::string spellings(const Flag& flag);
 /// Whether the flag exists under these rules.
 bool exists_in(const Flag& flag, Dialect dialect);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/shell_completion.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 std::string completion(std::string_view shell, Dialect dialect, std::string_view program) {
   std::vector<std::string> flags = {"--help"};
@@ -35,4 +35,4 @@ std::string completion(std::string_view shell, Dialect dialect, std::string_view
       setup, name, only, join(flags, " "), name, command);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/cpu_set.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The CPUs that a worker is bound to, and the NUMA nodes that hold them.
 struct CpuBinding {
@@ -15,4 +15,4 @@ struct CpuBinding {
   bool operator==(const CpuBinding&) const = default;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

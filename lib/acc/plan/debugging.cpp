@@ -8,7 +8,7 @@
 #include "acc/plan/program.hpp"
 #include "acc/plan/worker_environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -123,4 +123,4 @@ std::vector<std::string> split_words(std::string_view text, const std::string& w
   return words;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

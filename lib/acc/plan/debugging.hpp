@@ -9,7 +9,7 @@
 #include "acc/plan/launch_plan.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Takes `--attach` and `--wrap_rank` into a plan whose workers, output and hang watch are decided. Throws
 /// Error{usage}.
@@ -27,4 +27,4 @@ const std::filesystem::path& worker_program(const LaunchPlan& plan, int rank);
 /// `where` for a quote without its end.
 std::vector<std::string> split_words(std::string_view text, const std::string& where);
 
-}  // namespace acc
+}  // namespace acc::launcher

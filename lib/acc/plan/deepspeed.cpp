@@ -7,7 +7,7 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/section_variables.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kSection = "deepspeed_config";
@@ -112,4 +112,4 @@ std::vector<Problem> deepspeed_problems(const Settings& settings) {
   return problems;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

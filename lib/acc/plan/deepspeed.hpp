@@ -4,7 +4,7 @@
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/other_launcher.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whether the `deepspeed` command is to start the workers: several machines, unless
 /// deepspeed_multinode_launcher says `standard`.
@@ -25,4 +25,4 @@ std::vector<Problem> deepspeed_problems(const Settings& settings);
 /// out.
 std::string with_lines(const std::string& text, const std::vector<std::string>& lines);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool is_host(std::string_view text) {
@@ -48,4 +48,4 @@ Endpoint parse_endpoint(std::string_view text, const std::string& where) {
   return endpoint;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

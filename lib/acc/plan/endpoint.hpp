@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A place on the network as a person writes it. An IPv6 address has lost its brackets.
 struct Endpoint {
@@ -20,4 +20,4 @@ struct Endpoint {
 /// of the port. Throws Error{usage} with `where` when it is none of them.
 Endpoint parse_endpoint(std::string_view text, const std::string& where);
 
-}  // namespace acc
+}  // namespace acc::launcher

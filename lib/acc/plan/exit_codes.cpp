@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace acc {
+namespace acc::launcher {
 
 std::span<const ExitCodeMeaning> exit_code_meanings() {
   static constexpr std::array kMeanings = {
@@ -18,4 +18,4 @@ std::span<const ExitCodeMeaning> exit_code_meanings() {
   return kMeanings;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A row of the table of exit codes in the man pages and in lib/README.md.
 struct ExitCodeMeaning {
@@ -15,4 +15,4 @@ struct ExitCodeMeaning {
 /// Every exit code of `acc launch` and `acc run`.
 std::span<const ExitCodeMeaning> exit_code_meanings();
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kFreePort = "<free port>";
@@ -161,4 +161,4 @@ std::string explain_text(const LaunchPlan& plan) {
   return text;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// `--dry_run=json`: schema 1 of lib/README.md. `env` is what acc adds for all workers; a port that is chosen
 /// at launch reads `<free port>`.
@@ -21,4 +21,4 @@ std::string interpreter_text(const LaunchPlan& plan);
 /// they said it all. accelerate warns of the same.
 std::string assumed_text(const LaunchPlan& plan);
 
-}  // namespace acc
+}  // namespace acc::launcher

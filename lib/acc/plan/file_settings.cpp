@@ -5,7 +5,7 @@
 
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string origin_of(const FileConfig& file, const std::string& key) {
@@ -41,4 +41,4 @@ std::vector<std::string> file_order(const FileConfig& file) {
   return names;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/plan/section_variables.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // accelerate's command line turns these words into numbers, and its defaults too; those of a file stay truth
@@ -32,4 +32,4 @@ Environment fp8_environment(const Settings& settings) {
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,9 +4,9 @@
 #include "acc/base/environment.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What tells accelerate's Accelerator() in a worker how to compute in FP8.
 Environment fp8_environment(const Settings& settings);
 
-}  // namespace acc
+}  // namespace acc::launcher

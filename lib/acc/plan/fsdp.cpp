@@ -7,7 +7,7 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/section_variables.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 void check(const Settings& settings) {
@@ -46,4 +46,4 @@ Environment fsdp_environment(const Settings& settings) {
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

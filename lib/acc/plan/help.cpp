@@ -11,7 +11,7 @@
 #include "acc/config/typed_value.hpp"
 #include "acc/plan/command_line.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string value_name(const SettingSpec& spec, const Flag& flag) {
@@ -147,4 +147,4 @@ std::string launch_help(Dialect dialect, std::string_view program, std::size_t w
   return text + "\n" + wrap(fmt::format("--help-all shows keys and variables{}.", more), 0, width) + "\n";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

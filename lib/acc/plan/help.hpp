@@ -9,7 +9,7 @@
 #include "acc/config/schema.hpp"
 #include "acc/plan/command_line.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a help shows. The families of training (FSDP, DeepSpeed, ...) are left out of a short one.
 struct HelpScope {
@@ -35,4 +35,4 @@ std::string flag_synopsis(const SettingSpec& spec, Dialect dialect);
 /// The setting's sentence, its default, its key in the file and its variables.
 std::string flag_description(const SettingSpec& spec);
 
-}  // namespace acc
+}  // namespace acc::launcher

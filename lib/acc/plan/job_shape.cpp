@@ -11,7 +11,7 @@
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/mpi.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -314,4 +314,4 @@ JobShape decide_shape(const LaunchInputs& inputs, Settings& settings) {
   return Shaper(inputs, settings).decide();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

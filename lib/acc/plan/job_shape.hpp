@@ -8,7 +8,7 @@
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// How many workers, on how many machines, of which kind.
 struct JobShape {
@@ -33,4 +33,4 @@ struct JobShape {
 /// Throws Error when two givers contradict each other, naming both.
 JobShape decide_shape(const LaunchInputs& inputs, Settings& settings);
 
-}  // namespace acc
+}  // namespace acc::launcher

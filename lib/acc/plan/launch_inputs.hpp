@@ -16,7 +16,7 @@
 #include "acc/plan/program.hpp"
 #include "acc/plan/setting.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The topology of the CPUs that acc may use and of a machine's GPUs, from the kernel.
 Topology topology_of(const Machine& machine);
@@ -50,4 +50,4 @@ struct LaunchInputs {
   std::function<OwnNames()> own_names = acc::own_names;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

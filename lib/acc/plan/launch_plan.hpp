@@ -20,7 +20,7 @@
 #include "acc/plan/retry_on.hpp"
 #include "acc/plan/setting.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What happens with the standard streams of a worker; torchrun's numbers.
 enum class Streams : unsigned { none = 0, out = 1, err = 2, both = 3 };
@@ -164,4 +164,4 @@ struct LaunchPlan {
   std::vector<Problem> problems = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

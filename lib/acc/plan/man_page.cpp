@@ -7,7 +7,7 @@
 #include "acc/plan/exit_codes.hpp"
 #include "acc/plan/help.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // troff takes `\\` for an escape, a hyphen for a dash, and a dot or a quote at the beginning of a line for a
@@ -78,4 +78,4 @@ std::string launch_man_page(Dialect dialect, std::string_view version) {
   return text + exit_codes() + ".SH SEE ALSO\n.BR acc (1)\n";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

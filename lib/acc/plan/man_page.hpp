@@ -7,7 +7,7 @@
 
 #include "acc/plan/shell_completion.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// acc(1): the commands, each with its flags; those of launch and run have pages of their own. `version` is
 /// acc's.
@@ -17,4 +17,4 @@ std::string man_page(const std::vector<CompletionCommand>& commands, std::string
 /// codes.
 std::string launch_man_page(Dialect dialect, std::string_view version);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
@@ -42,4 +42,4 @@ void plan_master_address(const NamedAddress& named, const LaunchInputs& inputs, 
       fmt::format("{}: {}: a job of one machine meets at {}", named.origin, what, kLoopback));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The address that was named for the store of a job on one machine.
 struct NamedAddress {
@@ -22,4 +22,4 @@ struct NamedAddress {
 /// torchrun with the other back ends, do not look at it, so loopback takes its place and a note says so.
 void plan_master_address(const NamedAddress& named, const LaunchInputs& inputs, LaunchPlan& plan);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include "acc/plan/section_variables.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 Environment megatron_environment(const Settings& settings) {
   Environment environment = section_variables(settings, "megatron_lm_config", TruthStyle::python);
@@ -18,4 +18,4 @@ Environment megatron_environment(const Settings& settings) {
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,9 +4,9 @@
 #include "acc/base/environment.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What tells accelerate's Accelerator() in a worker to train with Megatron-LM.
 Environment megatron_environment(const Settings& settings);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 bool uses_mpi(const JobShape& shape, const Settings& settings) {
   return shape.launcher == "simple" && settings.given("mpirun_hostfile");
@@ -50,4 +50,4 @@ Environment open_mpi_environment(const Environment& added, const Environment& in
   return {{list, names}};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

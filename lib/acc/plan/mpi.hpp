@@ -4,7 +4,7 @@
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/other_launcher.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whether mpirun is to start the workers: CPU jobs with a hostfile.
 bool uses_mpi(const JobShape& shape, const Settings& settings);
@@ -21,4 +21,4 @@ Environment mpi_environment(const JobShape& shape, const Settings& settings);
 /// `inherited` lists there stays.
 Environment open_mpi_environment(const Environment& added, const Environment& inherited);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -196,4 +196,4 @@ std::vector<CpuBinding> decide_numa_binding(const LaunchInputs& inputs, const Se
   return bind_workers(parse(settings.text("numa_binding")), topology, homes, workers, origin);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

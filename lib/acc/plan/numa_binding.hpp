@@ -9,7 +9,7 @@
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// How torchrun's `--numa-binding` divides the CPUs.
 enum class NumaBinding {
@@ -34,4 +34,4 @@ std::vector<CpuBinding> decide_numa_binding(const LaunchInputs& inputs, const Se
                                             const Environment& worker_environment, int workers,
                                             bool uses_gpus);
 
-}  // namespace acc
+}  // namespace acc::launcher

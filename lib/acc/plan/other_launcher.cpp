@@ -5,7 +5,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 OtherLauncher find_launcher(const std::vector<std::string>& names, const LaunchInputs& inputs) {
   for (const std::string& name : names) {
@@ -19,4 +19,4 @@ OtherLauncher find_launcher(const std::vector<std::string>& names, const LaunchI
                          .hint = "install it on this machine"}};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/base/error.hpp"
 #include "acc/plan/launch_inputs.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A command that starts the workers in acc's stead (mpirun, deepspeed, ...); acc runs it as one guarded
 /// process.
@@ -24,4 +24,4 @@ struct OtherLauncher {
 /// The command under the first of `names` that is on PATH; if none is, under the first one, with the problem.
 OtherLauncher find_launcher(const std::vector<std::string>& names, const LaunchInputs& inputs);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/plan/section_variables.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 bool uses_parallelism(const Settings& settings) {
   if (settings.truth("use_parallelism_config")) return true;
@@ -33,4 +33,4 @@ Environment parallelism_environment(const Settings& settings) {
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool is_older(std::string_view version, std::string_view than) {
@@ -35,4 +35,4 @@ Environment peer_to_peer_environment(const LaunchInputs& inputs) {
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

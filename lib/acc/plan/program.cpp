@@ -10,7 +10,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -194,4 +194,4 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
   return program;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

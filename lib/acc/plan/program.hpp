@@ -10,7 +10,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a path is to somebody who wants to run it.
 enum class FileKind {
@@ -74,4 +74,4 @@ Python find_python(const std::string& asked, const Environment& environment, con
 WorkerProgram find_program(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of);
 
-}  // namespace acc
+}  // namespace acc::launcher

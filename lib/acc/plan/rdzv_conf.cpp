@@ -11,7 +11,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Backends = unsigned;
@@ -223,4 +223,4 @@ void apply_rdzv_conf(std::string_view conf, const std::string& where, Rendezvous
   if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/plan/rendezvous_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What `--rdzv-conf` says, `key=value,key=value` by the keys of torchrun 2.11, goes into `plan`, whose back
 /// end is known. A key that has no effect with this back end is told in `notes`. Throws Error{usage} with
@@ -15,4 +15,4 @@ namespace acc {
 void apply_rdzv_conf(std::string_view text, const std::string& where, RendezvousPlan& plan,
                      std::vector<std::string>& notes);
 
-}  // namespace acc
+}  // namespace acc::launcher

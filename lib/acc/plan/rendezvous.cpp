@@ -12,7 +12,7 @@
 #include "acc/plan/master_address.hpp"
 #include "acc/plan/rdzv_conf.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // torchrun's: of the static store, of c10d, of etcd.
@@ -211,4 +211,4 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include "acc/plan/launch_plan.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where and how the nodes of the job meet: fills `plan.rendezvous`, `run_id`, `master_addr`, `master_port`,
 /// `store_addresses` and `use_agent_store`, and says in `notes` what has no effect. A job of one machine
@@ -16,4 +16,4 @@ namespace acc {
 void plan_rendezvous(const Settings& settings, const JobShape& shape, const LaunchInputs& inputs,
                      LaunchPlan& plan);
 
-}  // namespace acc
+}  // namespace acc::launcher

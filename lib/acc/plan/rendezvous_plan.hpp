@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 /// How the nodes of a job find each other.
 enum class RendezvousBackend { static_, c10d, etcd };
@@ -77,4 +77,4 @@ struct RendezvousPlan {
 /// The variable with the secret of the job. No worker gets it.
 constexpr const char* kSecretVariable = "ACC_JOB_SECRET";
 
-}  // namespace acc
+}  // namespace acc::launcher

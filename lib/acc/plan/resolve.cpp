@@ -19,7 +19,7 @@
 #include "acc/plan/tpu.hpp"
 #include "acc/plan/visible_devices.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -278,4 +278,4 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   return plan;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whether resolve() looks at the machine's GPUs, all else being given: who asks for them loads the driver's
 /// library. Throws as Settings does.
@@ -15,4 +15,4 @@ bool needs_gpus(const LaunchInputs& inputs);
 /// machine becomes a problem of the plan.
 LaunchPlan resolve(const LaunchInputs& inputs);
 
-}  // namespace acc
+}  // namespace acc::launcher

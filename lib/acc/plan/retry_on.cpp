@@ -5,7 +5,7 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/signals.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool add_exit_codes(std::string_view text, FailureKinds& kinds) {
@@ -46,4 +46,4 @@ RetryOn parse_retry_on(std::string_view text, const std::string& where) {
   return result;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Ways in which a worker can fail.
 struct FailureKinds {
@@ -34,4 +34,4 @@ struct RetryOn {
 /// everything else is worth it. Throws Error{usage} with `where`.
 RetryOn parse_retry_on(std::string_view text, const std::string& where);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where this node stands among the nodes of a job, for one attempt. Nodes may run different numbers of
 /// workers, so its ranks cannot be computed from its own number.
@@ -25,4 +25,4 @@ struct Round {
   bool operator==(const Round&) const = default;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/section_variables.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 std::string truth_text(bool value, TruthStyle style) {
   if (style == TruthStyle::lower) return value ? "true" : "false";
@@ -22,4 +22,4 @@ Environment section_variables(const Settings& settings, std::string_view section
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/plan/settings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// How a truth value is written into a variable: as Python shows it (`True`), or in lower case.
 enum class TruthStyle { python, lower };
@@ -20,4 +20,4 @@ std::string variable_text(const Settings& settings, const SettingSpec& spec, Tru
 /// Every setting of the section that has a value, under its variable.
 Environment section_variables(const Settings& settings, std::string_view section, TruthStyle style);
 
-}  // namespace acc
+}  // namespace acc::launcher

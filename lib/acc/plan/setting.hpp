@@ -5,7 +5,7 @@
 
 #include "acc/config/value.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A value that remembers who gave it: `--num_processes`, `PET_NNODES`, `job.yaml:3`, `machine`, `default`.
 struct Setting {
@@ -15,4 +15,4 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // torchrun reads switches as integers; Kubeflow sets PET_STANDALONE to nothing and means "on". argparse does
@@ -127,4 +127,4 @@ void Settings::set(std::string_view name, Value value, std::string origin) {
   settings_[std::string(name)] = {std::move(value), std::move(origin)};
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/setting.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Every setting of the schema with the value that won and who gave it.
 class Settings {
@@ -43,4 +43,4 @@ class Settings {
   std::vector<std::string> notes_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

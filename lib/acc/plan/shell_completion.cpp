@@ -6,7 +6,7 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/command_line.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string in_quotes(std::string_view text) {
@@ -164,4 +164,4 @@ std::string completion_script(Shell shell, const std::vector<CompletionCommand>&
   return "";
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/config/schema.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A flag as a shell completes it.
 struct CompletionFlag {
@@ -38,4 +38,4 @@ std::vector<CompletionFlag> completion_flags(Dialect dialect);
 /// The script that completes `acc` in a shell, to be sourced there.
 std::string completion_script(Shell shell, const std::vector<CompletionCommand>& commands);
 
-}  // namespace acc
+}  // namespace acc::launcher

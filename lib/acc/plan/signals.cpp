@@ -10,7 +10,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::array kNotOurs = {SIGKILL, SIGSTOP, SIGCHLD, SIGPIPE, SIGSEGV, SIGBUS,
@@ -56,4 +56,4 @@ std::vector<int> parse_signals(std::string_view text, const std::string& where) 
   return signals;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

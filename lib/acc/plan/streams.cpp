@@ -7,7 +7,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::optional<Streams> parse_streams(std::string_view text) {
@@ -71,4 +71,4 @@ std::vector<std::string> parse_words(std::string_view text) {
   return words;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/plan/launch_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// torchrun's text for `--tee` and `--redirects`: `0` to `3`, or `RANK:N,RANK:N` (ranks may have several
 /// digits, the last entry of a rank wins). Throws Error{usage} with `where`.
@@ -18,4 +18,4 @@ std::vector<int> parse_ranks(std::string_view text, const std::string& where);
 /// Words separated by commas, where `,,` is a comma inside a word; empty ones do not count.
 std::vector<std::string> parse_words(std::string_view text);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // accelerate imports the script in its own process; acc is no Python, so Python does. Arguments: the
@@ -92,4 +92,4 @@ Environment tpu_environment(const Settings& settings) {
   return environment;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/other_launcher.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The Python that calls the script's function on each core of this machine's TPU, through torch_xla.
 OtherLauncher tpu_command(const LaunchInputs& inputs, const Settings& settings);
@@ -16,4 +16,4 @@ OtherLauncher tpu_pod_command(const LaunchInputs& inputs, const Settings& settin
 /// What TPU workers get.
 Environment tpu_environment(const Settings& settings);
 
-}  // namespace acc
+}  // namespace acc::launcher

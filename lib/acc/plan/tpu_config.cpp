@@ -6,7 +6,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string from_config(const std::string& typed, const ConfigValues& config, const char* key) {
@@ -75,4 +75,4 @@ std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, con
   return command;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

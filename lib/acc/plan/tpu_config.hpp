@@ -7,7 +7,7 @@
 
 #include "acc/config/read.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What was typed after `acc tpu-config`.
 struct TpuConfigRequest {
@@ -32,4 +32,4 @@ std::string tpu_command_file(const TpuConfigRequest& request, const ConfigValues
 std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, const ConfigValues& config,
                                             const std::optional<std::string>& lines);
 
-}  // namespace acc
+}  // namespace acc::launcher

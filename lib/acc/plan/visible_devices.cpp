@@ -6,7 +6,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
@@ -60,4 +60,4 @@ std::vector<std::string> device_of_each_worker(const std::optional<std::string>&
   return devices;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a variable like CUDA_VISIBLE_DEVICES must say so that workers see `ids` (accelerate's gpu_ids):
 /// numbers count within the list that acc inherited, if there is one; names (UUIDs, MIG) stay as they are.
@@ -19,4 +19,4 @@ std::vector<std::string> device_of_each_worker(const std::optional<std::string>&
                                                std::optional<std::size_t> gpus, int workers,
                                                const std::string& origin);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string expand_local_rank(std::string_view word, const std::string& rank) {
@@ -91,4 +91,4 @@ std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) 
   return command;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/plan/launch_plan.hpp"
 #include "acc/plan/round.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What is known only when an attempt begins.
 struct Attempt {
@@ -32,4 +32,4 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
 /// `$${local_rank}` lose one `$`; every other `$` stays as it is, and so does the program's name.
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -50,4 +50,4 @@ std::optional<std::string> from_base64(std::string_view text) {
   return bytes;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

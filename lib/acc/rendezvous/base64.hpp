@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Standard base64 with padding and without line breaks, as Python's b64encode.
 std::string to_base64(std::string_view bytes);
@@ -13,4 +13,4 @@ std::string to_base64(std::string_view bytes);
 /// Absent when `text` is anything else.
 std::optional<std::string> from_base64(std::string_view text);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include "acc/base/error.hpp"
 #include "acc/plan/round.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A node of ours as every other launcher sees it. On the board it is the same node as long as address, pid
 /// and local id (c10d), or its rank (static), are.
@@ -77,4 +77,4 @@ class Board {
   }
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

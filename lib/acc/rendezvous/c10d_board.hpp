@@ -16,7 +16,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace acc {
+namespace acc::launcher {
 
 struct C10dBoardOptions {
   std::string run_id = "none";
@@ -54,4 +54,4 @@ class C10dBoard : public Board {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // A deadline that begins with this step.
@@ -200,4 +200,4 @@ void C10dMachine::drop(RendezvousState& state, const RendezvousNode& node) const
   state.last_heartbeats.erase(node);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 
 #include "acc/rendezvous/rendezvous_state.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// torchrun's dynamic rendezvous (torch 2.4 to 2.15) for a set of own nodes that changes while it runs. Pure:
 /// the state as it was read goes in, the state to write comes out.
@@ -108,4 +108,4 @@ class C10dMachine {
   std::chrono::microseconds ahead_ = {};   // of our wall clock, the fastest of the others
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -17,7 +17,7 @@
 #include "acc/rendezvous/introduction.hpp"
 #include "acc/store/file_store.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -363,7 +363,7 @@ void ClusterNode::attach(std::shared_ptr<Link> link) {
       return give_up(error.what(), exit_code(error.kind()));
     }
   }
-  acc::introduce(
+  acc::launcher::introduce(
       link_, secret_, {.run_id = plan_.run_id, .node = introduce(), .history = history()},
       [this](bool is_proven) { introduced(is_proven); }, [this](const LinkLoss& loss) { hub_lost(loss); });
 }
@@ -629,7 +629,7 @@ void ClusterNode::claim_from(const StoreAddress& place, asio::ip::tcp::socket so
   };
   claim_->hear([](const NodeMessage&) {}, lost);
   claim_->start();
-  acc::introduce(
+  acc::launcher::introduce(
       claim_, secret_, {.run_id = plan_.run_id, .node = introduce(), .is_hub = true},
       [this, place, answered, lost](bool is_proven) {
         if (to_string(place) == to_string(lost_hub_)) lost_hub_.port = 0;
@@ -971,4 +971,4 @@ std::string ClusterNode::endpoint() const {
   return to_string(StoreAddress{wanted_.endpoint_host, wanted_.endpoint_port});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -25,7 +25,7 @@
 #include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A node of a job of several machines. It hosts the job where the endpoint is this machine, links to the
 /// node that does otherwise, and meets the others by itself where the host is another launcher's. When the
@@ -196,4 +196,4 @@ class ClusterNode : public Rendezvous {
   std::vector<std::shared_ptr<Follower>> followers_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

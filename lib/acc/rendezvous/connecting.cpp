@@ -4,7 +4,7 @@
 #include <boost/asio/connect.hpp>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -52,4 +52,4 @@ void Connecting::cancel() {
   socket_.close(ignored);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

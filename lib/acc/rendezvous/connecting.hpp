@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 /// One attempt to connect to another node.
 class Connecting : public std::enable_shared_from_this<Connecting> {
@@ -38,4 +38,4 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   bool refused_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -18,7 +18,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -228,4 +228,4 @@ void EtcdCurl::post(const EtcdRequest& request, Handler handler) {
   impl_->wake.notify_one();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 
 #include "acc/rendezvous/etcd_gateway.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 struct EtcdCurlOptions {
   /// As in `https://node0:2379`.
@@ -37,4 +37,4 @@ class EtcdCurl : public EtcdGateway {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/rendezvous/etcd_messages.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What came back. Without an answer `status` is 0 and `body` says why, for people.
 struct EtcdReply {
@@ -29,4 +29,4 @@ class EtcdGateway {
   virtual void post(const EtcdRequest& request, Handler handler) = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr int kOk = 200;
@@ -151,4 +151,4 @@ void EtcdHubKey::answer(Claimed::How how, std::string text) {
   if (const Done done = std::exchange(done_, nullptr)) done({how, std::move(text)});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

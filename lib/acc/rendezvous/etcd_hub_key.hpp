@@ -11,7 +11,7 @@
 
 #include "acc/rendezvous/etcd_gateway.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Under which key a job's nodes look for the one that hosts it.
 std::string etcd_hub_key(const std::string& prefix, const std::string& run_id);
@@ -83,4 +83,4 @@ class EtcdHubKey {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include "acc/base/text.hpp"
 #include "acc/rendezvous/base64.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -106,4 +106,4 @@ std::string etcd_error(std::string_view body) {
   return std::string(trim(body.substr(0, kMostShown)));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

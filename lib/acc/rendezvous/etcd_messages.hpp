@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What is posted to etcd's JSON gateway, API version 3.
 struct EtcdRequest {
@@ -47,4 +47,4 @@ std::optional<bool> etcd_written(std::string_view body);
 /// What an error reply says, for people; the body itself when it is of another form.
 std::string etcd_error(std::string_view body);
 
-}  // namespace acc
+}  // namespace acc::launcher

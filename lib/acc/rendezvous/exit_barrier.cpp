@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr const char* kMembers = "torchelastic/agent/terminal_state/num_members";
@@ -33,4 +33,4 @@ void ExitBarrier::finish(bool all) {
   if (done) done(all);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 
 #include "acc/store/store.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// torchrun's exit barrier: nodes whose workers ended well wait until those of all have. It opens
 /// the store once more, since it waits; ends with this object.
@@ -35,4 +35,4 @@ class ExitBarrier {
   std::unique_ptr<Store> store_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

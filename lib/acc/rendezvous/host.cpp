@@ -9,7 +9,7 @@
 #include "acc/rendezvous/make_board.hpp"
 #include "acc/store/client.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr auto kLook = std::chrono::milliseconds(20);
@@ -229,4 +229,4 @@ void Host::drop() {
   for (const auto& [id, link] : std::exchange(links_, {})) link->close();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -16,7 +16,7 @@
 #include "acc/store/server.hpp"
 #include "acc/store/store.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A node as the centre of a job: the hub with its links, the board, and the store on which both this
 /// launcher's nodes and torchrun's meet. Node 0 is the node itself.
@@ -96,4 +96,4 @@ std::string hub_key(const std::string& run_id);
 /// The key under which the hub of a running job says so to a new host: `host:port`.
 std::string running_key(const std::string& run_id);
 
-}  // namespace acc
+}  // namespace acc::launcher

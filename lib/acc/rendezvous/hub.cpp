@@ -8,7 +8,7 @@
 
 #include "acc/rendezvous/inheritance.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Enough for several losses of the hub, one after the other; more would make every round's message longer.
@@ -405,4 +405,4 @@ void Hub::tell_all(const NodeMessage& message) {
   for (const auto& [id, node] : nodes_) send_(id, message);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

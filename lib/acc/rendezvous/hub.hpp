@@ -12,7 +12,7 @@
 #include "acc/rendezvous/node_message.hpp"
 #include "acc/rendezvous/silence.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The one place of a job that knows all nodes of `acc`: it puts them on the board, begins a round when all
 /// are ready, ends it for all when one fails or is lost, and begins another. It has no clock and no socket:
@@ -135,4 +135,4 @@ class Hub {
   std::string board_missing_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 bool links_at_same_place(const NodeInfo& one, const NodeInfo& other) {
@@ -40,4 +40,4 @@ std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& heirs, const Node
   return result;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/rendezvous/node_message.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whether a part of a job whose hub is lost may go on: it must be the larger one, so that no two parts of a
 /// cut network both do. `reached` nodes of the last round, this one included, have found each other; the
@@ -26,4 +26,4 @@ bool counts_for(const NodeHistory& history, int round, int port, int dead_port =
 std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& heirs, const NodeInfo& hub,
                                   const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 
 void introduce(const std::shared_ptr<Link>& link, const JobSecret& secret, const Hello& hello,
                std::function<void(bool is_proven)> done, std::function<void(LinkLoss)> lost) {
@@ -32,4 +32,4 @@ void introduce(const std::shared_ptr<Link>& link, const JobSecret& secret, const
       std::move(lost));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::size_t kMinBytes = 16;
@@ -83,4 +83,4 @@ std::string draw_nonce() {
   return in_letters(nonce.data(), nonce.size());
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 struct RendezvousPlan;
 
@@ -48,4 +48,4 @@ JobSecret job_secret(const RendezvousPlan& plan);
 /// Fresh for each link: 32 random bytes, in letters.
 std::string draw_nonce();
 
-}  // namespace acc
+}  // namespace acc::launcher

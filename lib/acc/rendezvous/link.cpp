@@ -11,7 +11,7 @@
 #include "acc/base/error.hpp"
 #include "acc/store/peer_user.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -227,4 +227,4 @@ std::string Link::peer_address() const {
   return error ? "" : number_of(endpoint.address());
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@
 #include "acc/rendezvous/silence.hpp"
 #include "acc/store/greetings.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// How a link ended.
 struct LinkLoss {
@@ -111,4 +111,4 @@ class Link : public Guest, public std::enable_shared_from_this<Link> {
   bool closing_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr int kVersion = Hello{}.version;
@@ -103,4 +103,4 @@ void LinkListener::prove(const std::shared_ptr<Link>& link, const Challenge& ask
   link->send(Proof{challenge.of_listener, secret_.proof(JobSecret::Side::listener, challenge)});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/rendezvous/link.hpp"
 #include "acc/store/listener.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A node that has linked to this one and introduced itself.
 struct Follower {
@@ -56,4 +56,4 @@ class LinkListener {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include "acc/rendezvous/c10d_board.hpp"
 #include "acc/rendezvous/static_board.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPlan& plan, Store& store,
                                   Board::Events events) {
@@ -38,4 +38,4 @@ std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPla
       std::move(events));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

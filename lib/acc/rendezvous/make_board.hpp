@@ -8,10 +8,10 @@
 #include "acc/rendezvous/board.hpp"
 #include "acc/store/store.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The board of the plan's backend, at `store`, which outlives it.
 std::unique_ptr<Board> make_board(boost::asio::io_context& loop, const LaunchPlan& plan, Store& store,
                                   Board::Events events);
 
-}  // namespace acc
+}  // namespace acc::launcher

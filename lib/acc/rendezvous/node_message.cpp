@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 using Json = nlohmann::json;
 
@@ -130,4 +130,4 @@ NodeMessage decode(std::string_view line) {
   return message;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 
 #include "acc/rendezvous/rendezvous.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A node as it introduces itself.
 struct NodeInfo {
@@ -150,4 +150,4 @@ std::string encode(const NodeMessage& message);
 /// Throws Error for what is not such a line; unknown fields are ignored.
 NodeMessage decode(std::string_view line);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::string role_info_key(int group_rank) {
@@ -97,4 +97,4 @@ void RankExchange::finish(std::optional<Error> error, std::map<int, AssignedRank
   if (done) done(std::move(error), std::move(ranks));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

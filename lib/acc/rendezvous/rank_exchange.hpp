@@ -11,7 +11,7 @@
 #include "acc/rendezvous/role_ranks.hpp"
 #include "acc/store/store.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What torchrun's agents tell each other once a round is complete: each how many workers it runs, the first
 /// which ranks follow from that. It opens the store once more, since it waits, and closes it when all is
@@ -49,4 +49,4 @@ class RankExchange {
   std::unique_ptr<Store> store_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

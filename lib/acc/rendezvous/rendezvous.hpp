@@ -8,7 +8,7 @@
 
 #include "acc/plan/round.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// All nodes are there: workers may start. The store of the round is empty.
 struct RoundReady {
@@ -74,4 +74,4 @@ class Rendezvous {
   Sink sink_ = [](const NodeEvent&) {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/base/pickle_reader.hpp"
 #include "acc/base/pickle_writer.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Type = PickleValue::Type;
@@ -322,4 +322,4 @@ RendezvousState read_rendezvous_state(std::string_view pickle) try {
   refuse(problem.what);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A node as torchrun's dynamic rendezvous knows it. Ranks follow from the order: addresses by code point.
 struct RendezvousNode {
@@ -50,4 +50,4 @@ std::string to_pickle(const RendezvousState& state);
 /// anything else: another class, a member too many or too few, times of both kinds, more than 2 MiB.
 RendezvousState read_rendezvous_state(std::string_view pickle);
 
-}  // namespace acc
+}  // namespace acc::launcher

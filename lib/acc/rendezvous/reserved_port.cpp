@@ -10,7 +10,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 // Linux lets two sockets with SO_REUSEADDR have one port as long as not both listen: ours never does.
 ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -31,4 +31,4 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   port_ = ntohs(address.sin_port);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/descriptor.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A TCP port that is kept free for a worker: nobody gets it by chance, and whoever asks for it by number,
 /// with SO_REUSEADDR as every store does, can listen on it.
@@ -21,4 +21,4 @@ class ReservedPort {
   std::uint16_t port_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // More workers than any job has; what is over it would not fit in a Round.
@@ -71,4 +71,4 @@ AssignedRanks read_assigned_ranks(std::string_view json) try {
   refuse("what node 0 says of the ranks", json);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a node tells the others of itself.
 struct RoleInfo {
@@ -36,4 +36,4 @@ std::string to_json(const AssignedRanks& ranks);
 RoleInfo read_role_info(std::string_view json);
 AssignedRanks read_assigned_ranks(std::string_view json);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace acc {
+namespace acc::launcher {
 
 std::string seconds_text(std::chrono::milliseconds time) {
   return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
@@ -16,4 +16,4 @@ std::string silence_text(const std::string& who, const Silence& silence, std::ch
                      seconds_text(timeout));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 /// The other side of a link is silent, or was.
 struct Silence {
@@ -25,4 +25,4 @@ std::string silence_text(const std::string& who, const Silence& silence, std::ch
 /// As in "15 s" or "0.5 s".
 std::string seconds_text(std::chrono::milliseconds time);
 
-}  // namespace acc
+}  // namespace acc::launcher

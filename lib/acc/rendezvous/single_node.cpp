@@ -3,7 +3,7 @@
 
 #include "acc/plan/worker_environment.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : round_(expected_round(plan)) {
   if (!plan.sets_ranks) return;
@@ -31,4 +31,4 @@ void SingleNode::leave(const std::string& /*why*/, int /*code*/) {
   tell(Left{});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include "acc/rendezvous/reserved_port.hpp"
 #include "acc/store/server.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A job of this machine alone: nobody to wait for, and the store at the plan's addresses and port or a free
 /// one, for connections of this machine. The port is kept for the worker that serves it where acc does not.
@@ -31,4 +31,4 @@ class SingleNode : public Rendezvous {
   int restarts_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@
 #include "acc/rendezvous/exit_barrier.hpp"
 #include "acc/rendezvous/rank_exchange.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -231,4 +231,4 @@ void StaticBoard::finish(std::function<void()> done) {
       [&impl](bool) { impl.finished(); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace acc {
+namespace acc::launcher {
 
 struct StaticBoardOptions {
   /// The store of node 0 as workers are to reach it.
@@ -47,4 +47,4 @@ class StaticBoard : public Board {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace ip = boost::asio::ip;
@@ -54,4 +54,4 @@ Standing Admission::standing(const ip::address& peer, const ip::address& own) co
   return Standing::refused;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

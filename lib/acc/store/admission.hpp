@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Whose connections a store takes.
 struct StoreClients {
@@ -46,4 +46,4 @@ class Admission {
   StoreClients::Others others_ = StoreClients::Others::members;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -13,7 +13,7 @@
 
 #include "acc/store/reply_parser.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -386,4 +386,4 @@ void StoreClient::queue_len(std::string queue, Handler<std::int64_t> handler) {
   impl_->ask({.op = Op::queue_len, .keys = {std::move(queue)}}, number_for(std::move(handler)));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -18,7 +18,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace acc {
+namespace acc::launcher {
 
 /// A client of PyTorch's TCPStore (torch 2.4 to 2.15, libuv and legacy) or of StoreServer, on the caller's
 /// event loop. Operations are carried out in the order they are asked for, each when the one before it is
@@ -75,4 +75,4 @@ class StoreClient : public Store {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -229,4 +229,4 @@ void Connection::resume() {
   owner_.take_turns(shared_from_this());
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

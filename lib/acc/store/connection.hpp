@@ -16,7 +16,7 @@
 #include "acc/store/replies.hpp"
 #include "acc/store/service.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// One client of the store: bytes in, requests to the owner, replies out. What is more than a moment's work
 /// is done in turns with the other clients. It reads no further while its client leaves replies unread, and
@@ -104,4 +104,4 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
   bool wake_due_ = false;     // when the reply that is being made is whole
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

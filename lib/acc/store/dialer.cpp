@@ -12,7 +12,7 @@
 
 #include "acc/store/protocol.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -137,4 +137,4 @@ void Dialer::finish(std::optional<tcp::socket> socket, const std::string& why) {
   done(std::move(socket), why);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where a store is to be found, and how long to look for it.
 struct StoreAddress {
@@ -62,4 +62,4 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   char answer_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

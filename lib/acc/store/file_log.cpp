@@ -9,7 +9,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr char kDeletes = '-';
@@ -90,4 +90,4 @@ std::string file_log_deletion(std::string_view key) {
   return file_log_entry(kDeletes + std::string(key), "");
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

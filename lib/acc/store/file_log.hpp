@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a torch FileStore's file says (torch 2.11, 2.15): one entry after the other, each a key and a value
 /// with their lengths in front (four bytes, little endian). The last entry of a key counts; `-` in front of
@@ -33,4 +33,4 @@ std::string file_log_entry(std::string_view key, std::string_view value);
 /// The entry that deletes a key.
 std::string file_log_deletion(std::string_view key);
 
-}  // namespace acc
+}  // namespace acc::launcher

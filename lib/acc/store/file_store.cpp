@@ -19,7 +19,7 @@
 #include "acc/base/text.hpp"
 #include "acc/store/file_log.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -310,4 +310,4 @@ void FileStore::Impl::look(const std::vector<std::string>& keys, steady_clock::t
            }});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

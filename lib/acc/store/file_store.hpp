@@ -16,7 +16,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace acc {
+namespace acc::launcher {
 
 /// torch's FileStore: agents meet in a file on a disk that all of them see. As torch's own it opens and locks
 /// (flock) the file anew for each operation and looks again and again for what it waits for: a network disk
@@ -56,4 +56,4 @@ class FileStore : public Store {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

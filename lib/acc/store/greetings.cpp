@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 Greetings::Greetings(boost::asio::io_context& loop, const Limits& limits) : timer_(loop), limits_(limits) {}
 
@@ -67,4 +67,4 @@ void Greetings::end_late() {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

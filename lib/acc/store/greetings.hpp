@@ -8,7 +8,7 @@
 #include <deque>
 #include <memory>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A connection whose other side is to say first who it is.
 class Guest {
@@ -58,4 +58,4 @@ class Greetings : public std::enable_shared_from_this<Greetings> {
   bool waiting_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 std::optional<std::int64_t> leading_number(std::string_view text) {
@@ -150,4 +150,4 @@ void KeyValue::discount(std::string_view key, const std::string& value, Writer w
   if (writer == Writer::stranger) stranger_bytes_ -= cost(key, value.size());
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Who has set a value.
 enum class Writer : std::uint8_t {
@@ -91,4 +91,4 @@ class KeyValue {
   std::size_t stranger_bytes_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -15,7 +15,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace asio = boost::asio;
@@ -175,4 +175,4 @@ void Listener::discard_waiting() {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

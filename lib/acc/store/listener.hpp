@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Listens on one address, and hands over connections as they come. Neither the listening sockets nor the
 /// connections are inherited by programs that are started.
@@ -48,4 +48,4 @@ std::vector<std::shared_ptr<Listener>> listen_on(boost::asio::io_context& loop,
                                                  const std::vector<std::string>& addresses,
                                                  std::uint16_t port);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -16,7 +16,7 @@
 
 #include "acc/base/descriptor.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace ip = boost::asio::ip;
@@ -86,4 +86,4 @@ bool may_be_own_user(const ip::tcp::socket& socket) {
   return !user || *user == 0 || *user == ::geteuid();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

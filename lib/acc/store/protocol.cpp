@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // The arguments of an operation, in the order of the wire: keys with their values, then a number.
@@ -197,4 +197,4 @@ RequestParser::Step RequestParser::step_after_item() const {
   return layout_of(request_.op).number_bytes > 0 ? Step::number : Step::done;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

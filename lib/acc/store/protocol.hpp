@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a client of PyTorch's TCPStore may ask, with the number it has on the wire (torch 2.4 to 2.15).
 enum class Op : std::uint8_t {
@@ -111,4 +111,4 @@ class RequestParser {
   bool broken_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Below it a copy is cheaper than a piece of its own.
@@ -91,4 +91,4 @@ void Replies::clear() {
   first_ = offset_ = size_ = cost_ = 0;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What one client has yet to be sent, in the encoding of PyTorch's TCPStore. Long values are held, not
 /// copied: a thousand ranks that read the same value cost one value.
@@ -56,4 +56,4 @@ class Replies {
   std::size_t cost_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

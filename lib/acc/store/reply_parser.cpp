@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // No value of a store is longer, and no store has more keys.
@@ -95,4 +95,4 @@ void ReplyParser::take_number(std::uint64_t number) {
   step_ = step_after_item();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -11,7 +11,7 @@
 
 #include "acc/store/protocol.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// What a store answered. Which members count follows from the operation.
 struct Reply {
@@ -55,4 +55,4 @@ class ReplyParser {
   bool broken_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -15,7 +15,7 @@
 #include "acc/store/stranger_memory.hpp"
 #include "acc/store/turns.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{1} << 16U;
@@ -224,4 +224,4 @@ std::size_t StoreServer::connections() const {
   return impl_->clients.size();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -17,7 +17,7 @@ namespace boost::asio {
 class io_context;
 }
 
-namespace acc {
+namespace acc::launcher {
 
 /// Where a StoreServer listens, and what a client may cost.
 struct StoreServerOptions {
@@ -85,4 +85,4 @@ class StoreServer {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

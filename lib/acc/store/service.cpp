@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 
 Service::Outcome Service::carry_out(ClientId client, Writer writer, Work& work, Replies& replies,
                                     std::size_t max_keys) {
@@ -197,4 +197,4 @@ void Service::end_turns(ClientId client, const std::string& popped) {
   }
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -14,7 +14,7 @@
 #include "acc/store/replies.hpp"
 #include "acc/store/waits.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A request, and how many keys have been dealt with: its own, or those that it is to list.
 struct Work {
@@ -82,4 +82,4 @@ class Service {
   Waits waits_;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

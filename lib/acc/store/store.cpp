@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/store.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -35,4 +35,4 @@ void Store::get_when_present(std::vector<std::string> keys, milliseconds timeout
   wait(std::move(keys), timeout, std::move(again));
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

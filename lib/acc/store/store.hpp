@@ -12,7 +12,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// How an operation on a store ended.
 enum class StoreOutcome {
@@ -72,4 +72,4 @@ class Store {
                         Handler<std::vector<std::string>> handler);
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // More than what an agent waits with.
@@ -49,4 +49,4 @@ StrangerMemory::Id StrangerMemory::first_to_go() const {
   return std::ranges::min_element(holdings_, goes_before)->first;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// What connections that need not be of the job hold in memory: half a request, a wait, answers that they do
 /// not read. Together they stay below a limit, so that nobody can fill this process.
@@ -41,4 +41,4 @@ class StrangerMemory {
   std::unordered_map<Id, Holding> holdings_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

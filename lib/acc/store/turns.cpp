@@ -4,7 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 constexpr auto kSlice = std::chrono::milliseconds(2);
@@ -28,4 +28,4 @@ void Turns::run() {
   boost::asio::post(loop_, [self = shared_from_this()] { self->run(); });
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include <functional>
 #include <memory>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Long work on an event loop: a slice of one task, then whatever else the loop has ready, then a slice of
 /// the next task. So short work never waits for more than one slice, however many tasks are long.
@@ -33,4 +33,4 @@ class Turns : public std::enable_shared_from_this<Turns> {
   bool running_ = false;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // What a key of a wait takes beside its own bytes: its entry, its place in the wait, its node in the map.
@@ -163,4 +163,4 @@ std::size_t Waits::cost(ClientId client) const {
   return found == current_.end() ? 0 : waits_.at(found->second).cost;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// One connection of a store, for as long as it lives.
 using ClientId = std::uint64_t;
@@ -106,4 +106,4 @@ class Waits {
   WaitId next_id_ = 0;
 };
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -114,4 +114,4 @@ fs::path find_model(const std::string& name, const Environment& environment) {
                .hint = fmt::format("acc downloads nothing; `hf download {}` does", name)});
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

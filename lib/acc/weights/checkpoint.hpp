@@ -8,7 +8,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/weights/safetensors_header.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// One file of a checkpoint with its head.
 struct CheckpointFile {
@@ -27,4 +27,4 @@ std::vector<CheckpointFile> read_checkpoint(const std::filesystem::path& model);
 /// ~/.cache/huggingface). Throws Error{usage} saying how to get it when it is nowhere: acc downloads nothing.
 std::filesystem::path find_model(const std::string& name, const Environment& environment);
 
-}  // namespace acc
+}  // namespace acc::launcher

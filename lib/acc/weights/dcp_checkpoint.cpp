@@ -16,7 +16,7 @@
 #include "acc/base/pickle_reader.hpp"
 #include "acc/base/torch_file.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -298,4 +298,4 @@ std::string read_dcp_tensor(const DcpTensor& tensor) {
   return whole;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

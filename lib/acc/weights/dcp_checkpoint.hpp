@@ -8,7 +8,7 @@
 
 #include "acc/weights/tensor_info.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A part of a tensor: where in the tensor it lies, and where its bytes are, as a file of torch.save within a
 /// file.
@@ -37,4 +37,4 @@ std::vector<DcpTensor> read_dcp_checkpoint(const std::filesystem::path& folder);
 /// The whole tensor's bytes. Throws Error naming the file that is missing or damaged.
 std::string read_dcp_tensor(const DcpTensor& tensor);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-namespace acc {
+namespace acc::launcher {
 
 std::optional<int> bits_of(std::string_view dtype) {
   using Row = std::pair<std::string_view, int>;
@@ -19,4 +19,4 @@ std::optional<int> bits_of(std::string_view dtype) {
   return found == kRows.end() ? std::nullopt : std::optional(found->second);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

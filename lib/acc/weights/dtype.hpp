@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
-namespace acc {
+namespace acc::launcher {
 
 /// Bits of one element of a safetensors type (F32: 32); absent for an unknown type.
 std::optional<int> bits_of(std::string_view dtype);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <numeric>
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 // Characters, not bytes: titles may hold any.
@@ -111,4 +111,4 @@ std::string estimate_table(const std::string& model, const ModelSize& size,
                       {"dtype", "Largest Layer", "Total Size", "Training using Adam"}, rows);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

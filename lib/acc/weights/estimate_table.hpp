@@ -6,7 +6,7 @@
 
 #include "acc/weights/memory_estimate.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// `417.65 MB`, `1.0 KB`, `1023 bytes`: divided by 1024 and rounded to two decimals, as Python writes them.
 std::string size_text(double bytes);
@@ -20,4 +20,4 @@ std::string framed_table(const std::string& title, const std::vector<std::string
 std::string estimate_table(const std::string& model, const ModelSize& size,
                            const std::vector<std::string>& dtypes);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 
 #include "acc/base/text.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -141,4 +141,4 @@ std::vector<TrainingMemory> training_memory(std::int64_t parameters, int process
   return rows;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -8,7 +8,7 @@
 
 #include "acc/weights/tensor_info.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// Bytes of a model in float32, as accelerate counts them.
 struct ModelSize {
@@ -39,4 +39,4 @@ struct TrainingMemory {
 /// last two are FSDP's SHARD_GRAD_OP and FULL_SHARD). Buffers count as parameters.
 std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes);
 
-}  // namespace acc
+}  // namespace acc::launcher

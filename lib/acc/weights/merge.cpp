@@ -14,7 +14,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ void write_merged(const std::vector<CheckpointFile>& from, const std::vector<Mer
   write_files(files, folder, read);
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -10,7 +10,7 @@
 
 #include "acc/weights/checkpoint.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// A file that a merge writes.
 struct MergedFile {
@@ -56,4 +56,4 @@ void write_files(const std::vector<MergedFile>& files, const std::filesystem::pa
 void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
                   const std::filesystem::path& folder);
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -7,7 +7,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -132,4 +132,4 @@ std::vector<TensorInfo> tensors_of_config(const Json& config, const std::filesys
   return Family(config, file).tensors();
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -12,7 +12,7 @@
 #include "acc/base/error.hpp"
 #include "acc/weights/dtype.hpp"
 
-namespace acc {
+namespace acc::launcher {
 namespace {
 
 using Json = nlohmann::json;
@@ -122,4 +122,4 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
   return text + json;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

@@ -9,7 +9,7 @@
 
 #include "acc/weights/tensor_info.hpp"
 
-namespace acc {
+namespace acc::launcher {
 
 /// The head of a safetensors file.
 struct SafetensorsHeader {
@@ -35,4 +35,4 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, std::uint64_t 
 /// of 8.
 std::string format_safetensors_header(const SafetensorsHeader& header);
 
-}  // namespace acc
+}  // namespace acc::launcher

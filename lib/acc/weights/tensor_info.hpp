@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace acc {
+namespace acc::launcher {
 
 /// A tensor as the head of a safetensors file tells it.
 struct TensorInfo {
@@ -27,4 +27,4 @@ inline std::int64_t elements(const TensorInfo& tensor) {
   return count;
 }
 
-}  // namespace acc
+}  // namespace acc::launcher

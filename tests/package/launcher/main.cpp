@@ -6,7 +6,7 @@
 
 int main() {
   const auto command_line =
-      acc::parse_command_line({"--num_processes", "2", "train.py"}, acc::Dialect::launch);
+      acc::launcher::parse_command_line({"--num_processes", "2", "train.py"}, acc::launcher::Dialect::launch);
   try {
     throw acc::Error({.what = "nothing to do", .where = command_line.program.front()});
   } catch (const acc::Error& error) {

@@ -5,20 +5,20 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::AnswerSheet;
-using acc::Interview;
+using acc::launcher::AnswerSheet;
+using acc::launcher::Interview;
 using acc::test::error_of;
 
 namespace {
 
 AnswerSheet sheet_of(const std::string& text) {
   const acc::test::TemporaryFolder folder;
-  AnswerSheet sheet = acc::read_answers(folder.write("answers.yaml", text));
+  AnswerSheet sheet = acc::launcher::read_answers(folder.write("answers.yaml", text));
   for (auto& [name, place] : sheet.places) place = place.substr(place.rfind('/') + 1);
   return sheet;
 }
 
-acc::ConfigValues values_of(const std::string& text) {
+acc::launcher::ConfigValues values_of(const std::string& text) {
   Interview interview({.gpus = 8});
   answer_all(interview, sheet_of(text));
   return interview.values();
@@ -27,7 +27,7 @@ acc::ConfigValues values_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("answers: questions are answered by name or by key, the others by their defaults", "[config]") {
-  const acc::ConfigValues values =
+  const acc::launcher::ConfigValues values =
       values_of("distributed_type: multi-GPU\nnum_processes: 8\nmixed_precision: no\ngpu_ids: 0\n");
   CHECK(values.at("distributed_type") == "MULTI_GPU");
   CHECK(values.at("num_processes") == 8);

@@ -4,11 +4,11 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::assign;
-using acc::ConfigValues;
-using acc::display;
-using acc::find_value;
-using acc::Value;
+using acc::launcher::assign;
+using acc::launcher::ConfigValues;
+using acc::launcher::display;
+using acc::launcher::find_value;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 TEST_CASE("assign: values get the types of their settings", "[config]") {

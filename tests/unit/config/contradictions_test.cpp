@@ -7,7 +7,7 @@ namespace {
 
 std::vector<std::string> found_in(const std::string& yaml) {
   std::vector<std::string> lines;
-  for (const acc::Problem& problem : contradictions(acc::parse_config(yaml, "c.yaml")))
+  for (const acc::Problem& problem : contradictions(acc::launcher::parse_config(yaml, "c.yaml")))
     lines.push_back(to_string(problem));
   return lines;
 }

@@ -6,9 +6,9 @@
 #include "support/catch.hpp"
 #include "support/recordings.hpp"
 
-using acc::ConfigValues;
-using acc::default_config;
-using acc::with_defaults;
+using acc::launcher::ConfigValues;
+using acc::launcher::default_config;
+using acc::launcher::with_defaults;
 
 TEST_CASE("defaults: a default file is accelerate's, for every number of GPUs", "[config]") {
   const std::string name =
@@ -16,23 +16,24 @@ TEST_CASE("defaults: a default file is accelerate's, for every number of GPUs", 
   const auto recorded = acc::test::recording(name);
   const std::string precision = acc::to_lower(recorded.at("mixed_precision").get<std::string>());
   INFO(name);
-  CHECK(acc::format_config(default_config(recorded.at("gpus"), precision), "c.json") == recorded.at("file"));
+  CHECK(acc::launcher::format_config(default_config(recorded.at("gpus"), precision), "c.json") ==
+        recorded.at("file"));
 }
 
 TEST_CASE("defaults: an updated file gets what accelerate adds, and says its precision", "[config]") {
   const auto recorded = acc::test::recording("update_json");
-  const auto before = acc::parse_config(recorded.at("before").get<std::string>(), "c.json").values;
+  const auto before = acc::launcher::parse_config(recorded.at("before").get<std::string>(), "c.json").values;
   ConfigValues after = with_defaults(before);
   // accelerate leaves mixed_precision out and then warns at each launch that it was not given.
   CHECK(after.at("mixed_precision") == "no");
   after.erase("mixed_precision");
-  CHECK(acc::format_config(after, "c.json") == recorded.at("after"));
+  CHECK(acc::launcher::format_config(after, "c.json") == recorded.at("after"));
 }
 
 TEST_CASE("defaults: an updated file of SageMaker is accelerate's", "[config]") {
   const auto recorded = acc::test::recording("update_sagemaker");
-  const auto before = acc::parse_config(recorded.at("before").get<std::string>(), "c.yaml").values;
-  CHECK(acc::format_config(with_defaults(before), "c.yaml") == recorded.at("after"));
+  const auto before = acc::launcher::parse_config(recorded.at("before").get<std::string>(), "c.yaml").values;
+  CHECK(acc::launcher::format_config(with_defaults(before), "c.yaml") == recorded.at("after"));
 }
 
 TEST_CASE("defaults: what is said stays, and only type NO implies a number of processes", "[config]") {
@@ -52,7 +53,9 @@ TEST_CASE("defaults: SageMaker's files have defaults of their own", "[config]") 
 }
 
 TEST_CASE("defaults: the word AMAZON_SAGEMAKER makes it SageMaker's file", "[config]") {
-  CHECK(acc::kind_of({}) == acc::ConfigKind::cluster);
-  CHECK(acc::kind_of({{"compute_environment", "LOCAL_MACHINE"}}) == acc::ConfigKind::cluster);
-  CHECK(acc::kind_of({{"compute_environment", "AMAZON_SAGEMAKER"}}) == acc::ConfigKind::sagemaker);
+  CHECK(acc::launcher::kind_of({}) == acc::launcher::ConfigKind::cluster);
+  CHECK(acc::launcher::kind_of({{"compute_environment", "LOCAL_MACHINE"}}) ==
+        acc::launcher::ConfigKind::cluster);
+  CHECK(acc::launcher::kind_of({{"compute_environment", "AMAZON_SAGEMAKER"}}) ==
+        acc::launcher::ConfigKind::sagemaker);
 }

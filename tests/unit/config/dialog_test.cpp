@@ -10,7 +10,7 @@
 namespace {
 
 // Answers from a list, and remembers what was shown.
-class ScriptedDialog : public acc::Dialog {
+class ScriptedDialog : public acc::launcher::Dialog {
  public:
   explicit ScriptedDialog(std::deque<std::string> answers) : answers_(std::move(answers)) {}
 
@@ -46,7 +46,7 @@ class ScriptedDialog : public acc::Dialog {
 }  // namespace
 
 TEST_CASE("dialog: all questions are asked, with their defaults", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", "", "", "", "", "", "", "bf16"});
   run_interview(interview, dialog);
   CHECK(interview.values().at("mixed_precision") == "bf16");
@@ -56,7 +56,7 @@ TEST_CASE("dialog: all questions are asked, with their defaults", "[config]") {
 }
 
 TEST_CASE("dialog: a refused answer is asked again after its reason", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", "", "maybe", "yes", "", "", "", "", ""});
   run_interview(interview, dialog);
   CHECK(dialog.said == std::vector<std::string>{"answer yes or no, not 'maybe'"});
@@ -64,8 +64,8 @@ TEST_CASE("dialog: a refused answer is asked again after its reason", "[config]"
 }
 
 TEST_CASE("dialog: a question can be gone back to, and what it changed is undone", "[config]") {
-  acc::Interview interview({});
-  const std::string back(acc::kGoBack);
+  acc::launcher::Interview interview({});
+  const std::string back(acc::launcher::kGoBack);
   ScriptedDialog dialog({back, "", "", "yes", back, "no", "", "", "", "", ""});
   run_interview(interview, dialog);
   CHECK(dialog.said == std::vector<std::string>{"this is the first question"});
@@ -73,8 +73,8 @@ TEST_CASE("dialog: a question can be gone back to, and what it changed is undone
 }
 
 TEST_CASE("dialog: answers that were taken back are proposed again", "[config]") {
-  acc::Interview interview({});
-  const std::string back(acc::kGoBack);
+  acc::launcher::Interview interview({});
+  const std::string back(acc::launcher::kGoBack);
   ScriptedDialog dialog({"", "TPU", "", "8", "train", back, back, back, back, "", "", "", ""});
   CHECK_THROWS_AS(run_interview(interview, dialog), acc::Error);
   const std::vector<std::string> forth(dialog.defaults.end() - 5, dialog.defaults.end() - 1);
@@ -82,8 +82,8 @@ TEST_CASE("dialog: answers that were taken back are proposed again", "[config]")
 }
 
 TEST_CASE("dialog: an answer that was taken back and no longer fits is not insisted on", "[config]") {
-  const std::string back(acc::kGoBack);
-  acc::Interview interview({});
+  const std::string back(acc::launcher::kGoBack);
+  acc::launcher::Interview interview({});
   // Three processes on three machines, then two machines: three is refused, and one for each is the default.
   std::deque<std::string> answers = {"", "multi-CPU", "3", "", "ip", "1", "", "", "", "", "3"};
   answers.insert(answers.end(), 9, back);
@@ -95,7 +95,7 @@ TEST_CASE("dialog: an answer that was taken back and no longer fits is not insis
   CHECK(interview.values().at("num_processes") == 2);
 
   // LOCAL_STATE_DICT is of version 1.
-  acc::Interview fsdp({});
+  acc::launcher::Interview fsdp({});
   for (const char* line : {"", "multi-GPU", "", "", "", "", "yes", "1", "", "", "2", "", "LOCAL_STATE_DICT"})
     REQUIRE_FALSE(fsdp.answer(line));
   for (int i = 0; i < 6; ++i) REQUIRE(fsdp.go_back());
@@ -104,7 +104,7 @@ TEST_CASE("dialog: an answer that was taken back and no longer fits is not insis
 }
 
 TEST_CASE("dialog: a question mark tells what the question is about", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", "", "?", "", "", "", "", "", ""});
   run_interview(interview, dialog);
   CHECK(dialog.said == std::vector<std::string>{
@@ -113,7 +113,7 @@ TEST_CASE("dialog: a question mark tells what the question is about", "[config]"
 }
 
 TEST_CASE("dialog: secrets are asked for as such, and may be left out", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   ScriptedDialog dialog({"AWS (Amazon SageMaker)", "1", "AKIA", "", "", "", "r", "", "", "", "", "", "", ""});
   run_interview(interview, dialog);
   CHECK(dialog.defaults.at(2) == "(secret)");
@@ -122,7 +122,7 @@ TEST_CASE("dialog: secrets are asked for as such, and may be left out", "[config
 }
 
 TEST_CASE("dialog: when the input ends, the question without an answer is named", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", ""});
   CHECK(acc::test::error_of([&] { run_interview(interview, dialog); }) ==
         "the input ended, and this question has no answer: "

@@ -5,10 +5,10 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::DocumentNode;
-using acc::parse_json;
-using acc::Position;
-using acc::Value;
+using acc::launcher::DocumentNode;
+using acc::launcher::parse_json;
+using acc::launcher::Position;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 namespace {

@@ -4,9 +4,9 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::DocumentLimits;
-using acc::parse_document;
-using acc::Value;
+using acc::launcher::DocumentLimits;
+using acc::launcher::parse_document;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 namespace {

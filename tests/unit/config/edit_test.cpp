@@ -6,16 +6,16 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::ConfigValues;
-using acc::edited_config;
-using acc::parse_config;
+using acc::launcher::ConfigValues;
+using acc::launcher::edited_config;
+using acc::launcher::parse_config;
 
 namespace {
 
 std::string set(const std::string& text, const std::vector<std::string>& assignments,
                 const std::string& file = "c.yaml") {
   ConfigValues values = parse_config(text, file).values;
-  acc::assign(values, assignments);
+  acc::launcher::assign(values, assignments);
   return edited_config(text, values, file);
 }
 
@@ -87,9 +87,9 @@ TEST_CASE("edit: JSON stays JSON, in its order", "[config]") {
 TEST_CASE("edit: a file is changed in place, and made where there is none", "[config]") {
   const acc::test::TemporaryFolder folder;
   const auto file = folder.path() / "c.yaml";
-  acc::edit_config({{"distributed_type", "NO"}}, file);
+  acc::launcher::edit_config({{"distributed_type", "NO"}}, file);
   CHECK(folder.read("c.yaml") == "distributed_type: 'NO'\n");
   folder.write("c.yaml", "# mine\ndistributed_type: NO\n");
-  acc::edit_config({{"distributed_type", "NO"}, {"debug", true}}, file);
+  acc::launcher::edit_config({{"distributed_type", "NO"}, {"debug", true}}, file);
   CHECK(folder.read("c.yaml") == "# mine\ndistributed_type: NO\ndebug: true\n");
 }

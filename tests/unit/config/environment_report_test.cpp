@@ -7,8 +7,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::environment_report;
-using acc::EnvironmentFacts;
+using acc::launcher::environment_report;
+using acc::launcher::EnvironmentFacts;
 using acc::test::TemporaryFolder;
 
 namespace {
@@ -63,7 +63,8 @@ TEST_CASE("environment_report: the version of acc comes first, then machine and 
 TEST_CASE("environment_report: the config is shown with its defaults and without empty sections",
           "[config]") {
   EnvironmentFacts facts;
-  facts.config = acc::parse_config("{distributed_type: NO, gpu_ids: 0, fsdp_config: {a: 1}}", "job.yaml");
+  facts.config =
+      acc::launcher::parse_config("{distributed_type: NO, gpu_ids: 0, fsdp_config: {a: 1}}", "job.yaml");
   facts.config_is_default = false;
   const std::string report = environment_report(facts);
   CHECK(has_line(report, "- `acc` passed config (job.yaml):"));
@@ -78,9 +79,9 @@ TEST_CASE("environment_report: Python's version is told by its place", "[config]
   const TemporaryFolder folder;
   const auto versioned = write_program(folder, "bin/python3.99");
   std::filesystem::create_symlink(versioned, folder.path() / "bin/python3");
-  CHECK(acc::python_version(folder.path() / "bin/python3") == "3.99");
+  CHECK(acc::launcher::python_version(folder.path() / "bin/python3") == "3.99");
   folder.write("venv/pyvenv.cfg", "home = /usr\nversion = 3.11.7\n");
-  CHECK(acc::python_version(write_program(folder, "venv/bin/python")) == "3.11.7");
+  CHECK(acc::launcher::python_version(write_program(folder, "venv/bin/python")) == "3.11.7");
 
   EnvironmentFacts facts;
   facts.python = folder.path() / "bin/python3";

@@ -3,17 +3,17 @@
 
 #include "support/catch.hpp"
 
-using acc::Value;
+using acc::launcher::Value;
 
 namespace {
 
 struct Translated {
   Value value = {};
-  std::vector<acc::FormerKey> gone = {};
+  std::vector<acc::launcher::FormerKey> gone = {};
 };
 
 Translated translate(const std::string& yaml) {
-  acc::DocumentNode root = acc::parse_document(yaml, "c.yaml");
+  acc::launcher::DocumentNode root = acc::launcher::parse_document(yaml, "c.yaml");
   Translated result;
   result.gone = translate_former_keys(root);
   result.value = to_value(root);
@@ -45,6 +45,6 @@ TEST_CASE("former_keys: keys that accelerate gave up are taken out with a note",
   const Translated result = translate("debug: true\nipex_config: {ipex: false}\nuse_xpu: true\n");
   CHECK(result.value == Value{{"debug", true}});
   CHECK(result.gone ==
-        std::vector<acc::FormerKey>{{"ipex_config", {2, 1}, "PyTorch does itself what IPEX did"},
-                                    {"use_xpu", {3, 1}, "XPUs are chosen by distributed_type"}});
+        std::vector<acc::launcher::FormerKey>{{"ipex_config", {2, 1}, "PyTorch does itself what IPEX did"},
+                                              {"use_xpu", {3, 1}, "XPUs are chosen by distributed_type"}});
 }

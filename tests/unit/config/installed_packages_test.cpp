@@ -13,18 +13,18 @@ TEST_CASE("installed_packages: versions are read from the names of folders", "[c
   folder.write("venv/lib/python3.11/site-packages/torch-2.11.0+cu130.dist-info/METADATA", "");
   folder.write("venv/lib/python3.11/site-packages/nvidia_nccl_cu13-2.29.7.dist-info/METADATA", "");
   folder.write("venv/lib/python3.11/site-packages/torch/x", "");
-  const auto found = acc::site_packages(folder.path() / "venv/bin/python");
+  const auto found = acc::launcher::site_packages(folder.path() / "venv/bin/python");
   REQUIRE(found.size() == 1);
-  CHECK(acc::installed_packages(found) ==
+  CHECK(acc::launcher::installed_packages(found) ==
         std::map<std::string, std::string>{{"nvidia_nccl_cu13", "2.29.7"}, {"torch", "2.11.0+cu130"}});
-  CHECK(acc::installed_packages({folder.path() / "none"}).empty());
+  CHECK(acc::launcher::installed_packages({folder.path() / "none"}).empty());
 }
 
 TEST_CASE("installed_packages: a LibTorch tells its version in a header", "[config]") {
   const TemporaryFolder folder;
-  CHECK(acc::libtorch_version(folder.path()).empty());
+  CHECK(acc::launcher::libtorch_version(folder.path()).empty());
   folder.write(
       "include/torch/headeronly/version.h",
       "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 11\n#define TORCH_VERSION_PATCH 0\n");
-  CHECK(acc::libtorch_version(folder.path()) == "2.11.0");
+  CHECK(acc::launcher::libtorch_version(folder.path()) == "2.11.0");
 }

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
-using acc::Interview;
+using acc::launcher::Interview;
 using acc::test::current_name;
 using acc::test::interview_after;
 
@@ -49,7 +49,7 @@ TEST_CASE("interview: accelerate's transcript with refused answers leads to the 
   transcript.erase(3);
   Interview interview({});
   CHECK_FALSE(acc::test::feed(interview, transcript));
-  CHECK(acc::format_config(interview.values(), "c.yaml") ==
+  CHECK(acc::launcher::format_config(interview.values(), "c.yaml") ==
         acc::test::recorded_file("config_no_invalid_then_valid"));
 }
 

@@ -9,7 +9,7 @@
 TEST_CASE("line_dialog: questions show their default, menus their numbers", "[config]") {
   std::istringstream in("a\n1\n");
   std::ostringstream out;
-  acc::LineDialog dialog(in, out);
+  acc::launcher::LineDialog dialog(in, out);
   CHECK(dialog.ask("Name?", "x") == "a");
   CHECK(dialog.ask_menu("Which?", {"p", "q"}, 1) == "1");
   dialog.say("done");
@@ -19,7 +19,7 @@ TEST_CASE("line_dialog: questions show their default, menus their numbers", "[co
 TEST_CASE("line_dialog: the last line needs no end, and then the input has ended", "[config]") {
   std::istringstream in("last");
   std::ostringstream out;
-  acc::LineDialog dialog(in, out);
+  acc::launcher::LineDialog dialog(in, out);
   CHECK(dialog.ask("A?", "") == "last");
   CHECK(acc::test::error_of([&] { dialog.ask("B?", ""); }) == "the input ended");
 }

@@ -4,8 +4,9 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::default_config_path;
 using acc::Environment;
+using acc::launcher::default_config_path;
+using acc::launcher::find_default_config;
 
 TEST_CASE("paths: the default file is below HF_HOME, XDG_CACHE_HOME or ~/.cache, in that order", "[config]") {
   Environment environment{{"HOME", "/home/u"}};
@@ -21,14 +22,14 @@ TEST_CASE("paths: an empty HF_HOME means the current folder, as in accelerate", 
 }
 
 TEST_CASE("paths: without HOME the system's home folder serves", "[config]") {
-  CHECK(acc::expand_home("~/x", {}).is_absolute());
+  CHECK(acc::launcher::expand_home("~/x", {}).is_absolute());
 }
 
 TEST_CASE("paths: only a ~ at the beginning is expanded", "[config]") {
   const Environment environment{{"HOME", "/home/u"}};
-  CHECK(acc::expand_home("~", environment) == "/home/u");
-  CHECK(acc::expand_home("a/~/b", environment) == "a/~/b");
-  CHECK(acc::expand_home("~other/b", environment) == "~other/b");
+  CHECK(acc::launcher::expand_home("~", environment) == "/home/u");
+  CHECK(acc::launcher::expand_home("a/~/b", environment) == "a/~/b");
+  CHECK(acc::launcher::expand_home("~other/b", environment) == "~other/b");
 }
 
 TEST_CASE("paths: an old JSON default is found where there is no YAML one", "[config]") {

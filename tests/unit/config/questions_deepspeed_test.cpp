@@ -12,7 +12,7 @@ TEST_CASE("questions_deepspeed: recorded answers give accelerate's file", "[conf
 }
 
 TEST_CASE("questions_deepspeed: Neuron is refused, and no answer is lost", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   const auto transcript = acc::test::recording("config_multi_neuron_deepspeed_refused").at("transcript");
   CHECK(acc::test::feed(interview, transcript) == "DeepSpeed does not run on Neuron");
   CHECK(current_name(interview) == "deepspeed");
@@ -20,19 +20,20 @@ TEST_CASE("questions_deepspeed: Neuron is refused, and no answer is lost", "[con
 }
 
 TEST_CASE("questions_deepspeed: it may be chosen where it is not installed", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   CHECK_FALSE(acc::test::feed(interview, acc::test::recording("config_deepspeed_missing").at("transcript")));
   CHECK(interview.values().at("distributed_type") == "DEEPSPEED");
 }
 
 TEST_CASE("questions_deepspeed: hostfile and filters are asked for where a launcher needs them", "[config]") {
-  const acc::Interview interview =
+  const acc::launcher::Interview interview =
       acc::test::interview_after({"",    "multi-GPU", "2", "0", "h",    "29500",  "",    "",  "",    "yes",
                                   "yes", "ds.json",   "",  "",  "pdsh", "/hosts", "yes", "x", "yes", "y"});
-  CHECK(interview.values().at("deepspeed_config") == acc::Value{{"deepspeed_config_file", "ds.json"},
-                                                                {"deepspeed_exclusion_filter", "x"},
-                                                                {"deepspeed_hostfile", "/hosts"},
-                                                                {"deepspeed_inclusion_filter", "y"},
-                                                                {"deepspeed_multinode_launcher", "pdsh"},
-                                                                {"zero3_init_flag", false}});
+  CHECK(interview.values().at("deepspeed_config") ==
+        acc::launcher::Value{{"deepspeed_config_file", "ds.json"},
+                             {"deepspeed_exclusion_filter", "x"},
+                             {"deepspeed_hostfile", "/hosts"},
+                             {"deepspeed_inclusion_filter", "y"},
+                             {"deepspeed_multinode_launcher", "pdsh"},
+                             {"zero3_init_flag", false}});
 }

@@ -7,6 +7,8 @@ TEST_CASE("questions_dynamo: recorded answers give accelerate's file", "[config]
 }
 
 TEST_CASE("questions_dynamo: the back end that accelerate misspells is offered by its name", "[config]") {
-  const acc::Interview interview = acc::test::interview_after({"", "", "", "yes", "torchxla_trace_once"});
-  CHECK(interview.values().at("dynamo_config") == acc::Value{{"dynamo_backend", "TORCHXLA_TRACE_ONCE"}});
+  const acc::launcher::Interview interview =
+      acc::test::interview_after({"", "", "", "yes", "torchxla_trace_once"});
+  CHECK(interview.values().at("dynamo_config") ==
+        acc::launcher::Value{{"dynamo_backend", "TORCHXLA_TRACE_ONCE"}});
 }

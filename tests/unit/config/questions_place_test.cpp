@@ -16,19 +16,20 @@ TEST_CASE("questions_place: recorded answers give accelerate's file", "[config]"
 }
 
 TEST_CASE("questions_place: mpirun's hostfile is asked for on CPUs, and ~ is expanded", "[config]") {
-  const acc::Interview interview = interview_after({"", "multi-CPU", "", "", "yes", ""});
+  const acc::launcher::Interview interview = interview_after({"", "multi-CPU", "", "", "yes", ""});
   CHECK(interview.values().at("use_cpu") == true);
-  CHECK(interview.values().at("mpirun_config") == acc::Value{{"mpirun_hostfile", "/home/user/hostfile"}});
+  CHECK(interview.values().at("mpirun_config") ==
+        acc::launcher::Value{{"mpirun_hostfile", "/home/user/hostfile"}});
 }
 
 TEST_CASE("questions_place: the rank of a machine is one of as many as there are", "[config]") {
-  const acc::Interview interview = interview_after({"", "multi-GPU", "3"});
+  const acc::launcher::Interview interview = interview_after({"", "multi-GPU", "3"});
   CHECK(current_name(interview) == "machine_rank");
   CHECK(interview.choices().size() == 3);
 }
 
 TEST_CASE("questions_place: of many machines the rank is a number below theirs", "[config]") {
-  acc::Interview interview = interview_after({"", "multi-GPU", "1000000"});
+  acc::launcher::Interview interview = interview_after({"", "multi-GPU", "1000000"});
   CHECK(current_name(interview) == "machine_rank_number");
   CHECK(interview.choices().empty());
   CHECK(interview.answer("1000000") == "ranks of 1000000 machines are 0 to 999999");

@@ -2,7 +2,7 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
-using acc::Value;
+using acc::launcher::Value;
 using acc::test::interview_after;
 
 namespace {
@@ -31,7 +31,7 @@ TEST_CASE("questions_precision: keys are those that the library reads", "[config
 }
 
 TEST_CASE("questions_precision: FP8 may be chosen where its library is missing", "[config]") {
-  acc::Interview interview({});
+  acc::launcher::Interview interview({});
   CHECK_FALSE(acc::test::feed(interview, acc::test::recording("config_fp8_unavailable").at("transcript")));
   CHECK(interview.values().at("mixed_precision") == "fp8");
 }

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
-using acc::Interview;
+using acc::launcher::Interview;
 using acc::test::current_name;
 using acc::test::file_of;
 using acc::test::interview_after;
@@ -25,17 +25,17 @@ TEST_CASE("questions_sagemaker: keys may be left out, and a new role has acceler
   const Interview interview = interview_after(
       {"AWS (Amazon SageMaker)", "1", "", "secret", "", "1", "no", "no", "no", "Data parallelism", "no"});
   CHECK(current_name(interview) == "parallel_instance_type");
-  const acc::ConfigValues values = interview.values();
+  const acc::launcher::ConfigValues values = interview.values();
   CHECK(values.at("iam_role_name") == "accelerate_sagemaker_execution_role");
   CHECK_FALSE(values.contains("profile"));
-  CHECK(acc::format_config(values, "c.yaml").find("secret") == std::string::npos);
+  CHECK(acc::launcher::format_config(values, "c.yaml").find("secret") == std::string::npos);
 }
 
 TEST_CASE("questions_sagemaker: dynamo is asked for, FP8's library is not", "[config]") {
   Interview interview =
       interview_after({"1", "", "", "", "", "role", "", "", "", "", "yes", "", "", "", "fp8"});
   CHECK(interview.current() == nullptr);
-  CHECK(interview.values().at("dynamo_config") == acc::Value{{"dynamo_backend", "INDUCTOR"}});
+  CHECK(interview.values().at("dynamo_config") == acc::launcher::Value{{"dynamo_backend", "INDUCTOR"}});
 }
 
 TEST_CASE("questions_sagemaker: after a step back to the first question this machine can be chosen",

@@ -7,14 +7,14 @@
 #include "acc/config/schema.hpp"
 #include "support/catch.hpp"
 
-using acc::Question;
-using acc::QuestionKind;
-using acc::questions;
+using acc::launcher::Question;
+using acc::launcher::QuestionKind;
+using acc::launcher::questions;
 
 namespace {
 
-acc::ConfigKind kind_of(const Question& question) {
-  return question.of.value_or(acc::ConfigKind::cluster);
+acc::launcher::ConfigKind kind_of(const Question& question) {
+  return question.of.value_or(acc::launcher::ConfigKind::cluster);
 }
 
 }  // namespace
@@ -40,11 +40,13 @@ TEST_CASE("questions: every key that is written is one of the schema's", "[confi
     if (question.key.empty()) continue;
     INFO(question.name);
     const std::size_t dot = question.key.find('.');
-    const acc::SettingSpec* spec = acc::find_file_key(question.key.substr(0, dot), kind_of(question));
+    const acc::launcher::SettingSpec* spec =
+        acc::launcher::find_file_key(question.key.substr(0, dot), kind_of(question));
     REQUIRE(spec != nullptr);
     if (!question.of)
-      CHECK(acc::find_file_key(question.key.substr(0, dot), acc::ConfigKind::sagemaker) == spec);
-    CHECK((spec->type == acc::ValueType::section) == (dot != std::string_view::npos));
+      CHECK(acc::launcher::find_file_key(question.key.substr(0, dot), acc::launcher::ConfigKind::sagemaker) ==
+            spec);
+    CHECK((spec->type == acc::launcher::ValueType::section) == (dot != std::string_view::npos));
   }
 }
 
@@ -52,11 +54,11 @@ TEST_CASE("questions: menus offer their default, and only what the schema allows
   for (const Question& question : questions()) {
     if (question.kind != QuestionKind::menu || question.choices.empty()) continue;
     INFO(question.name);
-    CHECK(std::ranges::find(question.choices, question.otherwise, &acc::Choice::label) !=
+    CHECK(std::ranges::find(question.choices, question.otherwise, &acc::launcher::Choice::label) !=
           question.choices.end());
-    const acc::SettingSpec* spec = acc::find_file_key(question.key, kind_of(question));
+    const acc::launcher::SettingSpec* spec = acc::launcher::find_file_key(question.key, kind_of(question));
     if (spec == nullptr || spec->allowed.empty()) continue;
-    for (const acc::Choice& choice : question.choices)
+    for (const acc::launcher::Choice& choice : question.choices)
       CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
   }
 }
@@ -69,7 +71,7 @@ TEST_CASE("questions: those that repeat name a question", "[config]") {
 }
 
 TEST_CASE("questions: answers tell the type of training they add up to", "[config]") {
-  acc::Answers answers;
+  acc::launcher::Answers answers;
   CHECK(answers.type() == "NO");
   CHECK(answers.machines() == 1);
   CHECK_FALSE(answers.on_cpu());

@@ -2,7 +2,7 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
-using acc::Value;
+using acc::launcher::Value;
 
 TEST_CASE("questions_tpu: recorded answers give accelerate's file", "[config]") {
   CHECK(acc::test::file_of("config_tpu_pod_commands") == acc::test::recorded_file("config_tpu_pod_commands"));
@@ -10,7 +10,7 @@ TEST_CASE("questions_tpu: recorded answers give accelerate's file", "[config]") 
 
 TEST_CASE("questions_tpu: sudo is a truth value, and no machines are an empty list", "[config]") {
   // accelerate writes the text 'yes', and a list with one empty name.
-  acc::Interview interview({.folder = "/work"});
+  acc::launcher::Interview interview({.folder = "/work"});
   const auto recorded = acc::test::recording("config_tpu_pod_file");
   CHECK_FALSE(acc::test::feed(interview, recorded.at("transcript")));
   CHECK(interview.values().at("tpu_use_sudo") == true);

@@ -11,8 +11,8 @@
 #include "support/errors.hpp"
 #include "support/pseudo_terminal.hpp"
 
-using acc::Key;
-using acc::RawTerminal;
+using acc::launcher::Key;
+using acc::launcher::RawTerminal;
 using acc::test::PseudoTerminal;
 
 TEST_CASE("raw_terminal: Ctrl-C ends it, and the terminal is as it was", "[config]") {
@@ -24,7 +24,7 @@ TEST_CASE("raw_terminal: Ctrl-C ends it, and the terminal is as it was", "[confi
     CHECK_FALSE(terminal.is_cooked());
     terminal.type("\x03");
     raw.next_key();
-  } catch (const acc::Interrupted&) {
+  } catch (const acc::launcher::Interrupted&) {
     interrupted = true;
   }
   CHECK(interrupted);

@@ -9,10 +9,10 @@
 #include "support/recordings.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::FileConfig;
-using acc::parse_config;
-using acc::read_config;
-using acc::Value;
+using acc::launcher::FileConfig;
+using acc::launcher::parse_config;
+using acc::launcher::read_config;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 namespace {
@@ -27,7 +27,7 @@ TEST_CASE("read: values have the types of their settings, and their lines", "[co
   const FileConfig config = parse_config(
       "# job\ndistributed_type: NO\nnum_processes: '1'\ngpu_ids: 0\nmain_process_ip:\n", "c.yaml");
   CHECK(config.values ==
-        acc::ConfigValues{{"distributed_type", "NO"}, {"gpu_ids", "0"}, {"num_processes", 1}});
+        acc::launcher::ConfigValues{{"distributed_type", "NO"}, {"gpu_ids", "0"}, {"num_processes", 1}});
   CHECK(config.positions.at("distributed_type") == 2);
   CHECK(config.positions.at("gpu_ids") == 4);
   CHECK(config.notes.empty());
@@ -50,7 +50,7 @@ TEST_CASE("read: of equal keys the last one counts, with a note, in sections and
   CHECK(yaml.values.at("num_processes") == 8);
   CHECK(yaml.positions.at("num_processes") == 5);
   CHECK(yaml.values.at("fsdp_config") == Value{{"fsdp_version", 2}});
-  CHECK(error_of([&] { acc::refuse_notes(yaml); }) ==
+  CHECK(error_of([&] { acc::launcher::refuse_notes(yaml); }) ==
         "c.yaml:4:1: the key 'num_processes' is in line 2 already; this one counts\n"
         "c.yaml:5:1: the key 'num_processes' is in line 4 already; this one counts\n"
         "c.yaml:3:32: the key 'fsdp_version' is in line 3 already; this one counts");
@@ -66,7 +66,7 @@ TEST_CASE("read: a report holds the problems and the notes of a file, and apart 
   const auto file = folder.write("c.yaml",
                                  "distributed_type: FSDP\nipex_config: {}\nnum_processes: two\n"
                                  "fsdp_config: {fsdp_versio: 2, mine: 1}\n");
-  const acc::ConfigReport report = acc::inspect_config(file);
+  const acc::launcher::ConfigReport report = acc::launcher::inspect_config(file);
   REQUIRE(report.problems.size() == 1);
   CHECK(report.problems[0].what == "num_processes must be a whole number, not 'two'");
   REQUIRE(report.config.notes.size() == 2);
@@ -128,7 +128,7 @@ TEST_CASE("read: a key inside of a section that nothing heeds is noted with the 
   REQUIRE(config.notes.size() == 1);
   CHECK(acc::to_string(config.notes[0]) ==
         "c.yaml:3:3: 'fsdp_ofload_params' is not a key of fsdp_config (did you mean 'fsdp_offload_params'?)");
-  CHECK(error_of([&] { acc::refuse_notes(config); }) == acc::to_string(config.notes[0]));
+  CHECK(error_of([&] { acc::launcher::refuse_notes(config); }) == acc::to_string(config.notes[0]));
   CHECK(config.values.at("fsdp_config").at("fsdp_version") == 2);
   CHECK(config.positions.at("fsdp_config.fsdp_version") == 4);
   CHECK(config.order ==

@@ -120,20 +120,21 @@ void check_problems(const acc::Error& error, const std::string& name) {
 }
 
 bool check_text(const std::string& text, const std::string& name) {
-  acc::FileConfig config;
+  acc::launcher::FileConfig config;
   try {
-    config = acc::parse_config(text, name);
+    config = acc::launcher::parse_config(text, name);
   } catch (const acc::Error& error) {
     check_problems(error, name);
     return false;
   }
   // Unknown keys inside of sections are kept, and may be anything; the rest survives.
   if (!config.notes.empty()) return true;
-  const std::string written = acc::format_config(config.values, name);
-  if (acc::format_config(acc::parse_config(written, name).values, name) != written)
+  const std::string written = acc::launcher::format_config(config.values, name);
+  if (acc::launcher::format_config(acc::launcher::parse_config(written, name).values, name) != written)
     FAIL("differs:\n" << text);
-  const std::string edited = acc::edited_config(text, config.values, name);
-  if (acc::format_config(acc::parse_config(edited, name).values, name) != written) FAIL("edited:\n" << text);
+  const std::string edited = acc::launcher::edited_config(text, config.values, name);
+  if (acc::launcher::format_config(acc::launcher::parse_config(edited, name).values, name) != written)
+    FAIL("edited:\n" << text);
   return true;
 }
 

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::parse_config;
-using acc::Value;
+using acc::launcher::parse_config;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 namespace {

@@ -4,12 +4,12 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::parse_config;
-using acc::Value;
+using acc::launcher::parse_config;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 TEST_CASE("schema_mpi: a key that has no effect any more is noted", "[config]") {
-  const acc::FileConfig config = parse_config(
+  const acc::launcher::FileConfig config = parse_config(
       "distributed_type: MULTI_CPU\nmpirun_config:\n  mpirun_ccl: '4'\n  hostfile: /h\n", "c.yaml");
   CHECK(config.values.at("mpirun_config") == Value{{"mpirun_hostfile", "/h"}});
   REQUIRE(config.notes.size() == 1);

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::parse_config;
-using acc::Value;
+using acc::launcher::parse_config;
+using acc::launcher::Value;
 using acc::test::error_of;
 
 TEST_CASE("schema_sagemaker: SageMaker files have keys of their own, and are checked", "[config]") {
@@ -14,7 +14,7 @@ TEST_CASE("schema_sagemaker: SageMaker files have keys of their own, and are che
         "c.yaml:4:1: unknown key 'num_processes'\n"
         "c.yaml: ec2_instance_type is missing\n"
         "c.yaml: iam_role_name is missing");
-  const acc::FileConfig config =
+  const acc::launcher::FileConfig config =
       parse_config(text + "ec2_instance_type: x\niam_role_name: y\nadditional_args: {a: 1}\n", "c.yaml");
   CHECK(config.values.at("distributed_type") == "NO");
   CHECK(config.values.at("additional_args") == Value{{"a", 1}});

@@ -8,8 +8,8 @@
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
-using acc::schema;
-using acc::SettingSpec;
+using acc::launcher::schema;
+using acc::launcher::SettingSpec;
 
 TEST_CASE("schema: every row has a unique name, a sentence, and a default of its kind", "[config]") {
   std::set<std::string_view> names;
@@ -18,7 +18,7 @@ TEST_CASE("schema: every row has a unique name, a sentence, and a default of its
     CHECK(names.insert(spec.name).second);
     CHECK(spec.help.ends_with('.'));
     CHECK_NOTHROW(default_value(spec));
-    CHECK(acc::find_setting(spec.name) == &spec);
+    CHECK(acc::launcher::find_setting(spec.name) == &spec);
   }
 }
 
@@ -33,15 +33,15 @@ TEST_CASE("schema: every key of a file says which release of accelerate read it 
       CHECK(spec.since.empty());
     }
   }
-  CHECK(acc::find_setting("num_processes")->since == "0.1.0");
-  CHECK(acc::find_setting("fsdp_version")->since == "1.6.0");
-  CHECK(acc::find_setting("parallelism_config_sp_size")->since == "1.12.0");
+  CHECK(acc::launcher::find_setting("num_processes")->since == "0.1.0");
+  CHECK(acc::launcher::find_setting("fsdp_version")->since == "1.6.0");
+  CHECK(acc::launcher::find_setting("parallelism_config_sp_size")->since == "1.12.0");
 }
 
 TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {
   std::set<std::string_view> taken;
   for (const SettingSpec& spec : schema()) {
-    for (const acc::Flag& flag : spec.flags) CHECK(taken.insert(flag.spelling).second);
+    for (const acc::launcher::Flag& flag : spec.flags) CHECK(taken.insert(flag.spelling).second);
     if (!spec.pet.empty()) CHECK(taken.insert(spec.pet).second);
     if (!spec.environment.empty()) CHECK(taken.insert(spec.environment).second);
   }
@@ -60,18 +60,18 @@ TEST_CASE("schema: a key means one setting in its section, and a former key is n
       CHECK(taken.insert(section + "." + std::string(key)).second);
     if (!section.empty()) {
       CHECK(taken.insert(section + "." + std::string(file_key(spec))).second);
-      CHECK(acc::find_section_key(section, file_key(spec)) == &spec);
-      CHECK(acc::find_section_key(section, spec.name) == &spec);
-      CHECK(acc::find_setting(section) != nullptr);
+      CHECK(acc::launcher::find_section_key(section, file_key(spec)) == &spec);
+      CHECK(acc::launcher::find_section_key(section, spec.name) == &spec);
+      CHECK(acc::launcher::find_setting(section) != nullptr);
     } else if (spec.in_file) {
-      CHECK(acc::find_file_key(file_key(spec)) == &spec);
+      CHECK(acc::launcher::find_file_key(file_key(spec)) == &spec);
     }
   }
 }
 
 TEST_CASE("schema: a default is allowed by its row", "[config]") {
   for (const SettingSpec& spec : schema()) {
-    const acc::Value preset = default_value(spec);
+    const acc::launcher::Value preset = default_value(spec);
     if (spec.allowed.empty() || !preset.is_string()) continue;
     INFO(spec.name);
     CHECK(std::ranges::find(spec.allowed, preset.get<std::string>()) != spec.allowed.end());
@@ -79,35 +79,35 @@ TEST_CASE("schema: a default is allowed by its row", "[config]") {
 }
 
 TEST_CASE("schema: holds accelerate 1.15's top-level keys", "[config]") {
-  CHECK(acc::file_keys() == std::vector<std::string>{"command_file",
-                                                     "commands",
-                                                     "compute_environment",
-                                                     "debug",
-                                                     "deepspeed_config",
-                                                     "distributed_type",
-                                                     "downcast_bf16",
-                                                     "dynamo_config",
-                                                     "enable_cpu_affinity",
-                                                     "fp8_config",
-                                                     "fsdp_config",
-                                                     "gpu_ids",
-                                                     "machine_rank",
-                                                     "main_process_ip",
-                                                     "main_process_port",
-                                                     "main_training_function",
-                                                     "megatron_lm_config",
-                                                     "mixed_precision",
-                                                     "mpirun_config",
-                                                     "num_machines",
-                                                     "num_processes",
-                                                     "parallelism_config",
-                                                     "rdzv_backend",
-                                                     "same_network",
-                                                     "tpu_env",
-                                                     "tpu_name",
-                                                     "tpu_use_cluster",
-                                                     "tpu_use_sudo",
-                                                     "tpu_vm",
-                                                     "tpu_zone",
-                                                     "use_cpu"});
+  CHECK(acc::launcher::file_keys() == std::vector<std::string>{"command_file",
+                                                               "commands",
+                                                               "compute_environment",
+                                                               "debug",
+                                                               "deepspeed_config",
+                                                               "distributed_type",
+                                                               "downcast_bf16",
+                                                               "dynamo_config",
+                                                               "enable_cpu_affinity",
+                                                               "fp8_config",
+                                                               "fsdp_config",
+                                                               "gpu_ids",
+                                                               "machine_rank",
+                                                               "main_process_ip",
+                                                               "main_process_port",
+                                                               "main_training_function",
+                                                               "megatron_lm_config",
+                                                               "mixed_precision",
+                                                               "mpirun_config",
+                                                               "num_machines",
+                                                               "num_processes",
+                                                               "parallelism_config",
+                                                               "rdzv_backend",
+                                                               "same_network",
+                                                               "tpu_env",
+                                                               "tpu_name",
+                                                               "tpu_use_cluster",
+                                                               "tpu_use_sudo",
+                                                               "tpu_vm",
+                                                               "tpu_zone",
+                                                               "use_cpu"});
 }

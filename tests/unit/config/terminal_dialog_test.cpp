@@ -9,7 +9,7 @@
 #include "support/errors.hpp"
 #include "support/pseudo_terminal.hpp"
 
-using acc::TerminalDialog;
+using acc::launcher::TerminalDialog;
 using acc::test::PseudoTerminal;
 
 TEST_CASE("terminal_dialog: keys choose from a menu", "[config]") {
@@ -59,13 +59,13 @@ TEST_CASE("terminal_dialog: Esc goes back, and so does the left arrow where noth
   const PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   terminal.type("\x1b[D");
-  CHECK(dialog.ask("?", "") == acc::kGoBack);
+  CHECK(dialog.ask("?", "") == acc::launcher::kGoBack);
   terminal.type("\x1b[D");
-  CHECK(dialog.ask_menu("?", {"a", "b"}, 0) == acc::kGoBack);
+  CHECK(dialog.ask_menu("?", {"a", "b"}, 0) == acc::launcher::kGoBack);
   terminal.type("?");
-  CHECK(dialog.ask_menu("?", {"a", "b"}, 0) == acc::kAskHelp);
+  CHECK(dialog.ask_menu("?", {"a", "b"}, 0) == acc::launcher::kAskHelp);
   terminal.type("typed\x1b");
-  CHECK(dialog.ask("?", "") == acc::kGoBack);
+  CHECK(dialog.ask("?", "") == acc::launcher::kGoBack);
 }
 
 TEST_CASE("terminal_dialog: what is typed is shown once, and menus leave their answer", "[config]") {
@@ -91,7 +91,7 @@ TEST_CASE("terminal_dialog: Ctrl-C ends it, and the terminal is as it was", "[co
     CHECK_FALSE(terminal.is_cooked());
     terminal.type("j\x03");
     dialog.ask_menu("Which?", {"a", "b"}, 0);
-  } catch (const acc::Interrupted&) {
+  } catch (const acc::launcher::Interrupted&) {
     interrupted = true;
   }
   CHECK(interrupted);

@@ -5,14 +5,14 @@
 
 #include "support/catch.hpp"
 
-using acc::Key;
-using acc::KeyPress;
+using acc::launcher::Key;
+using acc::launcher::KeyPress;
 
 namespace {
 
 std::vector<KeyPress> keys_of(const std::string& bytes) {
   std::size_t next = 0;
-  const acc::ByteSource source{
+  const acc::launcher::ByteSource source{
       [&] { return next < bytes.size() ? std::optional(bytes[next++]) : std::nullopt; },
       [&] { return next < bytes.size(); }};
   std::vector<KeyPress> keys;

@@ -3,8 +3,8 @@
 
 #include "support/catch.hpp"
 
-using acc::Key;
-using acc::TerminalLine;
+using acc::launcher::Key;
+using acc::launcher::TerminalLine;
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include "acc/base/wrap.hpp"
 #include "support/catch.hpp"
 
-using acc::Key;
-using acc::TerminalMenu;
+using acc::launcher::Key;
+using acc::launcher::TerminalMenu;
 
 namespace {
 

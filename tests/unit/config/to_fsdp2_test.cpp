@@ -8,12 +8,12 @@
 #include "support/errors.hpp"
 #include "support/recordings.hpp"
 
-using acc::to_fsdp2;
+using acc::launcher::to_fsdp2;
 
 namespace {
 
-acc::Value meaning(const std::string& text) {
-  return to_value(acc::parse_document(text, "c.yaml"));
+acc::launcher::Value meaning(const std::string& text) {
+  return to_value(acc::launcher::parse_document(text, "c.yaml"));
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ TEST_CASE("to_fsdp2: files come to mean what accelerate makes of them", "[config
   for (const std::string& name : acc::test::recordings("tofsdp2_")) {
     INFO(name);
     const auto recorded = acc::test::recording(name);
-    const acc::Fsdp2Text result = to_fsdp2(recorded.at("before").get<std::string>(), "c.yaml");
+    const acc::launcher::Fsdp2Text result = to_fsdp2(recorded.at("before").get<std::string>(), "c.yaml");
     CHECK(meaning(result.text) == meaning(recorded.at("after")));
     for (const auto& key : recorded.at("dropped_keys")) {
       CHECK(std::ranges::any_of(result.notes, [&](const std::string& note) {
@@ -40,13 +40,14 @@ TEST_CASE("to_fsdp2: comments and order stay", "[config]") {
                  "  fsdp_offload_params: no  # enough memory\n"
                  "distributed_type: FSDP\n",
                  "c.yaml") ==
-        acc::Fsdp2Text{"# mine\n"
-                       "fsdp_config:  # sharding\n"
-                       "  fsdp_reshard_after_forward: false  # like ZeRO 2\n"
-                       "  fsdp_offload_params: no  # enough memory\n"
-                       "  fsdp_version: 2\n"
-                       "distributed_type: FSDP\n",
-                       {"fsdp_use_orig_params in line 4 is left out: version 2 has no such setting"}});
+        acc::launcher::Fsdp2Text{
+            "# mine\n"
+            "fsdp_config:  # sharding\n"
+            "  fsdp_reshard_after_forward: false  # like ZeRO 2\n"
+            "  fsdp_offload_params: no  # enough memory\n"
+            "  fsdp_version: 2\n"
+            "distributed_type: FSDP\n",
+            {"fsdp_use_orig_params in line 4 is left out: version 2 has no such setting"}});
 }
 
 TEST_CASE("to_fsdp2: JSON stays JSON", "[config]") {

@@ -3,15 +3,15 @@
 
 #include "support/catch.hpp"
 
-using acc::find_setting;
-using acc::Mismatch;
-using acc::Value;
+using acc::launcher::find_setting;
+using acc::launcher::Mismatch;
+using acc::launcher::Value;
 
 namespace {
 
 // The value that `key: text` has in a YAML file, or what is wrong with it.
 Value in_file(const std::string& key, const std::string& text) {
-  const acc::DocumentNode root = acc::parse_document(key + ": " + text, "c.yaml");
+  const acc::launcher::DocumentNode root = acc::launcher::parse_document(key + ": " + text, "c.yaml");
   const auto result = typed_value(*find_setting(key), root.items.at(0));
   if (const auto* mismatch = std::get_if<Mismatch>(&result)) return "wrong: " + mismatch->what;
   return std::get<Value>(result);
@@ -37,7 +37,7 @@ TEST_CASE("typed_value: text keys keep what YAML 1.1 would turn into something e
 }
 
 TEST_CASE("typed_value: a value that is not allowed names the allowed ones and the nearest", "[config]") {
-  const auto result = acc::typed_value(*find_setting("mixed_precision"), "fp61");
+  const auto result = acc::launcher::typed_value(*find_setting("mixed_precision"), "fp61");
   CHECK(std::get<Mismatch>(result) ==
         Mismatch{"mixed_precision must be one of no, fp16, bf16, fp8, not 'fp61'", "did you mean 'fp16'?"});
 }

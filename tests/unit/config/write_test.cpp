@@ -6,9 +6,9 @@
 #include "support/recordings.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::ConfigValues;
-using acc::format_config;
-using acc::Value;
+using acc::launcher::ConfigValues;
+using acc::launcher::format_config;
+using acc::launcher::Value;
 
 TEST_CASE("write: nulls and empty sections are left out, empty lists stay", "[config]") {
   const ConfigValues values = {
@@ -28,7 +28,7 @@ TEST_CASE("write: what accelerate wrote is written again byte for byte", "[confi
     if (yaml.is_null()) continue;
     INFO(name);
     const auto text = yaml.get<std::string>();
-    const Value document = to_value(acc::parse_document(text, "c.yaml"));
+    const Value document = to_value(acc::launcher::parse_document(text, "c.yaml"));
     CHECK(format_config(document.get<ConfigValues>(), "c.yaml") == text);
   }
 }
@@ -38,6 +38,6 @@ TEST_CASE("write: missing folders are made and the text is read back to the same
   const std::string file = GENERATE("deep/er/c.yaml", "deep/er/c.json");
   const ConfigValues values = {
       {"distributed_type", "NO"}, {"gpu_ids", "0"}, {"debug", true}, {"num_processes", 1}};
-  acc::write_config(values, folder.path() / file);
-  CHECK(acc::read_config(folder.path() / file).values == values);
+  acc::launcher::write_config(values, folder.path() / file);
+  CHECK(acc::launcher::read_config(folder.path() / file).values == values);
 }

@@ -5,9 +5,9 @@
 
 #include "support/catch.hpp"
 
-using acc::needs_quotes;
-using acc::read_plain_scalar;
-using acc::Value;
+using acc::launcher::needs_quotes;
+using acc::launcher::read_plain_scalar;
+using acc::launcher::Value;
 
 TEST_CASE("yaml_scalar: truth values and nulls are YAML 1.1's", "[config]") {
   for (const char* text : {"yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"})

@@ -3,8 +3,8 @@
 
 #include "support/catch.hpp"
 
-using acc::Value;
-using acc::write_yaml;
+using acc::launcher::Value;
+using acc::launcher::write_yaml;
 
 TEST_CASE("yaml_writer: keys are sorted, lists stand at the indent of their key", "[config]") {
   const Value value = {{"b", {"x", "y"}}, {"a", {{"z", {1, true}}, {"y", nullptr}}}, {"c", Value::array()}};

@@ -13,6 +13,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 namespace fs = std::filesystem;
 using nlohmann::json;

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("job_view: what is sent arrives", "[control]") {
   const JobView job{

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("native_stacks: threads in the same place are one block, the first thread's first", "[control]") {
   CHECK(shorten_native_stacks(R"([New LWP 12]

@@ -7,6 +7,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 using namespace std::chrono_literals;
 

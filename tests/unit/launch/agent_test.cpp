@@ -11,6 +11,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 using namespace std::chrono_literals;
 
@@ -84,11 +85,11 @@ struct Job {
   KeepingReporter reporter;
 
   LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPlaces& cgroups = {}) {
-    return acc::run(plan, {.processes = processes,
-                           .rendezvous = rendezvous,
-                           .reporter = reporter,
-                           .logs = logs,
-                           .cgroups = cgroups});
+    return acc::launcher::run(plan, {.processes = processes,
+                                     .rendezvous = rendezvous,
+                                     .reporter = reporter,
+                                     .logs = logs,
+                                     .cgroups = cgroups});
   }
 };
 

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 namespace {
 

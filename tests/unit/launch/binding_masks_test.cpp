@@ -7,9 +7,9 @@
 #include "support/in_child.hpp"
 
 using acc::allowed_cpus;
-using acc::BindingMasks;
-using acc::CpuBinding;
 using acc::CpuSet;
+using acc::launcher::BindingMasks;
+using acc::launcher::CpuBinding;
 using acc::test::in_child;
 
 TEST_CASE("binding masks: a process runs on the CPUs of its binding", "[launch]") {

@@ -10,6 +10,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("channel: our end of a pipe does not wait, the worker's does", "[launch]") {
   const Channel pipe = make_pipe();

@@ -7,6 +7,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("descendants: the whole tree, parents first, whatever the names", "[launch]") {
   const test::TemporaryFolder proc;

@@ -7,6 +7,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using std::chrono::seconds;
 using std::chrono::system_clock;
 

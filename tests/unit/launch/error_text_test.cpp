@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-using acc::readable_error;
+using acc::launcher::readable_error;
 
 TEST_CASE("error_text: the frames of LibTorch's own stack are left out", "[launch]") {
   CHECK(readable_error(

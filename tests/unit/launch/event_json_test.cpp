@@ -9,6 +9,7 @@
 #include "support/json_schema.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace std::chrono_literals;
 using nlohmann::json;
 

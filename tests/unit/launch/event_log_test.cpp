@@ -13,6 +13,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("event_log: adds to what is there", "[launch]") {
   const test::TemporaryFolder folder;

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("exit_status: a shell's code is the process's own or 128 + signal", "[launch]") {
   CHECK(shell_code(Exited{0}) == 0);

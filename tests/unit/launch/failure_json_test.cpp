@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("failure_json: a failure arrives as it was sent", "[launch]") {
   const std::chrono::system_clock::time_point when(std::chrono::microseconds(1'700'000'000'123'456));

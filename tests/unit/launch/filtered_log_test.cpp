@@ -8,6 +8,7 @@
 #include "support/read_all.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("filtered_log: keeps the lines in which one of the words occurs, as they were shown", "[launch]") {
   Channel pipe = make_pipe();

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("job_record: shows the workers of the attempt that runs", "[launch]") {
   JobRecord record({.id = "job-1"}, [](int local_rank) {

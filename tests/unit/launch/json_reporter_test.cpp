@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using nlohmann::json;
 
 TEST_CASE("json_reporter: lines carry the attempt and the node's rank that hold", "[launch]") {

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("launch_report: the exit code is the failed worker's, as a shell gives it", "[launch]") {
   CHECK(exit_code_of({}) == 0);

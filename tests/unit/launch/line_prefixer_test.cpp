@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 #include "support/read_all.hpp"
 
-using acc::LinePrefixer;
+using acc::launcher::LinePrefixer;
 
 TEST_CASE("line_prefixer: each line has the prefix, however it is cut", "[launch]") {
   LinePrefixer lines("[default0]:");
@@ -30,8 +30,8 @@ TEST_CASE("line_prefixer: the last line gets its newline", "[launch]") {
 
 TEST_CASE("line_prefixer: the time of a line is that of its end, and the copy gets what is shown",
           "[launch]") {
-  acc::Channel pipe = acc::make_pipe();
-  const auto copy = std::make_shared<acc::FilteredLog>(
+  acc::launcher::Channel pipe = acc::launcher::make_pipe();
+  const auto copy = std::make_shared<acc::launcher::FilteredLog>(
       std::move(pipe.workers), std::vector<std::string>{"two"}, [](const std::string&) {});
   int moment = 0;
   LinePrefixer lines(">", {.stamp = [&] { return std::to_string(++moment) + " "; }, .copy = copy});

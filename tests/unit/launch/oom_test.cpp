@@ -5,6 +5,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("oom: cgroup v2 tells in memory.events", "[launch]") {
   const test::TemporaryFolder folder;

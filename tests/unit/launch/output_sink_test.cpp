@@ -10,6 +10,7 @@
 #include "support/read_all.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using acc::test::read_all;
 
 TEST_CASE("output_sink: a slow reader stops its sources and lets them go on", "[launch]") {

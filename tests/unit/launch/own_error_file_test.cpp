@@ -5,6 +5,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("own_error_file: the worker's exit code is added inside its message", "[launch]") {
   const std::string text = R"({"message":{"message":"no","extraInfo":{"timestamp":"1"}}})";

@@ -11,6 +11,7 @@
 #include "support/temporary_folder.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using acc::test::read_all;
 
 namespace {

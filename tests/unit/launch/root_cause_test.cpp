@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using std::chrono::milliseconds;
 using std::chrono::system_clock;
 

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("stream_plan: by default everything passes to the console", "[launch]") {
   CHECK(plan_stream({}, {.local_rank = 0}, Streams::out, true) == StreamPlan{.console = true});

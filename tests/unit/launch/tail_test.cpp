@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::Tail;
+using acc::launcher::Tail;
 
 namespace {
 
@@ -44,14 +44,14 @@ TEST_CASE("tail: of one endless line the end", "[launch]") {
 
 TEST_CASE("tail: of a file its last lines", "[launch]") {
   const acc::test::TemporaryFolder folder;
-  CHECK(acc::tail_of_file(folder.path() / "none").empty());
-  CHECK(acc::tail_of_file(folder.write("short", "a\nb")) == "a\nb");
+  CHECK(acc::launcher::tail_of_file(folder.path() / "none").empty());
+  CHECK(acc::launcher::tail_of_file(folder.write("short", "a\nb")) == "a\nb");
   const std::string lines = numbered(1, 5000);
-  CHECK(acc::tail_of_file(folder.write("long", lines)) == numbered(4971, 5000));
+  CHECK(acc::launcher::tail_of_file(folder.write("long", lines)) == numbered(4971, 5000));
   const std::string exact = std::string(999, 'x') + "\n";
   std::string wide;
   for (int i = 0; i < 20; ++i) wide += exact;
-  CHECK(acc::tail_of_file(folder.write("wide", wide)).size() == 16000);
+  CHECK(acc::launcher::tail_of_file(folder.write("wide", wide)).size() == 16000);
 }
 
 TEST_CASE("tail: neither LibTorch's frames nor warnings at the end push the error out", "[launch]") {

@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace std::chrono_literals;
 
 namespace {

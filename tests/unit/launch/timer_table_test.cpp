@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 
-using acc::TimerTable;
+using acc::launcher::TimerTable;
 using Expired = TimerTable::Expired;
 
 namespace {

@@ -4,12 +4,12 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
-using acc::accelerate_environment;
-using acc::Dialect;
 using acc::Environment;
-using acc::JobShape;
-using acc::LaunchInputs;
-using acc::Settings;
+using acc::launcher::accelerate_environment;
+using acc::launcher::Dialect;
+using acc::launcher::JobShape;
+using acc::launcher::LaunchInputs;
+using acc::launcher::Settings;
 using acc::test::inputs;
 
 namespace {

@@ -4,10 +4,10 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::CommandLine;
-using acc::Dialect;
-using acc::parse_command_line;
-using acc::Setting;
+using acc::launcher::CommandLine;
+using acc::launcher::Dialect;
+using acc::launcher::parse_command_line;
+using acc::launcher::Setting;
 using acc::test::error_of;
 
 using Words = std::vector<std::string>;
@@ -130,15 +130,16 @@ TEST_CASE("command_line: help needs nothing else", "[plan]") {
 }
 
 TEST_CASE("command_line: a value may hold blanks, also behind an equals sign", "[plan]") {
-  const acc::CommandLine line = launch({"--wrap-rank=0:gdb --args", "--wrap_rank", "1:gdb -q", "t.py"});
-  CHECK(line.flags.at("wrap_rank").value == acc::Value{"0:gdb --args", "1:gdb -q"});
+  const acc::launcher::CommandLine line =
+      launch({"--wrap-rank=0:gdb --args", "--wrap_rank", "1:gdb -q", "t.py"});
+  CHECK(line.flags.at("wrap_rank").value == acc::launcher::Value{"0:gdb --args", "1:gdb -q"});
   CHECK(line.program == std::vector<std::string>{"t.py"});
 }
 
 TEST_CASE("command_line: --version ends the reading, `auto` is a number that DeepSpeed finds", "[plan]") {
   for (const Dialect dialect : {Dialect::launch, Dialect::torchrun})
-    CHECK(acc::parse_command_line({"--version", "--nonsense"}, dialect).version);
-  const auto parsed = acc::parse_command_line(
+    CHECK(acc::launcher::parse_command_line({"--version", "--nonsense"}, dialect).version);
+  const auto parsed = acc::launcher::parse_command_line(
       {"--gradient_accumulation_steps", "auto", "--gradient_clipping=auto", "train.py"}, Dialect::launch);
   CHECK(parsed.flags.at("gradient_accumulation_steps").value == "auto");
   CHECK(parsed.flags.at("gradient_clipping").value == "auto");

@@ -8,6 +8,7 @@
 #include "support/inputs.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace acc::test;
 using Words = std::vector<std::string>;
 

@@ -5,9 +5,9 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::JobShape;
-using acc::Settings;
-using acc::Value;
+using acc::launcher::JobShape;
+using acc::launcher::Settings;
+using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::inputs;
 
@@ -21,17 +21,18 @@ const JobShape kTwoMachines{.launcher = "deepspeed",
 
 std::vector<std::string> command_of(std::vector<std::string> words) {
   words.insert(words.end(), {"--deepspeed_hostfile", "/h", "--main_process_ip", "a", "train.py", "x"});
-  const acc::LaunchInputs given = inputs(words);
-  return acc::deepspeed_command(given, kTwoMachines, Settings(given)).command;
+  const acc::launcher::LaunchInputs given = inputs(words);
+  return acc::launcher::deepspeed_command(given, kTwoMachines, Settings(given)).command;
 }
 
 }  // namespace
 
 TEST_CASE("deepspeed: its command starts several machines, unless each starts its own", "[plan]") {
-  CHECK(acc::uses_deepspeed_command(kTwoMachines, Settings(inputs({"train.py"}))));
-  CHECK_FALSE(acc::uses_deepspeed_command(
+  CHECK(acc::launcher::uses_deepspeed_command(kTwoMachines, Settings(inputs({"train.py"}))));
+  CHECK_FALSE(acc::launcher::uses_deepspeed_command(
       kTwoMachines, Settings(inputs({"--deepspeed_multinode_launcher", "standard", "train.py"}))));
-  CHECK_FALSE(acc::uses_deepspeed_command({.distributed_type = "DEEPSPEED"}, Settings(inputs({"train.py"}))));
+  CHECK_FALSE(acc::launcher::uses_deepspeed_command({.distributed_type = "DEEPSPEED"},
+                                                    Settings(inputs({"train.py"}))));
 }
 
 TEST_CASE("deepspeed: every launcher gets its words", "[plan]") {
@@ -51,22 +52,22 @@ TEST_CASE("deepspeed: without ssh each machine says its rank; filters replace th
 }
 
 TEST_CASE("deepspeed: a launcher without hostfile is refused", "[plan]") {
-  const acc::LaunchInputs given = inputs({"--num_machines", "2", "train.py"});
-  CHECK(error_of([&] { acc::deepspeed_command(given, kTwoMachines, Settings(given)); }) ==
+  const acc::launcher::LaunchInputs given = inputs({"--num_machines", "2", "train.py"});
+  CHECK(error_of([&] { acc::launcher::deepspeed_command(given, kTwoMachines, Settings(given)); }) ==
         "--num_machines: DeepSpeed's launcher pdsh needs a hostfile (--deepspeed_hostfile FILE, or "
         "--deepspeed_multinode_launcher standard and acc on every machine)");
 }
 
 TEST_CASE("deepspeed: workers get the settings, NVMe folders too, and the keys that the file said",
           "[plan]") {
-  acc::LaunchInputs given = inputs({"--deepspeed_config_file", "none", "train.py"});
+  acc::launcher::LaunchInputs given = inputs({"--deepspeed_config_file", "none", "train.py"});
   given.file = acc::test::file({{"zero_stage", 3},
                                 {"offload_param_nvme_path", "/nvme"},
                                 {"zero3_init_flag", true},
                                 {"mixed_precision", "bf16"}});
   given.file_order = {"mixed_precision", "zero3_init_flag", "zero_stage", "offload_param_nvme_path"};
   given.environment.set("PYTHONPATH", "/mine");
-  CHECK(acc::deepspeed_environment(given, Settings(given)) ==
+  CHECK(acc::launcher::deepspeed_environment(given, Settings(given)) ==
         acc::Environment{{"ACCELERATE_CONFIG_DS_FIELDS",
                           "zero3_init_flag,zero_stage,offload_param_nvme_path,mixed_precision"},
                          {"ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH", "/nvme"},
@@ -77,10 +78,10 @@ TEST_CASE("deepspeed: workers get the settings, NVMe folders too, and the keys t
 }
 
 TEST_CASE("deepspeed: settings that DeepSpeed's own file says are refused beside it", "[plan]") {
-  acc::LaunchInputs given = inputs({"--gradient_clipping", "1", "train.py"});
+  acc::launcher::LaunchInputs given = inputs({"--gradient_clipping", "1", "train.py"});
   given.file =
       acc::test::file({{"deepspeed_config_file", "ds.json"}, {"zero3_init_flag", true}, {"zero_stage", 2}});
-  const std::vector<acc::Problem> problems = acc::deepspeed_problems(Settings(given));
+  const std::vector<acc::Problem> problems = acc::launcher::deepspeed_problems(Settings(given));
   REQUIRE(problems.size() == 1);
   CHECK(to_string(problems[0]) ==
         "job.yaml:3: zero_stage stands beside deepspeed_config_file, which says it (say it in one of the two "
@@ -89,6 +90,6 @@ TEST_CASE("deepspeed: settings that DeepSpeed's own file says are refused beside
 
 TEST_CASE("deepspeed: the file of variables holds each of acc's once, and keeps what others wrote",
           "[plan]") {
-  CHECK(acc::with_lines("", {"A=1", "B=x y", "C="}) == "A=1\n");
-  CHECK(acc::with_lines("X=1\nA=0\nAB=2\n", {"A=1"}) == "X=1\nAB=2\nA=1\n");
+  CHECK(acc::launcher::with_lines("", {"A=1", "B=x y", "C="}) == "A=1\n");
+  CHECK(acc::launcher::with_lines("X=1\nA=0\nAB=2\n", {"A=1"}) == "X=1\nAB=2\nA=1\n");
 }

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::Endpoint;
-using acc::parse_endpoint;
+using acc::launcher::Endpoint;
+using acc::launcher::parse_endpoint;
 
 TEST_CASE("endpoint: a host, with a port or without", "[plan]") {
   CHECK(parse_endpoint("node0", "") == Endpoint{"node0", {}});

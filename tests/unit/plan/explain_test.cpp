@@ -5,14 +5,14 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
-using acc::explain_json;
-using acc::LaunchPlan;
-using acc::resolve;
-using acc::Value;
+using acc::launcher::explain_json;
+using acc::launcher::LaunchPlan;
+using acc::launcher::resolve;
+using acc::launcher::Value;
 using acc::test::inputs;
 
 TEST_CASE("explain: json has the fields of schema 1, each setting with its origin", "[plan]") {
-  acc::LaunchInputs given = inputs({"--num_processes", "2", "train.py", "--lr", "0.1"});
+  acc::launcher::LaunchInputs given = inputs({"--num_processes", "2", "train.py", "--lr", "0.1"});
   given.file = acc::test::file({{"distributed_type", "MULTI_CPU"}, {"mixed_precision", "bf16"}});
   const Value json = explain_json(resolve(given));
   CHECK(json["schema"] == 1);
@@ -59,7 +59,7 @@ TEST_CASE("explain: says where acc starts more processes than accelerate would",
 
 TEST_CASE("explain: what no flag and no variable said was assumed", "[plan]") {
   const auto assumed = [](const std::vector<std::string>& words) {
-    return acc::assumed_text(resolve(inputs(words, acc::Dialect::launch, 4)));
+    return acc::launcher::assumed_text(resolve(inputs(words, acc::launcher::Dialect::launch, 4)));
   };
   CHECK(assumed({"train.py"}) == "4 processes, 1 machine, mixed_precision no");
   CHECK(assumed({"--nproc-per-node", "2", "--mixed_precision", "no", "train.py"}) == "1 machine");

@@ -5,17 +5,17 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::Settings;
-using acc::Value;
+using acc::launcher::Settings;
+using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::inputs;
 
 namespace {
 
 acc::Environment environment_of(const std::vector<std::string>& words, const Value& file = Value::object()) {
-  acc::LaunchInputs given = inputs(words);
+  acc::launcher::LaunchInputs given = inputs(words);
   given.file = acc::test::file(file);
-  return acc::fsdp_environment(Settings(given));
+  return acc::launcher::fsdp_environment(Settings(given));
 }
 
 }  // namespace

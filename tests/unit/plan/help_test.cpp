@@ -4,9 +4,9 @@
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
-using acc::Dialect;
-using acc::HelpScope;
-using acc::launch_help;
+using acc::launcher::Dialect;
+using acc::launcher::HelpScope;
+using acc::launcher::launch_help;
 
 namespace {
 
@@ -16,7 +16,7 @@ bool shows(const std::string& help, std::string_view spelling) {
 }
 
 HelpScope scope_of(const std::vector<std::string>& words) {
-  return help_scope(acc::parse_command_line(words, Dialect::launch));
+  return help_scope(acc::launcher::parse_command_line(words, Dialect::launch));
 }
 
 }  // namespace
@@ -24,8 +24,8 @@ HelpScope scope_of(const std::vector<std::string>& words) {
 TEST_CASE("help: --help-all shows every flag of its dialect and no other", "[plan]") {
   for (const Dialect dialect : {Dialect::launch, Dialect::torchrun}) {
     const std::string help = launch_help(dialect, "acc", 100, {.all = true});
-    for (const acc::SettingSpec& spec : acc::schema()) {
-      for (const acc::Flag& flag : spec.flags) {
+    for (const acc::launcher::SettingSpec& spec : acc::launcher::schema()) {
+      for (const acc::launcher::Flag& flag : spec.flags) {
         INFO(flag.spelling);
         CHECK(shows(help, flag.spelling) == exists_in(flag, dialect));
       }

@@ -5,13 +5,13 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::decide_shape;
-using acc::Dialect;
-using acc::JobShape;
-using acc::LaunchInputs;
-using acc::Setting;
-using acc::Settings;
-using acc::Value;
+using acc::launcher::decide_shape;
+using acc::launcher::Dialect;
+using acc::launcher::JobShape;
+using acc::launcher::LaunchInputs;
+using acc::launcher::Setting;
+using acc::launcher::Settings;
+using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::inputs;
 

@@ -6,7 +6,7 @@
 #include "acc/plan/exit_codes.hpp"
 #include "support/catch.hpp"
 
-using acc::Dialect;
+using acc::launcher::Dialect;
 
 namespace {
 
@@ -20,9 +20,9 @@ std::string in_troff(std::string_view text) {
 
 TEST_CASE("man_page: every flag of the table has its paragraph", "[plan]") {
   for (const Dialect dialect : {Dialect::launch, Dialect::torchrun}) {
-    const std::string page = acc::launch_man_page(dialect, "1.2.3");
-    for (const acc::SettingSpec& spec : acc::schema()) {
-      for (const acc::Flag& flag : spec.flags) {
+    const std::string page = acc::launcher::launch_man_page(dialect, "1.2.3");
+    for (const acc::launcher::SettingSpec& spec : acc::launcher::schema()) {
+      for (const acc::launcher::Flag& flag : spec.flags) {
         INFO(flag.spelling);
         const bool shown = page.find(".B " + in_troff(flag.spelling)) != std::string::npos ||
                            page.find(", " + in_troff(flag.spelling)) != std::string::npos;
@@ -33,11 +33,13 @@ TEST_CASE("man_page: every flag of the table has its paragraph", "[plan]") {
 }
 
 TEST_CASE("man_page: only known requests begin lines, so no text is lost", "[plan]") {
-  const std::vector<acc::CompletionCommand> commands = {{.name = "odd",
-                                                         .help = ".hidden \\ file",
-                                                         .flags = {{.spelling = "--x", .help = "'quoted'"}},
-                                                         .words = {"y"}}};
-  const std::string pages = acc::launch_man_page(Dialect::launch, "1") + acc::man_page(commands, "1");
+  const std::vector<acc::launcher::CompletionCommand> commands = {
+      {.name = "odd",
+       .help = ".hidden \\ file",
+       .flags = {{.spelling = "--x", .help = "'quoted'"}},
+       .words = {"y"}}};
+  const std::string pages =
+      acc::launcher::launch_man_page(Dialect::launch, "1") + acc::launcher::man_page(commands, "1");
   for (const std::string& line : acc::split(pages, '\n')) {
     if (!line.starts_with('.') && !line.starts_with('\'')) continue;
     INFO(line);
@@ -49,8 +51,8 @@ TEST_CASE("man_page: only known requests begin lines, so no text is lost", "[pla
 }
 
 TEST_CASE("man_page: every exit code has its paragraph", "[plan]") {
-  const std::string page = acc::launch_man_page(Dialect::launch, "1");
-  for (const acc::ExitCodeMeaning& row : acc::exit_code_meanings()) {
+  const std::string page = acc::launcher::launch_man_page(Dialect::launch, "1");
+  for (const acc::launcher::ExitCodeMeaning& row : acc::launcher::exit_code_meanings()) {
     INFO(row.code);
     CHECK(page.find(".B " + std::string(row.code) + "\n") != std::string::npos);
   }

@@ -5,17 +5,18 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
-using acc::Dialect;
-using acc::LaunchPlan;
+using acc::launcher::Dialect;
+using acc::launcher::LaunchPlan;
 using Addresses = std::vector<std::string>;
 
 namespace {
 
 LaunchPlan plan_of(std::vector<std::string> words, Dialect dialect = Dialect::torchrun,
-                   const acc::Environment& variables = {}, const acc::Value& file = acc::Value::object()) {
+                   const acc::Environment& variables = {},
+                   const acc::launcher::Value& file = acc::launcher::Value::object()) {
   words.insert(words.begin(), "--nproc-per-node=2");
   words.emplace_back("train.py");
-  acc::LaunchInputs given = acc::test::inputs(words, dialect);
+  acc::launcher::LaunchInputs given = acc::test::inputs(words, dialect);
   given.environment.overlay(variables);
   given.file = acc::test::file(file);
   return resolve(given);
@@ -49,7 +50,8 @@ TEST_CASE("master_address: an own address is where workers meet and where their 
 }
 
 TEST_CASE("master_address: without one it is loopback, and nothing is looked up", "[plan]") {
-  acc::LaunchInputs given = acc::test::inputs({"--nproc-per-node=2", "train.py"}, Dialect::torchrun);
+  acc::launcher::LaunchInputs given =
+      acc::test::inputs({"--nproc-per-node=2", "train.py"}, Dialect::torchrun);
   given.look_up = nullptr;
   const LaunchPlan plan = resolve(given);
   CHECK(plan.master_addr == "127.0.0.1");
@@ -92,14 +94,14 @@ TEST_CASE("master_address: torchrun looks at it with the static rendezvous alone
 }
 
 TEST_CASE("master_address: a process that learns no rank needs none", "[plan]") {
-  acc::LaunchInputs given = acc::test::inputs({"--cpu", "--main_process_ip=10.0.0.2", "train.py"});
+  acc::launcher::LaunchInputs given = acc::test::inputs({"--cpu", "--main_process_ip=10.0.0.2", "train.py"});
   const LaunchPlan plan = resolve(given);
   CHECK(plan.problems.empty());
   CHECK(plan.notes.empty());
 }
 
 TEST_CASE("master_address: localhost needs no /etc/hosts", "[plan]") {
-  acc::LaunchInputs given =
+  acc::launcher::LaunchInputs given =
       acc::test::inputs({"--nproc-per-node=2", "--master-addr=localhost", "train.py"}, Dialect::torchrun);
   given.look_up = [](const std::string&) { return acc::HostLookup{.error = "Name or service not known"}; };
   const LaunchPlan plan = resolve(given);

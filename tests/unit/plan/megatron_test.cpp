@@ -6,11 +6,11 @@
 #include "support/inputs.hpp"
 
 TEST_CASE("megatron: what accelerate shows by default, and what a flag adds", "[plan]") {
-  acc::LaunchInputs given =
+  acc::launcher::LaunchInputs given =
       acc::test::inputs({"--megatron_lm_tp_degree", "2", "--megatron_lm_sequence_parallelism", "true",
                          "--megatron_lm_no_load_optim", "true", "train.py"});
   given.file = acc::test::file({{"megatron_lm_recompute_activations", true}});
-  CHECK(acc::megatron_environment(acc::Settings(given)) ==
+  CHECK(acc::launcher::megatron_environment(acc::launcher::Settings(given)) ==
         acc::Environment{{"ACCELERATE_USE_MEGATRON_LM", "true"},
                          {"MEGATRON_LM_EOD_MASK_LOSS", "False"},
                          {"MEGATRON_LM_GRADIENT_CLIPPING", "1.0"},

@@ -8,6 +8,7 @@
 #include "support/inputs.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using acc::test::error_of;
 
 namespace {

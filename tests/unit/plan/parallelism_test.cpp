@@ -5,23 +5,23 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::Settings;
+using acc::launcher::Settings;
 using acc::test::inputs;
 
 TEST_CASE("parallelism: the file's section holds unless a flag chose another way to train", "[plan]") {
-  acc::LaunchInputs given = inputs({"train.py"});
-  CHECK_FALSE(acc::uses_parallelism(Settings(given)));
+  acc::launcher::LaunchInputs given = inputs({"train.py"});
+  CHECK_FALSE(acc::launcher::uses_parallelism(Settings(given)));
   given.file = acc::test::file({{"parallelism_config", {{"parallelism_config_tp_size", 2}}}});
-  CHECK(acc::uses_parallelism(Settings(given)));
+  CHECK(acc::launcher::uses_parallelism(Settings(given)));
   given.command_line = inputs({"--use_fsdp", "train.py"}).command_line;
-  CHECK_FALSE(acc::uses_parallelism(Settings(given)));
+  CHECK_FALSE(acc::launcher::uses_parallelism(Settings(given)));
   given.command_line = inputs({"--use_fsdp", "--use_parallelism_config", "train.py"}).command_line;
-  CHECK(acc::uses_parallelism(Settings(given)));
+  CHECK(acc::launcher::uses_parallelism(Settings(given)));
 }
 
 TEST_CASE("parallelism: a dimension's details are told where the dimension is used", "[plan]") {
   const auto of = [](const std::vector<std::string>& words) {
-    return acc::parallelism_environment(Settings(inputs(words)));
+    return acc::launcher::parallelism_environment(Settings(inputs(words)));
   };
   CHECK(of({"train.py"}) == acc::Environment{{"ACCELERATE_USE_PARALLELISM_CONFIG", "true"},
                                              {"PARALLELISM_CONFIG_CP_BACKEND", "torch"},

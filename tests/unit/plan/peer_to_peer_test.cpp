@@ -7,8 +7,8 @@
 
 namespace {
 
-acc::LaunchInputs machine_with(int gpus, const std::string& name, const std::string& driver) {
-  acc::LaunchInputs given = acc::test::inputs({"train.py"}, acc::Dialect::launch, gpus);
+acc::launcher::LaunchInputs machine_with(int gpus, const std::string& name, const std::string& driver) {
+  acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"}, acc::launcher::Dialect::launch, gpus);
   for (acc::Gpu& gpu : given.machine.gpus) gpu.name = name;
   given.machine.driver_version = driver;
   return given;
@@ -27,7 +27,7 @@ TEST_CASE("peer_to_peer: several RTX 40 cards under an old driver do without it"
 }
 
 TEST_CASE("peer_to_peer: what the person set stays", "[plan]") {
-  acc::LaunchInputs given = machine_with(2, "NVIDIA GeForce RTX 4090", "535.1");
+  acc::launcher::LaunchInputs given = machine_with(2, "NVIDIA GeForce RTX 4090", "535.1");
   given.environment.set("NCCL_P2P_DISABLE", "0");
   CHECK(peer_to_peer_environment(given) == acc::Environment{{"NCCL_IB_DISABLE", "1"}});
 }

@@ -12,10 +12,10 @@
 #include "support/temporary_folder.hpp"
 
 using acc::Environment;
-using acc::FileKind;
-using acc::find_program;
-using acc::ProgramRequest;
-using acc::WorkerProgram;
+using acc::launcher::FileKind;
+using acc::launcher::find_program;
+using acc::launcher::ProgramRequest;
+using acc::launcher::WorkerProgram;
 using acc::test::files;
 
 using Words = std::vector<std::string>;
@@ -24,7 +24,7 @@ namespace {
 
 const Environment kPath{{"PATH", "/usr/bin:/bin"}};
 
-acc::FileKindOf usual() {
+acc::launcher::FileKindOf usual() {
   return files({{"train.py", FileKind::other},
                 {"./a.out", FileKind::executable},
                 {"./data", FileKind::directory},
@@ -123,23 +123,23 @@ TEST_CASE("program: what cannot be started is refused with the reason", "[plan]"
 TEST_CASE("program: files are told apart by what is in them", "[plan]") {
   const acc::test::TemporaryFolder folder;
   const auto script = folder.write("script", "#!/bin/sh\n");
-  CHECK(acc::kind_of_file(script) == FileKind::not_executable);
+  CHECK(acc::launcher::kind_of_file(script) == FileKind::not_executable);
   REQUIRE(::chmod(script.c_str(), 0755) == 0);
-  CHECK(acc::kind_of_file(script) == FileKind::executable);
-  CHECK(acc::kind_of_file(folder.write("train.py", "print()")) == FileKind::other);
-  CHECK(acc::kind_of_file(folder.path()) == FileKind::directory);
+  CHECK(acc::launcher::kind_of_file(script) == FileKind::executable);
+  CHECK(acc::launcher::kind_of_file(folder.write("train.py", "print()")) == FileKind::other);
+  CHECK(acc::launcher::kind_of_file(folder.path()) == FileKind::directory);
   folder.write("pkg/__main__.py", "");
-  CHECK(acc::kind_of_file(folder.path() / "pkg") == FileKind::package);
-  CHECK(acc::kind_of_file(folder.path() / "missing") == FileKind::missing);
-  CHECK(acc::kind_of_file("/proc/self/exe") == FileKind::executable);
-  CHECK(acc::kind_of_file("/dev/null") == FileKind::stream);
+  CHECK(acc::launcher::kind_of_file(folder.path() / "pkg") == FileKind::package);
+  CHECK(acc::launcher::kind_of_file(folder.path() / "missing") == FileKind::missing);
+  CHECK(acc::launcher::kind_of_file("/proc/self/exe") == FileKind::executable);
+  CHECK(acc::launcher::kind_of_file("/dev/null") == FileKind::stream);
 }
 
 TEST_CASE("program: looking at a pipe takes nothing out of it", "[plan]") {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe(ends.data()) == 0);
   REQUIRE(::write(ends[1], "#!/bin/sh", 9) == 9);
-  CHECK(acc::kind_of_file("/dev/fd/" + std::to_string(ends[0])) == FileKind::stream);
+  CHECK(acc::launcher::kind_of_file("/dev/fd/" + std::to_string(ends[0])) == FileKind::stream);
   std::array<char, 16> left = {};
   CHECK(::read(ends[0], left.data(), left.size()) == 9);
   for (const int end : ends) ::close(end);

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::RendezvousBackend;
-using acc::RendezvousPlan;
+using acc::launcher::RendezvousBackend;
+using acc::launcher::RendezvousPlan;
 using namespace std::chrono_literals;
 
 namespace {
@@ -17,7 +17,7 @@ struct Applied {
 
 Applied apply(const std::string& text, RendezvousBackend backend) {
   Applied applied{.plan = {.backend = backend}};
-  acc::apply_rdzv_conf(text, "--rdzv-conf", applied.plan, applied.notes);
+  acc::launcher::apply_rdzv_conf(text, "--rdzv-conf", applied.plan, applied.notes);
   return applied;
 }
 
@@ -61,11 +61,11 @@ TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") 
   const auto agents = [](const std::string& version) {
     return ::apply("torch_version=" + version, RendezvousBackend::c10d).plan.agents;
   };
-  CHECK(agents("2.4") == acc::TorchAgents::v2_4);
-  CHECK(agents("2.4.1+cpu") == acc::TorchAgents::v2_4);
-  CHECK(agents("2.5.1") == acc::TorchAgents::v2_5);
-  CHECK(agents("2.11.0+cu130") == acc::TorchAgents::v2_6);
-  CHECK(agents("3.4") == acc::TorchAgents::v2_6);
+  CHECK(agents("2.4") == acc::launcher::TorchAgents::v2_4);
+  CHECK(agents("2.4.1+cpu") == acc::launcher::TorchAgents::v2_4);
+  CHECK(agents("2.5.1") == acc::launcher::TorchAgents::v2_5);
+  CHECK(agents("2.11.0+cu130") == acc::launcher::TorchAgents::v2_6);
+  CHECK(agents("3.4") == acc::launcher::TorchAgents::v2_6);
   for (const std::string version : {"2.3", "1.13", "3", "x.4"}) {
     CHECK(error("torch_version=" + version).find("'" + version + "' is not a version of torch from 2.4 on") !=
           std::string::npos);

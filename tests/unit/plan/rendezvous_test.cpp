@@ -6,10 +6,10 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::Dialect;
-using acc::LaunchPlan;
-using acc::RendezvousBackend;
-using acc::RendezvousPlan;
+using acc::launcher::Dialect;
+using acc::launcher::LaunchPlan;
+using acc::launcher::RendezvousBackend;
+using acc::launcher::RendezvousPlan;
 using acc::test::inputs;
 using namespace std::chrono_literals;
 
@@ -20,9 +20,10 @@ LaunchPlan plan_of(std::vector<std::string> words, Dialect dialect = Dialect::to
   return resolve(inputs(words, dialect));
 }
 
-LaunchPlan launch_plan(std::vector<std::string> words, const acc::Value& file = acc::Value::object()) {
+LaunchPlan launch_plan(std::vector<std::string> words,
+                       const acc::launcher::Value& file = acc::launcher::Value::object()) {
   words.emplace_back("train.py");
-  acc::LaunchInputs given = inputs(words);
+  acc::launcher::LaunchInputs given = inputs(words);
   given.file = acc::test::file(file);
   return resolve(given);
 }
@@ -129,11 +130,11 @@ TEST_CASE("rendezvous: who this node is, how long others may be silent, how many
 }
 
 TEST_CASE("rendezvous: accelerate's file names machine 0 and the back end", "[plan]") {
-  acc::Value file = {{"distributed_type", "MULTI_CPU"},
-                     {"num_machines", 2},
-                     {"num_processes", 4},
-                     {"machine_rank", 1},
-                     {"main_process_ip", "10.0.0.5"}};
+  acc::launcher::Value file = {{"distributed_type", "MULTI_CPU"},
+                               {"num_machines", 2},
+                               {"num_processes", 4},
+                               {"machine_rank", 1},
+                               {"main_process_ip", "10.0.0.5"}};
   CHECK(launch_plan({}, file).rendezvous.endpoint_port == 29500);
   file["main_process_port"] = 29777;
   file["rdzv_backend"] = "c10d";
@@ -166,7 +167,7 @@ TEST_CASE("rendezvous: what cannot be is refused, also for one machine", "[plan]
 TEST_CASE("rendezvous: torchrun's variable leaves the store to the workers, where torchrun asks it",
           "[plan]") {
   const auto served = [](const std::vector<std::string>& words, const std::string& value) {
-    acc::LaunchInputs given = inputs(words, Dialect::torchrun);
+    acc::launcher::LaunchInputs given = inputs(words, Dialect::torchrun);
     given.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", value);
     return resolve(given).use_agent_store;
   };
@@ -222,7 +223,7 @@ TEST_CASE("rendezvous: a silent node is lost sooner where the job can go on", "[
 namespace {
 
 LaunchPlan plan_with_secret(const std::string& conf) {
-  acc::LaunchInputs given = inputs(
+  acc::launcher::LaunchInputs given = inputs(
       {"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=node0", "--rdzv-conf=" + conf, "train.py"},
       Dialect::torchrun);
   given.folder = "/jobs";

@@ -7,11 +7,11 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::Dialect;
-using acc::LaunchInputs;
-using acc::LaunchPlan;
-using acc::resolve;
-using acc::Streams;
+using acc::launcher::Dialect;
+using acc::launcher::LaunchInputs;
+using acc::launcher::LaunchPlan;
+using acc::launcher::resolve;
+using acc::launcher::Streams;
 using acc::test::error_of;
 using acc::test::inputs;
 
@@ -57,11 +57,12 @@ TEST_CASE("resolve: output and limits are taken from their flags", "[plan]") {
 }
 
 TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
-  CHECK(resolve(inputs({"train.py"})).hang == acc::HangPlan{});
+  CHECK(resolve(inputs({"train.py"})).hang == acc::launcher::HangPlan{});
   const LaunchPlan plan =
       resolve(inputs({"--hang-timeout", "2.5", "--on-hang=restart", "--hang_watch", "output", "train.py"},
                      Dialect::torchrun));
-  CHECK(plan.hang == acc::HangPlan{std::chrono::milliseconds(2500), acc::OnHang::restart, false});
+  CHECK(plan.hang ==
+        acc::launcher::HangPlan{std::chrono::milliseconds(2500), acc::launcher::OnHang::restart, false});
   CHECK(plan.output.observed);
   CHECK(error_of([] {
           resolve(inputs({"--on-hang", "kill", "train.py"}));
@@ -75,7 +76,7 @@ TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's v
   LaunchInputs given = inputs({"--log-line-prefix-template", "$rank|", "train.py"}, Dialect::torchrun);
   given.environment.set("TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE", "${rank}>");
   CHECK(resolve(given).output.line_prefix_template == "$rank|");
-  given.command_line = acc::parse_command_line({"train.py"}, Dialect::torchrun);
+  given.command_line = acc::launcher::parse_command_line({"train.py"}, Dialect::torchrun);
   const LaunchPlan plan = resolve(given);
   CHECK(plan.output.line_prefix_template == "${rank}>");
   CHECK(plan.settings.at("log_line_prefix_template").origin == "TORCHELASTIC_LOG_LINE_PREFIX_TEMPLATE");
@@ -83,7 +84,7 @@ TEST_CASE("resolve: the prefix of lines is the flag's, else that of torchrun's v
 }
 
 TEST_CASE("resolve: filters of ranks and lines", "[plan]") {
-  const acc::OutputPlan output =
+  const acc::launcher::OutputPlan output =
       resolve(inputs({"--ranks-filter", "0-1", "--duplicate-stdout-filters", "a,b",
                       "--duplicate-stderr-filters", "c", "--log-timestamps", "train.py"},
                      Dialect::torchrun))
@@ -176,7 +177,7 @@ TEST_CASE("resolve: torch.distributed.launch's scripts get their local rank befo
   const auto command = [](std::vector<std::string> words) {
     words.insert(words.begin(), "--legacy-launch");
     const LaunchPlan plan = resolve(inputs(words, Dialect::torchrun));
-    return acc::worker_command(plan, 1);
+    return acc::launcher::worker_command(plan, 1);
   };
   using Words = std::vector<std::string>;
   CHECK(command({"train.py", "u"}) == Words{"/usr/bin/python3", "-u", "train.py", "--local-rank=1", "u"});
@@ -206,11 +207,11 @@ TEST_CASE("resolve: the signals that end a job are those four and what was said"
 }
 
 TEST_CASE("resolve: a mistake in the command line is not worth a restart, unless it is named", "[plan]") {
-  const acc::FailureKinds mistakes = {.exit_codes = {2, 126, 127}};
-  CHECK(resolve(inputs({"train.py"})).retry_on == acc::RetryOn{.not_worth = mistakes});
+  const acc::launcher::FailureKinds mistakes = {.exit_codes = {2, 126, 127}};
+  CHECK(resolve(inputs({"train.py"})).retry_on == acc::launcher::RetryOn{.not_worth = mistakes});
   const LaunchPlan plan =
       resolve(inputs({"--retry-on", "all", "--min-uptime", "1.5", "train.py"}, Dialect::torchrun));
-  CHECK(plan.retry_on == acc::RetryOn{});
+  CHECK(plan.retry_on == acc::launcher::RetryOn{});
   CHECK(plan.min_uptime == std::chrono::milliseconds(1500));
   CHECK(resolve(inputs({"train.py"})).min_uptime == std::chrono::milliseconds(0));
 }
@@ -258,7 +259,7 @@ TEST_CASE("resolve: a TMPDIR that is not there is noted", "[plan]") {
 
 TEST_CASE("resolve: the Python that runs the script is a setting with its origin", "[plan]") {
   const LaunchPlan plan = resolve(inputs({"train.py"}));
-  CHECK(plan.settings.at("python") == acc::Setting{"/usr/bin/python3", "PATH"});
+  CHECK(plan.settings.at("python") == acc::launcher::Setting{"/usr/bin/python3", "PATH"});
   CHECK(interpreter_text(plan) == "/usr/bin/python3 (PATH)");
   CHECK(interpreter_text(resolve(inputs({"./a.out"}))).empty());
 }

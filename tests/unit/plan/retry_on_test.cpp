@@ -6,8 +6,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::parse_retry_on;
-using acc::RetryOn;
+using acc::launcher::parse_retry_on;
+using acc::launcher::RetryOn;
 
 TEST_CASE("retry_on: what is named is worth a restart, and nothing else", "[plan]") {
   CHECK(parse_retry_on("1, 64-66,SIGKILL,oom", "") ==

@@ -5,11 +5,11 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::Dialect;
-using acc::LaunchInputs;
-using acc::Setting;
-using acc::Settings;
-using acc::Value;
+using acc::launcher::Dialect;
+using acc::launcher::LaunchInputs;
+using acc::launcher::Setting;
+using acc::launcher::Settings;
+using acc::launcher::Value;
 using acc::test::inputs;
 
 TEST_CASE("settings: a typed flag beats PET_*, PET_* the file, the file the default", "[plan]") {
@@ -19,7 +19,8 @@ TEST_CASE("settings: a typed flag beats PET_*, PET_* the file, the file the defa
   CHECK(Settings(given)["machine_rank"] == Setting{3, "job.yaml:1"});
   given.environment.set("PET_NODE_RANK", "2");
   CHECK(Settings(given)["machine_rank"] == Setting{2, "PET_NODE_RANK"});
-  given.command_line = acc::parse_command_line({"--machine_rank", "1", "train.py"}, Dialect::launch);
+  given.command_line =
+      acc::launcher::parse_command_line({"--machine_rank", "1", "train.py"}, Dialect::launch);
   CHECK(Settings(given)["machine_rank"] == Setting{1, "--machine_rank"});
 }
 

@@ -6,14 +6,14 @@
 #include "acc/plan/command_line.hpp"
 #include "support/catch.hpp"
 
-using acc::CompletionFlag;
-using acc::Dialect;
-using acc::Shell;
+using acc::launcher::CompletionFlag;
+using acc::launcher::Dialect;
+using acc::launcher::Shell;
 
 TEST_CASE("shell_completion: every flag of the table is offered, with its words", "[plan]") {
-  const auto flags = acc::completion_flags(Dialect::launch);
-  for (const acc::SettingSpec& spec : acc::schema()) {
-    for (const acc::Flag& flag : spec.flags) {
+  const auto flags = acc::launcher::completion_flags(Dialect::launch);
+  for (const acc::launcher::SettingSpec& spec : acc::launcher::schema()) {
+    for (const acc::launcher::Flag& flag : spec.flags) {
       INFO(flag.spelling);
       const bool offered = std::ranges::find(flags, flag.spelling, &CompletionFlag::spelling) != flags.end();
       CHECK(offered == exists_in(flag, Dialect::launch));
@@ -25,12 +25,14 @@ TEST_CASE("shell_completion: every flag of the table is offered, with its words"
 }
 
 TEST_CASE("shell_completion: each shell's script names every command and flag", "[plan]") {
-  const std::vector<acc::CompletionCommand> commands = {
-      {.name = "launch", .help = "Starts it's workers", .flags = acc::completion_flags(Dialect::launch)},
+  const std::vector<acc::launcher::CompletionCommand> commands = {
+      {.name = "launch",
+       .help = "Starts it's workers",
+       .flags = acc::launcher::completion_flags(Dialect::launch)},
       {.name = "config", .help = "Writes", .words = {"check", "show"}}};
   for (const Shell shell : {Shell::bash, Shell::zsh, Shell::fish}) {
-    const std::string script = acc::completion_script(shell, commands);
-    for (const acc::CompletionFlag& flag : commands[0].flags) {
+    const std::string script = acc::launcher::completion_script(shell, commands);
+    for (const acc::launcher::CompletionFlag& flag : commands[0].flags) {
       INFO(flag.spelling);
       CHECK(script.find(flag.spelling.substr(flag.spelling.find_first_not_of('-'))) != std::string::npos);
     }

@@ -6,12 +6,12 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::parse_signals;
+using acc::launcher::parse_signals;
 
 TEST_CASE("signals: whole names, with blanks or without", "[plan]") {
   CHECK(parse_signals("SIGTERM, SIGUSR1 ,SIGXCPU", "") == std::vector<int>{SIGTERM, SIGUSR1, SIGXCPU});
-  CHECK(acc::signal_number("SIGINT") == SIGINT);
-  CHECK(acc::signal_number("INT") == 0);
+  CHECK(acc::launcher::signal_number("SIGINT") == SIGINT);
+  CHECK(acc::launcher::signal_number("INT") == 0);
 }
 
 TEST_CASE("signals: what no program can wait for is refused, with its flag", "[plan]") {

@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::parse_stream_map;
-using acc::Streams;
+using acc::launcher::parse_stream_map;
+using acc::launcher::Streams;
 
 TEST_CASE("streams: one digit speaks for all ranks", "[plan]") {
   CHECK(parse_stream_map("3", "").of(7) == Streams::both);
@@ -13,7 +13,7 @@ TEST_CASE("streams: one digit speaks for all ranks", "[plan]") {
 }
 
 TEST_CASE("streams: a map speaks for the ranks it names, of any number of digits", "[plan]") {
-  const acc::StreamMap map = parse_stream_map("0:1,12:2,0:3", "");
+  const acc::launcher::StreamMap map = parse_stream_map("0:1,12:2,0:3", "");
   CHECK(map.of(0) == Streams::both);
   CHECK(map.of(12) == Streams::err);
   CHECK(map.of(1) == Streams::none);
@@ -27,23 +27,23 @@ TEST_CASE("streams: anything else is an error that shows the form", "[plan]") {
 }
 
 TEST_CASE("streams: a filter is a list of ranks", "[plan]") {
-  CHECK(acc::parse_ranks("0, 2", "") == std::vector<int>{0, 2});
-  CHECK(acc::parse_ranks("1-3,10-10", "") == std::vector<int>{1, 2, 3, 10});
-  CHECK(acc::parse_ranks("", "").empty());
+  CHECK(acc::launcher::parse_ranks("0, 2", "") == std::vector<int>{0, 2});
+  CHECK(acc::launcher::parse_ranks("1-3,10-10", "") == std::vector<int>{1, 2, 3, 10});
+  CHECK(acc::launcher::parse_ranks("", "").empty());
   CHECK(acc::test::error_of([] {
-          acc::parse_ranks("0,x", "--local-ranks-filter");
+          acc::launcher::parse_ranks("0,x", "--local-ranks-filter");
         }).starts_with("--local-ranks-filter: 'x'"));
   for (const auto* text : {"3-1", "-1", "1-", "0-9999999"}) {
-    CHECK(acc::test::error_of([&] { acc::parse_ranks(text, "--ranks-filter"); }) ==
+    CHECK(acc::test::error_of([&] { acc::launcher::parse_ranks(text, "--ranks-filter"); }) ==
           "--ranks-filter: '" + std::string(text) + "' is not a rank (as in 0,2,5 or 0-3)");
   }
 }
 
 TEST_CASE("streams: words are separated by commas, two commas are one in a word", "[plan]") {
   using Words = std::vector<std::string>;
-  CHECK(acc::parse_words("apple, pear") == Words{"apple", " pear"});
-  CHECK(acc::parse_words("zz,,z") == Words{"zz,z"});
-  CHECK(acc::parse_words("a,,,b") == Words{"a,", "b"});
-  CHECK(acc::parse_words("").empty());
-  CHECK(acc::parse_words("a,") == Words{"a"});
+  CHECK(acc::launcher::parse_words("apple, pear") == Words{"apple", " pear"});
+  CHECK(acc::launcher::parse_words("zz,,z") == Words{"zz,z"});
+  CHECK(acc::launcher::parse_words("a,,,b") == Words{"a,", "b"});
+  CHECK(acc::launcher::parse_words("").empty());
+  CHECK(acc::launcher::parse_words("a,") == Words{"a"});
 }

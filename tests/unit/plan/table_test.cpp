@@ -22,12 +22,12 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
-using acc::ConfigKind;
-using acc::ConfigValues;
-using acc::Dialect;
-using acc::SettingSpec;
-using acc::Value;
-using acc::ValueType;
+using acc::launcher::ConfigKind;
+using acc::launcher::ConfigValues;
+using acc::launcher::Dialect;
+using acc::launcher::SettingSpec;
+using acc::launcher::Value;
+using acc::launcher::ValueType;
 
 namespace {
 
@@ -82,19 +82,20 @@ std::string typed(const Value& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) return value.dump();
   std::string text;
-  for (const Value& item : value) text += (text.empty() ? "" : ",") + acc::display(item);
+  for (const Value& item : value) text += (text.empty() ? "" : ",") + acc::launcher::display(item);
   return text;
 }
 
 }  // namespace
 
 TEST_CASE("table: what is written is read again, in YAML and in JSON", "[plan]") {
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec)) continue;
     INFO(spec.name);
     const ConfigValues values = file_with(spec);
     for (const char* file : {"c.yaml", "c.json"}) {
-      const acc::FileConfig read = acc::parse_config(acc::format_config(values, file), file);
+      const acc::launcher::FileConfig read =
+          acc::launcher::parse_config(acc::launcher::format_config(values, file), file);
       CHECK(read.values == values);
       CHECK(read.notes.empty());
     }
@@ -102,8 +103,8 @@ TEST_CASE("table: what is written is read again, in YAML and in JSON", "[plan]")
 }
 
 TEST_CASE("table: the schema for editors has each key where files have it", "[plan]") {
-  const Value schema = acc::file_schema();
-  for (const SettingSpec& spec : acc::schema()) {
+  const Value schema = acc::launcher::file_schema();
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec)) continue;
     INFO(spec.name);
     Value properties = schema.at(kind_of(spec) == ConfigKind::cluster ? "else" : "then").at("properties");
@@ -113,39 +114,40 @@ TEST_CASE("table: the schema for editors has each key where files have it", "[pl
 }
 
 TEST_CASE("table: `acc config set` takes every key", "[plan]") {
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || !spec.in_file) continue;
     INFO(spec.name);
     ConfigValues values = {{"distributed_type", "NO"}};
     const std::string path =
         (spec.section.empty() ? "" : std::string(spec.section) + ".") + std::string(file_key(spec));
-    acc::assign(values, {path + "=" + typed(sample(spec))});
+    acc::launcher::assign(values, {path + "=" + typed(sample(spec))});
     CHECK(values == file_with(spec));
-    CHECK(acc::find_value(values, path) == sample(spec));
+    CHECK(acc::launcher::find_value(values, path) == sample(spec));
   }
 }
 
 TEST_CASE("table: a file's value reaches the launch with its line, and a flag wins over it", "[plan]") {
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || !spec.in_file || spec.type == ValueType::list) continue;
     INFO(spec.name);
-    acc::LaunchInputs given = acc::test::inputs({"train.py"});
-    given.file = file_settings(acc::parse_config(acc::format_config(file_with(spec), "c.yaml"), "c.yaml"));
-    CHECK(acc::Settings(given)[spec.name].value == sample(spec));
-    CHECK(acc::Settings(given).origin(spec.name).starts_with("c.yaml:"));
-    for (const acc::Flag& flag : spec.flags) {
+    acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"});
+    given.file = file_settings(
+        acc::launcher::parse_config(acc::launcher::format_config(file_with(spec), "c.yaml"), "c.yaml"));
+    CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
+    CHECK(acc::launcher::Settings(given).origin(spec.name).starts_with("c.yaml:"));
+    for (const acc::launcher::Flag& flag : spec.flags) {
       if (flag.means || !exists_in(flag, Dialect::launch)) continue;
-      given.command_line = acc::parse_command_line(
+      given.command_line = acc::launcher::parse_command_line(
           {std::string(flag.spelling), typed(sample(spec)), "train.py"}, Dialect::launch);
-      CHECK(acc::Settings(given).origin(spec.name) == flag.spelling);
-      CHECK(acc::Settings(given)[spec.name].value == sample(spec));
+      CHECK(acc::launcher::Settings(given).origin(spec.name) == flag.spelling);
+      CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
     }
   }
 }
 
 TEST_CASE("table: a value that the row does not allow is told with its place", "[plan]") {
   int checked = 0;
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || (spec.type == ValueType::text && spec.allowed.empty())) continue;
     INFO(spec.name);
     ConfigValues values = file_with(spec);
@@ -154,7 +156,7 @@ TEST_CASE("table: a value that the row does not allow is told with its place", "
     value = Value::object({{"no", "such value"}});
     std::string told;
     try {
-      acc::parse_config(acc::format_config(values, "c.yaml"), "c.yaml");
+      acc::launcher::parse_config(acc::launcher::format_config(values, "c.yaml"), "c.yaml");
     } catch (const acc::Error& error) {
       told = error.what();
     }
@@ -165,7 +167,7 @@ TEST_CASE("table: a value that the row does not allow is told with its place", "
 }
 
 TEST_CASE("table: a misspelt key is told with the one that was meant", "[plan]") {
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || !spec.in_file || spec.name == "distributed_type") continue;
     INFO(spec.name);
     const std::string key(file_key(spec));
@@ -176,7 +178,8 @@ TEST_CASE("table: a misspelt key is told with the one that was meant", "[plan]")
     holder = spec.section.empty() ? sample(spec) : Value{{misspelt, sample(spec)}};
     std::string told;
     try {
-      const acc::FileConfig read = acc::parse_config(acc::format_config(values, "c.yaml"), "c.yaml");
+      const acc::launcher::FileConfig read =
+          acc::launcher::parse_config(acc::launcher::format_config(values, "c.yaml"), "c.yaml");
       REQUIRE(read.notes.size() == 1);
       told = to_string(read.notes.front());
     } catch (const acc::Error& error) {
@@ -187,24 +190,25 @@ TEST_CASE("table: a misspelt key is told with the one that was meant", "[plan]")
 }
 
 TEST_CASE("table: a file is edited in place, and its comments stay", "[plan]") {
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || !spec.in_file || spec.name == "distributed_type") continue;
     INFO(spec.name);
     const std::string edited =
-        acc::edited_config("# mine\ndistributed_type: 'NO'  # one\n", file_with(spec), "c.yaml");
+        acc::launcher::edited_config("# mine\ndistributed_type: 'NO'  # one\n", file_with(spec), "c.yaml");
     CHECK(edited.starts_with("# mine\ndistributed_type: 'NO'  # one\n"));
-    CHECK(acc::parse_config(edited, "c.yaml").values == file_with(spec));
+    CHECK(acc::launcher::parse_config(edited, "c.yaml").values == file_with(spec));
   }
 }
 
 TEST_CASE("table: former keys are read as the keys of today", "[plan]") {
   int checked = 0;
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     for (const std::string_view former : spec.former) {
       INFO(former);
       ConfigValues old = {{"distributed_type", "NO"}};
       old[std::string(spec.section)] = {{former, sample(spec)}};
-      CHECK(acc::parse_config(acc::format_config(old, "c.yaml"), "c.yaml").values == file_with(spec));
+      CHECK(acc::launcher::parse_config(acc::launcher::format_config(old, "c.yaml"), "c.yaml").values ==
+            file_with(spec));
       ++checked;
     }
   }
@@ -212,13 +216,13 @@ TEST_CASE("table: former keys are read as the keys of today", "[plan]") {
 }
 
 TEST_CASE("table: torchrun's variables set what they name", "[plan]") {
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (spec.pet.empty()) continue;
     INFO(spec.pet);
-    acc::LaunchInputs given = acc::test::inputs({"train.py"}, Dialect::torchrun);
+    acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"}, Dialect::torchrun);
     given.environment.set(std::string(spec.pet), typed(sample(spec)));
-    CHECK(acc::Settings(given)[spec.name].value == sample(spec));
-    CHECK(acc::Settings(given).origin(spec.name) == spec.pet);
+    CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
+    CHECK(acc::launcher::Settings(given).origin(spec.name) == spec.pet);
   }
 }
 
@@ -234,7 +238,7 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
       {"fp8_config", {"--mixed_precision=fp8"}},
   };
   int checked = 0;
-  for (const SettingSpec& spec : acc::schema()) {
+  for (const SettingSpec& spec : acc::launcher::schema()) {
     if (spec.environment.empty()) continue;
     INFO(spec.name);
     std::vector<std::string> words = {"--num_processes=2"};
@@ -244,13 +248,15 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
     if (spec.name == "fsdp_sync_module_states") words.emplace_back("--fsdp_cpu_ram_efficient_loading=false");
     if (!spec.in_file) words.push_back(std::string(spec.flags.front().spelling) + "=" + typed(sample(spec)));
     words.emplace_back("train.py");
-    acc::LaunchInputs given = acc::test::inputs(words, Dialect::launch, spec.name == "use_cpu" ? 0 : 2);
+    acc::launcher::LaunchInputs given =
+        acc::test::inputs(words, Dialect::launch, spec.name == "use_cpu" ? 0 : 2);
     if (spec.in_file) {
       ConfigValues values = file_with(spec);
       values["distributed_type"] = spec.name == "use_cpu" ? "MULTI_CPU" : "MULTI_GPU";
-      given.file = file_settings(acc::parse_config(acc::format_config(values, "c.yaml"), "c.yaml"));
+      given.file = file_settings(
+          acc::launcher::parse_config(acc::launcher::format_config(values, "c.yaml"), "c.yaml"));
     }
-    const auto shown = acc::resolve(given).environment.find(spec.environment);
+    const auto shown = acc::launcher::resolve(given).environment.find(spec.environment);
     REQUIRE(shown);
     const bool typed_above = std::ranges::any_of(words, [&](const std::string& word) {
       return !spec.flags.empty() && word.starts_with(spec.flags.front().spelling);
@@ -264,24 +270,25 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
 }
 
 TEST_CASE("table: what a question writes is of the row's type, and among its words", "[plan]") {
-  using acc::QuestionKind;
-  for (const acc::Question& question : acc::questions()) {
+  using acc::launcher::QuestionKind;
+  for (const acc::launcher::Question& question : acc::launcher::questions()) {
     if (question.key.empty()) continue;
     INFO(question.name);
     const std::size_t dot = question.key.find('.');
     const SettingSpec* spec =
         dot == std::string_view::npos
-            ? acc::find_file_key(question.key, question.of.value_or(ConfigKind::cluster))
-            : acc::find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
+            ? acc::launcher::find_file_key(question.key, question.of.value_or(ConfigKind::cluster))
+            : acc::launcher::find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
     REQUIRE(spec != nullptr);
     const bool offers_numbers = std::ranges::all_of(
-        question.choices, [](const acc::Choice& choice) { return choice.value.is_number_integer(); });
+        question.choices,
+        [](const acc::launcher::Choice& choice) { return choice.value.is_number_integer(); });
     if (spec->type == ValueType::integer)
       CHECK((question.kind == QuestionKind::integer ||
              (question.kind == QuestionKind::menu && offers_numbers)));
     if (spec->type == ValueType::number) CHECK(question.kind == QuestionKind::number);
     if (spec->type == ValueType::boolean) CHECK(question.kind == QuestionKind::yes_no);
-    for (const acc::Choice& choice : question.choices) {
+    for (const acc::launcher::Choice& choice : question.choices) {
       if (question.kind != QuestionKind::menu || !choice.value.is_string() || spec->allowed.empty()) continue;
       CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
     }
@@ -292,13 +299,13 @@ TEST_CASE("table: every flag is in the help and in the completion", "[plan]") {
   const std::string help = launch_help(Dialect::launch, "acc launch", 100, {.all = true});
   std::string page = launch_man_page(Dialect::launch, "1");
   std::erase(page, '\\');
-  const auto flags = acc::completion_flags(Dialect::launch);
-  for (const SettingSpec& spec : acc::schema()) {
-    for (const acc::Flag& flag : spec.flags) {
+  const auto flags = acc::launcher::completion_flags(Dialect::launch);
+  for (const SettingSpec& spec : acc::launcher::schema()) {
+    for (const acc::launcher::Flag& flag : spec.flags) {
       if (!exists_in(flag, Dialect::launch)) continue;
       INFO(flag.spelling);
       CHECK(help.find(flag.spelling) != std::string::npos);
-      CHECK(std::ranges::find(flags, flag.spelling, &acc::CompletionFlag::spelling) != flags.end());
+      CHECK(std::ranges::find(flags, flag.spelling, &acc::launcher::CompletionFlag::spelling) != flags.end());
       CHECK(page.find(flag_synopsis(spec, Dialect::launch)) != std::string::npos);
     }
   }

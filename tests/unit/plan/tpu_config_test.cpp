@@ -4,9 +4,9 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::ConfigValues;
-using acc::tpu_config_command;
-using acc::TpuConfigRequest;
+using acc::launcher::ConfigValues;
+using acc::launcher::tpu_config_command;
+using acc::launcher::TpuConfigRequest;
 using acc::test::error_of;
 
 namespace {
@@ -32,9 +32,9 @@ TEST_CASE("tpu_config: the config fills in what was not typed", "[plan]") {
   CHECK(remote_text({}, config) == "cd /usr/share; a; b");
   CHECK(remote_text({.commands = {"x"}}, config) == "cd /usr/share; x");
   CHECK(remote_text({}, config, "one\n\ntwo\n") == "cd /usr/share; one; two");
-  CHECK(acc::tpu_command_file({}, config) == "c.sh");
-  CHECK(acc::tpu_command_file({.command_file = "d.sh"}, config) == "d.sh");
-  CHECK(acc::tpu_command_file({.commands = {"x"}}, config).empty());
+  CHECK(acc::launcher::tpu_command_file({}, config) == "c.sh");
+  CHECK(acc::launcher::tpu_command_file({.command_file = "d.sh"}, config) == "d.sh");
+  CHECK(acc::launcher::tpu_command_file({.commands = {"x"}}, config).empty());
 }
 
 TEST_CASE("tpu_config: accelerate is installed in the version asked for", "[plan]") {
@@ -62,12 +62,12 @@ TEST_CASE("tpu_config: what is missing is named", "[plan]") {
 TEST_CASE("tpu_config: a version of accelerate is one that pip knows", "[plan]") {
   const auto install = [](const std::string& version) {
     return error_of([&] {
-      acc::tpu_config_command({.tpu_name = "t",
-                               .tpu_zone = "z",
-                               .commands = {"ls"},
-                               .install_accelerate = true,
-                               .accelerate_version = version},
-                              {}, std::nullopt);
+      acc::launcher::tpu_config_command({.tpu_name = "t",
+                                         .tpu_zone = "z",
+                                         .commands = {"ls"},
+                                         .install_accelerate = true,
+                                         .accelerate_version = version},
+                                        {}, std::nullopt);
     });
   };
   for (const char* version : {"1.15.0", "latest", "dev", "1.0rc1", "0.34.2.post1", "1!2.0.dev3+cu13"}) {

@@ -5,14 +5,14 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
-using acc::Settings;
-using acc::Value;
+using acc::launcher::Settings;
+using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::inputs;
 
 TEST_CASE("tpu: bf16 is told to XLA", "[plan]") {
   const auto of = [](const std::vector<std::string>& words) {
-    return acc::tpu_environment(Settings(inputs(words)));
+    return acc::launcher::tpu_environment(Settings(inputs(words)));
   };
   CHECK(of({"train.py"}).empty());
   CHECK(of({"--mixed_precision", "bf16", "train.py"}) == acc::Environment{{"XLA_USE_BF16", "1"}});
@@ -21,24 +21,25 @@ TEST_CASE("tpu: bf16 is told to XLA", "[plan]") {
 }
 
 TEST_CASE("tpu: Python calls the function of the script", "[plan]") {
-  const acc::LaunchInputs given = inputs({"--main_training_function", "train_fn", "train.py", "--lr", "1"});
-  const std::vector<std::string> command = acc::tpu_command(given, Settings(given)).command;
+  const acc::launcher::LaunchInputs given =
+      inputs({"--main_training_function", "train_fn", "train.py", "--lr", "1"});
+  const std::vector<std::string> command = acc::launcher::tpu_command(given, Settings(given)).command;
   REQUIRE(command.size() == 8);
   CHECK(command[0] == "/usr/bin/python3");
   CHECK(std::vector<std::string>(command.begin() + 3, command.end()) ==
         std::vector<std::string>{"train_fn", "file", "train.py", "--lr", "1"});
-  const acc::LaunchInputs binary = inputs({"--no_python", "train.py"});
-  CHECK(error_of([&] { acc::tpu_command(binary, Settings(binary)); }) ==
+  const acc::launcher::LaunchInputs binary = inputs({"--no_python", "train.py"});
+  CHECK(error_of([&] { acc::launcher::tpu_command(binary, Settings(binary)); }) ==
         "--no_python: TPU jobs are started by Python (leave --no_python out)");
 }
 
 TEST_CASE("tpu: a pod is named, with its machines and their variables", "[plan]") {
-  acc::LaunchInputs given =
+  acc::launcher::LaunchInputs given =
       inputs({"--vm", "a", "--vm", "b", "--env", "X=1", "--num_processes", "8", "--module", "train"});
-  CHECK(error_of([&] { acc::tpu_pod_command(given, Settings(given)); }) ==
+  CHECK(error_of([&] { acc::launcher::tpu_pod_command(given, Settings(given)); }) ==
         "default: the TPU pod has no name (write tpu_name and tpu_zone into the config file)");
   given.file = acc::test::file({{"tpu_name", "pod"}, {"tpu_use_sudo", true}, {"tpu_vm", {"c"}}});
-  CHECK(acc::tpu_pod_command(given, Settings(given)).command ==
+  CHECK(acc::launcher::tpu_pod_command(given, Settings(given)).command ==
         std::vector<std::string>{"/usr/bin/python3",
                                  "-m",
                                  "torch_xla.distributed.xla_dist",

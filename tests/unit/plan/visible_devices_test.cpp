@@ -4,8 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::device_of_each_worker;
-using acc::select_devices;
+using acc::launcher::device_of_each_worker;
+using acc::launcher::select_devices;
 using acc::test::error_of;
 
 namespace {

@@ -3,11 +3,11 @@
 
 #include "support/catch.hpp"
 
-using acc::Attempt;
 using acc::Environment;
-using acc::LaunchPlan;
-using acc::worker_command;
-using acc::worker_environment;
+using acc::launcher::Attempt;
+using acc::launcher::LaunchPlan;
+using acc::launcher::worker_command;
+using acc::launcher::worker_environment;
 
 namespace {
 
@@ -73,7 +73,7 @@ TEST_CASE("worker_environment: a virtual local rank is 0 with a device of its ow
   LaunchPlan plan = two_workers();
   plan.virtual_local_rank = true;
   plan.device_of_rank = {"4", "7"};
-  const Environment environment = worker_environment(plan, 1, {.round = acc::expected_round(plan)});
+  const Environment environment = worker_environment(plan, 1, {.round = acc::launcher::expected_round(plan)});
   CHECK(environment.get("LOCAL_RANK") == "0");
   CHECK(environment.get("RANK") == "1");
   CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "7");
@@ -82,7 +82,7 @@ TEST_CASE("worker_environment: a virtual local rank is 0 with a device of its ow
 TEST_CASE("worker_environment: an isolated worker keeps its local rank", "[plan]") {
   LaunchPlan plan = two_workers();
   plan.device_of_rank = {"4", "7"};
-  const Environment environment = worker_environment(plan, 1, {.round = acc::expected_round(plan)});
+  const Environment environment = worker_environment(plan, 1, {.round = acc::launcher::expected_round(plan)});
   CHECK(environment.get("LOCAL_RANK") == "1");
   CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "7");
 }

@@ -13,11 +13,11 @@ TEST_CASE("base64: as Python's b64encode, and back", "[rendezvous]") {
                                                                        {"abc", "YWJj"},
                                                                        {"canimadam", "Y2FuaW1hZGFt"},
                                                                        {"\0\xff\xfe\0"s, "AP/+AA=="}}));
-  CHECK(acc::to_base64(bytes) == text);
-  CHECK(acc::from_base64(text) == bytes);
+  CHECK(acc::launcher::to_base64(bytes) == text);
+  CHECK(acc::launcher::from_base64(text) == bytes);
 }
 
 TEST_CASE("base64: nothing else is read", "[rendezvous]") {
   const std::string text = GENERATE("a", "YQ=", "YQ", "Y===", "YW\n=", "Y=Q=", "YQ==\n", "-_-_");
-  CHECK_FALSE(acc::from_base64(text).has_value());
+  CHECK_FALSE(acc::launcher::from_base64(text).has_value());
 }

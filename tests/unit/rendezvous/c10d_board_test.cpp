@@ -16,14 +16,14 @@
 
 namespace {
 
-using acc::Board;
-using acc::C10dBoard;
-using acc::C10dBoardOptions;
-using acc::OwnNode;
-using acc::RendezvousNode;
-using acc::RendezvousState;
-using acc::Round;
-using acc::TorchAgents;
+using acc::launcher::Board;
+using acc::launcher::C10dBoard;
+using acc::launcher::C10dBoardOptions;
+using acc::launcher::OwnNode;
+using acc::launcher::RendezvousNode;
+using acc::launcher::RendezvousState;
+using acc::launcher::Round;
+using acc::launcher::TorchAgents;
 using acc::test::BoardStore;
 using std::chrono::milliseconds;
 
@@ -35,7 +35,7 @@ struct Agent {
   Board::Rounds rounds = {};
   int rounds_heard = 0;
   std::string error = {};
-  acc::StoreClient client;
+  acc::launcher::StoreClient client;
   std::unique_ptr<C10dBoard> board = {};
 
   Agent(BoardStore& store, const C10dBoardOptions& options, const std::vector<OwnNode>& nodes)
@@ -70,7 +70,7 @@ C10dBoardOptions options(const BoardStore& store, std::size_t least, std::size_t
 
 // The other agents' hand: writes a state as torchrun does.
 void write(BoardStore& store, const RendezvousState& state) {
-  store.hand.set(kKey, acc::to_base64(to_pickle(state)));
+  store.hand.set(kKey, acc::launcher::to_base64(to_pickle(state)));
 }
 
 // A complete round of `foreign` and one own node "b".
@@ -83,7 +83,7 @@ RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
   std::int64_t rank = 0;
   for (auto& [each, its_rank] : state.participants) {
     its_rank = rank++;
-    state.last_heartbeats[each] = acc::WallTime(std::chrono::seconds(1'700'000'000));
+    state.last_heartbeats[each] = acc::launcher::WallTime(std::chrono::seconds(1'700'000'000));
   }
   return state;
 }
@@ -234,7 +234,7 @@ TEST_CASE("c10d board: what cannot go on is one error", "[rendezvous]") {
   const std::string where = to_string(store.address);
   C10dBoardOptions its = options(store, 2, 2);
   SECTION("a state that is none") {
-    store.hand.set(kKey, acc::to_base64("cos\nsystem\n."));
+    store.hand.set(kKey, acc::launcher::to_base64("cos\nsystem\n."));
     store.get(kKey);
     Agent agent(store, its, {node("a")});
     store.until([&] { return !agent.error.empty(); });
@@ -249,7 +249,8 @@ TEST_CASE("c10d board: what cannot go on is one error", "[rendezvous]") {
           where +
               ": 1 node waited 0 s in vain for a round of at least 2 nodes (start the other nodes with the "
               "same endpoint and id, or wait longer (join_timeout))");
-    CHECK(acc::read_rendezvous_state(*acc::from_base64(store.get(kKey))).participants.empty());
+    CHECK(acc::launcher::read_rendezvous_state(*acc::launcher::from_base64(store.get(kKey)))
+              .participants.empty());
   }
   SECTION("a lost store") {
     Agent agent(store, its, {node("a")});
@@ -275,8 +276,8 @@ TEST_CASE("c10d board: a job that was over before it came is named", "[rendezvou
 TEST_CASE("c10d board: nodes meet in a file as they do in a store", "[rendezvous]") {
   BoardStore store;
   const acc::test::TemporaryFolder folder;
-  acc::FileStore first(store.loop, folder.path() / "job");
-  acc::FileStore second(store.loop, folder.path() / "job");
+  acc::launcher::FileStore first(store.loop, folder.path() / "job");
+  acc::launcher::FileStore second(store.loop, folder.path() / "job");
   C10dBoardOptions its = options(store, 2, 2);
   its.endpoint.reset();
   std::vector<Board::Rounds> rounds;
@@ -316,7 +317,7 @@ TEST_CASE("c10d board: at the end a lost store is no error", "[rendezvous]") {
 
 TEST_CASE("c10d board: may be destroyed in any of its events", "[rendezvous]") {
   BoardStore store;
-  acc::StoreClient client(store.loop);
+  acc::launcher::StoreClient client(store.loop);
   store.connect(client);
   std::unique_ptr<C10dBoard> board;
   bool gone = false;

@@ -8,10 +8,10 @@
 
 namespace {
 
-using acc::C10dMachine;
-using acc::RendezvousNode;
-using acc::RendezvousState;
-using acc::WallTime;
+using acc::launcher::C10dMachine;
+using acc::launcher::RendezvousNode;
+using acc::launcher::RendezvousState;
+using acc::launcher::WallTime;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;

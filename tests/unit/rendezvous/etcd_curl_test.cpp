@@ -8,6 +8,7 @@
 #include "support/etcd_server.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace std::chrono_literals;
 
 namespace {

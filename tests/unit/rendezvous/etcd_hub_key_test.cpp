@@ -8,6 +8,7 @@
 #include "support/fake_etcd.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using How = EtcdHubKey::Claimed::How;
 using Claimed = EtcdHubKey::Claimed;
 

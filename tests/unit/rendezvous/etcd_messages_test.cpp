@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using Json = nlohmann::json;
 
 // The replies are those of etcd 3.4.23.

@@ -8,7 +8,7 @@
 
 namespace {
 
-using acc::ExitBarrier;
+using acc::launcher::ExitBarrier;
 using acc::test::BoardStore;
 
 constexpr const char* kMembers = "/p/torchelastic/agent/terminal_state/num_members";

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 TEST_CASE("inheritance: of a cut network at most one part goes on", "[rendezvous]") {
   for (int nodes = 2; nodes <= 9; ++nodes) {

@@ -7,6 +7,7 @@
 #include "support/drive.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
 

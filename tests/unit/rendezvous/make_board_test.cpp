@@ -7,6 +7,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using test::BoardStore;
 
 TEST_CASE("make board: nodes meet under the rules and with the names of the plan", "[rendezvous]") {

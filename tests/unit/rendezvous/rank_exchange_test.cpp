@@ -11,9 +11,9 @@
 
 namespace {
 
-using acc::AssignedRanks;
-using acc::RankExchange;
-using acc::RoleInfo;
+using acc::launcher::AssignedRanks;
+using acc::launcher::RankExchange;
+using acc::launcher::RoleInfo;
 using acc::test::BoardStore;
 
 struct Result {

@@ -15,11 +15,11 @@
 namespace {
 
 using acc::PickleWriter;
-using acc::read_rendezvous_state;
-using acc::RendezvousNode;
-using acc::RendezvousState;
-using acc::to_pickle;
-using acc::WallTime;
+using acc::launcher::read_rendezvous_state;
+using acc::launcher::RendezvousNode;
+using acc::launcher::RendezvousState;
+using acc::launcher::to_pickle;
+using acc::launcher::WallTime;
 using std::chrono::hours;
 using std::chrono::microseconds;
 using std::chrono::minutes;

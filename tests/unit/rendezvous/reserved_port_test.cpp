@@ -8,6 +8,7 @@
 #include "support/errors.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 
 namespace {
 

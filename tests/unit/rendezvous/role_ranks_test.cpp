@@ -7,9 +7,9 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::assign_ranks;
-using acc::AssignedRanks;
-using acc::RoleInfo;
+using acc::launcher::assign_ranks;
+using acc::launcher::AssignedRanks;
+using acc::launcher::RoleInfo;
 
 TEST_CASE("role ranks: one node after the other, and each role by itself", "[rendezvous]") {
   CHECK(assign_ranks({{"train", 2}, {"eval", 1}, {"train", 3}}) ==
@@ -26,18 +26,18 @@ TEST_CASE("role ranks: the texts are torchrun's, letter for letter", "[rendezvou
 
 TEST_CASE("role ranks: what is written can be read", "[rendezvous]") {
   const RoleInfo info = {"tr\xc3\xa4in", 7};
-  CHECK(acc::read_role_info(to_json(info, 3)) == info);
+  CHECK(acc::launcher::read_role_info(to_json(info, 3)) == info);
   const AssignedRanks ranks = {2, 4, 1, 3};
-  CHECK(acc::read_assigned_ranks(to_json(ranks)) == ranks);
+  CHECK(acc::launcher::read_assigned_ranks(to_json(ranks)) == ranks);
 }
 
 TEST_CASE("role ranks: anything else is refused with its text", "[rendezvous]") {
   const std::string info =
       GENERATE("", "{}", R"({"role": 1, "local_world_size": 2})", R"({"role": "a", "local_world_size": -1})",
                R"({"role": "a", "local_world_size": 1e9})", R"({"role": "a", "local_world_size": "2"})");
-  CHECK(acc::test::error_of([&] { acc::read_role_info(info); }) ==
+  CHECK(acc::test::error_of([&] { acc::launcher::read_role_info(info); }) ==
         "what a node says of its workers makes no sense: " + info);
   const std::string ranks = GENERATE("[1, 2, 3]", "{}", "[0, 99999999999, 0, 1]", "[0.5, 1, 0, 1]");
-  CHECK(acc::test::error_of([&] { acc::read_assigned_ranks(ranks); }) ==
+  CHECK(acc::test::error_of([&] { acc::launcher::read_assigned_ranks(ranks); }) ==
         "what node 0 says of the ranks makes no sense: " + ranks);
 }

@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using namespace std::chrono_literals;
 
 TEST_CASE("silence: a person is told who, for how long, and what follows", "[rendezvous]") {

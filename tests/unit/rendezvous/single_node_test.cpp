@@ -5,6 +5,7 @@
 #include "support/kept_events.hpp"
 
 using namespace acc;
+using namespace acc::launcher;
 using test::KeptEvents;
 
 TEST_CASE("single_node: every round is on the port that the store keeps", "[rendezvous]") {

@@ -11,11 +11,11 @@
 
 namespace {
 
-using acc::Board;
-using acc::OwnNode;
-using acc::Round;
-using acc::StaticBoard;
-using acc::StaticBoardOptions;
+using acc::launcher::Board;
+using acc::launcher::OwnNode;
+using acc::launcher::Round;
+using acc::launcher::StaticBoard;
+using acc::launcher::StaticBoardOptions;
 using acc::test::BoardStore;
 
 struct Agent {
@@ -23,7 +23,7 @@ struct Agent {
   int rounds_heard = 0;
   std::string error = {};
   std::vector<std::string> missing = {};
-  acc::StoreClient client;
+  acc::launcher::StoreClient client;
   std::unique_ptr<StaticBoard> board = {};
 
   Agent(BoardStore& store, int nodes, std::chrono::milliseconds join_timeout = std::chrono::seconds(30),
@@ -155,7 +155,7 @@ TEST_CASE("static board: where no other launcher's node is in the job, nobody wa
 
 TEST_CASE("static board: may be destroyed in any of its events", "[rendezvous]") {
   BoardStore store;
-  acc::StoreClient client(store.loop);
+  acc::launcher::StoreClient client(store.loop);
   store.connect(client);
   std::unique_ptr<StaticBoard> board;
   bool gone = false;

@@ -4,9 +4,9 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::Admission;
-using acc::Standing;
-using Others = acc::StoreClients::Others;
+using acc::launcher::Admission;
+using acc::launcher::Standing;
+using Others = acc::launcher::StoreClients::Others;
 
 namespace {
 

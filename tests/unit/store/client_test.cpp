@@ -17,9 +17,9 @@
 namespace {
 
 namespace asio = boost::asio;
-using acc::StoreClient;
-using acc::StoreOutcome;
-using acc::StoreServer;
+using acc::launcher::StoreClient;
+using acc::launcher::StoreOutcome;
+using acc::launcher::StoreServer;
 using asio::ip::tcp;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;

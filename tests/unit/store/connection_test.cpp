@@ -20,8 +20,8 @@
 
 namespace {
 
-using acc::encode;
-using acc::Op;
+using acc::launcher::encode;
+using acc::launcher::Op;
 using acc::test::StoreClient;
 using acc::test::StoreThread;
 
@@ -29,14 +29,15 @@ std::string number(std::uint64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-using Outcome = acc::Service::Outcome;
+using Outcome = acc::launcher::Service::Outcome;
 
 /// Has no memory for a `get`, and works on `list_keys` until a `ping` has come.
-class OddOwner : public acc::Connection::Owner {
+class OddOwner : public acc::launcher::Connection::Owner {
  public:
-  explicit OddOwner(boost::asio::io_context& loop) : turns_(std::make_shared<acc::Turns>(loop)) {}
+  explicit OddOwner(boost::asio::io_context& loop) : turns_(std::make_shared<acc::launcher::Turns>(loop)) {}
 
-  Outcome carry_out(acc::ClientId, acc::Work& work, acc::Replies& replies) override {
+  Outcome carry_out(acc::launcher::ClientId, acc::launcher::Work& work,
+                    acc::launcher::Replies& replies) override {
     if (work.request.op == Op::get) throw std::bad_alloc();
     pinged = pinged || work.request.op == Op::ping;
     if (work.request.op == Op::list_keys) {
@@ -45,26 +46,26 @@ class OddOwner : public acc::Connection::Owner {
     }
     return Outcome::done;
   }
-  void closed(acc::ClientId) override { ++ended; }
-  void take_turns(std::shared_ptr<acc::Connection> connection) override {
+  void closed(acc::launcher::ClientId) override { ++ended; }
+  void take_turns(std::shared_ptr<acc::launcher::Connection> connection) override {
     turns_->add([connection](auto until) { return connection->work_until(until); });
   }
-  void holds(acc::ClientId, std::size_t) override {}
+  void holds(acc::launcher::ClientId, std::size_t) override {}
   std::span<char> scratch() override { return room_; }
 
   int ended = 0;
   bool pinged = false;
 
  private:
-  std::shared_ptr<acc::Turns> turns_;
+  std::shared_ptr<acc::launcher::Turns> turns_;
   std::vector<char> room_ = std::vector<char>(4096);
 };
 
 struct OddStore {
   OddStore() {
     listeners.front()->start([this](auto socket) {
-      connections.push_back(
-          std::make_shared<acc::Connection>(std::move(socket), 0, owner, acc::Connection::Limits{}));
+      connections.push_back(std::make_shared<acc::launcher::Connection>(std::move(socket), 0, owner,
+                                                                        acc::launcher::Connection::Limits{}));
       connections.back()->start();
     });
   }
@@ -72,8 +73,9 @@ struct OddStore {
 
   boost::asio::io_context loop{1};
   OddOwner owner{loop};
-  std::vector<std::shared_ptr<acc::Listener>> listeners = acc::listen_on(loop, {"127.0.0.1"}, 0);
-  std::vector<std::shared_ptr<acc::Connection>> connections = {};
+  std::vector<std::shared_ptr<acc::launcher::Listener>> listeners =
+      acc::launcher::listen_on(loop, {"127.0.0.1"}, 0);
+  std::vector<std::shared_ptr<acc::launcher::Connection>> connections = {};
 };
 
 }  // namespace
@@ -91,7 +93,8 @@ TEST_CASE("connection: long work of one is no wait for another, and what follows
           "[store]") {
   OddStore store;
   auto busy = store.greeted();
-  busy.send(encode({.op = Op::list_keys}) + encode({.op = Op::validate, .number = acc::kStoreMagic}));
+  busy.send(encode({.op = Op::list_keys}) +
+            encode({.op = Op::validate, .number = acc::launcher::kStoreMagic}));
   while (store.connections.empty()) store.loop.run_one();
   for (int i = 0; i < 10; ++i) store.loop.run_one();
   auto other = store.greeted();
@@ -171,7 +174,7 @@ TEST_CASE("connection: who sends nothing or half a request holds up nobody", "[s
 TEST_CASE("connection: a request may come byte by byte, validate too", "[store]") {
   StoreThread store;
   StoreClient client(store.port());
-  const std::string bytes = encode({.op = Op::validate, .number = acc::kStoreMagic}) +
+  const std::string bytes = encode({.op = Op::validate, .number = acc::launcher::kStoreMagic}) +
                             encode({.op = Op::set, .keys = {"/k"}, .values = {"v"}}) +
                             encode({.op = Op::get, .keys = {"/k"}});
   for (const char byte : bytes) client.send(std::string(1, byte));
@@ -185,7 +188,7 @@ TEST_CASE("connection: long keys, values and lists pass", "[store]") {
   const std::string value(20U << 20U, 'v');
   client.set(key, value);
   CHECK(client.get(key) == value);
-  acc::Request many = {.op = Op::multi_set};
+  acc::launcher::Request many = {.op = Op::multi_set};
   for (int i = 0; i < 10'000; ++i) {
     many.keys.push_back("/" + std::to_string(i));
     many.values.push_back(std::to_string(i));
@@ -256,7 +259,7 @@ TEST_CASE("connection: replies that would cost too much end it", "[store]") {
   StoreThread store({.most_unsent_bytes = 100'000});
   auto greedy = StoreClient::greeted(store.port());
   greedy.set("/small", std::string(200, 'v'));
-  acc::Request many = {.op = Op::multi_get};
+  acc::launcher::Request many = {.op = Op::multi_get};
   many.keys.assign(1000, "/small");
   greedy.send(many);
   CHECK(greedy.closed_by_server());
@@ -269,7 +272,7 @@ TEST_CASE("connection: a long value asked for a thousand times at once is not co
   auto client = StoreClient::greeted(store.port());
   const std::string value(100'000, 'v');
   client.set("/long", value);
-  acc::Request many = {.op = Op::multi_get};
+  acc::launcher::Request many = {.op = Op::multi_get};
   many.keys.assign(1000, "/long");
   client.send(many);
   bool all_whole = true;

@@ -13,9 +13,9 @@
 namespace {
 
 namespace asio = boost::asio;
-using acc::Dialer;
-using acc::StoreAddress;
-using acc::StoreServer;
+using acc::launcher::Dialer;
+using acc::launcher::StoreAddress;
+using acc::launcher::StoreServer;
 using asio::ip::tcp;
 using std::chrono::steady_clock;
 
@@ -119,6 +119,6 @@ TEST_CASE("dialer: says nothing after it was cancelled", "[store]") {
 }
 
 TEST_CASE("dialer: an address reads as in a URL", "[store]") {
-  CHECK(acc::to_string(StoreAddress{"node1", 29400}) == "node1:29400");
-  CHECK(acc::to_string(StoreAddress{"::1", 29400}) == "[::1]:29400");
+  CHECK(acc::launcher::to_string(StoreAddress{"node1", 29400}) == "node1:29400");
+  CHECK(acc::launcher::to_string(StoreAddress{"::1", 29400}) == "[::1]:29400");
 }

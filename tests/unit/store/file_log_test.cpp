@@ -5,7 +5,7 @@
 #include "support/catch.hpp"
 
 using namespace std::string_literals;
-using acc::FileLog;
+using acc::launcher::FileLog;
 
 namespace {
 
@@ -34,8 +34,8 @@ TEST_CASE("file_log: what torch wrote is read, the last entry of a key counts", 
   CHECK(value(log, "/a") == "2");
   CHECK(value(log, "/n") == "(none)");
   CHECK(value(log, "refcount/") == "1");
-  CHECK(acc::file_log_entry("/a", "1") == "\x02\0\0\0/a\x01\0\0\0"s + "1");
-  CHECK(acc::file_log_deletion("/n") == "\x03\0\0\0-/n\0\0\0\0"s);
+  CHECK(acc::launcher::file_log_entry("/a", "1") == "\x02\0\0\0/a\x01\0\0\0"s + "1");
+  CHECK(acc::launcher::file_log_deletion("/n") == "\x03\0\0\0-/n\0\0\0\0"s);
 }
 
 TEST_CASE("file_log: what is not whole is read when the rest has come, wherever it is cut", "[store]") {

@@ -17,9 +17,9 @@
 namespace {
 
 namespace asio = boost::asio;
-using acc::FileStore;
-using acc::Store;
-using acc::StoreOutcome;
+using acc::launcher::FileStore;
+using acc::launcher::Store;
+using acc::launcher::StoreOutcome;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using std::chrono::steady_clock;
@@ -133,8 +133,8 @@ TEST_CASE("file_store: a locked file is waited for, and not for ever", "[store]"
 
 TEST_CASE("file_store: half an entry of a node that died is never built upon", "[store]") {
   Fixture f;
-  const std::string entry = acc::file_log_entry("/a", "1");
-  f.folder.write("store", entry + acc::file_log_entry("/b", "2").substr(0, 7));
+  const std::string entry = acc::launcher::file_log_entry("/a", "1");
+  f.folder.write("store", entry + acc::launcher::file_log_entry("/b", "2").substr(0, 7));
   CHECK(f.outcome([&](auto handler) { f.store.set("/c", "3", handler); }) == StoreOutcome::closed);
   CHECK(f.folder.read("store").size() == entry.size() + 7);
 }

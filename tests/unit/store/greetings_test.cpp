@@ -7,7 +7,7 @@
 
 namespace {
 
-using acc::Op;
+using acc::launcher::Op;
 using acc::test::StoreClient;
 using acc::test::StoreThread;
 
@@ -37,7 +37,7 @@ TEST_CASE("greetings: who has greeted may be silent as long as it likes", "[stor
 
 TEST_CASE("greetings: a process that was held up reads before it judges", "[store]") {
   boost::asio::io_context loop{1};
-  acc::StoreServer server(loop, {.greeting_patience = kPatience});
+  acc::launcher::StoreServer server(loop, {.greeting_patience = kPatience});
   auto client = StoreClient::greeted(server.port());
   while (server.connections() == 0) loop.run_one();
   client.set("/k", "v");
@@ -50,7 +50,7 @@ TEST_CASE("greetings: a process that was held up reads before it judges", "[stor
 
 TEST_CASE("greetings: a server that is gone judges nobody", "[store]") {
   boost::asio::io_context loop{1};
-  auto server = std::make_unique<acc::StoreServer>(loop, acc::StoreServerOptions{});
+  auto server = std::make_unique<acc::launcher::StoreServer>(loop, acc::launcher::StoreServerOptions{});
   const StoreClient silent(server->port());
   while (server->connections() == 0) loop.run_one();
   server.reset();
@@ -60,7 +60,7 @@ TEST_CASE("greetings: a server that is gone judges nobody", "[store]") {
 
 namespace {
 
-struct FakeGuest : acc::Guest {
+struct FakeGuest : acc::launcher::Guest {
   bool is_awaited() const override { return awaited; }
   bool has_unread() override { return unread; }
   void end() override { ended = true, awaited = false; }
@@ -74,7 +74,8 @@ struct FakeGuest : acc::Guest {
 
 TEST_CASE("greetings: of too many the oldest ends, but nobody who has greeted or just says it", "[store]") {
   boost::asio::io_context loop{1};
-  const auto greetings = std::make_shared<acc::Greetings>(loop, acc::Greetings::Limits{.max_guests = 2});
+  const auto greetings =
+      std::make_shared<acc::launcher::Greetings>(loop, acc::launcher::Greetings::Limits{.max_guests = 2});
   std::vector<std::shared_ptr<FakeGuest>> guests;
   const auto come = [&] {
     guests.push_back(std::make_shared<FakeGuest>());

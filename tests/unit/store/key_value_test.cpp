@@ -10,7 +10,7 @@
 
 namespace {
 
-using acc::KeyValue;
+using acc::launcher::KeyValue;
 
 std::string at(const KeyValue& data, std::string_view key) {
   const auto value = data.get(key);

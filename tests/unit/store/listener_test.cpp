@@ -16,7 +16,7 @@
 
 namespace {
 
-using acc::listen_on;
+using acc::launcher::listen_on;
 using acc::test::StoreClient;
 using Sockets = std::vector<boost::asio::ip::tcp::socket>;
 

@@ -31,13 +31,13 @@ struct Pair {
 void check(const std::string& listening, const std::string& called) {
   const auto address = [](const std::string& text) { return boost::asio::ip::make_address(text); };
   const Pair own(address(listening), address(called), ::geteuid());
-  CHECK(acc::user_of_peer(own.accepted) == ::geteuid());
-  CHECK(acc::may_be_own_user(own.accepted));
+  CHECK(acc::launcher::user_of_peer(own.accepted) == ::geteuid());
+  CHECK(acc::launcher::may_be_own_user(own.accepted));
   if (::geteuid() != 0) return;
   constexpr uid_t kNobody = 65534;
   const Pair other(address(listening), address(called), kNobody);
-  CHECK(acc::user_of_peer(other.accepted) == kNobody);
-  CHECK_FALSE(acc::may_be_own_user(other.accepted));
+  CHECK(acc::launcher::user_of_peer(other.accepted) == kNobody);
+  CHECK_FALSE(acc::launcher::may_be_own_user(other.accepted));
 }
 
 }  // namespace
@@ -51,6 +51,6 @@ TEST_CASE("peer user: whose process is at the other end is known, v4, v6, and v4
 TEST_CASE("peer user: of a connection that is gone nobody knows", "[store]") {
   Pair pair(boost::asio::ip::address_v4::loopback(), boost::asio::ip::address_v4::loopback(), ::geteuid());
   pair.accepted.close();
-  CHECK(acc::user_of_peer(pair.accepted) == std::nullopt);
-  CHECK(acc::may_be_own_user(pair.accepted));
+  CHECK(acc::launcher::user_of_peer(pair.accepted) == std::nullopt);
+  CHECK(acc::launcher::may_be_own_user(pair.accepted));
 }

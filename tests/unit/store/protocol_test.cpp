@@ -9,13 +9,13 @@
 
 namespace {
 
-using acc::encode;
-using acc::Op;
-using acc::Request;
-using acc::RequestParser;
+using acc::launcher::encode;
+using acc::launcher::Op;
+using acc::launcher::Request;
+using acc::launcher::RequestParser;
 using namespace std::string_view_literals;
 
-const Request kHello = {.op = Op::validate, .number = acc::kStoreMagic};
+const Request kHello = {.op = Op::validate, .number = acc::launcher::kStoreMagic};
 
 std::vector<Request> all_of(RequestParser& parser, std::string_view bytes) {
   std::vector<Request> requests;
@@ -23,7 +23,7 @@ std::vector<Request> all_of(RequestParser& parser, std::string_view bytes) {
   return requests;
 }
 
-RequestParser greeted(acc::RequestLimits limits = {}) {
+RequestParser greeted(acc::launcher::RequestLimits limits = {}) {
   RequestParser parser(limits);
   all_of(parser, encode(kHello));
   return parser;

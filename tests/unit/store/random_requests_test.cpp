@@ -14,11 +14,11 @@
 
 namespace {
 
-using acc::encode;
-using acc::Op;
-using acc::Request;
+using acc::launcher::encode;
+using acc::launcher::Op;
+using acc::launcher::Request;
 
-constexpr acc::RequestLimits kLimits = {
+constexpr acc::launcher::RequestLimits kLimits = {
     .most_key_bytes = 64, .most_value_bytes = 512, .most_keys = 16, .most_request_bytes = 4096};
 constexpr std::size_t kClients = 8;
 
@@ -58,7 +58,7 @@ Request random_request(Dice& dice) {
     }
   }
   request.number =
-      request.op == Op::validate ? acc::kStoreMagic : static_cast<std::int64_t>(dice.below(5)) - 1;
+      request.op == Op::validate ? acc::launcher::kStoreMagic : static_cast<std::int64_t>(dice.below(5)) - 1;
   if (dice.one_in(50)) request.number = static_cast<std::int64_t>(dice.below(~std::uint64_t{0}));
   return request;
 }
@@ -72,9 +72,9 @@ std::string random_message(Dice& dice) {
 }
 
 struct Client {
-  acc::ClientId id = 0;
-  acc::RequestParser parser{kLimits};
-  acc::Replies replies = {};
+  acc::launcher::ClientId id = 0;
+  acc::launcher::RequestParser parser{kLimits};
+  acc::launcher::Replies replies = {};
 };
 
 }  // namespace
@@ -82,8 +82,8 @@ struct Client {
 TEST_CASE("store: random and broken messages neither harm it nor make it grow", "[store]") {
   const int count = messages();
   Dice dice;
-  acc::Service service;
-  acc::ClientId next_id = 0;
+  acc::launcher::Service service;
+  acc::launcher::ClientId next_id = 0;
   std::uint64_t handled = 0;
   std::uint64_t dropped = 0;
   std::vector<Client> clients(kClients);
@@ -91,18 +91,18 @@ TEST_CASE("store: random and broken messages neither harm it nor make it grow", 
   const auto renew = [&](Client& client) {
     service.leave(client.id);
     client = {.id = next_id++};
-    const std::string hello = encode({.op = Op::validate, .number = acc::kStoreMagic});
+    const std::string hello = encode({.op = Op::validate, .number = acc::launcher::kStoreMagic});
     std::string_view bytes = hello;
     REQUIRE(client.parser.next(bytes));
   };
   const auto receive = [&](Client& client, std::string_view bytes) {
     bool answered = true;
     while (auto request = client.parser.next(bytes)) {
-      acc::Work work = {.request = std::move(*request)};
-      auto outcome = acc::Service::Outcome::more;
-      while (outcome == acc::Service::Outcome::more)
-        outcome = service.carry_out(client.id, acc::Writer::member, work, client.replies, 2);
-      answered = outcome == acc::Service::Outcome::done;
+      acc::launcher::Work work = {.request = std::move(*request)};
+      auto outcome = acc::launcher::Service::Outcome::more;
+      while (outcome == acc::launcher::Service::Outcome::more)
+        outcome = service.carry_out(client.id, acc::launcher::Writer::member, work, client.replies, 2);
+      answered = outcome == acc::launcher::Service::Outcome::done;
       ++handled;
       if (!answered) break;
     }
@@ -120,7 +120,7 @@ TEST_CASE("store: random and broken messages neither harm it nor make it grow", 
     const std::size_t cut = dice.below(message.size() + 1);
     receive(client, std::string_view(message).substr(0, cut));
     receive(client, std::string_view(message).substr(cut));
-    for (const acc::ClientId woken : service.take_woken()) all_known = all_known && woken < next_id;
+    for (const acc::launcher::ClientId woken : service.take_woken()) all_known = all_known && woken < next_id;
   }
 
   CHECK(all_known);

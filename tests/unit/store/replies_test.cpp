@@ -8,7 +8,7 @@
 
 namespace {
 
-using acc::Replies;
+using acc::launcher::Replies;
 using namespace std::string_literals;
 
 std::string text_of(const Replies& replies) {

@@ -11,24 +11,25 @@
 
 namespace {
 
-using acc::Op;
-using acc::Replies;
-using acc::Reply;
-using acc::ReplyParser;
-using acc::Request;
+using acc::launcher::Op;
+using acc::launcher::Replies;
+using acc::launcher::Reply;
+using acc::launcher::ReplyParser;
+using acc::launcher::Request;
 
 // What our service answers, cut into pieces of `size` bytes.
 std::vector<Reply> parsed(const std::vector<Request>& requests, std::size_t size) {
-  acc::Service service;
+  acc::launcher::Service service;
   std::vector<Reply> result;
   for (const Request& request : requests) {
     Replies replies;
-    acc::Work work = {.request = request};
-    REQUIRE(service.carry_out(0, acc::Writer::member, work, replies) == acc::Service::Outcome::done);
+    acc::launcher::Work work = {.request = request};
+    REQUIRE(service.carry_out(0, acc::launcher::Writer::member, work, replies) ==
+            acc::launcher::Service::Outcome::done);
     std::string bytes;
     for (const std::string_view piece : replies.front(1000)) bytes += piece;
-    CHECK(bytes.empty() != acc::has_reply(request.op));
-    if (!acc::has_reply(request.op)) continue;
+    CHECK(bytes.empty() != acc::launcher::has_reply(request.op));
+    if (!acc::launcher::has_reply(request.op)) continue;
     ReplyParser parser;
     parser.expect(request);
     std::optional<Reply> reply;

@@ -20,8 +20,8 @@
 
 namespace {
 
-using acc::encode;
-using acc::Op;
+using acc::launcher::encode;
+using acc::launcher::Op;
 using acc::test::in_child;
 using acc::test::kSkipped;
 using acc::test::StoreClient;
@@ -154,7 +154,7 @@ TEST_CASE("server: reset ends connections, forgets keys and keeps the port", "[s
 
 TEST_CASE("server: reset also ends who had connected and was not taken yet", "[store]") {
   boost::asio::io_context loop{1};
-  acc::StoreServer server(loop, {});
+  acc::launcher::StoreServer server(loop, {});
   auto early = StoreClient::greeted(server.port());  // the loop has not run: it waits in the kernel
   early.set("/k", "old");
   server.reset();
@@ -176,7 +176,7 @@ TEST_CASE("server: counts its connections", "[store]") {
 
 TEST_CASE("server: can be destroyed while clients are being served", "[store]") {
   boost::asio::io_context loop{1};
-  auto server = std::make_unique<acc::StoreServer>(loop, acc::StoreServerOptions{});
+  auto server = std::make_unique<acc::launcher::StoreServer>(loop, acc::launcher::StoreServerOptions{});
   auto waiting = StoreClient::greeted(server->port());
   waiting.send({.op = Op::wait, .keys = {"/k"}});
   while (server->connections() == 0) loop.run_one();
@@ -212,7 +212,7 @@ void check_in_network(int (*action)()) {
 
 StoreClient greeted_from(std::uint16_t port, const std::string& source) {
   StoreClient client(port, "10.1.0.1", source);
-  client.send({.op = Op::validate, .number = acc::kStoreMagic});
+  client.send({.op = Op::validate, .number = acc::launcher::kStoreMagic});
   return client;
 }
 
@@ -237,7 +237,7 @@ bool ends_in_half_a_value(StoreClient& client, std::size_t bytes) try {
 TEST_CASE("server: who is not of the job is closed before it is read", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}});
-    store.serve({.nodes = {"10.1.0.2"}, .others = acc::StoreClients::Others::refused});
+    store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::refused});
     auto node = greeted_from(store.port(), "10.1.0.2");
     auto own = greeted_from(store.port(), "");
     StoreClient stranger(store.port(), "10.1.0.1", "10.1.0.3");
@@ -249,7 +249,7 @@ TEST_CASE("server: who is not of the job is closed before it is read", "[store]"
 TEST_CASE("server: a long value of a node passes, a stranger's does not", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_stranger_bytes = 1U << 20U});
-    store.serve({.nodes = {"10.1.0.2"}, .others = acc::StoreClients::Others::strangers});
+    store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::strangers});
     auto node = greeted_from(store.port(), "10.1.0.2");
     auto stranger = greeted_from(store.port(), "10.1.0.3");
     if (!takes_value(node, 4U << 20U)) return 1;
@@ -264,8 +264,8 @@ TEST_CASE("server: a long value of a node passes, a stranger's does not", "[stor
 TEST_CASE("server: strangers together hold no more than one may", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_stranger_bytes = 1U << 20U});
-    store.serve({.others = acc::StoreClients::Others::strangers});
-    acc::Request wait = {.op = Op::wait};
+    store.serve({.others = acc::launcher::StoreClients::Others::strangers});
+    acc::launcher::Request wait = {.op = Op::wait};
     for (int i = 0; i < 1000; ++i) wait.keys.push_back("/missing" + std::to_string(i));
     auto first = greeted_from(store.port(), "10.1.0.3");
     first.send(wait);
@@ -285,7 +285,7 @@ TEST_CASE("server: strangers together hold no more than one may", "[store]") {
 TEST_CASE("server: strangers keep no more in it than was said", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_stranger_bytes = 100'000});
-    store.serve({.nodes = {"10.1.0.2"}, .others = acc::StoreClients::Others::strangers});
+    store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::strangers});
     auto stranger = greeted_from(store.port(), "10.1.0.3");
     for (int i = 0; i < 9; ++i) stranger.set("/" + std::to_string(i), std::string(10'000, 'x'));
     if (!stranger.alive()) return 1;
@@ -300,7 +300,7 @@ TEST_CASE("server: strangers keep no more in it than was said", "[store]") {
 TEST_CASE("server: of too many strangers the one that was silent for longest goes", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_strangers = 2});
-    store.serve({.others = acc::StoreClients::Others::strangers});
+    store.serve({.others = acc::launcher::StoreClients::Others::strangers});
     auto first = greeted_from(store.port(), "10.1.0.3");
     auto second = greeted_from(store.port(), "10.1.0.3");
     if (!first.alive() || !second.alive() || !first.alive()) return 1;
@@ -313,14 +313,14 @@ TEST_CASE("server: of too many strangers the one that was silent for longest goe
 TEST_CASE("server: of too many silent strangers the oldest goes, and no node does", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_silent_strangers = 2});
-    store.serve({.nodes = {"10.1.0.2"}, .others = acc::StoreClients::Others::strangers});
+    store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::strangers});
     StoreClient node(store.port(), "10.1.0.1", "10.1.0.2");
     StoreClient first(store.port(), "10.1.0.1", "10.1.0.3");
     StoreClient second(store.port(), "10.1.0.1", "10.1.0.3");
     StoreClient third(store.port(), "10.1.0.1", "10.1.0.3");
     if (!first.closed_by_server()) return 1;
     for (StoreClient* one : {&node, &second, &third}) {
-      one->send({.op = Op::validate, .number = acc::kStoreMagic});
+      one->send({.op = Op::validate, .number = acc::launcher::kStoreMagic});
       if (!one->alive()) return 2;
     }
     return 0;
@@ -345,7 +345,7 @@ TEST_CASE("server: another user of this machine is a stranger", "[store]") {
 
 TEST_CASE("server: what the agent has set no client changes", "[store]") {
   boost::asio::io_context loop{1};
-  acc::StoreServer server(loop, {});
+  acc::launcher::StoreServer server(loop, {});
   server.set("/agent", "v");
   auto client = StoreClient::greeted(server.port());
   client.set("/agent", "w");

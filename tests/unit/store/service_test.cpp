@@ -9,8 +9,8 @@
 
 namespace {
 
-using acc::Op;
-using acc::Request;
+using acc::launcher::Op;
+using acc::launcher::Request;
 using namespace std::string_literals;
 
 const std::string kReady(1, '\0');
@@ -19,9 +19,9 @@ const std::string kStop(1, '\0');
 const std::string kCanceled(1, '\1');
 const std::string kNothing;
 const std::string kRefused = "(refused)";
-constexpr acc::ClientId kUs = 1;
-constexpr acc::ClientId kThem = 2;
-constexpr acc::ClientId kOthers = 3;
+constexpr acc::launcher::ClientId kUs = 1;
+constexpr acc::launcher::ClientId kThem = 2;
+constexpr acc::launcher::ClientId kOthers = 3;
 
 std::string number(std::int64_t value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
@@ -33,21 +33,22 @@ std::string text(const std::string& bytes) {
 /// A store and what its clients have been sent.
 struct Store {
   /// What `client` is answered at once.
-  std::string ask(acc::ClientId client, Request request) {
-    acc::Replies replies;
-    acc::Work work = {.request = std::move(request)};
-    if (service.carry_out(client, acc::Writer::member, work, replies) != acc::Service::Outcome::done)
+  std::string ask(acc::launcher::ClientId client, Request request) {
+    acc::launcher::Replies replies;
+    acc::launcher::Work work = {.request = std::move(request)};
+    if (service.carry_out(client, acc::launcher::Writer::member, work, replies) !=
+        acc::launcher::Service::Outcome::done)
       return kRefused;
     std::string answer;
     for (const std::string_view piece : replies.front(1000)) answer += piece;
     return answer;
   }
-  std::vector<acc::ClientId> woken() { return service.take_woken(); }
+  std::vector<acc::launcher::ClientId> woken() { return service.take_woken(); }
 
-  acc::Service service;
+  acc::launcher::Service service;
 };
 
-using Clients = std::vector<acc::ClientId>;
+using Clients = std::vector<acc::launcher::ClientId>;
 
 Request set(const std::string& key, const std::string& value = "v") {
   return {.op = Op::set, .keys = {key}, .values = {value}};
@@ -93,7 +94,7 @@ Request cancel() {
 
 TEST_CASE("service: validate has no answer, ping answers its nonce", "[store]") {
   Store store;
-  CHECK(store.ask(kUs, {.op = Op::validate, .number = acc::kStoreMagic}) == kNothing);
+  CHECK(store.ask(kUs, {.op = Op::validate, .number = acc::launcher::kStoreMagic}) == kNothing);
   CHECK(store.ask(kUs, {.op = Op::ping, .number = 0x2136}) == "\x36\x21\x00\x00"s);
 }
 
@@ -316,7 +317,7 @@ TEST_CASE("service: a wake-up that is not used for a pop goes to the next", "[st
 
 TEST_CASE("service: a value that has its popper is not offered twice", "[store]") {
   Store store;
-  for (const acc::ClientId client : {kUs, kThem, kOthers}) store.ask(client, wait({"q"}));
+  for (const acc::launcher::ClientId client : {kUs, kThem, kOthers}) store.ask(client, wait({"q"}));
   store.ask(9, push("q"));
   store.ask(9, push("q"));
   REQUIRE(store.woken() == Clients{kUs, kThem});
@@ -349,27 +350,29 @@ TEST_CASE("service: a barrier's key is an ordinary counter", "[store]") {
 TEST_CASE("service: a request for many keys is carried out in pieces, and others are served in between",
           "[store]") {
   Store store;
-  acc::Request many = {.op = Op::multi_set};
+  acc::launcher::Request many = {.op = Op::multi_set};
   for (int i = 0; i < 10; ++i) {
     many.keys.push_back("/" + std::to_string(i));
     many.values.push_back("v");
   }
-  acc::Replies replies;
-  acc::Work work = {.request = many};
-  const auto go_on = [&] { return store.service.carry_out(kUs, acc::Writer::member, work, replies, 4); };
-  CHECK(go_on() == acc::Service::Outcome::more);
+  acc::launcher::Replies replies;
+  acc::launcher::Work work = {.request = many};
+  const auto go_on = [&] {
+    return store.service.carry_out(kUs, acc::launcher::Writer::member, work, replies, 4);
+  };
+  CHECK(go_on() == acc::launcher::Service::Outcome::more);
   CHECK(store.ask(kThem, get("/3")) == text("v"));
   CHECK(store.ask(kThem, get("/4")) == text(""));
   CHECK(store.ask(kThem, wait({"/9"})).empty());
-  CHECK(go_on() == acc::Service::Outcome::more);
-  CHECK(go_on() == acc::Service::Outcome::done);
+  CHECK(go_on() == acc::launcher::Service::Outcome::more);
+  CHECK(go_on() == acc::launcher::Service::Outcome::done);
   CHECK(store.woken() == Clients{kThem});
 
   work = {.request = {.op = Op::wait, .keys = {"/0", "/a", "/b", "/c", "/d", "/e"}}};
-  CHECK(go_on() == acc::Service::Outcome::more);
+  CHECK(go_on() == acc::launcher::Service::Outcome::more);
   for (const std::string key : {"/a", "/b", "/c", "/d", "/e"}) store.ask(kThem, set(key));
   CHECK(store.woken().empty());
-  CHECK(go_on() == acc::Service::Outcome::done);
+  CHECK(go_on() == acc::launcher::Service::Outcome::done);
   CHECK(replies.size() == 1);
   CHECK(store.service.waiting() == 0);
 }
@@ -377,13 +380,15 @@ TEST_CASE("service: a request for many keys is carried out in pieces, and others
 TEST_CASE("service: keys are listed in pieces, and their number stands in front all the same", "[store]") {
   Store store;
   for (const std::string key : {"", "/a", "/b", "/c"}) store.ask(kUs, set(key));
-  acc::Replies replies;
-  acc::Work work = {.request = {.op = Op::list_keys}};
-  const auto go_on = [&] { return store.service.carry_out(kUs, acc::Writer::member, work, replies, 2); };
-  CHECK(go_on() == acc::Service::Outcome::more);
+  acc::launcher::Replies replies;
+  acc::launcher::Work work = {.request = {.op = Op::list_keys}};
+  const auto go_on = [&] {
+    return store.service.carry_out(kUs, acc::launcher::Writer::member, work, replies, 2);
+  };
+  CHECK(go_on() == acc::launcher::Service::Outcome::more);
   CHECK(replies.empty());
   CHECK(store.ask(kThem, erase("/b")) == number(1));
-  CHECK(go_on() == acc::Service::Outcome::done);
+  CHECK(go_on() == acc::launcher::Service::Outcome::done);
   std::string answer;
   for (const std::string_view piece : replies.front(10)) answer += piece;
   CHECK(answer == number(3) + text("") + text("/a") + text("/c"));
@@ -391,9 +396,10 @@ TEST_CASE("service: keys are listed in pieces, and their number stands in front 
 
 TEST_CASE("service: what the agent has set is not for clients to change", "[store]") {
   Store store;
-  acc::Replies replies;
-  acc::Work own = {.request = set("/agent", "v")};
-  CHECK(store.service.carry_out(kOthers, acc::Writer::agent, own, replies) == acc::Service::Outcome::done);
+  acc::launcher::Replies replies;
+  acc::launcher::Work own = {.request = set("/agent", "v")};
+  CHECK(store.service.carry_out(kOthers, acc::launcher::Writer::agent, own, replies) ==
+        acc::launcher::Service::Outcome::done);
   for (const Request& request :
        {set("/agent", "w"), append("/agent", "w"), add("/agent", 1), erase("/agent"),
         compare_set("/agent", "v", "w"), Request{.op = Op::barrier, .keys = {"/agent"}, .number = 1},
@@ -405,13 +411,13 @@ TEST_CASE("service: what the agent has set is not for clients to change", "[stor
 }
 
 TEST_CASE("service: strangers keep no more than they may, until others take over what they keep", "[store]") {
-  acc::Service service(1000);
-  const auto carry_out = [&](acc::Writer writer, Request request) {
-    acc::Replies replies;
-    acc::Work work = {.request = std::move(request)};
-    return service.carry_out(kUs, writer, work, replies) == acc::Service::Outcome::done;
+  acc::launcher::Service service(1000);
+  const auto carry_out = [&](acc::launcher::Writer writer, Request request) {
+    acc::launcher::Replies replies;
+    acc::launcher::Work work = {.request = std::move(request)};
+    return service.carry_out(kUs, writer, work, replies) == acc::launcher::Service::Outcome::done;
   };
-  using acc::Writer;
+  using acc::launcher::Writer;
   CHECK(carry_out(Writer::stranger, set("/k", std::string(500, 'x'))));
   CHECK_FALSE(carry_out(Writer::stranger, set("/l", std::string(500, 'x'))));
   CHECK_FALSE(carry_out(Writer::stranger, append("/k", std::string(500, 'x'))));

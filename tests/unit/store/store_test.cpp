@@ -14,28 +14,29 @@
 TEST_CASE("store: TCP and file answer alike", "[store]") {
   boost::asio::io_context loop;
   acc::test::TemporaryFolder folder;
-  acc::StoreServer server(loop, {});
-  std::unique_ptr<acc::Store> store;
+  acc::launcher::StoreServer server(loop, {});
+  std::unique_ptr<acc::launcher::Store> store;
   if (GENERATE(false, true)) {
-    store = std::make_unique<acc::FileStore>(loop, folder.path() / "store");
+    store = std::make_unique<acc::launcher::FileStore>(loop, folder.path() / "store");
   } else {
-    auto client = std::make_unique<acc::StoreClient>(loop);
+    auto client = std::make_unique<acc::launcher::StoreClient>(loop);
     client->connect({"127.0.0.1", server.port()}, std::chrono::steady_clock::now() + std::chrono::seconds(30),
                     {}, [](const auto&) {});
     store = std::move(client);
   }
   std::vector<std::string> heard;
   const auto hear = [&](const std::string& what) { heard.push_back(what); };
-  store->get("/a", [&](acc::StoreOutcome, const auto& value) { hear(value.value_or("(none)")); });
-  store->set("/a", "1", [&](acc::StoreOutcome) { hear("set"); });
-  store->get("/a", [&](acc::StoreOutcome, const auto& value) { hear(value.value_or("(none)")); });
+  store->get("/a", [&](acc::launcher::StoreOutcome, const auto& value) { hear(value.value_or("(none)")); });
+  store->set("/a", "1", [&](acc::launcher::StoreOutcome) { hear("set"); });
+  store->get("/a", [&](acc::launcher::StoreOutcome, const auto& value) { hear(value.value_or("(none)")); });
   acc::test::drive(loop, [&] { return heard.size() == 3; });
   CHECK(heard == std::vector<std::string>{"(none)", "set", "1"});
 
   const auto again = store->open_again(std::chrono::steady_clock::now() + std::chrono::seconds(30),
                                        [&](const auto& error) { hear(error ? "failed" : "opened"); });
-  again->get_when_present({"/a", "/b"}, std::chrono::seconds(60),
-                          [&](acc::StoreOutcome, const auto& values) { hear(values.at(0) + values.at(1)); });
+  again->get_when_present(
+      {"/a", "/b"}, std::chrono::seconds(60),
+      [&](acc::launcher::StoreOutcome, const auto& values) { hear(values.at(0) + values.at(1)); });
   store->set("/b", "2");
   acc::test::drive(loop, [&] { return heard.size() == 5; });
   CHECK(heard[3] == "opened");

@@ -3,7 +3,7 @@
 
 #include "support/catch.hpp"
 
-using acc::StrangerMemory;
+using acc::launcher::StrangerMemory;
 using Ids = std::vector<StrangerMemory::Id>;
 
 namespace {

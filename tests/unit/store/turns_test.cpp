@@ -7,7 +7,7 @@
 
 #include "support/catch.hpp"
 
-using acc::Turns;
+using acc::launcher::Turns;
 
 TEST_CASE("turns: tasks take turns until they are done", "[store]") {
   boost::asio::io_context loop{1};

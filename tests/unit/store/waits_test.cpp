@@ -5,12 +5,12 @@
 
 #include "support/catch.hpp"
 
-using acc::Waits;
-using Clients = std::vector<acc::ClientId>;
+using acc::launcher::Waits;
+using Clients = std::vector<acc::launcher::ClientId>;
 
 namespace {
 
-void wait(Waits& waits, acc::ClientId client, const std::vector<std::string>& keys) {
+void wait(Waits& waits, acc::launcher::ClientId client, const std::vector<std::string>& keys) {
   waits.begin(client);
   for (const std::string& key : keys) waits.add(client, key);
   CHECK_FALSE(waits.all_added(client));
@@ -20,7 +20,7 @@ void wait(Waits& waits, acc::ClientId client, const std::vector<std::string>& ke
 
 TEST_CASE("waits: everyone who waits for a key is woken, in order of arrival", "[store]") {
   Waits waits;
-  for (const acc::ClientId client : {3, 1, 2}) wait(waits, client, {"k"});
+  for (const acc::launcher::ClientId client : {3, 1, 2}) wait(waits, client, {"k"});
   waits.appeared("other");
   CHECK(waits.take_woken().empty());
   waits.appeared("k");

@@ -6,7 +6,7 @@
 #include "support/safetensors_files.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::read_checkpoint;
+using acc::launcher::read_checkpoint;
 using acc::test::error_of;
 using acc::test::safetensors_text;
 using acc::test::TemporaryFolder;
@@ -54,9 +54,9 @@ TEST_CASE("checkpoint: a model is found on the disk, or in the hub's cache", "[w
   const acc::Environment environment{{"HF_HOME", folder.path().string()}};
   folder.write("hub/models--a--b/refs/main", "123\n");
   folder.write("hub/models--a--b/snapshots/123/config.json", "{}");
-  CHECK(acc::find_model("a/b", environment) == folder.path() / "hub/models--a--b/snapshots/123");
-  CHECK(acc::find_model(folder.path().string(), environment) == folder.path());
-  CHECK(error_of([&] { acc::find_model("a/c", environment); }) ==
+  CHECK(acc::launcher::find_model("a/b", environment) == folder.path() / "hub/models--a--b/snapshots/123");
+  CHECK(acc::launcher::find_model(folder.path().string(), environment) == folder.path());
+  CHECK(error_of([&] { acc::launcher::find_model("a/c", environment); }) ==
         "a/c: no such file or folder, and no such model in the hub's cache (acc downloads nothing; `hf "
         "download "
         "a/c` does)");

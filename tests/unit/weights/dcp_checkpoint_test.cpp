@@ -26,7 +26,8 @@ fs::path copy_in(const TemporaryFolder& folder) {
 
 std::string error_of(const fs::path& checkpoint) {
   return acc::test::error_of([&] {
-    for (const acc::DcpTensor& tensor : acc::read_dcp_checkpoint(checkpoint)) acc::read_dcp_tensor(tensor);
+    for (const acc::launcher::DcpTensor& tensor : acc::launcher::read_dcp_checkpoint(checkpoint))
+      acc::launcher::read_dcp_tensor(tensor);
   });
 }
 
@@ -35,25 +36,26 @@ std::string error_of(const fs::path& checkpoint) {
 TEST_CASE("dcp checkpoint: parts by rows and by columns become the tensors that they were", "[weights]") {
   const fs::path whole = recorded() / "whole.safetensors";
   const std::string bytes = acc::read_file(whole);
-  const acc::SafetensorsHeader header = acc::read_safetensors_header(whole);
-  const std::vector<acc::DcpTensor> tensors = acc::read_dcp_checkpoint(recorded() / "sharded");
+  const acc::launcher::SafetensorsHeader header = acc::launcher::read_safetensors_header(whole);
+  const std::vector<acc::launcher::DcpTensor> tensors =
+      acc::launcher::read_dcp_checkpoint(recorded() / "sharded");
   REQUIRE(tensors.size() == header.tensors.size());
-  for (const acc::TensorInfo& wanted : header.tensors) {
+  for (const acc::launcher::TensorInfo& wanted : header.tensors) {
     INFO(wanted.name);
     const auto found =
         std::ranges::find(tensors, wanted.name, [](const auto& tensor) { return tensor.info.name; });
     REQUIRE(found != tensors.end());
     CHECK(found->info.dtype == wanted.dtype);
     CHECK(found->info.shape == wanted.shape);
-    CHECK(acc::read_dcp_tensor(*found) ==
+    CHECK(acc::launcher::read_dcp_tensor(*found) ==
           bytes.substr(header.data_begin + wanted.begin, wanted.end - wanted.begin));
   }
 }
 
 TEST_CASE("dcp checkpoint: a folder is one when it has metadata", "[weights]") {
   const TemporaryFolder folder;
-  CHECK(acc::is_dcp_checkpoint(recorded() / "sharded"));
-  CHECK_FALSE(acc::is_dcp_checkpoint(folder.path()));
+  CHECK(acc::launcher::is_dcp_checkpoint(recorded() / "sharded"));
+  CHECK_FALSE(acc::launcher::is_dcp_checkpoint(folder.path()));
 }
 
 TEST_CASE("dcp checkpoint: a file that is missing or cut is named", "[weights]") {

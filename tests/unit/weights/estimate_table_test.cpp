@@ -5,11 +5,11 @@
 #include "support/recordings.hpp"
 
 TEST_CASE("estimate_table: sizes are written as Python rounds them", "[weights]") {
-  CHECK(acc::size_text(1023) == "1023 bytes");
-  CHECK(acc::size_text(1024) == "1.0 KB");
-  CHECK(acc::size_text(875874304) == "835.3 MB");
-  CHECK(acc::size_text(1751748608) == "1.63 GB");
-  CHECK(acc::size_text(2.0 * (1ULL << 50U)) == "2.0 PB");
+  CHECK(acc::launcher::size_text(1023) == "1023 bytes");
+  CHECK(acc::launcher::size_text(1024) == "1.0 KB");
+  CHECK(acc::launcher::size_text(875874304) == "835.3 MB");
+  CHECK(acc::launcher::size_text(1751748608) == "1.63 GB");
+  CHECK(acc::launcher::size_text(2.0 * (1ULL << 50U)) == "2.0 PB");
 }
 
 TEST_CASE("estimate_table: frames are drawn as recorded, whatever the title's length", "[weights]") {
@@ -18,15 +18,15 @@ TEST_CASE("estimate_table: frames are drawn as recorded, whatever the title's le
   const auto headers = recorded.at("headers").get<std::vector<std::string>>();
   for (const auto& [title, table] : recorded.at("tables").items()) {
     INFO(title);
-    CHECK(acc::framed_table(title, headers, rows) == table.get<std::string>() + "\n");
+    CHECK(acc::launcher::framed_table(title, headers, rows) == table.get<std::string>() + "\n");
   }
 }
 
 TEST_CASE("estimate_table: a model's table is the recorded one", "[weights]") {
   const std::string name = GENERATE("bert_base", "llama_tiny");
   const auto recorded = acc::test::recording("estimate_" + name);
-  const acc::ModelSize size{recorded.at("total_bytes").get<std::int64_t>(),
-                            recorded.at("largest_bytes").get<std::int64_t>(), 0};
-  CHECK(acc::estimate_table(name, size, {"float32", "float16", "int8", "int4"}) ==
+  const acc::launcher::ModelSize size{recorded.at("total_bytes").get<std::int64_t>(),
+                                      recorded.at("largest_bytes").get<std::int64_t>(), 0};
+  CHECK(acc::launcher::estimate_table(name, size, {"float32", "float16", "int8", "int4"}) ==
         recorded.at("table").get<std::string>());
 }

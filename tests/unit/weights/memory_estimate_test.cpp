@@ -4,9 +4,9 @@
 #include "support/catch.hpp"
 #include "support/recordings.hpp"
 
-using acc::model_size;
-using acc::ModelSize;
-using acc::TensorInfo;
+using acc::launcher::model_size;
+using acc::launcher::ModelSize;
+using acc::launcher::TensorInfo;
 using nlohmann::json;
 
 TEST_CASE("memory_estimate: a recorded llama, its buffers included", "[weights]") {
@@ -37,10 +37,10 @@ TEST_CASE("memory_estimate: integer buffers keep their width", "[weights]") {
 }
 
 TEST_CASE("memory_estimate: each stage of ZeRO divides one thing more", "[weights]") {
-  const auto rows = acc::training_memory(100, 4);
+  const auto rows = acc::launcher::training_memory(100, 4);
   REQUIRE(rows.size() == 4);
-  CHECK(rows[0] == acc::TrainingMemory{"none (DDP)", 1600, 1600});
-  CHECK(rows[1] == acc::TrainingMemory{"ZeRO 1", 1000, 700});
-  CHECK(rows[2] == acc::TrainingMemory{"ZeRO 2, SHARD_GRAD_OP", 700, 550});
-  CHECK(rows[3] == acc::TrainingMemory{"ZeRO 3, FULL_SHARD", 400, 400});
+  CHECK(rows[0] == acc::launcher::TrainingMemory{"none (DDP)", 1600, 1600});
+  CHECK(rows[1] == acc::launcher::TrainingMemory{"ZeRO 1", 1000, 700});
+  CHECK(rows[2] == acc::launcher::TrainingMemory{"ZeRO 2, SHARD_GRAD_OP", 700, 550});
+  CHECK(rows[3] == acc::launcher::TrainingMemory{"ZeRO 3, FULL_SHARD", 400, 400});
 }

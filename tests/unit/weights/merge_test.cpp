@@ -8,14 +8,15 @@
 #include "support/safetensors_files.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::plan_merge;
+using acc::launcher::plan_merge;
 using acc::test::safetensors_text;
 using acc::test::TemporaryFolder;
 
 namespace {
 
-std::string bytes_of(const acc::CheckpointFile& file, const std::string& tensor, const std::string& text) {
-  for (const acc::TensorInfo& info : file.header.tensors) {
+std::string bytes_of(const acc::launcher::CheckpointFile& file, const std::string& tensor,
+                     const std::string& text) {
+  for (const acc::launcher::TensorInfo& info : file.header.tensors) {
     if (info.name == tensor) return text.substr(file.header.data_begin + info.begin, info.end - info.begin);
   }
   return "none";
@@ -28,30 +29,30 @@ TEST_CASE("merge: shards become one file with all their bytes", "[weights]") {
   const std::string large(3'000'000, 'l');
   folder.write("in/1.safetensors", safetensors_text({{"c", "ccc"}, {"a", large}}));
   folder.write("in/2.safetensors", safetensors_text({{"b", "b"}}));
-  const auto from = acc::read_checkpoint(folder.path() / "in");
+  const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
   const auto files = plan_merge(from, 1'000'000'000);
   REQUIRE(files.size() == 1);
-  acc::write_merged(from, files, folder.path() / "deep/out");
-  const auto merged = acc::read_checkpoint(folder.path() / "deep/out");
+  acc::launcher::write_merged(from, files, folder.path() / "deep/out");
+  const auto merged = acc::launcher::read_checkpoint(folder.path() / "deep/out");
   REQUIRE(merged.size() == 1);
   CHECK(merged[0].header.metadata.at("format") == "pt");
   const std::string text = folder.read("deep/out/model.safetensors");
   CHECK(bytes_of(merged[0], "a", text) == large);
   CHECK(bytes_of(merged[0], "b", text) == "b");
   CHECK(bytes_of(merged[0], "c", text) == "ccc");
-  CHECK(acc::merged_index(files).empty());
+  CHECK(acc::launcher::merged_index(files).empty());
 }
 
 TEST_CASE("merge: a limit makes several files and their index", "[weights]") {
   const TemporaryFolder folder;
   folder.write("in/1.safetensors",
                safetensors_text({{"a", "1234"}, {"b", "123456789"}, {"c", "12"}, {"d", "1"}}));
-  const auto from = acc::read_checkpoint(folder.path() / "in");
+  const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
   const auto files = plan_merge(from, 5);
   REQUIRE(files.size() == 3);
   CHECK(files[1].name == "model-00002-of-00003.safetensors");
-  acc::write_merged(from, files, folder.path() / "out");
-  CHECK(acc::read_checkpoint(folder.path() / "out").size() == 3);
+  acc::launcher::write_merged(from, files, folder.path() / "out");
+  CHECK(acc::launcher::read_checkpoint(folder.path() / "out").size() == 3);
   const auto index = nlohmann::json::parse(folder.read("out/model.safetensors.index.json"));
   CHECK(index.at("metadata").at("total_size") == 16);
   CHECK(index.at("weight_map").at("d") == "model-00003-of-00003.safetensors");
@@ -60,10 +61,10 @@ TEST_CASE("merge: a limit makes several files and their index", "[weights]") {
 TEST_CASE("merge: a failed write leaves nothing half done", "[weights]") {
   const TemporaryFolder folder;
   folder.write("in/1.safetensors", safetensors_text({{"a", "1234"}}));
-  const auto from = acc::read_checkpoint(folder.path() / "in");
+  const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
   std::filesystem::remove(folder.path() / "in/1.safetensors");
   CHECK(acc::test::error_of([&] {
-          acc::write_merged(from, plan_merge(from, 100), folder.path() / "out");
+          acc::launcher::write_merged(from, plan_merge(from, 100), folder.path() / "out");
         }).ends_with("cannot be read: No such file or directory"));
   CHECK(std::filesystem::is_empty(folder.path() / "out"));
 }

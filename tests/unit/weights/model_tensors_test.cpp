@@ -8,7 +8,7 @@
 #include "support/errors.hpp"
 #include "support/recordings.hpp"
 
-using acc::tensors_of_config;
+using acc::launcher::tensors_of_config;
 using nlohmann::json;
 
 TEST_CASE("model_tensors: a small llama has the tensors that were recorded", "[weights]") {
@@ -27,7 +27,7 @@ TEST_CASE("model_tensors: a small llama has the tensors that were recorded", "[w
                        {"num_key_value_heads", shape("layers.0.self_attn.k_proj.weight")[0] / head},
                        {"num_hidden_layers", 2}};
   std::map<std::string, std::vector<std::int64_t>> ours;
-  for (const acc::TensorInfo& tensor : tensors_of_config(config, "config.json"))
+  for (const acc::launcher::TensorInfo& tensor : tensors_of_config(config, "config.json"))
     ours[tensor.name] = tensor.shape;
   CHECK(ours == expected);
 }
@@ -36,10 +36,12 @@ TEST_CASE("model_tensors: BERT and GPT-2 weigh what accelerate says", "[weights]
   const json bert = {{"model_type", "bert"},      {"vocab_size", 30522},
                      {"hidden_size", 768},        {"num_hidden_layers", 12},
                      {"intermediate_size", 3072}, {"max_position_embeddings", 512}};
-  CHECK(acc::model_size(tensors_of_config(bert, "c"), bert) == acc::ModelSize{437937152, 95356928, 0});
+  CHECK(acc::launcher::model_size(tensors_of_config(bert, "c"), bert) ==
+        acc::launcher::ModelSize{437937152, 95356928, 0});
   const json gpt2 = {
       {"model_type", "gpt2"}, {"vocab_size", 50257}, {"n_embd", 768}, {"n_layer", 12}, {"n_positions", 1024}};
-  CHECK(acc::model_size(tensors_of_config(gpt2, "c"), gpt2) == acc::ModelSize{497759232, 154389504, 0});
+  CHECK(acc::launcher::model_size(tensors_of_config(gpt2, "c"), gpt2) ==
+        acc::launcher::ModelSize{497759232, 154389504, 0});
 }
 
 TEST_CASE("model_tensors: other families and missing sizes are refused", "[weights]") {

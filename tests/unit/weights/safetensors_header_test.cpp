@@ -7,8 +7,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-using acc::parse_safetensors_header;
-using acc::SafetensorsHeader;
+using acc::launcher::parse_safetensors_header;
+using acc::launcher::SafetensorsHeader;
 using acc::test::error_of;
 
 namespace {
@@ -27,11 +27,11 @@ TEST_CASE("safetensors_header: what is written is read again, in the order of th
   const SafetensorsHeader header{.tensors = {{"b", "F32", {2, 3}, 0, 24}, {"a", "BF16", {}, 24, 26}},
                                  .metadata = {{"format", "pt"}},
                                  .data_begin = 0};
-  const std::string text = acc::format_safetensors_header(header);
+  const std::string text = acc::launcher::format_safetensors_header(header);
   CHECK(text.size() % 8 == 0);
   const acc::test::TemporaryFolder folder;
   const auto file = folder.write("m.safetensors", text + std::string(26, 'x'));
-  SafetensorsHeader read = acc::read_safetensors_header(file);
+  SafetensorsHeader read = acc::launcher::read_safetensors_header(file);
   CHECK(read.data_begin == text.size());
   read.data_begin = 0;
   CHECK(read == header);
@@ -58,13 +58,14 @@ TEST_CASE("safetensors_header: a file that is cut is refused", "[weights]") {
   const acc::test::TemporaryFolder folder;
   const auto error = [&](const std::string& bytes) {
     const auto file = folder.write("m.safetensors", bytes);
-    return error_of([&] { acc::read_safetensors_header(file); });
+    return error_of([&] { acc::launcher::read_safetensors_header(file); });
   };
   CHECK(error("abc").ends_with("is no safetensors file: it is too short"));
   CHECK(error(std::string("\x10\0\0\0\0\0\0\0{", 9)).ends_with("its head is cut"));
   CHECK(error(std::string(8, '\xff')).ends_with("its head is cut"));
-  CHECK(error_of([&] { acc::read_safetensors_header(folder.path() / "none"); }).find("cannot be read") !=
-        std::string::npos);
+  CHECK(error_of([&] {
+          acc::launcher::read_safetensors_header(folder.path() / "none");
+        }).find("cannot be read") != std::string::npos);
 }
 
 TEST_CASE("safetensors_header: a size that no tensor has is refused", "[weights]") {
@@ -76,6 +77,7 @@ TEST_CASE("safetensors_header: a pipe is refused, and nobody waits for it", "[we
   const acc::test::TemporaryFolder folder;
   const auto pipe = folder.path() / "m.safetensors";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(
-      error_of([&] { acc::read_safetensors_header(pipe); }).starts_with(pipe.string() + ": cannot be read"));
+  CHECK(error_of([&] {
+          acc::launcher::read_safetensors_header(pipe);
+        }).starts_with(pipe.string() + ": cannot be read"));
 }
