@@ -72,6 +72,10 @@ StoreAddress place_of(const NodeInfo& node) {
   return {node.addr, node.link_port};
 }
 
+bool is_same(const StoreAddress& one, const StoreAddress& other) {
+  return one.host == other.host && one.port == other.port;
+}
+
 bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
@@ -306,7 +310,9 @@ void ClusterNode::host_at_own_port(const Host::Inheritance& inherited) {
   log::debug("rendezvous: this node coordinates the job now, at {}", own_place());
   sign(introduce());
   host_->hello(introduce(), history());
-  for (const auto& follower : std::exchange(followers_, {})) host_->adopt(*follower);
+  for (const auto& follower : std::exchange(followers_, {})) {
+    if (follower->link->is_open()) host_->adopt(*follower);
+  }
   if (wants_round_) ask_for_round();
 }
 
@@ -582,7 +588,7 @@ void ClusterNode::watch_endpoint() {
     client_->connect(
         {wanted_.endpoint_host, wanted_.endpoint_port}, Clock::now() + kWatch, [](const std::string&) {},
         [this](const std::optional<Error>& failed) {
-          if (failed || over_) return watch_lost_hub();
+          if (failed || over_) return tell_next_member();
           client_->get(hub_key(plan_.run_id), [this](StoreOutcome, const std::optional<std::string>& hub) {
             endpoint_answered(hub.value_or(""));
           });
@@ -592,19 +598,23 @@ void ClusterNode::watch_endpoint() {
 
 void ClusterNode::endpoint_answered(const std::string& hub) {
   const auto place = parse_hub(hub, wanted_.endpoint_host);
-  if (!place || to_string(*place) == own_place()) return watch_lost_hub();
+  if (!place || to_string(*place) == own_place()) return tell_next_member();
   if (host_->hub().is_smaller_part()) return move_to({.addr = place->host, .link_port = place->port});
   const bool hosts_there = hub.find(':') == std::string::npos;
-  if (!hosts_there) return watch_lost_hub();
+  if (!hosts_there) return tell_next_member();
   // Of what others say about it, a new host believes its own store alone.
   client_->set(running_key(plan_.run_id), own_place());
   client_->get(running_key(plan_.run_id),
                [this, place = *place](StoreOutcome, const auto&) { claim_endpoint(place); });
 }
 
-void ClusterNode::watch_lost_hub() {
-  if (lost_hub_.port == 0 || hub_is_dead() || host_->hub().is_smaller_part()) return watch_endpoint();
-  claim_endpoint(lost_hub_);
+// Members that have lost the coordinator before do not look for a successor behind them in the order of
+// succession: they are told by it.
+void ClusterNode::tell_next_member() {
+  std::erase_if(to_tell_, [this](const StoreAddress& place) { return is_dead(place); });
+  if (to_tell_.empty() || host_->hub().is_smaller_part()) return watch_endpoint();
+  std::ranges::rotate(to_tell_, to_tell_.begin() + 1);
+  claim_endpoint(to_tell_.back());
 }
 
 void ClusterNode::claim_endpoint(const StoreAddress& place) {
@@ -632,7 +642,8 @@ void ClusterNode::claim_from(const StoreAddress& place, asio::ip::tcp::socket so
   acc::launcher::introduce(
       claim_, secret_, {.run_id = plan_.run_id, .node = introduce(), .is_hub = true},
       [this, place, answered, lost](bool is_proven) {
-        if (to_string(place) == to_string(lost_hub_)) lost_hub_.port = 0;
+        // Others are told until they come: they may not have noticed the loss yet.
+        if (is_same(place, lost_hub_)) forget_to_tell(place);
         if (is_proven) claim_->hear(answered, lost);
       },
       lost);
@@ -737,6 +748,15 @@ bool ClusterNode::hub_is_dead() const {
   return place_among(dead_, hub_).has_value();
 }
 
+bool ClusterNode::is_dead(const StoreAddress& place) const {
+  if (is_same(place, lost_hub_)) return hub_is_dead();
+  return std::ranges::any_of(dead_, [&](const NodeInfo& one) { return is_same(place, place_of(one)); });
+}
+
+void ClusterNode::forget_to_tell(const StoreAddress& place) {
+  std::erase_if(to_tell_, [&](const StoreAddress& one) { return is_same(one, place); });
+}
+
 // Who hosts the job now is told there, once somebody does.
 void ClusterNode::seek_at_endpoint() {
   endpoint_asked_ = true;
@@ -804,7 +824,10 @@ void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
   if (follower->hello.is_hub) return claimed(*follower);
   // What a node was part of is believed of those alone that can have been.
   if (round_ > 0 && !is_of_last_round(*follower)) follower->hello.history = {};
-  if (host_) return has_place_for(*follower) ? host_->adopt(*follower) : turn_away(*follower);
+  if (host_) {
+    forget_to_tell(place_of(follower->hello.node));
+    return has_place_for(*follower) ? host_->adopt(*follower) : turn_away(*follower);
+  }
   std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
   if (!may_follow(*follower)) return follower->link->close();
   followers_.push_back(follower);
@@ -895,6 +918,12 @@ void ClusterNode::become_hub() {
   stop_seeking();
   cut_off_ = false;
   asked_ = 0;
+  to_tell_.clear();
+  if (lost_hub_.port != 0) to_tell_.push_back(lost_hub_);
+  for (const NodeInfo& heir : heirs_) {
+    if (!place_among({heir}, introduce())) to_tell_.push_back(place_of(heir));
+  }
+  for (const auto& follower : followers_) forget_to_tell(place_of(follower->hello.node));
   const bool counts = wanted_.least_nodes == wanted_.most_nodes;
   host_at_own_port({.rounds = round_,
                     .restarts = restarts_ + (counts ? 1 : 0),

@@ -78,6 +78,7 @@ class ClusterNode : public Rendezvous {
   void try_place(const StoreAddress& place, std::function<void()> failed);
   void note_dead(const StoreAddress& place, bool refused);
   bool hub_is_dead() const;
+  bool is_dead(const StoreAddress& place) const;
   void seek_at_endpoint();
   void told_of_hub(const std::string& text);
   void seek_later();
@@ -100,7 +101,8 @@ class ClusterNode : public Rendezvous {
 
   void watch_endpoint();
   void endpoint_answered(const std::string& hub);
-  void watch_lost_hub();
+  void tell_next_member();
+  void forget_to_tell(const StoreAddress& place);
   void claim_endpoint(const StoreAddress& place);
   void claim_from(const StoreAddress& place, boost::asio::ip::tcp::socket socket);
   void claim_hub_key();
@@ -194,6 +196,8 @@ class ClusterNode : public Rendezvous {
   bool endpoint_asked_ = false;
   /// Nodes that take this one for the new hub.
   std::vector<std::shared_ptr<Follower>> followers_ = {};
+  /// Members of the last round from which this new coordinator has not heard: they may look for it elsewhere.
+  std::vector<StoreAddress> to_tell_ = {};
 };
 
 }  // namespace acc::launcher

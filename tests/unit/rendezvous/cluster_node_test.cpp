@@ -2,8 +2,11 @@
 #include "acc/rendezvous/cluster_node.hpp"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <memory>
 #include <set>
+#include <stdexcept>
 
 #include "acc/rendezvous/reserved_port.hpp"
 #include "acc/store/client.hpp"
@@ -169,6 +172,67 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   cluster.until_all_ready();
   CHECK(cluster[1].round().num_machines == 3);
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
+}
+
+TEST_CASE("cluster_node: an heir that stood still is told where the others went on", "[rendezvous]") {
+  Cluster cluster(RendezvousBackend::c10d, 2, 4);
+  cluster.plan.rendezvous.node_timeout = 500ms;
+  cluster.plan.rendezvous.is_host = true;
+  cluster.add();
+  cluster.plan.rendezvous.is_host = false;
+  struct Apart {
+    boost::asio::io_context loop = {};
+    std::unique_ptr<Node> node = {};
+    bool stands_still = false;
+  };
+  std::array<Apart, 3> others;
+  const auto until = [&](auto condition) {
+    const auto limit = std::chrono::steady_clock::now() + 60s;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > limit)
+        throw std::runtime_error("what was waited for did not come");
+      cluster.loop.restart();
+      cluster.loop.poll();
+      for (Apart& one : others) {
+        one.loop.restart();
+        if (!one.stands_still) one.loop.run_for(1ms);
+      }
+    }
+  };
+  const auto all = [&](auto holds) {
+    return std::ranges::all_of(
+        others, [&](const Apart& one) { return one.stands_still || std::invoke(holds, *one.node); });
+  };
+  const auto join = [&] {
+    for (Apart& one : others) {
+      one.node->events.clear();
+      if (!one.stands_still) one.node->rendezvous->join();
+    }
+  };
+  for (Apart& one : others) {
+    one.node = std::make_unique<Node>(one.loop, cluster.plan);
+    one.node->rendezvous->join();
+  }
+  until([&] { return cluster[0].ready() && all(&Node::ready); });
+  Apart& heir =
+      *std::ranges::find(others, 1, [](const Apart& one) { return one.node->round().machine_rank; });
+
+  heir.stands_still = true;
+  cluster[0].stop();
+  until([&] { return all(&Node::over); });
+  join();
+  until([&] { return all(&Node::ready); });
+  for (const Apart& one : others) {
+    if (!one.stands_still) CHECK(one.node->round().num_machines == 2);
+  }
+
+  heir.stands_still = false;
+  until([&] { return heir.node->over(); });
+  heir.node->rendezvous->join();
+  until([&] { return all(&Node::over); });
+  join();
+  until([&] { return all(&Node::ready); });
+  CHECK(heir.node->round().num_machines == 3);
 }
 
 TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends the job", "[rendezvous]") {
