@@ -9,8 +9,8 @@
 
 #include <cstdio>
 
-#include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
+#include "acc/accelerator.hpp"
+#include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 

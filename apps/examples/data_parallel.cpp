@@ -2,8 +2,6 @@
 // The training of single_device.cpp on all GPUs of this machine by one process: torch's older way.
 //
 //   data_parallel [FOLDER]
-#include "acc/runtime/parallel/data_parallel.hpp"
-
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
 #include <torch/data/dataloader.h>
@@ -14,7 +12,8 @@
 
 #include <cstdio>
 
-#include "acc/base/error.hpp"
+#include "acc/error.hpp"
+#include "acc/parallel.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 

@@ -12,10 +12,10 @@
 
 #include <cstdio>
 
-#include "acc/base/error.hpp"
 #include "acc/base/worker_env.hpp"
-#include "acc/runtime/data/data_loader.hpp"
-#include "acc/runtime/parallel/ddp.hpp"
+#include "acc/data.hpp"
+#include "acc/error.hpp"
+#include "acc/parallel.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 

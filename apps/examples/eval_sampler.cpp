@@ -10,9 +10,9 @@
 
 #include <cstdio>
 
-#include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/samplers.hpp"
+#include "acc/accelerator.hpp"
+#include "acc/data.hpp"
+#include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 

@@ -9,9 +9,9 @@
 
 #include <cstdio>
 
-#include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/accelerator.hpp"
+#include "acc/checkpoint.hpp"
+#include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 

@@ -12,7 +12,7 @@
 
 #include <cstdio>
 
-#include "acc/base/error.hpp"
+#include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the programs, libacc.so, the headers and the CMake package. find_package(acc) gives the launcher's
-# layers as acc::base, acc::config, ...; COMPONENTS runtime gives acc::runtime and looks for LibTorch.
+# `cmake --install`: the programs, libacc.so, its headers, documentation and the CMake package, in which COMPONENTS runtime
+# gives acc::runtime and asks for LibTorch alone. The launcher's layers are for acc itself.
 
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/acc)
@@ -33,32 +33,45 @@ if(trainings)
   install(TARGETS ${trainings})
 endif()
 
-# A layer that links libraries which the build downloaded is of no use to others: they have no such libraries.
-set(launcher "")
-if(NOT ACC_DOWNLOADED_PACKAGES)
-  foreach(layer IN ITEMS acc_base acc_config acc_plan acc_weights acc_store acc_control acc_rendezvous acc_launch)
-    if(TARGET ${layer})
-      list(APPEND launcher ${layer})
+# Programs include what lies in lib/acc itself: acc/acc.hpp, or acc/data.hpp and its siblings. What those need is
+# installed below acc/detail, and nothing else.
+function(acc_add_included header)
+  file(STRINGS ${CMAKE_SOURCE_DIR}/lib/${header} lines REGEX "^#include \"acc/")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE "^#include \"(.*)\".*" "\\1" included "${line}")
+    get_property(known GLOBAL PROPERTY acc_included)
+    if(NOT included IN_LIST known)
+      set_property(GLOBAL APPEND PROPERTY acc_included ${included})
+      acc_add_included(${included})
     endif()
   endforeach()
-endif()
-if(launcher)
-  install(TARGETS ${launcher} EXPORT acc-launcher FILE_SET HEADERS)
-  install(EXPORT acc-launcher NAMESPACE acc:: DESTINATION ${package_folder})
-endif()
+endfunction()
 
 if(TARGET acc_runtime)
   set_target_properties(acc_runtime PROPERTIES INSTALL_RPATH "${libtorch_folder}")
-  install(TARGETS acc_runtime EXPORT acc-runtime FILE_SET HEADERS FILE_SET with_json)
+  file(GLOB public_headers RELATIVE ${CMAKE_SOURCE_DIR}/lib CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lib/acc/*.hpp)
+  foreach(header IN LISTS public_headers)
+    acc_add_included(${header})
+    install(FILES ${CMAKE_SOURCE_DIR}/lib/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/acc)
+  endforeach()
+  get_property(details GLOBAL PROPERTY acc_included)
+  list(REMOVE_ITEM details ${public_headers})
+  foreach(header IN LISTS details)
+    cmake_path(GET header PARENT_PATH folder)
+    install(FILES ${CMAKE_SOURCE_DIR}/lib/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/acc/detail/${folder})
+  endforeach()
+  target_include_directories(acc_runtime INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+                             $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/acc/detail>)
+  install(TARGETS acc_runtime EXPORT acc-runtime)
   if(TARGET acc_runtime_cuda)
     install(TARGETS acc_runtime_cuda)
   endif()
   install(EXPORT acc-runtime NAMESPACE acc:: DESTINATION ${package_folder})
-  if(NOT launcher)
-    install(TARGETS acc_base FILE_SET HEADERS)  # the runtime's headers include them
-  endif()
   install(FILES ${CMAKE_SOURCE_DIR}/scripts/cmake/FindLibTorch.cmake DESTINATION ${package_folder})
+  install(FILES ${CMAKE_SOURCE_DIR}/lib/acc/runtime/README.md RENAME runtime.md TYPE DOC)
+  install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md RENAME examples.md TYPE DOC)
 endif()
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE TYPE DOC)
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/acc-config.cmake.in acc-config.cmake
   INSTALL_DESTINATION ${package_folder})

@@ -36,7 +36,8 @@ endif()
 # acc_library(NAME [SHARED] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
 #
 # The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
-# must compile alone (the target acc_NAME_verify_interface_header_sets checks it). SHARED makes a shared library.
+# must compile alone (the target all_verify_interface_header_sets checks it). SHARED makes a shared library, which is
+# installed, with those of its headers that programs include (AccInstall).
 function(acc_library name)
   cmake_parse_arguments(arg "SHARED" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(type STATIC)
@@ -47,10 +48,21 @@ function(acc_library name)
   list(TRANSFORM arg_HEADERS APPEND .hpp)
   add_library(acc_${name} ${type} ${arg_SOURCES})
   add_library(acc::${name} ALIAS acc_${name})
-  target_sources(acc_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/lib FILES ${arg_HEADERS})
+  set(headers acc_${name})
+  set(visibility PUBLIC)
+  if(arg_SHARED)
+    # CMake would have all of a library's header set installed with it.
+    set(headers acc_${name}_headers)
+    set(visibility INTERFACE)
+    add_library(${headers} INTERFACE)
+    target_link_libraries(${headers} INTERFACE acc_${name})
+    target_include_directories(acc_${name} PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}/lib>)
+  endif()
+  target_sources(${headers} ${visibility} FILE_SET HEADERS BASE_DIRS ${CMAKE_SOURCE_DIR}/lib FILES ${arg_HEADERS})
+  set_target_properties(${headers} PROPERTIES VERIFY_INTERFACE_HEADER_SETS ON)
   target_compile_features(acc_${name} PUBLIC cxx_std_20)
   target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:acc_options> ${arg_PRIVATE_DEPENDS})
-  set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
+  set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name})
 endfunction()
 
 # acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch [STATIC]): a program in build/<preset>/bin. STATIC links

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the build into an empty folder, builds a consumer against it and runs it there.
-#   cmake -DBUILD=<build tree> -DCONSUMER=launcher|runtime -DWORK=<scratch folder> -DEXPECT=<output> [...] -P this
+# Installs the build into an empty folder, builds what is below consumer/ against it and runs it there.
+#   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DLIBTORCH=<folder torch> [...] -P this
 
 function(run)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT" "COMMAND")
@@ -15,13 +15,18 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)
 run(OUTPUT installed COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
-run(OUTPUT configured COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/${CONSUMER} -B ${WORK}/build -G Ninja
+# An empty prefix path: nothing of what acc itself was built with may be needed, LibTorch apart.
+run(OUTPUT configured COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G Ninja
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DLibTorch_ROOT=${LIBTORCH}
-    -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+    -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -DREADME=${CMAKE_CURRENT_LIST_DIR}/../../README.md)
 run(OUTPUT built COMMAND ${CMAKE_COMMAND} --build ${WORK}/build)
 run(OUTPUT said COMMAND ${WORK}/build/consumer)
-if(NOT said STREQUAL "${EXPECT}\n")
-  message(FATAL_ERROR "the consumer said '${said}', expected '${EXPECT}'")
+if(NOT said STREQUAL "process 0 of 1\n")
+  message(FATAL_ERROR "the consumer said '${said}'")
+endif()
+run(OUTPUT said COMMAND ${CMAKE_COMMAND} -E chdir ${WORK} ${WORK}/build/readme)
+if(NOT EXISTS ${WORK}/checkpoint)
+  message(FATAL_ERROR "the README's program left no checkpoint")
 endif()
 
 if(EXISTS ${prefix}/bin/acc)
@@ -31,7 +36,7 @@ if(EXISTS ${prefix}/bin/acc)
     message(FATAL_ERROR "bin/acc-torchrun leads to ${target}")
   endif()
 endif()
-if(CONSUMER STREQUAL runtime AND EXISTS ${prefix}/bin/acc-selftest)
+if(EXISTS ${prefix}/bin/acc-selftest)
   run(OUTPUT tested COMMAND ${prefix}/bin/acc test --cpu --num_processes 2)
 endif()
 file(REMOVE_RECURSE ${WORK})

@@ -6,9 +6,7 @@
 #include <string>
 
 #include "acc/base/files.hpp"
-#include "acc/runtime/data/cifar_file.hpp"
-#include "acc/runtime/data/idx_file.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/data.hpp"
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include <chrono>
 #include <cstdio>
 
-#include "acc/base/error.hpp"
-#include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/process/record.hpp"
+#include "acc/accelerator.hpp"
+#include "acc/error.hpp"
+#include "acc/process.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
 #include "progress.hpp"

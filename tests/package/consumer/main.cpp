@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <acc/accelerator.hpp>
 #include <cstdio>
-
-#include "acc/runtime/accelerator.hpp"
 
 int main() {
   acc::Accelerator accelerator;

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of devices, and the batch size that fits into it.
+#pragma once
+
+#include "acc/runtime/executable_batch_size.hpp"
+#include "acc/runtime/memory.hpp"
