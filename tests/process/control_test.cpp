@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <thread>
 
 #include "acc/control/control_client.hpp"
 #include "acc/control/log_reader.hpp"
@@ -47,7 +46,7 @@ class Jobs {
   TemporaryFolder folder_;
 };
 
-std::string logs_of(RunningJob job, bool follow) {
+std::string logs_of(RunningJob job) {
   std::string text;
   LogReader reader(
       job, {},
@@ -55,10 +54,6 @@ std::string logs_of(RunningJob job, bool follow) {
         text += std::to_string(rank) + ":" + std::string(bytes);
       },
       [&](const std::string& note) { text += "(" + note + ")"; });
-  if (follow) {
-    const auto code = reader.follow();
-    return text + " ended " + (code ? std::to_string(*code) : "unknown");
-  }
   reader.read();
   return text;
 }
@@ -134,18 +129,37 @@ TEST_CASE("control: log files are read, and followed over a restart", "[process]
       stub({"redirects=3", "restarts=1", "log_dir=" + (jobs.path() / "logs").string()},
            {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", go, "exit", "5"}));
   phone.next_processes(1);
-  CHECK(logs_of(jobs.only(), false) == "0:TORCHELASTIC_RESTART_COUNT=0\n");
+  CHECK(logs_of(jobs.only()) == "0:TORCHELASTIC_RESTART_COUNT=0\n");
   RunningJob job = jobs.only();
-  std::thread ends([&] {
+  std::string text;
+  const auto take = [&](int rank, StreamName /*stream*/, std::string_view bytes) {
+    text += std::to_string(rank) + ":" + std::string(bytes);
     std::ofstream(go) << "x";
-    phone.next_processes(1);
-    std::ofstream(go) << "x";
-  });
-  const std::string text = logs_of(std::move(job), true);
-  ends.join();
-  CHECK(has(text, "0:TORCHELASTIC_RESTART_COUNT=0\n0:TORCHELASTIC_RESTART_COUNT=1\n"));
-  CHECK(has(text, " ended 5"));
+  };
+  CHECK(LogReader(job, {}, take, [](const std::string&) {}).follow() == 5);
+  CHECK(text == "0:TORCHELASTIC_RESTART_COUNT=0\n0:TORCHELASTIC_RESTART_COUNT=1\n");
   CHECK(shell_code(launched.wait()) == 5);
+}
+
+TEST_CASE("control: who begins to follow after a restart gets the attempt that runs", "[process]") {
+  const Jobs jobs;
+  Telephone phone;
+  const std::string go = (jobs.path() / "go").string();
+  REQUIRE(::mkfifo(go.c_str(), 0600) == 0);
+  Launched launched(
+      stub({"redirects=3", "restarts=1", "log_dir=" + (jobs.path() / "logs").string()},
+           {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", go, "exit", "5"}));
+  phone.next_processes(1);
+  RunningJob job = jobs.only();
+  std::ofstream(go) << "x";
+  phone.next_processes(1);
+  std::string text;
+  const auto take = [&](int /*rank*/, StreamName /*stream*/, std::string_view bytes) {
+    text += bytes;
+    if (has(text, "TORCHELASTIC_RESTART_COUNT=1\n")) launched.signal(SIGTERM);
+  };
+  CHECK(LogReader(job, {}, take, [](const std::string&) {}).follow() == 143);
+  launched.wait();
 }
 
 TEST_CASE("control: a stream that passes by untouched is named", "[process]") {
@@ -153,7 +167,7 @@ TEST_CASE("control: a stream that passes by untouched is named", "[process]") {
   Telephone phone;
   Launched launched(stub({}, {"line", "gone", "tell", phone.path(), "up", "pause"}));
   phone.next_processes(1);
-  CHECK(logs_of(jobs.only(), false).starts_with("(standard output of rank 0 passes by untouched"));
+  CHECK(logs_of(jobs.only()).starts_with("(standard output of rank 0 passes by untouched"));
 }
 
 TEST_CASE("control: the stacks of a stopped rank are told while the job goes on", "[process]") {

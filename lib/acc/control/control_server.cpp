@@ -192,7 +192,10 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     follows_ = request.value("follow", false);
     wanted_ = request.value("ranks", std::vector<int>());
     for (const RankView& rank : server_.handlers.view().ranks) {
-      if (wants(rank.rank)) logs_[rank.rank] = {rank.local_rank, 0};
+      if (!wants(rank.rank)) continue;
+      logs_[rank.rank] = {rank.local_rank, 0};
+      // What the client saw before it asked may be of an attempt that has ended.
+      if (follows_) unsent_ += line_of({{"started", to_json(rank)}});
     }
     if (!follows_ && logs_.empty()) unsent_ += line_of({{"end", true}});
     pump();

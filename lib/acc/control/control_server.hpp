@@ -50,7 +50,8 @@ class ControlServer {
   /// A ring has grown: those who follow get it.
   void output_grew();
 
-  /// A worker has started, with a ring and log files of its own: those who follow hear `{"started": {...}}`.
+  /// A worker has started, with a ring and log files of its own: those who follow hear `{"started": {...}}`,
+  /// as they do of those that run when they begin to follow.
   void worker_started(const RankView& rank);
 
   /// The job has ended: takes the socket away and tells those who wait for it.

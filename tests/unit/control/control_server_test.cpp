@@ -144,6 +144,7 @@ TEST_CASE("control_server: who follows gets what comes, a restart and the end", 
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   ControlClient client = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
+  CHECK(client.read_message() == json{{"started", to_json(job.view.ranks[0])}});
   job.write(0, "first");
   CHECK(client.read_message()->at("bytes") == 5);
   CHECK(client.read_bytes(5) == "first");
@@ -180,6 +181,7 @@ TEST_CASE("control_server: idle clients keep nobody out, and nobody who waits is
   std::vector<Descriptor> idle;
   for (int i = 0; i < 100; ++i) idle.push_back(connect_to(base.path() / "acc" / "job-1.sock"));
   CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
+  CHECK(follower.read_message()->contains("started"));
   job.write(0, "still heard");
   CHECK(follower.read_message()->at("bytes") == 11);
 }
