@@ -17,6 +17,12 @@ Value read_section(const std::string& section, const std::string& lines) {
 
 }  // namespace
 
+TEST_CASE("schema_dynamo: back ends are taken in any case, and an unquoted no is one", "[config]") {
+  CHECK(read_section("dynamo_config", "  backend: no\n") == Value{{"dynamo_backend", "NO"}});
+  CHECK(read_section("dynamo_config", "  dynamo_backend: inductor\n") ==
+        Value{{"dynamo_backend", "INDUCTOR"}});
+}
+
 TEST_CASE("schema_fp8: the names under which accelerate's questionnaire writes mean what was asked",
           "[config]") {
   CHECK(

@@ -4,11 +4,47 @@
 namespace acc::launcher {
 namespace {
 
+constexpr std::string_view kMpi = "MPI";
+constexpr std::string_view kTpu = "TPU";
 constexpr std::string_view kSageMaker = "SageMaker";
 
 }  // namespace
 
 // clang-format off
+std::vector<SettingSpec> mpi_rows() {
+  return {
+      {.name = "mpirun_config", .type = ValueType::section, .in_file = true, .since = "0.28.0", .otherwise = "{}",
+       .help = "Start through mpirun."},
+      {.name = "mpirun_hostfile", .in_file = true, .section = "mpirun_config", .since = "0.28.0", .flags = {accelerate("--mpirun_hostfile")},
+       .group = kMpi, .help = "Start CPU workers through mpirun on the hosts of this file."},
+  };
+}
+
+std::vector<SettingSpec> tpu_rows() {
+  return {
+      {.name = "main_training_function", .in_file = true, .since = "0.1.0", .otherwise = "\"main\"", .flags = {accelerate("--main_training_function")},
+       .group = kTpu, .help = "Function of the script that each TPU process calls."},
+      {.name = "downcast_bf16", .type = ValueType::boolean, .in_file = true, .since = "0.12.0", .otherwise = "false", .flags = {accelerate_switch("--downcast_bf16")},
+       .group = kTpu, .help = "With bf16, float and double both become bfloat16."},
+      {.name = "tpu_use_cluster", .type = ValueType::boolean, .in_file = true, .since = "0.17.0", .otherwise = "false", .flags = {accelerate_switch("--tpu_cluster"), {.spelling = "--no_tpu_cluster", .means = "false"}},
+       .group = kTpu, .help = "The TPU is a pod of several machines."},
+      {.name = "tpu_use_sudo", .type = ValueType::boolean, .in_file = true, .since = "0.17.0", .otherwise = "false", .flags = {accelerate_switch("--tpu_use_sudo")},
+       .group = kTpu, .help = "Run commands on the pod with sudo."},
+      {.name = "tpu_vm", .type = ValueType::list, .in_file = true, .since = "0.17.0", .flags = {accelerate("--vm")},
+       .group = kTpu, .help = "Name of one of the pod's machines; may be given several times."},
+      {.name = "tpu_env", .type = ValueType::list, .in_file = true, .since = "0.17.0", .flags = {accelerate("--env")},
+       .group = kTpu, .help = "Variable NAME=VALUE for the pod's machines; may be given several times."},
+      {.name = "tpu_name", .in_file = true,
+       .since = "0.14.0", .help = "Name of the TPU."},
+      {.name = "tpu_zone", .in_file = true,
+       .since = "0.14.0", .help = "Zone of the TPU."},
+      {.name = "command_file", .in_file = true,
+       .since = "0.14.0", .help = "File with commands to run when the pod starts."},
+      {.name = "commands", .type = ValueType::list, .in_file = true,
+       .since = "0.14.0", .help = "Commands to run when the pod starts."},
+  };
+}
+
 std::vector<SettingSpec> sagemaker_rows() {
   return {
       {.name = "sagemaker_distributed_type", .in_sagemaker = true, .key = "distributed_type", .since = "0.2.0", .allowed = {"NO", "DATA_PARALLEL", "MODEL_PARALLEL"},

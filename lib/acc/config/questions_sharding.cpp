@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/questions.hpp"
+
+namespace acc::launcher {
+namespace {
+
+bool uses_deepspeed(const Answers& answers) {
+  return answers.type() == "DEEPSPEED";
+}
+bool without_file(const Answers& answers) {
+  return uses_deepspeed(answers) && !answers.yes("deepspeed_file");
+}
+bool offloads(const Answers& answers) {
+  return without_file(answers) && answers.number("zero_stage") >= 2;
+}
+bool deepspeed_on_several_machines(const Answers& answers) {
+  return uses_deepspeed(answers) && answers.machines() > 1;
+}
+bool with_hostfile(const Answers& answers) {
+  return deepspeed_on_several_machines(answers) && !answers.is("deepspeed_multinode_launcher", "standard");
+}
+
+std::optional<std::string> refuse_deepspeed_on_neuron(const Answers& answers, const Value& value) {
+  if (value != true || answers.type() != "MULTI_NEURON") return std::nullopt;
+  return "DeepSpeed does not run on Neuron";
+}
+
+std::vector<Choice> stages() {
+  std::vector<Choice> choices;
+  for (const int stage : {0, 1, 2, 3}) choices.push_back({std::to_string(stage), stage, {}});
+  return choices;
+}
+
+// The stages and where ZeRO puts what does not fit.
+std::vector<Question> zero_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "zero_stage",
+       .prompt = "Which stage of ZeRO?",
+       .kind = menu,
+       .otherwise = "2",
+       .key = "deepspeed_config.zero_stage",
+       .choices = stages(),
+       .asked = without_file},
+      {.name = "offload_optimizer_device",
+       .prompt = "Where to offload the optimizer's state?",
+       .kind = menu,
+       .otherwise = "none",
+       .key = "deepspeed_config.offload_optimizer_device",
+       .choices = words({"none", "cpu", "nvme"}),
+       .asked = offloads},
+      {.name = "offload_param_device",
+       .prompt = "Where to offload the parameters?",
+       .kind = menu,
+       .otherwise = "none",
+       .key = "deepspeed_config.offload_param_device",
+       .choices = words({"none", "cpu", "nvme"}),
+       .asked = offloads},
+      {.name = "offload_param_nvme_path",
+       .prompt = "NVMe path for the parameters?",
+       .kind = text,
+       .otherwise = "/nvme",
+       .key = "deepspeed_config.offload_param_nvme_path",
+       .asked = [](const Answers& a) { return a.is("offload_param_device", "nvme"); }},
+      {.name = "offload_optimizer_nvme_path",
+       .prompt = "NVMe path for the optimizer's state?",
+       .kind = text,
+       .otherwise = "/nvme",
+       .key = "deepspeed_config.offload_optimizer_nvme_path",
+       .asked = [](const Answers& a) { return a.is("offload_optimizer_device", "nvme"); }},
+      {.name = "deepspeed_gradient_accumulation_steps",
+       .prompt = "How many gradient accumulation steps does the script pass?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "deepspeed_config.gradient_accumulation_steps",
+       .asked = without_file},
+      {.name = "deepspeed_clipping",
+       .prompt = "Clip gradients?",
+       .otherwise = "no",
+       .help = "Gradients whose norm is too large are scaled down before each step.",
+       .asked = without_file},
+      {.name = "deepspeed_gradient_clipping",
+       .prompt = "Largest norm of the gradients?",
+       .kind = number,
+       .otherwise = "1.0",
+       .key = "deepspeed_config.gradient_clipping",
+       .asked = [](const Answers& a) { return a.yes("deepspeed_clipping"); }},
+      {.name = "zero3_save_16bit_model",
+       .prompt = "Save 16-bit weights with ZeRO stage 3?",
+       .otherwise = "no",
+       .key = "deepspeed_config.zero3_save_16bit_model",
+       .asked = [](const Answers& a) { return without_file(a) && a.number("zero_stage") == 3; }},
+  };
+}
+
+std::vector<Question> deepspeed_machine_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "deepspeed_multinode_launcher",
+       .prompt = "Which of DeepSpeed's multi-node launchers?",
+       .kind = menu,
+       .otherwise = "pdsh",
+       .key = "deepspeed_config.deepspeed_multinode_launcher",
+       .choices = words({"pdsh", "standard", "openmpi", "mvapich", "mpich", "nossh", "slurm"}),
+       .asked = deepspeed_on_several_machines},
+      {.name = "deepspeed_hostfile",
+       .prompt = "Path of DeepSpeed's hostfile?",
+       .kind = text,
+       .key = "deepspeed_config.deepspeed_hostfile",
+       .asked = with_hostfile},
+      {.name = "deepspeed_excludes",
+       .prompt = "Leave out some of the hostfile's devices?",
+       .otherwise = "no",
+       .help = "Hosts or single devices of the hostfile that the job does not use.",
+       .asked = with_hostfile},
+      {.name = "deepspeed_exclusion_filter",
+       .prompt = "Exclusion filter?",
+       .kind = text,
+       .key = "deepspeed_config.deepspeed_exclusion_filter",
+       .asked = [](const Answers& a) { return a.yes("deepspeed_excludes"); }},
+      {.name = "deepspeed_includes",
+       .prompt = "Use only some of the hostfile's devices?",
+       .otherwise = "no",
+       .help = "Hosts or single devices of the hostfile that alone the job uses.",
+       .asked = with_hostfile},
+      {.name = "deepspeed_inclusion_filter",
+       .prompt = "Inclusion filter?",
+       .kind = text,
+       .key = "deepspeed_config.deepspeed_inclusion_filter",
+       .asked = [](const Answers& a) { return a.yes("deepspeed_includes"); }},
+  };
+}
+
+}  // namespace
+
+std::vector<Question> deepspeed_questions() {
+  using enum QuestionKind;
+  std::vector<Question> all = {
+      {.name = "deepspeed",
+       .prompt = "Use DeepSpeed?",
+       .otherwise = "no",
+       .help = "DeepSpeed shards optimizer, gradients and parameters over the processes (ZeRO) and offloads "
+               "them to CPU or NVMe. It has to be installed where the job runs.",
+       .choices = yes_makes("distributed_type", "DEEPSPEED"),
+       .asked = [](const Answers& a) { return a.type() == "NO" || a.is_multi_accelerator(); },
+       .refuse = refuse_deepspeed_on_neuron},
+      {.name = "deepspeed_file",
+       .prompt = "Is there a DeepSpeed JSON file?",
+       .otherwise = "no",
+       .help = "A file of DeepSpeed's own says all about ZeRO, offloading and precision; none of that is "
+               "asked for then.",
+       .asked = uses_deepspeed},
+      {.name = "deepspeed_config_file",
+       .prompt = "Path of the DeepSpeed JSON file?",
+       .kind = text,
+       .otherwise = "none",
+       .key = "deepspeed_config.deepspeed_config_file",
+       .asked = [](const Answers& a) { return a.yes("deepspeed_file"); }},
+  };
+  for (Question& question : zero_questions()) all.push_back(std::move(question));
+  all.push_back({.name = "zero3_init_flag",
+                 .prompt = "Build the model in shards (deepspeed.zero.Init, ZeRO stage 3)?",
+                 .otherwise = "no",
+                 .key = "deepspeed_config.zero3_init_flag",
+                 .asked = uses_deepspeed});
+  all.push_back(
+      {.name = "deepspeed_moe",
+       .prompt = "Is it a mixture of experts?",
+       .otherwise = "no",
+       .help = "Its layers of experts are named to DeepSpeed, which keeps each of them whole (ZeRO stage 3).",
+       .asked = uses_deepspeed});
+  all.push_back({.name = "deepspeed_moe_layer_cls_names",
+                 .prompt = "Names of the layer classes with experts, separated by commas?",
+                 .kind = text,
+                 .key = "deepspeed_config.deepspeed_moe_layer_cls_names",
+                 .asked = [](const Answers& a) { return a.yes("deepspeed_moe"); }});
+  for (Question& question : deepspeed_machine_questions()) all.push_back(std::move(question));
+  return all;
+}
+
+namespace {
+
+bool uses_fsdp(const Answers& answers) {
+  return answers.type() == "FSDP";
+}
+bool version_1(const Answers& answers) {
+  return answers.is("fsdp_version", 1);
+}
+bool version_2(const Answers& answers) {
+  return answers.is("fsdp_version", 2);
+}
+bool parallel(const Answers& answers) {
+  return answers.yes("parallelism");
+}
+
+std::optional<std::string> refuse_fsdp_on_neuron(const Answers& answers, const Value& value) {
+  if (value != true || answers.type() != "MULTI_NEURON") return std::nullopt;
+  return "FSDP does not run on Neuron";
+}
+
+std::vector<Choice> state_dict_types(const Answers& answers) {
+  return version_1(answers) ? words({"FULL_STATE_DICT", "LOCAL_STATE_DICT", "SHARDED_STATE_DICT"})
+                            : words({"SHARDED_STATE_DICT", "FULL_STATE_DICT"});
+}
+
+// Version 1 has to send to all what only rank 0 loaded.
+std::vector<Choice> efficient_loading(const Answers& answers) {
+  if (!version_1(answers)) return {};
+  return yes_makes("fsdp_config.fsdp_sync_module_states", true);
+}
+
+// How the model is cut into shards.
+std::vector<Question> fsdp_sharding_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "fsdp",
+       .prompt = "Use FullyShardedDataParallel (FSDP)?",
+       .otherwise = "no",
+       .help = "PyTorch's FSDP shards parameters, gradients and optimizer states over the processes, for "
+               "models that one device cannot train.",
+       .choices = yes_makes("distributed_type", "FSDP"),
+       .asked = [](const Answers& a) { return a.is_multi_accelerator(); },
+       .refuse = refuse_fsdp_on_neuron},
+      {.name = "fsdp_version",
+       .prompt = "Which version of FSDP?",
+       .kind = menu,
+       .otherwise = "2",
+       .key = "fsdp_config.fsdp_version",
+       .choices = {{"1", 1, {}}, {"2", 2, {}}},
+       .asked = uses_fsdp},
+      {.name = "fsdp_sharding_strategy",
+       .prompt = "Which sharding strategy?",
+       .kind = menu,
+       .otherwise = "FULL_SHARD",
+       .key = "fsdp_config.fsdp_reshard_after_forward",
+       .choices = words({"FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID_SHARD_ZERO2"}),
+       .asked = version_1},
+      {.name = "fsdp_reshard_after_forward",
+       .prompt = "Shard the parameters again after the forward pass?",
+       .otherwise = "yes",
+       .key = "fsdp_config.fsdp_reshard_after_forward",
+       .asked = version_2},
+      {.name = "fsdp_offload_params",
+       .prompt = "Offload parameters and gradients to the CPU?",
+       .otherwise = "no",
+       .key = "fsdp_config.fsdp_offload_params",
+       .asked = uses_fsdp},
+      {.name = "fsdp_auto_wrap_policy",
+       .prompt = "Which policy wraps the layers?",
+       .kind = menu,
+       .otherwise = "TRANSFORMER_BASED_WRAP",
+       .key = "fsdp_config.fsdp_auto_wrap_policy",
+       .choices = words({"TRANSFORMER_BASED_WRAP", "SIZE_BASED_WRAP", "NO_WRAP"}),
+       .asked = uses_fsdp},
+      {.name = "fsdp_model_knows_layers",
+       .prompt = "Take the model's own list of layers not to split?",
+       .otherwise = "no",
+       .help = "Models of transformers name the layers that are wrapped as a whole (_no_split_modules).",
+       .asked = [](const Answers& a) { return a.is("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP"); }},
+      {.name = "fsdp_transformer_layer_cls_to_wrap",
+       .prompt = "Names of the layer classes to wrap, separated by commas?",
+       .kind = text,
+       .key = "fsdp_config.fsdp_transformer_layer_cls_to_wrap",
+       .asked = [](const Answers& a) { return a.is("fsdp_model_knows_layers", false); }},
+      {.name = "fsdp_min_num_params",
+       .prompt = "Smallest number of parameters of a wrapped layer?",
+       .kind = integer,
+       .otherwise = "100000000",
+       .key = "fsdp_config.fsdp_min_num_params",
+       .asked = [](const Answers& a) { return a.is("fsdp_auto_wrap_policy", "SIZE_BASED_WRAP"); }},
+  };
+}
+
+std::vector<Question> fsdp_run_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "fsdp_backward_prefetch",
+       .prompt = "When to prefetch in the backward pass?",
+       .kind = menu,
+       .otherwise = "BACKWARD_PRE",
+       .key = "fsdp_config.fsdp_backward_prefetch",
+       .choices = words({"BACKWARD_PRE", "BACKWARD_POST", "NO_PREFETCH"}),
+       .asked = version_1},
+      {.name = "fsdp_state_dict_type",
+       .prompt = "Which kind of checkpoint?",
+       .kind = menu,
+       .key = "fsdp_config.fsdp_state_dict_type",
+       .asked = uses_fsdp,
+       .choices_for = state_dict_types,
+       .otherwise_for = [](const Answers& a) { return state_dict_types(a).front().label; }},
+      {.name = "fsdp_forward_prefetch",
+       .prompt = "Prefetch in the forward pass?",
+       .otherwise = "no",
+       .key = "fsdp_config.fsdp_forward_prefetch",
+       .asked = version_1},
+      {.name = "fsdp_use_orig_params",
+       .prompt = "Keep the original parameters (use_orig_params)?",
+       .otherwise = "yes",
+       .key = "fsdp_config.fsdp_use_orig_params",
+       .asked = version_1},
+      {.name = "fsdp_cpu_ram_efficient_loading",
+       .prompt = "Load the checkpoint on rank 0 only, to save memory?",
+       .otherwise = "yes",
+       .key = "fsdp_config.fsdp_cpu_ram_efficient_loading",
+       .asked = uses_fsdp,
+       .choices_for = efficient_loading},
+      {.name = "fsdp_sync_module_states",
+       .prompt = "Send the parameters of rank 0 to all at the start?",
+       .otherwise = "yes",
+       .key = "fsdp_config.fsdp_sync_module_states",
+       .asked = [](const Answers& a) { return version_1(a) && !a.yes("fsdp_cpu_ram_efficient_loading"); }},
+      {.name = "fsdp_activation_checkpointing",
+       .prompt = "Use activation checkpointing?",
+       .otherwise = "no",
+       .key = "fsdp_config.fsdp_activation_checkpointing",
+       .asked = uses_fsdp},
+  };
+}
+
+std::vector<Question> parallelism_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "parallelism",
+       .prompt = "Combine several kinds of parallelism?",
+       .otherwise = "no",
+       .help = "Data, tensor and context parallelism in one job; the product of their sizes is the number of "
+               "processes.",
+       .asked = version_2},
+      {.name = "parallelism_config_dp_replicate_size",
+       .prompt = "Size of data parallel replication?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "parallelism_config.parallelism_config_dp_replicate_size",
+       .asked = parallel},
+      {.name = "parallelism_config_dp_shard_size",
+       .prompt = "Size of the FSDP shards?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "parallelism_config.parallelism_config_dp_shard_size",
+       .asked = parallel},
+      {.name = "parallelism_config_tp_size",
+       .prompt = "Size of tensor parallelism?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "parallelism_config.parallelism_config_tp_size",
+       .asked = parallel},
+      {.name = "parallelism_config_cp_size",
+       .prompt = "Size of context parallelism?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "parallelism_config.parallelism_config_cp_size",
+       .asked = parallel},
+      {.name = "parallelism_config_cp_comm_strategy",
+       .prompt = "How do the parts of the context reach each other?",
+       .kind = menu,
+       .otherwise = "allgather",
+       .key = "parallelism_config.parallelism_config_cp_comm_strategy",
+       .choices = words({"allgather", "alltoall"}),
+       .asked = [](const Answers& a) { return a.number("parallelism_config_cp_size") > 1; }},
+  };
+}
+
+}  // namespace
+
+std::vector<Question> fsdp_questions() {
+  std::vector<Question> all = fsdp_sharding_questions();
+  for (const auto& part : {fsdp_run_questions, parallelism_questions}) {
+    for (Question& question : part()) all.push_back(std::move(question));
+  }
+  return all;
+}
+
+namespace {
+
+bool uses_megatron(const Answers& answers) {
+  return answers.type() == "MEGATRON_LM";
+}
+
+}  // namespace
+
+std::vector<Question> megatron_questions() {
+  using enum QuestionKind;
+  return {
+      {.name = "megatron",
+       .prompt = "Use Megatron-LM?",
+       .otherwise = "no",
+       .help = "Megatron-LM trains large language models with tensor, pipeline and sequence parallelism. It "
+               "has to be installed where the job runs.",
+       .choices = yes_makes("distributed_type", "MEGATRON_LM"),
+       .asked = [](const Answers& a) { return a.type() == "MULTI_GPU"; }},
+      {.name = "megatron_lm_tp_degree",
+       .prompt = "Degree of tensor parallelism?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "megatron_lm_config.megatron_lm_tp_degree",
+       .asked = uses_megatron},
+      {.name = "megatron_lm_sequence_parallelism",
+       .prompt = "Use sequence parallelism?",
+       .otherwise = "yes",
+       .key = "megatron_lm_config.megatron_lm_sequence_parallelism",
+       .asked = [](const Answers& a) { return a.number("megatron_lm_tp_degree") > 1; }},
+      {.name = "megatron_lm_pp_degree",
+       .prompt = "Degree of pipeline parallelism?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "megatron_lm_config.megatron_lm_pp_degree",
+       .asked = uses_megatron},
+      {.name = "megatron_lm_num_micro_batches",
+       .prompt = "How many micro-batches?",
+       .kind = integer,
+       .otherwise = "1",
+       .key = "megatron_lm_config.megatron_lm_num_micro_batches",
+       .asked = [](const Answers& a) { return a.number("megatron_lm_pp_degree") > 1; }},
+      {.name = "megatron_lm_recompute_activations",
+       .prompt = "Recompute activations to save memory?",
+       .otherwise = "yes",
+       .key = "megatron_lm_config.megatron_lm_recompute_activations",
+       .asked = uses_megatron},
+      {.name = "megatron_lm_use_distributed_optimizer",
+       .prompt = "Shard the optimizer's state over the data parallel ranks?",
+       .otherwise = "yes",
+       .key = "megatron_lm_config.megatron_lm_use_distributed_optimizer",
+       .asked = uses_megatron},
+      {.name = "megatron_lm_gradient_clipping",
+       .prompt = "Largest norm of the gradients (0: no clipping)?",
+       .kind = number,
+       .otherwise = "1.0",
+       .key = "megatron_lm_config.megatron_lm_gradient_clipping",
+       .asked = uses_megatron},
+  };
+}
+
+}  // namespace acc::launcher
