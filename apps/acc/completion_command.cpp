@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "completion_command.hpp"
-
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 
 #include "acc/plan/shell_completion.hpp"
 #include "command_words.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "config_command.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -24,6 +23,7 @@
 #include "acc/config/read.hpp"
 #include "acc/config/terminal_dialog.hpp"
 #include "acc/config/write.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "env_command.hpp"
-
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 #include "acc/config/installed_packages.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/plan/program.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "estimate_command.hpp"
-
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,6 +12,7 @@
 #include "acc/weights/checkpoint.hpp"
 #include "acc/weights/estimate_table.hpp"
 #include "acc/weights/model_tensors.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {

@@ -20,6 +20,7 @@
 #include "acc/plan/file_settings.hpp"
 #include "acc/plan/help.hpp"
 #include "acc/plan/resolve.hpp"
+#include "commands.hpp"
 #include "help_format.hpp"
 
 namespace acc::launcher {

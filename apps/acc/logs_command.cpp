@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -8,7 +9,7 @@
 #include "acc/base/log.hpp"
 #include "acc/control/log_reader.hpp"
 #include "acc/launch/line_prefixer.hpp"
-#include "control_commands.hpp"
+#include "commands.hpp"
 #include "running_jobs.hpp"
 
 namespace acc::launcher {

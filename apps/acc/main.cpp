@@ -11,18 +11,8 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/text.hpp"
-#include "completion_command.hpp"
-#include "config_command.hpp"
-#include "control_commands.hpp"
-#include "env_command.hpp"
-#include "estimate_command.hpp"
+#include "commands.hpp"
 #include "help_format.hpp"
-#include "launch_command.hpp"
-#include "man_command.hpp"
-#include "merge_command.hpp"
-#include "test_command.hpp"
-#include "to_fsdp2_command.hpp"
-#include "tpu_config_command.hpp"
 
 namespace {
 

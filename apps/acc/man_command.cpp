@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "man_command.hpp"
-
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
 #include "acc/plan/man_page.hpp"
 #include "command_words.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 

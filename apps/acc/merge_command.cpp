@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "merge_command.hpp"
-
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "acc/base/folders.hpp"
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {

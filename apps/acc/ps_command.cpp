@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -11,7 +12,7 @@
 
 #include "acc/base/log.hpp"
 #include "acc/control/job_table.hpp"
-#include "control_commands.hpp"
+#include "commands.hpp"
 #include "running_jobs.hpp"
 
 namespace acc::launcher {

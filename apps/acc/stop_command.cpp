@@ -4,11 +4,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
 #include "acc/base/descriptor.hpp"
-#include "control_commands.hpp"
+#include "commands.hpp"
 #include "running_jobs.hpp"
 
 namespace acc::launcher {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "test_command.hpp"
-
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +11,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/program.hpp"
+#include "commands.hpp"
 #include "launch_command.hpp"
 
 namespace acc::launcher {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "to_fsdp2_command.hpp"
-
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "acc/base/log.hpp"
 #include "acc/config/document.hpp"
 #include "acc/config/to_fsdp2.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {

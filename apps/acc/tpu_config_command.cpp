@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tpu_config_command.hpp"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include "acc/base/text.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/plan/tpu_config.hpp"
+#include "commands.hpp"
 
 namespace acc::launcher {
 namespace {
