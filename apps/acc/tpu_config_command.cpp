@@ -11,6 +11,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/paths.hpp"
 #include "acc/plan/tpu_config.hpp"
@@ -33,10 +34,7 @@ ConfigValues read_values(const std::string& named) {
 
 // gcloud takes the place of acc: its exit code is ours.
 [[noreturn]] void execute(std::vector<std::string> command) {
-  std::vector<char*> words;
-  words.reserve(command.size() + 1);
-  for (std::string& word : command) words.push_back(word.data());
-  words.push_back(nullptr);
+  const std::vector<char*> words = pointers_to(command);
   ::execvp(words.front(), words.data());
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("cannot be started: {}", std::strerror(errno)),

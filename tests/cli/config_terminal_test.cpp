@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "acc/base/files.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "support/catch.hpp"
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
@@ -31,9 +32,7 @@ class Session {
     if (::openpty(&master_, &slave_, nullptr, nullptr, nullptr) != 0) throw std::runtime_error("no terminal");
     const std::string program = (acc::program_folder() / "acc").string();
     std::vector<std::string> variables = acc::test::clean_environment(folder.path().string()).to_strings();
-    std::vector<char*> environment;
-    for (std::string& variable : variables) environment.push_back(variable.data());
-    environment.push_back(nullptr);
+    const std::vector<char*> environment = acc::pointers_to(variables);
     pid_ = ::fork();
     if (pid_ != 0) return;
     ::close(master_);

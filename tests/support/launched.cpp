@@ -14,6 +14,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "acc/base/subprocess/command.hpp"
 #include "acc/launch/channel.hpp"
 #include "acc/launch/descendants.hpp"
 
@@ -107,9 +108,7 @@ Launched::Launched(std::vector<std::string> arguments, const Streams3& streams) 
   if (!streams.script.empty()) {
     arguments.insert(arguments.begin(), {"/bin/sh", "-c", streams.script, "sh"});
   }
-  std::vector<char*> argv;
-  for (std::string& word : arguments) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = pointers_to(arguments);
   const int err_fd = err.workers ? err.workers.get() : out.workers.get();
   pid_ = ::fork();
   if (pid_ < 0) throw std::runtime_error("fork failed");

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "acc/base/files.hpp"
+#include "acc/base/subprocess/command.hpp"
 
 namespace acc::test {
 namespace {
@@ -31,14 +32,6 @@ struct Pipe {
     end[i] = -1;
   }
 };
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> result;
-  result.reserve(texts.size() + 1);
-  for (std::string& text : texts) result.push_back(text.data());
-  result.push_back(nullptr);
-  return result;
-}
 
 // Reads both streams as they come and writes the input as it is taken, so that nobody waits for a full pipe.
 void exchange(Pipe& in, Pipe& out, Pipe& err, std::string input, Run& result) {
@@ -80,8 +73,8 @@ Run run(const std::vector<std::string>& command, const Environment& environment,
   if (program.find('/') == std::string::npos) program = (program_folder() / program).string();
   std::vector<std::string> words = command;
   std::vector<std::string> variables = environment.to_strings();
-  const std::vector<char*> argv = pointers(words);
-  const std::vector<char*> envp = pointers(variables);
+  const std::vector<char*> argv = pointers_to(words);
+  const std::vector<char*> envp = pointers_to(variables);
   Pipe in;
   Pipe out;
   Pipe err;

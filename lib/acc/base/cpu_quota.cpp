@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
 
 std::optional<double> share(const std::string& quota_text, const std::string& period_text) {
   const auto quota = parse_number(quota_text);
@@ -28,12 +22,12 @@ std::optional<double> share(const std::string& quota_text, const std::string& pe
 }
 
 std::optional<double> quota_of_v2(const fs::path& group) {
-  const std::vector<std::string> words = split(first_line(group / "cpu.max"), ' ');
+  const std::vector<std::string> words = split(first_line_of(group / "cpu.max"), ' ');
   return words.size() == 2 ? share(words[0], words[1]) : std::nullopt;
 }
 
 std::optional<double> quota_of_v1(const fs::path& group) {
-  return share(first_line(group / "cpu.cfs_quota_us"), first_line(group / "cpu.cfs_period_us"));
+  return share(first_line_of(group / "cpu.cfs_quota_us"), first_line_of(group / "cpu.cfs_period_us"));
 }
 
 // A container may not see the folder that its process is said to be in; the root is then its own.

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "acc/base/descriptor.hpp"
@@ -119,6 +120,13 @@ std::string read_file(const fs::path& file, std::size_t most) {
                    .where = file.string()});
     }
   }
+}
+
+std::string first_line_of(const fs::path& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::getline(in, line);
+  return line;
 }
 
 void replace_file(const fs::path& file, std::string_view text) {

@@ -19,6 +19,9 @@ std::filesystem::path resolved_path(const std::filesystem::path& path);
 /// than `most` bytes.
 std::string read_file(const std::filesystem::path& file, std::size_t most = 64U << 20U);
 
+/// The first line of a file of /proc or /sys, without its end; empty when it cannot be read.
+std::string first_line_of(const std::filesystem::path& file);
+
 /// Replaces `file` in one step: readers see the old text or the new one, never a part, also when the machine
 /// dies. Makes missing parent folders; keeps the mode of an existing file; writes through a symbolic link.
 /// Throws Error{system}; the old file is then untouched.

@@ -7,28 +7,21 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <set>
 
 #include "acc/base/cpu_quota.hpp"
 #include "acc/base/cpu_set.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
 
-std::string first_line(const std::string& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 int count_cores(const CpuSet& cpus) {
   std::set<std::string> cores;
   for (const int cpu : cpus) {
     const std::string topology = "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/";
-    const std::string siblings = first_line(topology + "thread_siblings_list");
+    const std::string siblings = first_line_of(topology + "thread_siblings_list");
     cores.insert(siblings.empty() ? "cpu" + std::to_string(cpu) : siblings);
   }
   return static_cast<int>(cores.size());

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/topology.hpp"
 
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
@@ -13,22 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 std::optional<int> read_number(const fs::path& file) {
-  const auto number = parse_integer(first_line(file));
+  const auto number = parse_integer(first_line_of(file));
   if (!number) return std::nullopt;
   return static_cast<int>(*number);
 }
 
 // Of a set that the kernel lists, the lowest CPU stands for all.
 std::optional<int> read_lowest(const fs::path& file) {
-  const auto cpus = parse_cpu_list(first_line(file));
+  const auto cpus = parse_cpu_list(first_line_of(file));
   if (!cpus || cpus->empty()) return std::nullopt;
   return cpus->front();
 }
@@ -52,7 +45,7 @@ std::map<int, int> read_nodes(const fs::path& sysfs) {
   std::map<int, int> nodes;
   const fs::path folder = sysfs / "devices/system/node";
   for (const int node : numbered_entries(folder, "node")) {
-    const auto cpus = parse_cpu_list(first_line(folder / ("node" + std::to_string(node)) / "cpulist"));
+    const auto cpus = parse_cpu_list(first_line_of(folder / ("node" + std::to_string(node)) / "cpulist"));
     for (const int cpu : cpus.value_or(CpuSet{})) nodes[cpu] = node;
   }
   return nodes;
@@ -63,7 +56,7 @@ int read_last_level_cache(const fs::path& folder) {
   int highest = -1;
   for (const int index : numbered_entries(folder, "index")) {
     const fs::path entry = folder / ("index" + std::to_string(index));
-    const std::string type = first_line(entry / "type");
+    const std::string type = first_line_of(entry / "type");
     const int level = read_number(entry / "level").value_or(-1);
     if ((type != "Unified" && type != "Data") || level <= highest) continue;
     highest = level;

@@ -21,15 +21,6 @@ using Lines = std::vector<std::string>;
 /// Thrown where lines cannot be edited one by one.
 struct NotEditable {};
 
-Value written_values(const ConfigValues& values) {
-  Value mapping = Value::object();
-  for (const auto& [name, value] : values) {
-    const bool empty_section = value.is_object() && value.empty();
-    if (!value.is_null() && !empty_section) mapping[name] = value;
-  }
-  return mapping;
-}
-
 RowOf rows_of(const Value& values) {
   const ConfigKind kind = kind_of(values.get<ConfigValues>());
   return [kind](std::string_view section, std::string_view key) {

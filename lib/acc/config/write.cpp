@@ -6,12 +6,17 @@
 
 namespace acc::launcher {
 
-std::string format_config(const ConfigValues& values, const std::filesystem::path& file) {
+Value written_values(const ConfigValues& values) {
   Value mapping = Value::object();
   for (const auto& [name, value] : values) {
     const bool empty_section = value.is_object() && value.empty();
     if (!value.is_null() && !empty_section) mapping[name] = value;
   }
+  return mapping;
+}
+
+std::string format_config(const ConfigValues& values, const std::filesystem::path& file) {
+  const Value mapping = written_values(values);
   if (file.extension() != ".json") return write_yaml(mapping);
   constexpr bool kAscii = true;
   return mapping.dump(2, ' ', kAscii) + "\n";

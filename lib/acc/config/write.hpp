@@ -8,8 +8,11 @@
 
 namespace acc::launcher {
 
-/// The text of a config file as accelerate 1.15 writes it: without nulls and empty sections, with empty
-/// lists; JSON when the name ends in `.json`, else YAML.
+/// What a config file holds of `values`: all but nulls and empty sections.
+Value written_values(const ConfigValues& values);
+
+/// The text of a config file as accelerate 1.15 writes it: the written_values(), with empty lists; JSON when
+/// the name ends in `.json`, else YAML.
 std::string format_config(const ConfigValues& values, const std::filesystem::path& file);
 
 /// Writes it in one step, so that no reader ever sees a part; makes missing folders.

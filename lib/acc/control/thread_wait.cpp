@@ -4,10 +4,10 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <map>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/process_table.hpp"
 #include "acc/control/rank_usage.hpp"
@@ -17,19 +17,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 ThreadWait read_thread(const fs::path& folder, const ProcessStat& stat) {
   ThreadWait thread{.id = stat.pid, .name = stat.name, .state = stat.state};
-  thread.kernel = first_line(folder / "wchan");
+  thread.kernel = first_line_of(folder / "wchan");
   if (thread.kernel == "0") thread.kernel.clear();
   // `202 0x... ...`, or `running`, or `-1 ...` outside a call.
-  const std::string line = first_line(folder / "syscall");
+  const std::string line = first_line_of(folder / "syscall");
   const auto number = parse_integer(std::string_view(line).substr(0, line.find(' ')));
   if (number && *number >= 0) thread.call = name_of_call(static_cast<long>(*number));
   return thread;

@@ -27,6 +27,13 @@ TEST_CASE("files: a file is replaced whole, its parents made", "[base]") {
   CHECK(std::distance(fs::directory_iterator(file.parent_path()), {}) == 1);
 }
 
+TEST_CASE("files: of a file's lines the first, and nothing where it cannot be read", "[base]") {
+  const TemporaryFolder folder;
+  CHECK(acc::first_line_of(folder.write("two", "0-3,8\nmore\n")) == "0-3,8");
+  CHECK(acc::first_line_of(folder.write("open", "7")) == "7");
+  CHECK(acc::first_line_of(folder.path() / "none").empty());
+}
+
 TEST_CASE("files: a large text is written whole, however it is divided", "[base]") {
   const TemporaryFolder folder;
   std::string text(11'000'001, ' ');

@@ -64,6 +64,14 @@ fs::path find_program(std::string_view program, const Environment& environment) 
   return {};
 }
 
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 std::optional<CommandOutput> run_command(const std::vector<std::string>& command,
                                          const Environment& environment, const CommandLimits& limits) {
   const fs::path program = find_program(command.front(), environment);

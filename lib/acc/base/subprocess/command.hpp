@@ -17,6 +17,9 @@ namespace acc {
 /// of that name on the PATH of `environment`. Empty: there is none.
 std::filesystem::path find_program(std::string_view program, const Environment& environment);
 
+/// argv or envp as execve takes it: a pointer to each word, then null. It holds while `words` is left alone.
+std::vector<char*> pointers_to(std::vector<std::string>& words);
+
 /// What a command may cost.
 struct CommandLimits {
   std::chrono::milliseconds time = std::chrono::seconds(30);

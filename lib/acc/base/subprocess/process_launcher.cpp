@@ -18,6 +18,7 @@
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/subprocess/command.hpp"
 
 namespace acc {
 namespace {
@@ -118,14 +119,6 @@ Cloned clone_child(ChildSetup& setup) {
                                   CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);
   if (pid < 0) setup.error = errno;
   return {pid, Descriptor(pidfd)};
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 [[noreturn]] void fail(const std::filesystem::path& program, int error_number) {

@@ -22,6 +22,11 @@ TEST_CASE("command: both streams come back, in the given environment, whatever t
   CHECK_FALSE(output->timed_out);
 }
 
+TEST_CASE("command: exec gets a pointer to each word, then null", "[base]") {
+  std::vector<std::string> words = {"a", ""};
+  CHECK(pointers_to(words) == std::vector<char*>{words[0].data(), words[1].data(), nullptr});
+}
+
 TEST_CASE("command: a program that is not there is absent", "[base]") {
   CHECK_FALSE(run_command({"acc-no-such-tool"}, kEnvironment, {}));
   CHECK_FALSE(run_command({"/no/such/program"}, kEnvironment, {}));
