@@ -7,7 +7,7 @@
 
 #include "acc/base/text.hpp"
 #include "acc/launch/error_text.hpp"
-#include "acc/launch/timestamp.hpp"
+#include "acc/launch/line_prefix.hpp"
 
 namespace acc::launcher {
 namespace {

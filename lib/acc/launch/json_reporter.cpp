@@ -1,7 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/json_reporter.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace acc::launcher {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::int64_t nanoseconds(std::chrono::system_clock::time_point when) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
+}
+
+double seconds(std::chrono::milliseconds duration) {
+  return static_cast<double>(duration.count()) / 1000;
+}
+
+// How a process ended: one of the two is null.
+void add_status(Json& line, const ExitStatus& status) {
+  const auto* signaled = std::get_if<Signaled>(&status);
+  line["exit_code"] = signaled == nullptr ? Json(std::get<Exited>(status).code) : Json();
+  line["signal"] = signaled == nullptr ? Json() : Json(signal_name(signaled->signal));
+}
+
+Json to_json(const WorkerFailure& failure) {
+  Json object = {{"rank", failure.rank},       {"local_rank", failure.local_rank},
+                 {"pid", failure.pid},         {"host", failure.host},
+                 {"attempt", failure.attempt}, {"time_ns", nanoseconds(failure.when)}};
+  add_status(object, failure.status);
+  object["out_of_memory"] = failure.out_of_memory;
+  object["message"] = failure.error_file ? Json(failure.error_file->message) : Json();
+  object["traceback"] = failure.error_file ? Json(failure.error_file->traceback) : Json();
+  const bool has_file = failure.error_file && failure.error_file->stays;
+  object["error_file"] = has_file ? Json(failure.error_file->path.string()) : Json();
+  object["last_words"] = failure.last_words;
+  return object;
+}
+
+// Each names its event and adds what it holds.
+std::string add(Json& line, const AttemptStarted& event) {
+  line["nodes"] = event.round.num_machines;
+  line["first_rank"] = event.round.first_rank;
+  line["world_size"] = event.round.world_size;
+  line["master_addr"] = event.round.master_addr;
+  line["master_port"] = event.round.master_port;
+  return "attempt_started";
+}
+
+std::string add(Json& line, const WorkerStarted& event) {
+  line.update({{"rank", event.rank}, {"local_rank", event.local_rank}, {"pid", event.pid}});
+  return "worker_started";
+}
+
+std::string add(Json& line, const WorkerFinished& event) {
+  line.update({{"rank", event.rank}, {"local_rank", event.local_rank}, {"pid", event.pid}});
+  add_status(line, event.status);
+  return "worker_finished";
+}
+
+std::string add(Json& line, const Stopping& event) {
+  line.update(
+      {{"signal", signal_name(event.signal)}, {"workers", event.workers}, {"grace_s", seconds(event.grace)}});
+  return "stopping";
+}
+
+std::string add(Json& line, const Killed& event) {
+  line.update({{"ranks", event.ranks}, {"grace_s", seconds(event.grace)}, {"asked", event.asked}});
+  return "killed";
+}
+
+std::string add(Json&, const Suspended&) {
+  return "suspended";
+}
+
+std::string add(Json&, const Resumed&) {
+  return "resumed";
+}
+
+std::string add(Json& line, const Restarting& event) {
+  line.update({{"restart", event.restart},
+               {"max_restarts", event.max_restarts},
+               {"cause", event.cause ? to_json(*event.cause) : Json()}});
+  return "restarting";
+}
+
+std::string add(Json& line, const WaitingForNodes& event) {
+  line["text"] = event.text;
+  return "waiting_for_nodes";
+}
+
+std::string add(Json& line, const GroupChanged& event) {
+  line.update({{"text", event.text}, {"again", event.again}});
+  return "group_changed";
+}
+
+std::string add(Json& line, const HangFound& event) {
+  const char* const names[] = {"report", "restart", "kill"};
+  line.update({{"idle_s", seconds(event.idle)},
+               {"then", names[static_cast<int>(event.then)]},
+               {"places", event.places}});
+  return "hang_found";
+}
+
+std::string add(Json& line, const HangStacksFound& event) {
+  line["text"] = event.text;
+  return "hang_stacks";
+}
+
+std::string add(Json& line, const Warning& event) {
+  line["text"] = event.text;
+  return "warning";
+}
+
+std::string add(Json& line, const Failed& event) {
+  line.update({{"exit_code", event.exit_code}, {"text", event.text}});
+  return "failed";
+}
+
+std::string add(Json& line, const Finished& event) {
+  const LaunchReport& report = event.report;
+  line["exit_code"] = report.exit_code;
+  line["restarts"] = report.restarts;
+  line["stop_signal"] = report.stop_signal ? Json(signal_name(*report.stop_signal)) : Json();
+  line["stopped_ranks"] = report.stopped_ranks;
+  line["killed_ranks"] = report.killed_ranks;
+  line["cause"] = report.first_failure ? to_json(*report.first_failure) : Json();
+  return "finished";
+}
+
+}  // namespace
+
+std::string event_json(const Event& event, const EventContext& context) {
+  Json line = {{"schema", 1},
+               {"event", ""},
+               {"time_ns", nanoseconds(context.time)},
+               {"run_id", context.run_id},
+               {"host", context.host},
+               {"node_rank", context.node_rank},
+               {"attempt", context.attempt}};
+  line["event"] = std::visit([&](const auto& one) { return add(line, one); }, event);
+  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 void JsonReporter::report(const Event& event) {
   if (const auto* started = std::get_if<AttemptStarted>(&event)) {

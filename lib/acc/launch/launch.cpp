@@ -33,7 +33,7 @@
 #include "acc/launch/local_processes.hpp"
 #include "acc/launch/own_error_file.hpp"
 #include "acc/launch/pid_namespace.hpp"
-#include "acc/launch/reporters.hpp"
+#include "acc/launch/reporter.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/plan/explain.hpp"

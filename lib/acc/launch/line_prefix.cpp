@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/line_prefix.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
+#include <ctime>
 
 namespace acc::launcher {
 namespace {
@@ -57,6 +60,19 @@ std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& 
                                            {"group_rank", std::to_string(place.group_rank)},
                                            {"host", host},
                                            {"attempt", std::to_string(place.restart_count)}});
+}
+
+std::string timestamp(std::chrono::system_clock::time_point when) {
+  using namespace std::chrono;
+  const std::time_t seconds = system_clock::to_time_t(floor<std::chrono::seconds>(when));
+  const auto milliseconds = floor<std::chrono::milliseconds>(when.time_since_epoch()).count() % 1000;
+  std::tm local = {};
+  ::localtime_r(&seconds, &local);
+  char date[32] = {};
+  char zone[8] = {};
+  std::strftime(date, sizeof date, "%FT%T", &local);
+  std::strftime(zone, sizeof zone, "%z", &local);
+  return fmt::format("{}.{:03}{}", date, milliseconds, zone);
 }
 
 }  // namespace acc::launcher

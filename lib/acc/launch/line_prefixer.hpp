@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "acc/launch/filtered_log.hpp"
+#include "acc/launch/log_file.hpp"
 
 namespace acc::launcher {
 

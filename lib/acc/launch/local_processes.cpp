@@ -16,6 +16,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
+#include "acc/launch/binding_masks.hpp"
 #include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
 
@@ -41,6 +42,20 @@ int open_signals(const sigset_t& signals) {
 }
 
 }  // namespace
+
+Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
+              const rlimit& open_files) {
+  const BindingMasks binding(worker.binding);
+  const bool foreground = worker.input == WorkerInput::terminal;
+  const ProcessLauncher launcher = {.environment = worker.environment,
+                                    .in = streams.in.get(),
+                                    .out = streams.out.get(),
+                                    .err = streams.err.get(),
+                                    .place = foreground ? ProcessPlace::foreground : ProcessPlace::session,
+                                    .open_files = open_files,
+                                    .before_exec = [&binding] { return binding.apply(); }};
+  return launcher(loop.get_executor(), worker.program, worker.arguments);
+}
 
 using boost::asio::posix::stream_descriptor;
 using boost::system::error_code;

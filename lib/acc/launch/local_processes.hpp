@@ -13,13 +13,19 @@
 #include <vector>
 
 #include "acc/base/blocked_signals.hpp"
+#include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/launch/output.hpp"
 #include "acc/launch/pid_namespace.hpp"
 #include "acc/launch/processes.hpp"
-#include "acc/launch/spawn.hpp"
 #include "acc/launch/terminal_loan.hpp"
 
 namespace acc::launcher {
+
+/// Executes a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its
+/// own group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
+/// nodes. Throws as ProcessLauncher does.
+Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
+              const rlimit& open_files);
 
 struct ProcessOptions {
   /// Becomes readable when the process that the user sees is gone; -1: there is none.

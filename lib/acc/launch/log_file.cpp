@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace acc::launcher {
 namespace {
@@ -50,6 +52,17 @@ std::uint64_t LogFile::close() {
   backlog_.drop();
   file_.reset();
   return backlog_.dropped_bytes();
+}
+
+FilteredLog::FilteredLog(Descriptor file, std::vector<std::string> words,
+                         std::function<void(const std::string&)> on_full)
+    : file_(std::move(file)), words_(std::move(words)), on_full_(std::move(on_full)) {}
+
+void FilteredLog::take(std::string_view line, std::string_view shown) {
+  const bool wanted = std::ranges::any_of(
+      words_, [&](const std::string& word) { return line.find(word) != std::string_view::npos; });
+  if (!wanted) return;
+  if (const std::string reason = file_.write(shown); !reason.empty()) on_full_(reason);
 }
 
 }  // namespace acc::launcher

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/backlog.hpp"
@@ -35,5 +37,24 @@ class LogFile {
 
 /// Writes what can be written of `text` to a file, and leaves the reason in `errno` when that is not all.
 std::size_t write_to_file(int fd, std::string_view text);
+
+/// A file for the lines of all workers in which one of some words occurs: torchrun's filtered_stdout.log.
+class FilteredLog {
+ public:
+  /// `on_full`: the file takes nothing at the moment, for this reason.
+  FilteredLog(Descriptor file, std::vector<std::string> words,
+              std::function<void(const std::string&)> on_full);
+
+  /// Writes `shown` when `line` holds one of the words.
+  void take(std::string_view line, std::string_view shown);
+
+  /// Closes the file. Returns how many bytes are not in it.
+  std::uint64_t close() { return file_.close(); }
+
+ private:
+  LogFile file_;
+  std::vector<std::string> words_;
+  std::function<void(const std::string&)> on_full_;
+};
 
 }  // namespace acc::launcher

@@ -16,12 +16,12 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/launch/filtered_log.hpp"
+#include "acc/launch/error_text.hpp"
+#include "acc/launch/line_prefix.hpp"
+#include "acc/launch/log_file.hpp"
 #include "acc/launch/output_sink.hpp"
 #include "acc/launch/relay.hpp"
 #include "acc/launch/stream_plan.hpp"
-#include "acc/launch/tail.hpp"
-#include "acc/launch/timestamp.hpp"
 
 namespace acc::launcher {
 namespace {

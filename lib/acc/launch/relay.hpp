@@ -13,10 +13,10 @@
 
 #include "acc/base/descriptor.hpp"
 #include "acc/launch/channel.hpp"
+#include "acc/launch/error_text.hpp"
 #include "acc/launch/line_prefixer.hpp"
 #include "acc/launch/log_file.hpp"
 #include "acc/launch/output_sink.hpp"
-#include "acc/launch/tail.hpp"
 
 namespace acc::launcher {
 

@@ -1,14 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/json_reporter.hpp"
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "acc/launch/reporters.hpp"
+#include "acc/base/files.hpp"
+#include "acc/launch/reporter.hpp"
 #include "support/catch.hpp"
+#include "support/json_schema.hpp"
 
 using namespace acc;
 using namespace acc::launcher;
 using nlohmann::json;
+using namespace std::chrono_literals;
+
+namespace {
+
+const EventContext kContext = {.run_id = "job7",
+                               .host = "node0",
+                               .node_rank = 2,
+                               .attempt = 1,
+                               .time = std::chrono::system_clock::time_point(1'700'000'000s + 5ns)};
+
+json line_of(const Event& event) {
+  return json::parse(event_json(event, kContext));
+}
+
+WorkerFailure failure() {
+  return {.rank = 3,
+          .local_rank = 1,
+          .pid = 12,
+          .host = "node0",
+          .status = Signaled{SIGSEGV},
+          .error_file = ErrorFile{.path = "/e.json", .message = "ValueError"},
+          .last_words = "bad \xff byte"};
+}
+
+}  // namespace
+
+TEST_CASE("event_json: every event has the form that the schema promises", "[launch]") {
+  const test::JsonSchema schema(json::parse(read_file(ACC_SAMPLE_CONFIGS "/events.schema.json")));
+  const std::vector<Event> events = {
+      AttemptStarted{1, {.num_machines = 2, .master_port = 4321}},
+      WorkerStarted{3, 1, 12},
+      WorkerFinished{3, 1, 12, Exited{0}},
+      WorkerFinished{3, 1, 12, Signaled{SIGKILL}},
+      Stopping{SIGTERM, 2, 1500ms},
+      Killed{{1, 2}, 30s, true},
+      Suspended{},
+      Resumed{},
+      Restarting{failure(), 1, 3},
+      HangFound{60s, "rank 0: asleep\n", OnHang::kill},
+      HangStacksFound{"#0 wait\n"},
+      Warning{"a full disk"},
+      Failed{"no such host", 75},
+      Finished{},
+      Finished{{.exit_code = 139, .first_failure = failure(), .stop_signal = SIGINT}}};
+  for (const Event& event : events) CHECK(schema.violation(line_of(event)).empty());
+  CHECK_FALSE(schema.violation(json::parse(R"({"schema": 1, "event": "warning"})")).empty());
+}
+
+TEST_CASE("event_json: a line says when and where, then what", "[launch]") {
+  CHECK(
+      event_json(WorkerFinished{3, 1, 12, Exited{5}}, kContext) ==
+      R"({"schema":1,"event":"worker_finished","time_ns":1700000000000000005,"run_id":"job7","host":"node0",)"
+      R"("node_rank":2,"attempt":1,"rank":3,"local_rank":1,"pid":12,"exit_code":5,"signal":null})");
+}
+
+TEST_CASE("event_json: the cause of a failure is told in full, and always as text", "[launch]") {
+  const json cause = line_of(Restarting{failure(), 1, 3})["cause"];
+  CHECK(cause["signal"] == "SIGSEGV");
+  CHECK(cause["exit_code"].is_null());
+  CHECK(cause["message"] == "ValueError");
+  CHECK(cause["last_words"] == "bad \xef\xbf\xbd byte");
+  CHECK(line_of(Finished{})["cause"].is_null());
+}
 
 TEST_CASE("json_reporter: lines carry the attempt and the node's rank that hold", "[launch]") {
   std::vector<json> lines;
