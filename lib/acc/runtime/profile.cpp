@@ -3,8 +3,12 @@
 
 #include <torch/csrc/autograd/profiler_kineto.h>
 
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <string>
 
 #include "acc/base/error.hpp"
 
@@ -41,20 +45,30 @@ class Recording {
   bool running_ = true;
 };
 
+// Before anything is recorded: LibTorch's profiler only logs that it cannot open its file, and its heap is
+// damaged then (seen in 2.11).
+void require_writable(const std::filesystem::path& file) {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  const bool is_new = !std::filesystem::exists(file, error);
+  if (std::ofstream(file, std::ios::app)) {
+    if (is_new) std::filesystem::remove(file, error);
+    return;
+  }
+  throw Error({.kind = ErrorKind::system,
+               .what = std::string("the trace cannot be written: ") + std::strerror(errno),
+               .where = file.string()});
+}
+
 }  // namespace
 
 void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
                 const std::function<void()>& act) {
+  if (!file.empty()) require_writable(file);
   Recording recording(options, device);
   act();
   const auto result = recording.stop();
-  if (file.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(file.parent_path(), error);
-  result->save(file.string());
-  if (!std::filesystem::exists(file)) {
-    throw Error({.kind = ErrorKind::system, .what = "the trace cannot be written", .where = file.string()});
-  }
+  if (!file.empty()) result->save(file.string());
 }
 
 }  // namespace acc
