@@ -126,7 +126,7 @@ Complaint check_fp16_training(Accelerator& accelerator) {
 }
 
 Complaint check_accumulation(Accelerator& plain) {
-  Accelerator accelerator({.gradient_accumulation_steps = 3});
+  Accelerator accelerator({.mixed_precision = MixedPrecision::no, .gradient_accumulation_steps = 3});
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   auto [model, optimizer, loader] =
