@@ -115,12 +115,8 @@ class Cluster:
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
                 continue
-            try:
-                with open(f"/proc/{entry}/environ", "rb") as file:
-                    if self.mark.encode() in file.read().split(b"\0"):
-                        found.append(int(entry))
-            except OSError:
-                continue
+            if self.mark.encode() in environ_of(entry).split(b"\0"):
+                found.append(int(entry))
         return found
 
     def workers(self):
@@ -189,13 +185,23 @@ def send(pid, number):
         return False
 
 
-def environment_of(pid):
+def environ_of(pid):
+    """What /proc says; empty of a process that has ended. One that is executing a program has none for a moment."""
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            pairs = (entry.split(b"=", 1) for entry in file.read().split(b"\0") if b"=" in entry)
-            return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
+        for _ in range(2000):
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                text = file.read()
+            if text:
+                return text
+            os.readlink(f"/proc/{pid}/exe")  # fails for those that have ended, and for the kernel's own
     except OSError:
-        return {}
+        pass
+    return b""
+
+
+def environment_of(pid):
+    pairs = (entry.split(b"=", 1) for entry in environ_of(pid).split(b"\0") if b"=" in entry)
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, value in pairs}
 
 
 def parent_of(pid):
