@@ -72,10 +72,6 @@ StoreAddress place_of(const NodeInfo& node) {
   return {node.addr, node.link_port};
 }
 
-bool is_same(const StoreAddress& one, const StoreAddress& other) {
-  return one.host == other.host && one.port == other.port;
-}
-
 bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::ranges::find(all, one) != all.end();
 }
@@ -643,7 +639,7 @@ void ClusterNode::claim_from(const StoreAddress& place, asio::ip::tcp::socket so
       claim_, secret_, {.run_id = plan_.run_id, .node = introduce(), .is_hub = true},
       [this, place, answered, lost](bool is_proven) {
         // Others are told until they come: they may not have noticed the loss yet.
-        if (is_same(place, lost_hub_)) forget_to_tell(place);
+        if (place == lost_hub_) std::erase(to_tell_, place);
         if (is_proven) claim_->hear(answered, lost);
       },
       lost);
@@ -737,10 +733,9 @@ void ClusterNode::try_place(const StoreAddress& place, std::function<void()> fai
 }
 
 void ClusterNode::note_dead(const StoreAddress& place, bool refused) {
-  const std::string tried = to_string(place);
-  if (tried == to_string(lost_hub_) && (refused || hub_closed_) && !hub_is_dead()) dead_.push_back(hub_);
+  if (place == lost_hub_ && (refused || hub_closed_) && !hub_is_dead()) dead_.push_back(hub_);
   for (const NodeInfo& heir : heirs_) {
-    if (refused && to_string(place_of(heir)) == tried && !place_among(dead_, heir)) dead_.push_back(heir);
+    if (refused && place_of(heir) == place && !place_among(dead_, heir)) dead_.push_back(heir);
   }
 }
 
@@ -749,12 +744,8 @@ bool ClusterNode::hub_is_dead() const {
 }
 
 bool ClusterNode::is_dead(const StoreAddress& place) const {
-  if (is_same(place, lost_hub_)) return hub_is_dead();
-  return std::ranges::any_of(dead_, [&](const NodeInfo& one) { return is_same(place, place_of(one)); });
-}
-
-void ClusterNode::forget_to_tell(const StoreAddress& place) {
-  std::erase_if(to_tell_, [&](const StoreAddress& one) { return is_same(one, place); });
+  if (place == lost_hub_) return hub_is_dead();
+  return std::ranges::any_of(dead_, [&](const NodeInfo& one) { return place == place_of(one); });
 }
 
 // Who hosts the job now is told there, once somebody does.
@@ -825,7 +816,7 @@ void ClusterNode::greeted(const std::shared_ptr<Follower>& follower) {
   // What a node was part of is believed of those alone that can have been.
   if (round_ > 0 && !is_of_last_round(*follower)) follower->hello.history = {};
   if (host_) {
-    forget_to_tell(place_of(follower->hello.node));
+    std::erase(to_tell_, place_of(follower->hello.node));
     return has_place_for(*follower) ? host_->adopt(*follower) : turn_away(*follower);
   }
   std::erase_if(followers_, [](const auto& one) { return !one->link->is_open(); });
@@ -923,7 +914,7 @@ void ClusterNode::become_hub() {
   for (const NodeInfo& heir : heirs_) {
     if (!place_among({heir}, introduce())) to_tell_.push_back(place_of(heir));
   }
-  for (const auto& follower : followers_) forget_to_tell(place_of(follower->hello.node));
+  for (const auto& follower : followers_) std::erase(to_tell_, place_of(follower->hello.node));
   const bool counts = wanted_.least_nodes == wanted_.most_nodes;
   host_at_own_port({.rounds = round_,
                     .restarts = restarts_ + (counts ? 1 : 0),

@@ -102,7 +102,6 @@ class ClusterNode : public Rendezvous {
   void watch_endpoint();
   void endpoint_answered(const std::string& hub);
   void tell_next_member();
-  void forget_to_tell(const StoreAddress& place);
   void claim_endpoint(const StoreAddress& place);
   void claim_from(const StoreAddress& place, boost::asio::ip::tcp::socket socket);
   void claim_hub_key();

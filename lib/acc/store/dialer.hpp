@@ -16,6 +16,8 @@ namespace acc::launcher {
 struct StoreAddress {
   std::string host = "127.0.0.1";  ///< a name or an address, v4 or v6
   std::uint16_t port = 0;
+
+  friend bool operator==(const StoreAddress&, const StoreAddress&) = default;
 };
 
 /// `host:port`, a v6 address in brackets.
