@@ -58,6 +58,29 @@ std::string logs_of(RunningJob job) {
   return text;
 }
 
+// A worker with log files that says how often it was started, and fails with 5 when it is told to go on; once
+// it is started again.
+struct Restarting {
+  explicit Restarting(const fs::path& folder)
+      : go((folder / "go").string()),
+        launched(stub({"redirects=3", "restarts=1", "log_dir=" + (folder / "logs").string()},
+                      {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", made(go),
+                       "exit", "5"})) {
+    phone.next_processes(1);
+  }
+
+  void go_on() const { std::ofstream(go) << "x"; }
+
+  static const std::string& made(const std::string& fifo) {
+    REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
+    return fifo;
+  }
+
+  Telephone phone = {};
+  std::string go;
+  Launched launched;
+};
+
 }  // namespace
 
 TEST_CASE("control: a running job tells its ranks, and nothing is left of it at its end", "[process]") {
@@ -122,44 +145,32 @@ TEST_CASE("control: what ranks wrote can be read again", "[process]") {
 
 TEST_CASE("control: log files are read, and followed over a restart", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  const std::string go = (jobs.path() / "go").string();
-  REQUIRE(::mkfifo(go.c_str(), 0600) == 0);
-  Launched launched(
-      stub({"redirects=3", "restarts=1", "log_dir=" + (jobs.path() / "logs").string()},
-           {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", go, "exit", "5"}));
-  phone.next_processes(1);
+  Restarting worker(jobs.path());
   CHECK(logs_of(jobs.only()) == "0:TORCHELASTIC_RESTART_COUNT=0\n");
   RunningJob job = jobs.only();
   std::string text;
   const auto take = [&](int rank, StreamName /*stream*/, std::string_view bytes) {
     text += std::to_string(rank) + ":" + std::string(bytes);
-    std::ofstream(go) << "x";
+    worker.go_on();
   };
   CHECK(LogReader(job, {}, take, [](const std::string&) {}).follow() == 5);
   CHECK(text == "0:TORCHELASTIC_RESTART_COUNT=0\n0:TORCHELASTIC_RESTART_COUNT=1\n");
-  CHECK(shell_code(launched.wait()) == 5);
+  CHECK(shell_code(worker.launched.wait()) == 5);
 }
 
 TEST_CASE("control: who begins to follow after a restart gets the attempt that runs", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  const std::string go = (jobs.path() / "go").string();
-  REQUIRE(::mkfifo(go.c_str(), 0600) == 0);
-  Launched launched(
-      stub({"redirects=3", "restarts=1", "log_dir=" + (jobs.path() / "logs").string()},
-           {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", go, "exit", "5"}));
-  phone.next_processes(1);
+  Restarting worker(jobs.path());
   RunningJob job = jobs.only();
-  std::ofstream(go) << "x";
-  phone.next_processes(1);
+  worker.go_on();
+  worker.phone.next_processes(1);
   std::string text;
   const auto take = [&](int /*rank*/, StreamName /*stream*/, std::string_view bytes) {
     text += bytes;
-    if (has(text, "TORCHELASTIC_RESTART_COUNT=1\n")) launched.signal(SIGTERM);
+    if (has(text, "TORCHELASTIC_RESTART_COUNT=1\n")) worker.launched.signal(SIGTERM);
   };
   CHECK(LogReader(job, {}, take, [](const std::string&) {}).follow() == 143);
-  launched.wait();
+  worker.launched.wait();
 }
 
 TEST_CASE("control: a stream that passes by untouched is named", "[process]") {

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"
 #include "support/catch.hpp"
+#include "support/config_section.hpp"
 #include "support/errors.hpp"
 
-using acc::launcher::parse_config;
 using acc::launcher::Value;
 using acc::test::error_of;
-
-namespace {
-
-Value read_section(const std::string& section, const std::string& lines) {
-  const std::string text = "distributed_type: MULTI_GPU\n" + section + ":\n" + lines;
-  return parse_config(text, "c.yaml").values.at(section);
-}
-
-}  // namespace
+using acc::test::read_section;
 
 TEST_CASE("schema_fsdp: keys without the prefix are the same settings", "[config]") {
   CHECK(read_section("fsdp_config", "  version: 2\n  fsdp_offload_params: yes\n") ==
