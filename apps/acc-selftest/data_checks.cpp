@@ -3,7 +3,7 @@
 #include <ATen/ops/cat.h>
 #include <fmt/format.h>
 
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "checks.hpp"
 
 namespace acc::selftest {
@@ -15,11 +15,11 @@ constexpr std::size_t kBatchSize = 8;
 
 struct Setup {
   bool shuffle = false;
-  /// Each process has its part of each batch, which is that of all together.
+  /// The batch size is that of all processes together.
   bool split = false;
 };
 
-// Four full batches for each process, and a few samples that fill no batch.
+// Four full batches for each process, and a few samples that do not fill a batch.
 TensorDataset<1> dataset_for(const Accelerator& accelerator) {
   return TensorDataset<1>(at::arange(32 * accelerator.num_processes() + 5, at::kLong));
 }
@@ -41,14 +41,14 @@ at::Tensor every_sample(Numbers& loader) {
   return at::arange(static_cast<std::int64_t>(loader.dataset().size()), at::kLong);
 }
 
-Complaint check_in_order(Accelerator& accelerator, bool split) {
+Failure check_in_order(Accelerator& accelerator, bool split) {
   Numbers loader = make_loader(accelerator, {.shuffle = false, .split = split});
   return read_all(accelerator, loader).equal(every_sample(loader))
              ? ""
              : "a sample is missing, twice or out of order";
 }
 
-Complaint check_shuffled(Accelerator& accelerator, bool split) {
+Failure check_shuffled(Accelerator& accelerator, bool split) {
   Numbers loader = make_loader(accelerator, {.shuffle = true, .split = split});
   const at::Tensor first = read_all(accelerator, loader);
   const at::Tensor second = read_all(accelerator, loader);
@@ -62,16 +62,16 @@ Complaint check_shuffled(Accelerator& accelerator, bool split) {
 
 // `dispatch`: the main process reads for all.
 template <class CheckOne>
-Complaint with_and_without_split(bool dispatch, CheckOne check) {
+Failure with_and_without_split(bool dispatch, CheckOne check) {
   for (const bool split : {false, true}) {
     Accelerator accelerator({.split_batches = split, .dispatch_batches = dispatch});
-    const Complaint complaint = check(accelerator, split);
-    if (!complaint.empty()) return split ? "split batches: " + complaint : complaint;
+    const Failure failure = check(accelerator, split);
+    if (!failure.empty()) return split ? "split batches: " + failure : failure;
   }
   return {};
 }
 
-// Two batches for each process, each of another size.
+// Two batches for each process, all of different sizes.
 class GrowingBatches : public BatchSampler {
  public:
   std::vector<BatchIndices> batches(const SamplerPass& pass) const override {
@@ -86,23 +86,23 @@ class GrowingBatches : public BatchSampler {
 
 }  // namespace
 
-Complaint check_sharded_loading(Accelerator& /*accelerator*/) {
+Failure check_sharded_loading(Accelerator& /*accelerator*/) {
   return with_and_without_split(/*dispatch=*/false, check_in_order);
 }
 
-Complaint check_shuffled_loading(Accelerator& /*accelerator*/) {
+Failure check_shuffled_loading(Accelerator& /*accelerator*/) {
   return with_and_without_split(/*dispatch=*/false, check_shuffled);
 }
 
-Complaint check_dispatched_loading(Accelerator& /*accelerator*/) {
+Failure check_dispatched_loading(Accelerator& /*accelerator*/) {
   return with_and_without_split(/*dispatch=*/true, check_in_order);
 }
 
-Complaint check_dispatched_shuffling(Accelerator& /*accelerator*/) {
+Failure check_dispatched_shuffling(Accelerator& /*accelerator*/) {
   return with_and_without_split(/*dispatch=*/true, check_shuffled);
 }
 
-Complaint check_batch_sampler(Accelerator& accelerator) {
+Failure check_batch_sampler(Accelerator& accelerator) {
   const auto processes = static_cast<std::size_t>(accelerator.num_processes());
   const auto chosen = GrowingBatches().batches({.num_processes = processes});
   std::size_t samples = 0;
@@ -123,7 +123,7 @@ Complaint check_batch_sampler(Accelerator& accelerator) {
   return next < chosen.size() ? "a batch that the sampler chose is missing" : "";
 }
 
-Complaint check_data_seed(Accelerator& accelerator) {
+Failure check_data_seed(Accelerator& accelerator) {
   const auto order = [&](std::uint64_t seed) {
     Numbers loader = accelerator.prepare(
         Numbers(dataset_for(accelerator), {.batch_size = kBatchSize, .shuffle = true, .seed = seed}));
@@ -134,7 +134,7 @@ Complaint check_data_seed(Accelerator& accelerator) {
   return order(2).equal(first) ? "another seed gives the same order" : "";
 }
 
-Complaint check_random_state(Accelerator& accelerator) {
+Failure check_random_state(Accelerator& accelerator) {
   constexpr std::uint64_t kSeed = 42;
   set_seed(kSeed);
   const at::Tensor state = random_state();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `acc test` starts on every process: tries what a training needs, and says what works.
+// The program that `acc test` starts on every process: checks and measures what a training needs.
 
 #include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
@@ -21,17 +21,15 @@
 #include "acc/base/worker_env.hpp"
 #include "checks.hpp"
 #include "measurements.hpp"
-#include "narrator.hpp"
-#include "process_checks.hpp"
-#include "stall.hpp"
-#include "training_checks.hpp"
+#include "progress.hpp"
+#include "reporter.hpp"
 
 namespace acc::selftest {
 namespace {
 
 struct Trial {
   Check check = {};
-  /// Of the Accelerator that the check gets; default: what the launcher was told.
+  /// The Accelerator's precision; default: what the launcher set.
   std::optional<MixedPrecision> precision = {};
 };
 
@@ -59,42 +57,42 @@ struct Options {
   int expect_processes = 0;
   bool json = false;
   double time_limit = 60;
-  std::filesystem::path board = {};
+  std::filesystem::path progress_file = {};
 };
 
-// One step after the other, each with the same time. Who comes too late is found on the board.
+// Runs one step after the other, each with the same time limit. The board names the ranks that are late.
 class Steps {
  public:
-  Steps(const WorkerEnv& worker, Board& board, Narrator& narrator, double limit)
+  Steps(const WorkerEnv& worker, ProgressBoard& board, Reporter& reporter, double limit)
       : worker_(worker),
         board_(board),
-        narrator_(narrator),
+        reporter_(reporter),
         limit_(limit),
         watchdog_(std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000)), [this] { expire(); }) {}
 
-  // `waits`: what comes is no work of this process but waiting for the others.
+  // `waits`: the step only waits for the other processes, within the time limit of the step before.
   void begin(const char* name, bool waits = false) {
     name_ = name;
-    board_.come_to(worker_.local_rank, ++step_);
+    board_.set_step(worker_.local_rank, ++step_);
     if (!waits) watchdog_.restart();
   }
 
  private:
   [[noreturn]] void expire() {
-    std::vector<Standing> ranks;
-    for (const Board::Place& place : board_.places()) {
+    std::vector<RankProgress> ranks;
+    for (const ProgressBoard::Progress& progress : board_.progress()) {
       const int rank = worker_.rank - worker_.local_rank + static_cast<int>(ranks.size());
-      ranks.push_back({rank, place.pid, place.step, process_state(place.pid)});
+      ranks.push_back({rank, progress.pid, progress.step, process_state(progress.pid)});
     }
-    narrator_.fail(fmt::format("'{}' did not end within {:g} s: {}", name_.load(), limit_,
+    reporter_.fail(fmt::format("'{}' did not end within {:g} s: {}", name_.load(), limit_,
                                explain_stall(ranks, worker_.world_size)));
-    // The other thread hangs where nothing reaches it.
+    // The main thread hangs and cannot be interrupted.
     std::_Exit(1);
   }
 
   const WorkerEnv& worker_;
-  Board& board_;
-  Narrator& narrator_;
+  ProgressBoard& board_;
+  Reporter& reporter_;
   double limit_;
   int step_ = 0;
   std::atomic<const char*> name_ = "start";
@@ -110,26 +108,26 @@ CheckResult run_check(Steps& steps, const Trial& trial) {
   const Check& check = trial.check;
   steps.begin(check.name.data());
   const double began = now();
-  const Complaint own = check.run(accelerator);
+  const Failure own = check.run(accelerator);
   const double seconds = now() - began;
   steps.begin(check.name.data(), /*waits=*/true);
 
   CheckResult result{.name = std::string(check.name)};
   result.seconds = accelerator.reduce(at::full({}, seconds, at::kDouble), ReduceOp::max).item<double>();
-  const std::vector<std::string> complaints = gather_texts(accelerator, own);
-  for (std::size_t rank = 0; rank < complaints.size() && result.complaint.empty(); ++rank) {
-    if (!complaints[rank].empty()) result.complaint = fmt::format("rank {}: {}", rank, complaints[rank]);
+  const std::vector<std::string> failures = gather_texts(accelerator, own);
+  for (std::size_t rank = 0; rank < failures.size() && result.failure.empty(); ++rank) {
+    if (!failures[rank].empty()) result.failure = fmt::format("rank {}: {}", rank, failures[rank]);
   }
   return result;
 }
 
 // Joins the job. The group is the one of all Accelerators of this process, as long as it lives.
-std::shared_ptr<ProcessGroup> join(const Options& options, Narrator& narrator) {
-  // The time limit is the first to notice, since it can say who is missing.
+std::shared_ptr<ProcessGroup> join(const Options& options, Reporter& reporter) {
+  // The time limit expires before the timeout: it names the ranks that are missing.
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(options.time_limit * 2000));
   const Accelerator accelerator({.process_group = {.timeout = timeout}});
   const int processes = accelerator.num_processes();
-  narrator.begin({.num_processes = processes,
+  reporter.begin({.num_processes = processes,
                   .device = accelerator.device().str(),
                   .mixed_precision = std::string(to_string(accelerator.mixed_precision()))});
   if (options.expect_processes > 0 && processes != options.expect_processes) {
@@ -151,14 +149,14 @@ Report measure(Steps& steps) {
   return measured;
 }
 
-bool run(const Options& options, Steps& steps, Narrator& narrator) {
+bool run(const Options& options, Steps& steps, Reporter& reporter) {
   steps.begin("join");
-  const std::shared_ptr<ProcessGroup> group = join(options, narrator);
-  for (const Trial& trial : kTrials) narrator.add(run_check(steps, trial));
-  return narrator.finish(measure(steps));
+  const std::shared_ptr<ProcessGroup> group = join(options, reporter);
+  for (const Trial& trial : kTrials) reporter.add(run_check(steps, trial));
+  return reporter.finish(measure(steps));
 }
 
-// What ends the test early, in a line.
+// The text of an exception that ends the test, in one line.
 std::string reason(const std::exception& error) {
   if (const auto* from_torch = dynamic_cast<const c10::Error*>(&error))
     return std::string("LibTorch: ") + from_torch->what_without_backtrace();
@@ -173,23 +171,23 @@ int run(int argc, char** argv) {
   app.add_flag("--json", options.json, "One JSON object instead of text");
   app.add_option("--time-limit", options.time_limit, "Seconds that each step may take (60)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--board", options.board, "A file in which the ranks of a machine see how far each one is");
+  app.add_option("--progress-file", options.progress_file,
+                 "The file in which the ranks of a machine share their progress");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  // There LibTorch 2.9's Gloo says whom it is connected to, amid the report, which is written with C's
-  // functions.
+  // Gloo of LibTorch 2.9 logs its connections to std::cout. The report is written with stdio.
   std::cout.rdbuf(nullptr);
   const WorkerEnv worker = read_worker_env(Environment::of_process());
-  Board board(options.board, worker.local_world_size);
-  Narrator narrator(board, worker.rank == 0, options.json);
-  Steps steps(worker, board, narrator, options.time_limit);
+  ProgressBoard board(options.progress_file, worker.local_world_size);
+  Reporter reporter(board, worker.rank == 0, options.json);
+  Steps steps(worker, board, reporter, options.time_limit);
   try {
-    return run(options, steps, narrator) ? 0 : 1;
+    return run(options, steps, reporter) ? 0 : 1;
   } catch (const std::exception& error) {
-    narrator.fail(reason(error));
+    reporter.fail(reason(error));
     return 1;
   }
 }

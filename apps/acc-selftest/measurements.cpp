@@ -19,7 +19,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
-#include "outlier.hpp"
+#include "report.hpp"
 
 namespace acc::selftest {
 namespace {
@@ -34,8 +34,8 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-// The least time is the one that nothing else on the machine disturbed. A device works behind the program's
-// back: `act` returns a tensor, and reading a number of it waits.
+// The shortest of several runs, the one least disturbed by other programs. Devices run asynchronously: `act`
+// returns a tensor, and reading an element of it waits for the result.
 template <class Act>
 double best_of(int times, Act act) {
   double best = std::numeric_limits<double>::infinity();
@@ -75,7 +75,7 @@ Link measure_link(Accelerator& accelerator, c10d::ProcessGroup& group, int partn
     link.bytes_per_second = kBytes / (best_of(5, [&] { return bounce(group, partner, large); }) / 2);
   } catch (const std::exception& error) {
     throw Error({.kind = ErrorKind::system,
-                 .what = fmt::format("ranks {} and {} do not reach each other", link.first, link.second),
+                 .what = fmt::format("ranks {} and {} cannot reach each other", link.first, link.second),
                  .where = fmt::format("rank {}", rank)});
   }
   return link;
@@ -84,13 +84,13 @@ Link measure_link(Accelerator& accelerator, c10d::ProcessGroup& group, int partn
 }  // namespace
 
 std::vector<std::string> gather_texts(Accelerator& accelerator, const std::string& text) {
-  constexpr std::size_t kMost = 256;
-  at::Tensor own = at::zeros({static_cast<std::int64_t>(kMost)}, at::kByte);
-  std::memcpy(own.data_ptr(), text.data(), std::min(text.size(), kMost - 1));
+  constexpr std::size_t kMaxText = 256;
+  at::Tensor own = at::zeros({static_cast<std::int64_t>(kMaxText)}, at::kByte);
+  std::memcpy(own.data_ptr(), text.data(), std::min(text.size(), kMaxText - 1));
   const at::Tensor all = accelerator.gather(own);
   std::vector<std::string> texts;
   for (int rank = 0; rank < accelerator.num_processes(); ++rank) {
-    texts.emplace_back(static_cast<const char*>(all.data_ptr()) + kMost * static_cast<std::size_t>(rank));
+    texts.emplace_back(static_cast<const char*>(all.data_ptr()) + kMaxText * static_cast<std::size_t>(rank));
   }
   return texts;
 }
@@ -129,14 +129,14 @@ std::vector<Link> measure_links(Accelerator& accelerator) {
 std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator) {
   constexpr std::array<std::int64_t, 4> kSizes = {4 << 10, 64 << 10, 1 << 20, 16 << 20};
   constexpr std::int64_t kBytesPerSize = 64 << 20;
-  constexpr std::int64_t kMostTimes = 20;
+  constexpr std::int64_t kMaxTimes = 20;
   if (!accelerator.process_group()) return {};
   c10d::ProcessGroup& group = accelerator.process_group()->native();
   const double ranks = group.getSize();
   std::vector<AllReduce> results;
   for (const std::int64_t bytes : kSizes) {
     std::vector<at::Tensor> tensors{bytes_on(accelerator, bytes)};
-    const auto times = static_cast<int>(std::min(kMostTimes, kBytesPerSize / bytes));
+    const auto times = static_cast<int>(std::min(kMaxTimes, kBytesPerSize / bytes));
     accelerator.wait_for_everyone();
     const double own = best_of(times, [&] {
       group.allreduce(tensors)->wait();

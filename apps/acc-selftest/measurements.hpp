@@ -9,17 +9,17 @@
 
 namespace acc::selftest {
 
-/// Together: what each process says, in rank order. At most 255 bytes of it.
+/// Together: the texts of all processes in rank order, at most 255 bytes of each.
 std::vector<std::string> gather_texts(Accelerator& accelerator, const std::string& text);
 
-/// Together: each pair of ranks talks to each other alone. Throws Error{system} that names the pair which
-/// does not reach each other.
+/// Together: measures each pair of ranks while no other traffic uses their connection. Throws Error{system}
+/// naming a pair that cannot reach each other.
 std::vector<Link> measure_links(Accelerator& accelerator);
 
-/// Together: sums over all processes by size; none on one process.
+/// Together: measures an all-reduce of several sizes; none on one process.
 std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator);
 
-/// Together: all ranks multiply at the same time, as in a training.
+/// Together: measures a matrix multiplication on all ranks at the same time, as in a training.
 std::vector<Compute> measure_matmul(Accelerator& accelerator);
 
 }  // namespace acc::selftest

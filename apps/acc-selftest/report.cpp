@@ -5,14 +5,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
-
-#include "outlier.hpp"
+#include <vector>
 
 namespace acc::selftest {
 namespace {
 
-// Two ranks of one machine share caches and cores as they please: links differ more than cores do.
+// Latencies between ranks of one machine vary with shared caches and cores, more than compute times do.
 constexpr double kSlowRank = 1.5;
 constexpr double kSlowLink = 4;
 
@@ -44,7 +44,7 @@ std::string links_text(const std::vector<Link>& links) {
 }
 
 std::size_t passed_checks(const Report& report) {
-  return static_cast<std::size_t>(std::ranges::count(report.checks, std::string(), &CheckResult::complaint));
+  return static_cast<std::size_t>(std::ranges::count(report.checks, std::string(), &CheckResult::failure));
 }
 
 }  // namespace
@@ -59,21 +59,21 @@ std::vector<std::string> outliers(const Report& report) {
   for (const Compute& compute : report.matmuls) seconds.push_back(compute.seconds);
   if (const auto outlier = find_outlier(seconds, kSlowRank)) {
     const Compute& slow = report.matmuls[outlier->index];
-    lines.push_back(fmt::format("rank {} on {} computes slowly: {:.1f} times the others' time", slow.rank,
+    lines.push_back(fmt::format("rank {} on {} is slow to compute: {:.1f} times the others' time", slow.rank,
                                 slow.host, outlier->factor));
   }
   seconds.clear();
   for (const Link& link : report.links) seconds.push_back(link.latency_seconds);
   if (const auto outlier = find_outlier(seconds, kSlowLink)) {
     const Link& slow = report.links[outlier->index];
-    lines.push_back(fmt::format("ranks {} and {} talk slowly: {:.1f} times the other pairs' time", slow.first,
-                                slow.second, outlier->factor));
+    lines.push_back(fmt::format("ranks {} and {} have a slow connection: {:.1f} times the other pairs' time",
+                                slow.first, slow.second, outlier->factor));
   }
   return lines;
 }
 
 std::string check_text(const CheckResult& check) {
-  return row(check.name, fmt::format("{} ({})", check.complaint.empty() ? "ok" : "FAILED: " + check.complaint,
+  return row(check.name, fmt::format("{} ({})", check.failure.empty() ? "ok" : "FAILED: " + check.failure,
                                      time_text(check.seconds)));
 }
 
@@ -100,9 +100,9 @@ nlohmann::json to_json(const Report& report) {
   json checks = json::array();
   for (const CheckResult& one : report.checks) {
     checks.push_back({{"name", one.name},
-                      {"passed", one.complaint.empty()},
+                      {"passed", one.failure.empty()},
                       {"seconds", one.seconds},
-                      {"complaint", one.complaint}});
+                      {"complaint", one.failure}});
   }
   json links = json::array();
   for (const Link& one : report.links) {
@@ -133,6 +133,37 @@ nlohmann::json to_json(const Report& report) {
           {"all_reduce", std::move(all_reduces)},
           {"matmul", std::move(matmuls)},
           {"outliers", outliers(report)}};
+}
+
+std::optional<Outlier> find_outlier(std::span<const double> seconds, double factor) {
+  if (seconds.size() < 2) return std::nullopt;
+  const auto longest = std::ranges::max_element(seconds);
+  const auto index = static_cast<std::size_t>(std::distance(seconds.begin(), longest));
+  std::vector<double> others(seconds.begin(), seconds.end());
+  others.erase(others.begin() + std::distance(seconds.begin(), longest));
+  const auto middle = others.begin() + std::ssize(others) / 2;
+  std::ranges::nth_element(others, middle);
+  if (*longest <= factor * *middle) return std::nullopt;
+  return Outlier{.index = index, .factor = *longest / *middle};
+}
+
+int num_rounds(int ranks) {
+  return ranks % 2 == 0 ? ranks - 1 : ranks;
+}
+
+// The circle method of round-robin tournaments: one rank is fixed, i and j of the others are paired in round
+// (i + j) mod rounds.
+std::optional<int> partner_of(int rank, int round, int ranks) {
+  const int rounds = num_rounds(ranks);
+  const int fixed = rounds;  // has no partner where the number is odd
+  int partner = 0;
+  if (rank == fixed) {
+    partner = round * ((rounds + 1) / 2) % rounds;  // half of the round
+  } else {
+    partner = (round - rank + rounds) % rounds;
+    if (partner == rank) partner = fixed;
+  }
+  return partner < ranks ? std::optional(partner) : std::nullopt;
 }
 
 }  // namespace acc::selftest

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,15 +15,15 @@ struct CheckResult {
   std::string name = {};
   /// Of the slowest process.
   double seconds = 0;
-  /// What is wrong, with the rank that says so; empty: nothing.
-  std::string complaint = {};
+  /// What is wrong, after the rank that found it; empty when the check passed.
+  std::string failure = {};
 };
 
-/// What two ranks measured when they talked to each other alone.
+/// The connection between two ranks, measured while they alone used it.
 struct Link {
   int first = 0;
   int second = 0;
-  /// From one to the other: half of the way there and back.
+  /// One way: half of a round trip.
   double latency_seconds = 0;
   double bytes_per_second = 0;
 };
@@ -32,7 +35,7 @@ struct AllReduce {
   double bus_bytes_per_second = 0;
 };
 
-/// How long one matrix multiplication took a rank while all did the same.
+/// The time of a matrix multiplication on a rank while all ranks did the same.
 struct Compute {
   int rank = 0;
   std::string host = {};
@@ -40,7 +43,7 @@ struct Compute {
   double flops_per_second = 0;
 };
 
-/// Everything that a run of the self-test found out.
+/// The results of a run of the self-test.
 struct Report {
   int num_processes = 1;
   std::string device = {};
@@ -49,20 +52,35 @@ struct Report {
   std::vector<Link> links = {};
   std::vector<AllReduce> all_reduces = {};
   std::vector<Compute> matmuls = {};
-  /// What ended the test before its end; empty: it is complete.
+  /// Why the test ended early; empty when it is complete.
   std::string error = {};
 
   bool passed() const;
 };
 
-/// Ranks and pairs that are much slower than the others, a line each.
+/// Ranks and pairs that are much slower than the others, one line each.
 std::vector<std::string> outliers(const Report& report);
 
 std::string check_text(const CheckResult& check);
 /// The measurements, the outliers, and the verdict.
 std::string summary_text(const Report& report);
 
-/// The form of `acc test --json`: schema 1; fields are only added.
+/// The output of `acc test --json`.
 nlohmann::json to_json(const Report& report);
+
+/// A measurement that is much longer than the others.
+struct Outlier {
+  std::size_t index = 0;
+  /// Its ratio to the median of the others.
+  double factor = 0;
+};
+
+/// The longest of `seconds`, if it exceeds the median of the others by more than `factor`.
+std::optional<Outlier> find_outlier(std::span<const double> seconds, double factor);
+
+/// The partner of `rank` in a round in which all `ranks` are measured in pairs, or nothing when it has none.
+/// Over rounds 0, 1, ... num_rounds(ranks) - 1 each pair is measured once.
+std::optional<int> partner_of(int rank, int round, int ranks);
+int num_rounds(int ranks);
 
 }  // namespace acc::selftest

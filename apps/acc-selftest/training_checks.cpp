@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training_checks.hpp"
-
 #include <ATen/ops/cat.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn.h>
@@ -8,7 +6,8 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
+#include "checks.hpp"
 
 namespace acc::selftest {
 namespace {
@@ -55,7 +54,7 @@ struct Trained {
   double last_loss = 0;
 };
 
-// `batch_size`: of this process, or where batches are split, of all.
+// `batch_size`: of this process, or of all together where batches are split.
 Trained train(Accelerator& accelerator, std::size_t batch_size) {
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
@@ -93,7 +92,7 @@ at::Tensor train_alone(std::size_t batch_size, int num_processes) {
   return parameters_of(*net);
 }
 
-Complaint check_half_training(Accelerator& accelerator) {
+Failure check_half_training(Accelerator& accelerator) {
   const Trained trained = train(accelerator, kBatchSize);
   if (!accelerator.broadcast(trained.parameters).equal(trained.parameters))
     return "the parameters drifted apart";
@@ -103,7 +102,7 @@ Complaint check_half_training(Accelerator& accelerator) {
 
 }  // namespace
 
-Complaint check_training(Accelerator& plain) {
+Failure check_training(Accelerator& plain) {
   constexpr double kTolerance = 1e-6;
   const std::size_t all = kBatchSize * static_cast<std::size_t>(plain.num_processes());
   const at::Tensor alone = train_alone(all, plain.num_processes());
@@ -117,21 +116,21 @@ Complaint check_training(Accelerator& plain) {
   return {};
 }
 
-Complaint check_bf16_training(Accelerator& accelerator) {
+Failure check_bf16_training(Accelerator& accelerator) {
   return check_half_training(accelerator);
 }
 
-Complaint check_fp16_training(Accelerator& accelerator) {
+Failure check_fp16_training(Accelerator& accelerator) {
   return check_half_training(accelerator);
 }
 
-Complaint check_accumulation(Accelerator& plain) {
+Failure check_accumulation(Accelerator& plain) {
   Accelerator accelerator({.mixed_precision = MixedPrecision::no, .gradient_accumulation_steps = 3});
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   auto [model, optimizer, loader] =
       accelerator.prepare(net, std::move(sgd), make_points(kBatchSize, accelerator.num_processes()));
-  // What the launcher was told wins over the 3.
+  // The launcher's variable takes precedence over the 3.
   const auto every = static_cast<std::size_t>(accelerator.gradient_accumulation_steps());
   std::size_t batches = 0;
   for (auto& [x, y] : loader) {

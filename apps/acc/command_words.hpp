@@ -4,12 +4,11 @@
 #include <CLI/CLI.hpp>
 #include <vector>
 
-#include "acc/plan/shell_completion.hpp"
+#include "acc/cli/shell_completion.hpp"
 
 namespace acc::launcher {
 
-/// The commands that are shown, with their flags and words: launch and run read theirs by the table, the
-/// others by CLI11.
+/// The visible commands with their flags: those of launch and run from the schema, the others from CLI11.
 std::vector<CompletionCommand> command_words(const CLI::App& app);
 
 }  // namespace acc::launcher

@@ -12,21 +12,20 @@ class App;
 
 namespace acc::launcher {
 
-/// What --version prints.
+/// The output of --version.
 inline constexpr const char* kVersionLine = "acc " ACC_VERSION;
 
-// Commands whose words are read by the schema's grammar. They return the exit code.
+// Commands that parse their arguments by the schema. They return the exit code.
 
-/// `acc launch`, or `acc run` and the name torchrun by their dialect. `program` is how the help calls it.
+/// `acc launch` or, by the dialect, `acc run` and torchrun. `program` is the name in the help.
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program);
 
-/// `acc test`: runs acc-selftest on the very launch path that the user's config (and any flags of
-/// `acc launch`) asks for.
+/// `acc test`: launches acc-selftest with the user's config and any flags of `acc launch`.
 int test_command(const std::vector<std::string>& words);
 
-// Commands whose words are read by CLI11. Each sets `code`, the exit code, when it ran.
+// Commands that CLI11 parses. Each sets `code`, the exit code, when it runs.
 
-/// `acc config` and what stands below it.
+/// `acc config` and its subcommands.
 void add_config_command(CLI::App& app, int& code);
 
 /// `acc env`.
@@ -37,10 +36,10 @@ void add_ps_command(CLI::App& app, int& code);
 void add_stop_command(CLI::App& app, int& code);
 void add_logs_command(CLI::App& app, int& code);
 
-/// `acc estimate-memory`: what a model needs of memory, from the heads of its files.
+/// `acc estimate-memory`: the memory that a model needs, from the headers of its files.
 void add_estimate_command(CLI::App& app, int& code);
 
-/// `acc merge-weights`: makes one safetensors file of many.
+/// `acc merge-weights`: merges shards into one safetensors file.
 void add_merge_command(CLI::App& app, int& code);
 
 /// `acc to-fsdp2`: rewrites a config file for version 2 of FSDP.
@@ -49,11 +48,10 @@ void add_to_fsdp2_command(CLI::App& app, int& code);
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.
 void add_tpu_config_command(CLI::App& app, int& code);
 
-/// `acc completion`: prints the script that completes acc in a shell. The other commands must be there
-/// already.
+/// `acc completion`: prints the completion script for a shell. Must be added after the other commands.
 void add_completion_command(CLI::App& app, int& code);
 
-/// `acc man`: prints a man page, for the build. The other commands must be there already.
+/// `acc man`: prints a man page, for the build. Must be added after the other commands.
 void add_man_command(CLI::App& app, int& code);
 
 }  // namespace acc::launcher

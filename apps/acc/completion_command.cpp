@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "acc/plan/shell_completion.hpp"
+#include "acc/cli/shell_completion.hpp"
 #include "command_words.hpp"
 #include "commands.hpp"
 

@@ -10,18 +10,15 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/base/folders.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
-#include "acc/config/answers.hpp"
+#include "acc/cli/dialog.hpp"
+#include "acc/cli/terminal_dialog.hpp"
 #include "acc/config/assign.hpp"
-#include "acc/config/contradictions.hpp"
 #include "acc/config/defaults.hpp"
-#include "acc/config/edit.hpp"
-#include "acc/config/file_schema.hpp"
-#include "acc/config/line_dialog.hpp"
-#include "acc/config/paths.hpp"
+#include "acc/config/interview.hpp"
 #include "acc/config/read.hpp"
-#include "acc/config/terminal_dialog.hpp"
+#include "acc/config/schema.hpp"
 #include "acc/config/write.hpp"
 #include "commands.hpp"
 
@@ -32,8 +29,8 @@ namespace fs = std::filesystem;
 
 constexpr int kInterrupted = 130;
 
-/// What was typed; the words of the commands that take some.
-struct Typed {
+/// The options and arguments of `acc config` and its subcommands.
+struct Options {
   std::string file = {};
   std::string mixed_precision = "no";
   std::string key = {};
@@ -43,12 +40,12 @@ struct Typed {
   bool strict = false;
 };
 
-fs::path file_to_write(const Typed& typed, const Environment& environment) {
-  return typed.file.empty() ? default_config_path(environment) : fs::path(typed.file);
+fs::path file_to_write(const Options& options, const Environment& environment) {
+  return options.file.empty() ? default_config_path(environment) : fs::path(options.file);
 }
 
-fs::path file_to_read(const Typed& typed) {
-  if (!typed.file.empty()) return typed.file;
+fs::path file_to_read(const Options& options) {
+  if (!options.file.empty()) return options.file;
   const Environment environment = Environment::of_process();
   if (const auto file = find_default_config(environment)) return *file;
   throw Error({.kind = ErrorKind::config,
@@ -71,11 +68,11 @@ void save(const ConfigValues& values, const fs::path& file) {
   fmt::print("The configuration was saved at {}\n", file.string());
 }
 
-// A file for this machine, and what was typed; several processes need a type that has several.
-ConfigValues without_asking(const Typed& typed, int gpus) {
+// The config for this machine with the assignments. Several processes need a type for several.
+ConfigValues without_asking(const Options& options, int gpus) {
   ConfigValues values = default_config(gpus, "no");
   const std::string type = values.at("distributed_type").get<std::string>();
-  assign(values, typed.assignments);
+  assign(values, options.assignments);
   if (values.at("distributed_type") == "NO" && type == "NO" && values.at("num_processes").get<int>() > 1)
     values["distributed_type"] = gpus > 0 ? "MULTI_GPU" : "MULTI_CPU";
   const FileConfig config{.path = "this configuration", .values = values};
@@ -84,8 +81,8 @@ ConfigValues without_asking(const Typed& typed, int gpus) {
   return values;
 }
 
-// A mistake in what was typed is told before the first question, not after the last one. The answers decide
-// which kind of file it will be.
+// Invalid assignments are reported before the first question. The answers decide the kind of the file, so
+// one kind must accept them.
 void check_assignments(const std::vector<std::string>& assignments) {
   ConfigValues sagemaker = {{"compute_environment", "AMAZON_SAGEMAKER"}};
   try {
@@ -96,24 +93,24 @@ void check_assignments(const std::vector<std::string>& assignments) {
   }
 }
 
-// A terminal that moves its cursor; others get one line after the other.
+// Whether the terminal can move its cursor; otherwise the dialog is line by line.
 bool can_draw(const Environment& environment) {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && environment.get("TERM") != "dumb";
 }
 
-int ask(const Typed& typed) {
+int ask(const Options& options) {
   const Environment environment = Environment::of_process();
-  const fs::path file = file_to_write(typed, environment);
+  const fs::path file = file_to_write(options, environment);
   const int gpus = visible_gpu_count(environment);
-  if (typed.yes) {
-    save(without_asking(typed, gpus), file);
+  if (options.yes) {
+    save(without_asking(options, gpus), file);
     return 0;
   }
-  check_assignments(typed.assignments);
+  check_assignments(options.assignments);
   Interview interview({.gpus = gpus, .folder = current_folder(), .environment = environment});
   try {
-    if (!typed.answers.empty()) {
-      answer_all(interview, read_answers(typed.answers));
+    if (!options.answers.empty()) {
+      answer_all(interview, read_answers(options.answers));
     } else if (can_draw(environment)) {
       const bool color = environment.get("NO_COLOR").empty();
       TerminalDialog dialog(STDIN_FILENO, STDOUT_FILENO, color);
@@ -126,29 +123,29 @@ int ask(const Typed& typed) {
     return kInterrupted;
   }
   ConfigValues values = interview.values();
-  assign(values, typed.assignments);
+  assign(values, options.assignments);
   save(values, file);
   return 0;
 }
 
-int write_default(const Typed& typed) {
+int write_default(const Options& options) {
   const Environment environment = Environment::of_process();
-  const fs::path file = file_to_write(typed, environment);
+  const fs::path file = file_to_write(options, environment);
   if (fs::exists(file)) {
     fmt::print("There is a configuration at {} already; it was kept.\n", file.string());
     return 0;
   }
-  write_config(default_config(visible_gpu_count(environment), typed.mixed_precision), file);
+  write_config(default_config(visible_gpu_count(environment), options.mixed_precision), file);
   fmt::print("The configuration was saved at {}\n", file.string());
   return 0;
 }
 
-int check(const Typed& typed) {
-  const ConfigReport report = inspect_config(file_to_read(typed));
+int check(const Options& options) {
+  const ConfigReport report = inspect_config(file_to_read(options));
   const FileConfig& config = report.config;
   std::vector<Problem> problems = report.problems.empty() ? contradictions(config) : report.problems;
   problems.insert(problems.end(), report.misspelt.begin(), report.misspelt.end());
-  if (typed.strict) {
+  if (options.strict) {
     problems.insert(problems.end(), config.notes.begin(), config.notes.end());
   } else {
     print_notes(config);
@@ -158,51 +155,51 @@ int check(const Typed& typed) {
   return 0;
 }
 
-int show(const Typed& typed) {
-  const FileConfig config = read_config(file_to_read(typed));
+int show(const Options& options) {
+  const FileConfig config = read_config(file_to_read(options));
   fmt::print("{}", format_config(with_defaults(config.values), "shown.yaml"));
   return 0;
 }
 
-int get(const Typed& typed) {
-  const Value value = find_value(read_config(file_to_read(typed)).values, typed.key);
+int get(const Options& options) {
+  const Value value = find_value(read_config(file_to_read(options)).values, options.key);
   if (value.is_null()) return 1;
   fmt::print("{}\n", display(value));
   return 0;
 }
 
-int set(const Typed& typed) {
+int set(const Options& options) {
   const Environment environment = Environment::of_process();
-  fs::path file = file_to_write(typed, environment);
-  if (typed.file.empty()) file = find_default_config(environment).value_or(file);
+  fs::path file = file_to_write(options, environment);
+  if (options.file.empty()) file = find_default_config(environment).value_or(file);
   ConfigValues values =
       fs::exists(file) ? read_config(file).values : default_config(visible_gpu_count(environment), "no");
-  assign(values, typed.assignments);
+  assign(values, options.assignments);
   edit_config(values, file);
   fmt::print("The configuration was saved at {}\n", file.string());
   return 0;
 }
 
-int update(const Typed& typed) {
-  const FileConfig config = read_config(file_to_read(typed));
+int update(const Options& options) {
+  const FileConfig config = read_config(file_to_read(options));
   print_notes(config);
   edit_config(with_defaults(config.values), config.path);
   fmt::print("The configuration at {} is up to date.\n", config.path.string());
   return 0;
 }
 
-int show_schema(const Typed&) {
+int show_schema(const Options&) {
   fmt::print("{}\n", file_schema().dump(2));
   return 0;
 }
 
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,
-                      const std::shared_ptr<Typed>& typed, int& code, int (*run)(const Typed&)) {
+                      const std::shared_ptr<Options>& options, int& code, int (*run)(const Options&)) {
   CLI::App* command = parent.add_subcommand(name, help);
-  command->add_option("--config_file,--config-file", typed->file,
-                      "The config file (otherwise the default one)");
-  command->callback([command, typed, &code, run] {
-    if (command->get_subcommands().empty()) code = run(*typed);
+  command->add_option("--config_file,--config-file", options->file,
+                      "The config file (default: the default one)");
+  command->callback([command, options, &code, run] {
+    if (command->get_subcommands().empty()) code = run(*options);
   });
   return command;
 }
@@ -210,33 +207,33 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 }  // namespace
 
 void add_config_command(CLI::App& app, int& code) {
-  const auto typed = std::make_shared<Typed>();
+  const auto options = std::make_shared<Options>();
   CLI::App& config =
-      *add_command(app, "config", "Answer questions and write the config file", typed, code, ask);
+      *add_command(app, "config", "Answer questions and write the config file", options, code, ask);
   CLI::Option* yes =
-      config.add_flag("--yes,-y", typed->yes, "Ask nothing: a file for this machine, and KEY=VALUE");
-  config.add_option("--answers", typed->answers, "A file of `question: answer` lines instead of asking")
+      config.add_flag("--yes,-y", options->yes, "Ask nothing: a file for this machine, and KEY=VALUE");
+  config.add_option("--answers", options->answers, "A file of `question: answer` lines instead of asking")
       ->excludes(yes);
-  config.add_option("assignments", typed->assignments,
+  config.add_option("assignments", options->assignments,
                     "KEY=VALUE or SECTION.KEY=VALUE, set over the answers");
   CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
-                               typed, code, write_default);
-  make->add_option("--mixed_precision,--mixed-precision", typed->mixed_precision, "Precision")
+                               options, code, write_default);
+  make->add_option("--mixed_precision,--mixed-precision", options->mixed_precision, "Precision")
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
   CLI::App* checker =
-      add_command(config, "check", "Tell all that is wrong with a config file", typed, code, check);
-  checker->add_option("file", typed->file, "The config file (otherwise the default one)");
-  checker->add_flag("--strict", typed->strict, "Keys that have no effect are wrong too");
-  add_command(config, "show", "Print the configuration with its defaults", typed, code, show);
-  add_command(config, "get", "Print the value of a key", typed, code, get)
-      ->add_option("key", typed->key, "KEY or SECTION.KEY")
+      add_command(config, "check", "Tell all that is wrong with a config file", options, code, check);
+  checker->add_option("file", options->file, "The config file (default: the default one)");
+  checker->add_flag("--strict", options->strict, "Keys that have no effect are wrong too");
+  add_command(config, "show", "Print the configuration with its defaults", options, code, show);
+  add_command(config, "get", "Print the value of a key", options, code, get)
+      ->add_option("key", options->key, "KEY or SECTION.KEY")
       ->required();
-  add_command(config, "set", "Change values", typed, code, set)
-      ->add_option("assignments", typed->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= takes it out")
+  add_command(config, "set", "Change values", options, code, set)
+      ->add_option("assignments", options->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= takes it out")
       ->required();
-  add_command(config, "update", "Write a file of an older version as it is written today", typed, code,
+  add_command(config, "update", "Write a file of an older version as it is written today", options, code,
               update);
-  add_command(config, "schema", "Print the JSON schema of config files, for editors", typed, code,
+  add_command(config, "schema", "Print the JSON schema of config files, for editors", options, code,
               show_schema);
 }
 

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "acc/base/files.hpp"
-#include "acc/base/folders.hpp"
-#include "acc/config/environment_report.hpp"
-#include "acc/config/installed_packages.hpp"
-#include "acc/config/paths.hpp"
+#include "acc/cli/environment_report.hpp"
+#include "acc/cli/host_facts.hpp"
+#include "acc/config/defaults.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
 
@@ -20,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What the build looks for, in its order: the Python's torch, else what scripts/quickstart installed.
+// Finds LibTorch as the build does: the torch of Python, else that of scripts/quickstart.
 fs::path find_libtorch(const std::vector<fs::path>& site_packages, const Environment& environment) {
   std::vector<fs::path> candidates;
   for (const fs::path& folder : site_packages) candidates.push_back(folder / "torch");
@@ -59,7 +58,7 @@ void show_environment(const std::string& named) {
 void add_env_command(CLI::App& app, int& code) {
   CLI::App* env = app.add_subcommand("env", "Tell what a bug report needs: versions, devices, the config");
   const auto file = std::make_shared<std::string>();
-  env->add_option("--config_file,--config-file", *file, "The config file (otherwise the default one)");
+  env->add_option("--config_file,--config-file", *file, "The config file (default: the default one)");
   env->callback([file, &code] {
     show_environment(*file);
     code = 0;

@@ -10,7 +10,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/weights/checkpoint.hpp"
-#include "acc/weights/estimate_table.hpp"
+#include "acc/weights/memory_estimate.hpp"
 #include "acc/weights/model_tensors.hpp"
 #include "commands.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Typed {
+struct Options {
   std::string model = {};
   std::string library = {};
   std::vector<std::string> dtypes = {"float32", "float16", "int8", "int4"};
@@ -35,7 +35,7 @@ struct Model {
 nlohmann::json read_json(const fs::path& file) {
   nlohmann::json json = nlohmann::json::parse(read_file(file), nullptr, false);
   if (!json.is_object())
-    throw Error({.kind = ErrorKind::config, .what = "is no JSON object", .where = file.string()});
+    throw Error({.kind = ErrorKind::config, .what = "is not a JSON object", .where = file.string()});
   return json;
 }
 
@@ -69,37 +69,37 @@ void print_training(const Model& model, int processes) {
   fmt::print("With Adam; activations come on top, as large as the batch makes them.\n");
 }
 
-int estimate(const Typed& typed) {
-  const Model model = read_model(find_model(typed.model, Environment::of_process()));
-  fmt::print("{}", estimate_table(typed.model, model.size, typed.dtypes));
+int estimate(const Options& options) {
+  const Model model = read_model(find_model(options.model, Environment::of_process()));
+  fmt::print("{}", estimate_table(options.model, model.size, options.dtypes));
   if (model.size.head > 0)
     fmt::print("The head of the task, which the table leaves out as accelerate does: {} in float32.\n",
                size_text(static_cast<double>(model.size.head)));
-  if (typed.num_processes > 0) print_training(model, typed.num_processes);
+  if (options.num_processes > 0) print_training(model, options.num_processes);
   return 0;
 }
 
 }  // namespace
 
 void add_estimate_command(CLI::App& app, int& code) {
-  const auto typed = std::make_shared<Typed>();
+  const auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("estimate-memory", "Tell how much memory a model needs, without loading it");
   command
-      ->add_option("model_name", typed->model,
+      ->add_option("model_name", options->model,
                    "A folder, a safetensors file, a config.json, or a model in the hub's cache")
       ->required();
-  command->add_option("--dtypes", typed->dtypes, "Types of the weights")
+  command->add_option("--dtypes", options->dtypes, "Types of the weights")
       ->check(CLI::IsMember({"float32", "float16", "int8", "int4"}));
   command
-      ->add_option("--num_processes,--num-processes", typed->num_processes,
+      ->add_option("--num_processes,--num-processes", options->num_processes,
                    "Tell what each of so many processes holds in training, by sharding")
       ->check(CLI::Range(1, 1'000'000));
-  command->add_option("--library_name,--library-name", typed->library,
-                      "Accepted for accelerate's sake: files tell enough");
-  command->add_flag("--trust_remote_code,--trust-remote-code", typed->trust_remote_code,
+  command->add_option("--library_name,--library-name", options->library,
+                      "Accepted for compatibility with accelerate; has no effect");
+  command->add_flag("--trust_remote_code,--trust-remote-code", options->trust_remote_code,
                     "Accepted for accelerate's sake: no code is run");
-  command->callback([typed, &code] { code = estimate(*typed); });
+  command->callback([options, &code] { code = estimate(*options); });
 }
 
 }  // namespace acc::launcher

@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "acc/base/wrap.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 namespace {

@@ -10,10 +10,10 @@ class FormatterBase;
 
 namespace acc::launcher {
 
-/// Columns of the terminal on standard output, within what can be read; 100 where it is none.
+/// The columns of the terminal on standard output, between 40 and 120; 100 without a terminal.
 std::size_t help_width();
 
-/// CLI11's help, wrapped at help_width() as that of `acc launch` is.
+/// The formatter of CLI11's help: wrapped at help_width(), as that of `acc launch`.
 std::shared_ptr<CLI::FormatterBase> help_format();
 
 }  // namespace acc::launcher

@@ -8,18 +8,18 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/base/folders.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/subprocess/command.hpp"
-#include "acc/config/paths.hpp"
+#include "acc/cli/explain.hpp"
+#include "acc/cli/help.hpp"
+#include "acc/cli/shell_completion.hpp"
+#include "acc/config/defaults.hpp"
 #include "acc/config/read.hpp"
 #include "acc/launch/launch.hpp"
-#include "acc/plan/completion.hpp"
 #include "acc/plan/deepspeed.hpp"
-#include "acc/plan/explain.hpp"
-#include "acc/plan/file_settings.hpp"
-#include "acc/plan/help.hpp"
 #include "acc/plan/resolve.hpp"
+#include "acc/plan/settings.hpp"
+#include "acc/plan/worker_environment.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
 
@@ -35,21 +35,21 @@ std::string random_uuid() {
                      (c >> 16U & 0x3fffU) | 0x8000U, c & 0xffffU, d);
 }
 
-bool typed_true(const CommandLine& command_line, std::string_view name) {
+bool has_true_flag(const CommandLine& command_line, std::string_view name) {
   const auto found = command_line.flags.find(name);
   return found != command_line.flags.end() && found->second.value == true;
 }
 
-// accelerate's rule: the file that was named, else the default one where it exists and --cpu was not typed.
+// As in accelerate: the given config file, else the default one if it exists, unless --cpu is given.
 std::optional<std::filesystem::path> choose_file(const CommandLine& command_line,
                                                  const Environment& environment) {
   const auto named = command_line.flags.find("config_file");
   if (named != command_line.flags.end()) return named->second.value.get<std::string>();
-  if (typed_true(command_line, "use_cpu")) return std::nullopt;
+  if (has_true_flag(command_line, "use_cpu")) return std::nullopt;
   return find_default_config(environment);
 }
 
-// Open MPI and the others have different words; each says its name.
+// Open MPI has other options than MPICH; --version tells them apart.
 bool is_open_mpi(const Environment& environment) {
   constexpr std::chrono::seconds kLimit(10);
   for (const char* program : {"mpirun", "mpiexec"}) {
@@ -86,7 +86,7 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
     if (const auto path = choose_file(command_line, inputs.environment)) {
       const FileConfig file = read_config(*path);
       has_file = true;
-      if (typed_true(command_line, "strict")) refuse_notes(file);
+      if (has_true_flag(command_line, "strict")) refuse_notes(file);
       inputs.file = file_settings(file);
       inputs.file_order = file_order(file);
       for (const Problem& note : file.notes) notes.push_back(to_string(note));

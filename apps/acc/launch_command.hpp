@@ -6,14 +6,14 @@
 
 namespace acc::launcher {
 
-/// What a typed command line means on this machine: reads the environment, the config file and the devices.
-/// On a terminal a note tells what was assumed for want of a config file.
+/// Makes the plan for a command line on this machine: reads the environment, the config file and the
+/// devices. On a terminal a note lists what was assumed without a config file.
 LaunchPlan make_plan(CommandLine command_line, Dialect dialect);
 
-/// Throws the plan's problems, says its notes, and runs it. Returns the exit code.
+/// Throws the plan's problems; logs its notes and runs it. Returns the exit code.
 int start(const LaunchPlan& plan);
 
-/// The same, or with --dry_run says what it would do.
+/// The same, or prints the plan with --dry_run.
 int start_or_explain(const LaunchPlan& plan);
 
 }  // namespace acc::launcher

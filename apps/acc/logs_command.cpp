@@ -8,7 +8,7 @@
 
 #include "acc/base/log.hpp"
 #include "acc/control/log_reader.hpp"
-#include "acc/launch/line_prefixer.hpp"
+#include "acc/launch/line_prefix.hpp"
 #include "commands.hpp"
 #include "running_jobs.hpp"
 
@@ -29,13 +29,13 @@ int show_logs(const LogsOptions& options) {
   RunningJob job = running_job(options.job);
   const bool one_rank = options.ranks.size() == 1 || (options.ranks.empty() && job.view.ranks.size() == 1);
   std::map<std::pair<int, StreamName>, LinePrefixer> lines;
-  const auto take = [&](int rank, StreamName stream, std::string_view bytes) {
+  const auto on_output = [&](int rank, StreamName stream, std::string_view bytes) {
     const auto [line, added] = lines.try_emplace({rank, stream}, fmt::format("[{}] ", rank));
     write(one_rank ? std::string(bytes) : line->second.feed(bytes));
     if (options.follow) std::fflush(stdout);
   };
-  const auto note = [](const std::string& text) { log::write(log::Level::info, text); };
-  LogReader reader(job, options.ranks, take, note);
+  const auto on_note = [](const std::string& text) { log::write(log::Level::info, text); };
+  LogReader reader(job, options.ranks, on_output, on_note);
   if (options.follow) {
     reader.follow();
   } else {
@@ -51,7 +51,7 @@ void add_logs_command(CLI::App& app, int& code) {
   CLI::App* logs = app.add_subcommand("logs", "Show what the ranks of a running job write");
   const auto options = std::make_shared<LogsOptions>();
   logs->add_option("JOB", options->job,
-                   "Its id or the beginning of it, or a process of it (otherwise the only job)");
+                   "Its id or the beginning of it, or a process of it (default: the only job)");
   logs->add_option("-r,--rank", options->ranks, "Only these ranks")
       ->delimiter(',')
       ->expected(1)

@@ -40,13 +40,13 @@ void open_log(const acc::Environment& environment) {
     acc::log::write(acc::log::Level::warn, to_string(problem));
 }
 
-// CLI11 has the flag where it was added only.
+// CLI11 does not inherit the flag in subcommands.
 void add_version_flag(CLI::App& app) {
   app.set_version_flag("--version", acc::launcher::kVersionLine, "Print the version and exit");
   for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
 }
 
-// launch, run and test read their words by the schema's grammar; CLI11 reads everything else.
+// launch, run and test parse their arguments by the schema; CLI11 parses everything else.
 int run(const std::string& name, const std::vector<std::string>& words) {
   if (name == "torchrun" || name == "acc-torchrun")
     return acc::launcher::launch_command(words, acc::launcher::Dialect::torchrun, name);

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "acc/plan/man_page.hpp"
+#include "acc/cli/help.hpp"
 #include "command_words.hpp"
 #include "commands.hpp"
 
@@ -14,7 +14,7 @@ namespace acc::launcher {
 void add_man_command(CLI::App& app, int& code) {
   const auto page = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("man", "Print a man page");
-  command->group("");  // the build's business, not shown
+  command->group("");  // for the build only
   command->add_option("page", *page, "acc, acc-launch or acc-run")
       ->required()
       ->check(CLI::IsMember({"acc", "acc-launch", "acc-run"}));

@@ -6,9 +6,9 @@
 #include <memory>
 #include <string>
 
-#include "acc/base/byte_size.hpp"
 #include "acc/base/error.hpp"
-#include "acc/base/folders.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
 #include "commands.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Typed {
+struct Options {
   std::string checkpoint = {};
   std::string output = {};
   std::string max_shard_size = {};
@@ -30,7 +30,7 @@ struct Typed {
   throw Error({.what = what, .where = where, .hint = hint});
 }
 
-// What is there instead of safetensors files.
+// The kind of files that the folder has instead of safetensors files.
 [[noreturn]] void refuse(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && is_dcp_checkpoint(entry.path()))
@@ -39,15 +39,15 @@ struct Typed {
                entry.path().filename().string(),
            "give that folder");
   }
-  fail(folder.string(), "holds no safetensors files", "the folder of the shards is wanted");
+  fail(folder.string(), "holds no safetensors files", "name the folder of the shards");
 }
 
-// A tensor at a time is put together in memory.
-std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t most) {
+// Memory holds one tensor at a time.
+std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes) {
   const std::vector<DcpTensor> tensors = read_dcp_checkpoint(folder);
   std::vector<MergeItem> items;
   for (std::size_t i = 0; i < tensors.size(); ++i) items.push_back({tensors[i].info, {i, 0}});
-  const std::vector<MergedFile> files = lay_out(std::move(items), most);
+  const std::vector<MergedFile> files = lay_out(std::move(items), max_bytes);
   write_files(files, output,
               [&](const MergedFile::Source& source, const TensorInfo&, const WriteBytes& write) {
                 write(read_dcp_tensor(tensors[source.file]));
@@ -55,10 +55,11 @@ std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output
   return files;
 }
 
-std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& output, std::uint64_t most) {
+std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& output,
+                                     std::uint64_t max_bytes) {
   const std::vector<CheckpointFile> from = read_checkpoint(folder);
   if (from.empty()) refuse(folder);
-  std::vector<MergedFile> files = plan_merge(from, most);
+  std::vector<MergedFile> files = plan_merge(from, max_bytes);
   write_merged(from, files, output);
   return files;
 }
@@ -69,40 +70,41 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-int merge(const Typed& typed) {
-  if (typed.unsafe_serialization)
+int merge(const Options& options) {
+  if (options.unsafe_serialization)
     fail("--unsafe_serialization", "acc writes no Python pickles",
          "leave it out: safetensors files are loaded everywhere");
-  const fs::path folder = typed.checkpoint;
-  if (!fs::is_directory(folder)) fail(folder.string(), "is no folder", "the folder of the shards is wanted");
-  if (typed.remove_checkpoint_dir && is_inside(typed.output, folder))
-    fail(typed.output, "lies in the folder that --remove_checkpoint_dir removes", "name another folder");
-  const std::uint64_t most =
-      typed.max_shard_size.empty() ? UINT64_MAX : parse_byte_size(typed.max_shard_size, "--max_shard_size");
-  if (fs::exists(typed.output) && fs::equivalent(typed.output, folder))
-    fail(typed.output, "is the folder of the shards itself", "name another folder");
-  const auto files = is_dcp_checkpoint(folder) ? merge_dcp(folder, typed.output, most)
-                                               : merge_shards(folder, typed.output, most);
-  if (typed.remove_checkpoint_dir) fs::remove_all(folder);
-  for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(typed.output) / file.name).string());
+  const fs::path folder = options.checkpoint;
+  if (!fs::is_directory(folder)) fail(folder.string(), "is not a folder", "name the folder of the shards");
+  if (options.remove_checkpoint_dir && is_inside(options.output, folder))
+    fail(options.output, "lies in the folder that --remove_checkpoint_dir removes", "name another folder");
+  const std::uint64_t max_bytes = options.max_shard_size.empty()
+                                      ? UINT64_MAX
+                                      : parse_byte_size(options.max_shard_size, "--max_shard_size");
+  if (fs::exists(options.output) && fs::equivalent(options.output, folder))
+    fail(options.output, "is the folder of the shards itself", "name another folder");
+  const auto files = is_dcp_checkpoint(folder) ? merge_dcp(folder, options.output, max_bytes)
+                                               : merge_shards(folder, options.output, max_bytes);
+  if (options.remove_checkpoint_dir) fs::remove_all(folder);
+  for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(options.output) / file.name).string());
   return 0;
 }
 
 }  // namespace
 
 void add_merge_command(CLI::App& app, int& code) {
-  const auto typed = std::make_shared<Typed>();
+  const auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("merge-weights", "Make one safetensors file of a sharded checkpoint");
-  command->add_option("checkpoint_directory", typed->checkpoint, "Folder of the shards")->required();
-  command->add_option("output_path", typed->output, "Folder for the result")->required();
-  command->add_option("--max_shard_size,--max-shard-size", typed->max_shard_size,
+  command->add_option("checkpoint_directory", options->checkpoint, "Folder of the shards")->required();
+  command->add_option("output_path", options->output, "Folder for the result")->required();
+  command->add_option("--max_shard_size,--max-shard-size", options->max_shard_size,
                       "Write several files of at most this size, as in 5GB");
-  command->add_flag("--remove_checkpoint_dir,--remove-checkpoint-dir", typed->remove_checkpoint_dir,
+  command->add_flag("--remove_checkpoint_dir,--remove-checkpoint-dir", options->remove_checkpoint_dir,
                     "Remove the folder of the shards when the result is written");
-  command->add_flag("--unsafe_serialization,--unsafe-serialization", typed->unsafe_serialization,
+  command->add_flag("--unsafe_serialization,--unsafe-serialization", options->unsafe_serialization,
                     "Refused: acc writes no Python pickles");
-  command->callback([typed, &code] { code = merge(*typed); });
+  command->callback([options, &code] { code = merge(*options); });
 }
 
 }  // namespace acc::launcher

@@ -18,8 +18,8 @@
 namespace acc::launcher {
 namespace {
 
-// Long enough for the kernel's clock of 10 ms, short enough for a person.
-constexpr auto kLook = std::chrono::milliseconds(200);
+// Long compared with the kernel's clock tick of 10 ms, short for a user.
+constexpr auto kSampleInterval = std::chrono::milliseconds(200);
 
 struct PsOptions {
   std::string job = {};
@@ -33,21 +33,21 @@ int table_width() {
   return terminal ? size.ws_col : std::numeric_limits<int>::max();
 }
 
-std::vector<JobUsage> look_at(const std::vector<RunningJob>& jobs) {
+std::vector<JobUsage> measure(const std::vector<RunningJob>& jobs) {
   const ProcessTable before = ProcessTable::read();
   const auto began = std::chrono::steady_clock::now();
-  std::this_thread::sleep_for(kLook);
+  std::this_thread::sleep_for(kSampleInterval);
   const ProcessTable now = ProcessTable::read();
   const auto interval =
       std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - began);
   const std::vector<GpuProcess> gpus = query_gpu_processes();
-  std::vector<JobUsage> looks;
+  std::vector<JobUsage> usage;
   for (const RunningJob& job : jobs) {
-    JobUsage& look = looks.emplace_back(JobUsage{.job = job.view});
+    JobUsage& job_usage = usage.emplace_back(JobUsage{.job = job.view});
     for (const RankView& rank : job.view.ranks)
-      look.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
+      job_usage.ranks.push_back(rank_usage(rank, before, now, interval, gpus));
   }
-  return looks;
+  return usage;
 }
 
 int show_stacks(const std::string& name) {
@@ -68,13 +68,13 @@ int show_jobs(const PsOptions& options) {
   } else {
     jobs.push_back(running_job(options.job));
   }
-  const std::vector<JobUsage> looks = jobs.empty() ? std::vector<JobUsage>() : look_at(jobs);
+  const std::vector<JobUsage> usage = jobs.empty() ? std::vector<JobUsage>() : measure(jobs);
   if (options.json) {
-    fmt::print("{}\n", job_list(looks).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", job_list(usage).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else if (none) {
     log::write(log::Level::info, "no job of yours is running on this machine");
   } else {
-    fmt::print("{}", job_table(looks, std::chrono::system_clock::now(), table_width()));
+    fmt::print("{}", job_table(usage, std::chrono::system_clock::now(), table_width()));
   }
   return 0;
 }
@@ -85,9 +85,9 @@ void add_ps_command(CLI::App& app, int& code) {
   CLI::App* ps = app.add_subcommand("ps", "Show the running jobs, and what each rank does and uses");
   const auto options = std::make_shared<PsOptions>();
   ps->add_option("JOB", options->job,
-                 "Its id or the beginning of it, or a process of it (otherwise all jobs)");
+                 "Its id or the beginning of it, or a process of it (default: all jobs)");
   CLI::Option* stacks =
-      ps->add_flag("--stacks", options->stacks, "Where each rank stands: states, waits, stacks");
+      ps->add_flag("--stacks", options->stacks, "What each rank is doing: states, waits, stacks");
   ps->add_flag("--json", options->json, "For programs")->excludes(stacks);
   ps->callback([options, &code] { code = show_jobs(*options); });
 }

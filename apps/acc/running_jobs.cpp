@@ -8,7 +8,6 @@
 
 #include "acc/base/log.hpp"
 #include "acc/control/job_file.hpp"
-#include "acc/control/runtime_folder.hpp"
 
 namespace acc::launcher {
 

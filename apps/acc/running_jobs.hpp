@@ -7,11 +7,11 @@
 
 namespace acc::launcher {
 
-/// This user's running jobs. Says on standard error which jobs do not answer, and which folders cannot be
-/// used.
+/// The running jobs of this user. Reports jobs that do not answer, and folders that cannot be used, on
+/// standard error.
 FoundJobs running_jobs();
 
-/// The one that `name` means. Throws Error{usage}.
+/// Finds a job by id, by a prefix of it, or by a process of it. Throws Error{usage}.
 RunningJob running_job(const std::string& name);
 
 }  // namespace acc::launcher

@@ -8,24 +8,24 @@
 #include <cstdio>
 #include <memory>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "commands.hpp"
 #include "running_jobs.hpp"
 
 namespace acc::launcher {
 namespace {
 
-constexpr int kFrontEndsMs = 5000;
+constexpr int kSupervisorEndsMs = 5000;
 
 int stop_job(const std::string& name, bool now) {
   RunningJob job = running_job(name);
-  const Descriptor front(static_cast<int>(::syscall(SYS_pidfd_open, job.view.pid, 0)));
+  const Descriptor supervisor(static_cast<int>(::syscall(SYS_pidfd_open, job.view.pid, 0)));
   job.client.send({{"request", "stop"}, {"now", now}});
   std::optional<nlohmann::json> answer = job.client.read_message();
   while (answer && !answer->contains("ended")) answer = job.client.read_message();
-  // The agent has ended; when the process that the user started has, everything has.
-  pollfd ended = {.fd = front.get(), .events = POLLIN, .revents = 0};
-  if (front) ::poll(&ended, 1, kFrontEndsMs);
+  // The agent has ended. The job has ended when the process that the user started has.
+  pollfd ended = {.fd = supervisor.get(), .events = POLLIN, .revents = 0};
+  if (supervisor) ::poll(&ended, 1, kSupervisorEndsMs);
   if (answer) {
     fmt::print("{} has ended with exit code {}\n", job.view.id, answer->at("ended").get<int>());
   } else {
@@ -41,7 +41,7 @@ void add_stop_command(CLI::App& app, int& code) {
       app.add_subcommand("stop", "Ask a running job to end, as SIGTERM does, and wait until it has");
   const auto job = std::make_shared<std::string>();
   const auto now = std::make_shared<bool>(false);
-  stop->add_option("JOB", *job, "Its id or the beginning of it, or a process of it (otherwise the only job)");
+  stop->add_option("JOB", *job, "Its id or the beginning of it, or a process of it (default: the only job)");
   stop->add_flag("--now", *now, "Kill the workers at once");
   stop->callback([job, now, &code] { code = stop_job(*job, *now); });
 }

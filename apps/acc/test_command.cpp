@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <iterator>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
@@ -28,7 +27,7 @@ constexpr std::string_view kHelp =
 struct TestOptions {
   bool json = false;
   double time_limit = 60;
-  /// The words for acc launch.
+  /// The flags for acc launch.
   std::vector<std::string> others = {};
 };
 
@@ -58,8 +57,8 @@ TestOptions read_options(const std::vector<std::string>& words) {
   return options;
 }
 
-// A rank that stands still does not end on SIGTERM, and one that hangs before its first line is seen by
-// nobody but the launcher. What the user says comes later and wins.
+// A hanging rank does not end on SIGTERM, and only the launcher notices one that hangs before its first
+// step. The flags of the user come later and take precedence.
 std::vector<std::string> with_limits(const TestOptions& options) {
   std::vector<std::string> words = {"--shutdown-timeout", "2",
                                     "--on-hang",          "kill",
@@ -68,10 +67,10 @@ std::vector<std::string> with_limits(const TestOptions& options) {
   return words;
 }
 
-int processes_asked_for(const LaunchPlan& plan) {
-  const auto asked = plan.settings.find("num_processes");
-  if (asked != plan.settings.end() && asked->second.value.is_number_integer())
-    return asked->second.value.get<int>();
+int requested_processes(const LaunchPlan& plan) {
+  const auto requested = plan.settings.find("num_processes");
+  if (requested != plan.settings.end() && requested->second.value.is_number_integer())
+    return requested->second.value.get<int>();
   return plan.num_machines * plan.nproc_per_node;
 }
 
@@ -89,8 +88,8 @@ int test_command(const std::vector<std::string>& words) {
     return 0;
   }
   if (!command_line.program.empty()) {
-    throw Error(
-        {.what = "takes no program: it runs its own", .where = "acc test " + command_line.program.front()});
+    throw Error({.what = "takes no program: it runs acc-selftest",
+                 .where = "acc test " + command_line.program.front()});
   }
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};
@@ -102,18 +101,16 @@ int test_command(const std::vector<std::string>& words) {
   }
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
   if (plan.pid_namespace) {
-    throw Error({.what = "hides the board of the test from its ranks",
+    throw Error({.what = "would hide the progress of the test from its ranks",
                  .where = "--pid-namespace",
                  .hint = "leave it out"});
   }
-  // The ranks see on it how far each of them is; it is gone with this process.
-  const Descriptor board(::memfd_create("acc-test", MFD_CLOEXEC));
-  const std::vector<std::string> arguments = {"--expect-processes",
-                                              fmt::to_string(processes_asked_for(plan)),
-                                              "--time-limit",
-                                              fmt::format("{:g}", options.time_limit),
-                                              "--board",
-                                              fmt::format("/proc/{}/fd/{}", ::getpid(), board.get())};
+  // Shared memory in which the ranks publish their progress; it ends with this process.
+  const Descriptor progress(::memfd_create("acc-test", MFD_CLOEXEC));
+  const std::vector<std::string> arguments = {
+      "--expect-processes", fmt::to_string(requested_processes(plan)),
+      "--time-limit",       fmt::format("{:g}", options.time_limit),
+      "--progress-file",    fmt::format("/proc/{}/fd/{}", ::getpid(), progress.get())};
   plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
   if (options.json) plan.worker_command.emplace_back("--json");
   return start_or_explain(plan);

@@ -9,27 +9,28 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/config/document.hpp"
-#include "acc/config/to_fsdp2.hpp"
+#include "acc/config/migration.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
 namespace {
 
-struct Typed {
+struct Options {
   std::string config_file = {};
   std::string output_file = {};
   bool overwrite = false;
 };
 
-int convert(const Typed& typed) {
-  const std::string text = read_file(typed.config_file, DocumentLimits::kBytes);
-  if (typed.output_file.empty() && !typed.overwrite)
+int convert(const Options& options) {
+  const std::string text = read_file(options.config_file, DocumentLimits::kBytes);
+  if (options.output_file.empty() && !options.overwrite)
     throw Error({.what = "where shall the result go?", .hint = "--output_file FILE, or --overwrite"});
-  const std::string output = typed.output_file.empty() ? typed.config_file : typed.output_file;
-  if (!typed.overwrite && std::filesystem::exists(output))
+  const std::string output = options.output_file.empty() ? options.config_file : options.output_file;
+  if (!options.overwrite && std::filesystem::exists(output))
     throw Error({.what = "is there already", .where = output, .hint = "--overwrite replaces it"});
-  const Fsdp2Text result = to_fsdp2(text, typed.config_file);
-  for (const std::string& note : result.notes) log::write(log::Level::info, typed.config_file + ": " + note);
+  const Fsdp2Text result = to_fsdp2(text, options.config_file);
+  for (const std::string& note : result.notes)
+    log::write(log::Level::info, options.config_file + ": " + note);
   replace_file(output, result.text);
   return 0;
 }
@@ -37,12 +38,12 @@ int convert(const Typed& typed) {
 }  // namespace
 
 void add_to_fsdp2_command(CLI::App& app, int& code) {
-  const auto typed = std::make_shared<Typed>();
+  const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("to-fsdp2", "Rewrite a config file for version 2 of FSDP");
-  command->add_option("--config_file,--config-file", typed->config_file, "The config file")->required();
-  command->add_option("--output_file,--output-file", typed->output_file, "Where the result goes");
-  command->add_flag("--overwrite", typed->overwrite, "Replace the file that is there");
-  command->callback([typed, &code] { code = convert(*typed); });
+  command->add_option("--config_file,--config-file", options->config_file, "The config file")->required();
+  command->add_option("--output_file,--output-file", options->output_file, "Where the result goes");
+  command->add_flag("--overwrite", options->overwrite, "Replace the file that is there");
+  command->callback([options, &code] { code = convert(*options); });
 }
 
 }  // namespace acc::launcher

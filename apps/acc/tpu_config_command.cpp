@@ -13,14 +13,14 @@
 #include "acc/base/files.hpp"
 #include "acc/base/subprocess/command.hpp"
 #include "acc/base/text.hpp"
-#include "acc/config/paths.hpp"
+#include "acc/config/defaults.hpp"
 #include "acc/plan/tpu_config.hpp"
 #include "commands.hpp"
 
 namespace acc::launcher {
 namespace {
 
-struct Typed {
+struct Options {
   TpuConfigRequest request = {};
   std::string config_file = {};
   bool debug = false;
@@ -32,7 +32,7 @@ ConfigValues read_values(const std::string& named) {
   return file ? read_config(*file).values : ConfigValues();
 }
 
-// gcloud takes the place of acc: its exit code is ours.
+// Replaces acc by gcloud, so that its exit code is that of acc.
 [[noreturn]] void execute(std::vector<std::string> command) {
   const std::vector<char*> words = pointers_to(command);
   ::execvp(words.front(), words.data());
@@ -42,13 +42,13 @@ ConfigValues read_values(const std::string& named) {
                .hint = "it comes with the Google Cloud SDK"});
 }
 
-int run_commands(const Typed& typed) {
-  const ConfigValues config = read_values(typed.config_file);
-  const std::string file = tpu_command_file(typed.request, config);
+int run_commands(const Options& options) {
+  const ConfigValues config = read_values(options.config_file);
+  const std::string file = tpu_command_file(options.request, config);
   std::optional<std::string> lines;
   if (!file.empty()) lines = read_file(file);
-  const std::vector<std::string> command = tpu_config_command(typed.request, config, lines);
-  if (!typed.debug) execute(command);
+  const std::vector<std::string> command = tpu_config_command(options.request, config, lines);
+  if (!options.debug) execute(command);
   fmt::print("Running {}\n", join(command, " "));
   return 0;
 }
@@ -56,13 +56,13 @@ int run_commands(const Typed& typed) {
 }  // namespace
 
 void add_tpu_config_command(CLI::App& app, int& code) {
-  const auto typed = std::make_shared<Typed>();
-  TpuConfigRequest& request = typed->request;
+  const auto options = std::make_shared<Options>();
+  TpuConfigRequest& request = options->request;
   CLI::App* command = app.add_subcommand("tpu-config", "Run commands on all machines of a TPU pod");
-  command->add_option("--config_file,--config-file", typed->config_file,
-                      "The config file (otherwise the default one)");
-  command->add_option("--tpu_name,--tpu-name", request.tpu_name, "Name of the TPU (otherwise the config's)");
-  command->add_option("--tpu_zone,--tpu-zone", request.tpu_zone, "Zone of the TPU (otherwise the config's)");
+  command->add_option("--config_file,--config-file", options->config_file,
+                      "The config file (default: the default one)");
+  command->add_option("--tpu_name,--tpu-name", request.tpu_name, "Name of the TPU (default: the config's)");
+  command->add_option("--tpu_zone,--tpu-zone", request.tpu_zone, "Zone of the TPU (default: the config's)");
   command->add_flag("--use_alpha,--use-alpha", request.use_alpha, "Use `gcloud alpha`");
   command->add_option("--command_file,--command-file", request.command_file,
                       "File with a command on each line");
@@ -71,8 +71,8 @@ void add_tpu_config_command(CLI::App& app, int& code) {
                     "Install accelerate there first");
   command->add_option("--accelerate_version,--accelerate-version", request.accelerate_version,
                       "Which: a version, latest or dev");
-  command->add_flag("--debug", typed->debug, "Print the command and run nothing");
-  command->callback([typed, &code] { code = run_commands(*typed); });
+  command->add_flag("--debug", options->debug, "Print the command and run nothing");
+  command->callback([options, &code] { code = run_commands(*options); });
 }
 
 }  // namespace acc::launcher

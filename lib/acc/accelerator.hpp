@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Accelerator: what it takes to train on many processes or one with the same program.
+// The Accelerator: trains on one or many processes with the same program.
 #pragma once
 
 #include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/accelerator_options.hpp"
+#include "acc/runtime/prepared.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of the library throw.
+// The exception of the library.
 #pragma once
 
 #include "acc/base/error.hpp"

@@ -2,5 +2,4 @@
 // Memory of devices, and the batch size that fits into it.
 #pragma once
 
-#include "acc/runtime/executable_batch_size.hpp"
 #include "acc/runtime/memory.hpp"

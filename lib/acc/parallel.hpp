@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data-parallel models, in processes or on the devices of one, and what goes with them.
+// Data-parallel models, on many processes or on the devices of one.
 #pragma once
 
 #include "acc/runtime/parallel/data_parallel.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process among those of its job: its place, collective operations, logs, and what it leaves when it
-// fails.
+// The process in its job: its rank, collective operations, logs, and its error file.
 #pragma once
 
+#include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/process/logger.hpp"
+#include "acc/runtime/process/object_text.hpp"
 #include "acc/runtime/process/operations.hpp"
 #include "acc/runtime/process/partial_state.hpp"
 #include "acc/runtime/process/record.hpp"
-#include "acc/runtime/process/split.hpp"

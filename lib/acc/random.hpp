@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeds, the same on every process or one for each.
+// Seeds and states of random number generators.
 #pragma once
 
 #include "acc/runtime/random.hpp"

@@ -28,9 +28,9 @@
 #include "acc/base/error.hpp"
 #include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/idx_file.hpp"
+#include "acc/runtime/data/dataset_files.hpp"
 #include "acc/runtime/data/images/image_dataset.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "training_models.hpp"
 
 namespace acc::bench {

@@ -60,7 +60,7 @@ TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli
   CHECK(run.code == 0);
   CHECK(run.out == "out/model.safetensors\n");
   CHECK_FALSE(std::filesystem::exists(folder.path() / "in"));
-  CHECK(acc::launcher::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
+  CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
 }
 
 TEST_CASE("merge-weights: the result may have any path, and never goes with the folder of the shards",
@@ -87,7 +87,7 @@ TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "
   const Run run = acc_in(folder, {"merge-weights", (data / "sharded").string(), "out"});
   CHECK(run.err == "");
   CHECK(run.out == "out/model.safetensors\n");
-  CHECK(acc::launcher::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 6);
+  CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 6);
 }
 
 TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cli]") {
@@ -96,8 +96,8 @@ TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cl
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out"}).err,
                  "torch.distributed in pytorch_model_fsdp_0"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp/pytorch_model_fsdp_0", "out"}).err,
-                 "is no metadata of torch.distributed.checkpoint: the pickle"));
-  CHECK(contains(acc_in(folder, {"merge-weights", "none", "out"}).err, "none: is no folder"));
+                 "is not metadata of torch.distributed.checkpoint: the pickle"));
+  CHECK(contains(acc_in(folder, {"merge-weights", "none", "out"}).err, "none: is not a folder"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out", "--unsafe_serialization"}).err,
                  "no Python pickles"));
   CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));

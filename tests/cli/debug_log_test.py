@@ -14,11 +14,13 @@ ACC = sys.argv[1]
 
 # In this order, in the file of each node.
 EXPECTED = [
-    ["rendezvous: looks for the job at 127.0.0.1:PORT", "rendezvous: hosts the job at 127.0.0.1:PORT",
+    ["rendezvous: idle -> searching: the job is to be found at 127.0.0.1:PORT",
+     "rendezvous: searching -> hosting: it hosts the job at 127.0.0.1:PORT",
      "rendezvous: node 1 (", "rendezvous: round 1 begins, this node is 0 of 2", "attempt 0 begins",
      "rank 0 (local rank 0) is process ", "rendezvous: round 1 is over, as is the job"],
-    ["rendezvous: looks for the job at 127.0.0.1:PORT", "rendezvous: 127.0.0.1:PORT says that nodes connect to ",
-     "rendezvous: connected to the coordinator at 127.0.0.1", "rendezvous: round 1 begins, this node is 1 of 2",
+    ["rendezvous: idle -> searching: the job is to be found at 127.0.0.1:PORT",
+     "rendezvous: 127.0.0.1:PORT says that nodes connect to ", "rendezvous: searching -> connected: the coordinator is at ",
+     "rendezvous: introduced to the coordinator at 127.0.0.1", "rendezvous: round 1 begins, this node is 1 of 2",
      "rank 1 (local rank 0) is process ", "rank 1 (local rank 0, pid "],
 ]
 

@@ -129,7 +129,7 @@ class Cluster:
         return found
 
     def agent_pids(self, index):
-        """`acc`'s own processes on a node, the front first."""
+        """`acc`'s own processes on a node, the supervisor first."""
         pids = []
         for pid in self.processes():
             env = environment_of(pid)

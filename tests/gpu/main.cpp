@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
-  const acc::CudaDevices devices = acc::find_cuda_devices(acc::cuda_plugin());
+  const acc::detail::CudaDevices devices = acc::detail::find_cuda_devices(acc::detail::cuda_plugin());
   const int needed = acc::test::devices_are_shared() ? 1 : worker.local_world_size;
   if (devices.count < needed) {
     constexpr int kSkipped = 77;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens when a device's memory runs out.
+#include "acc/runtime/memory.hpp"
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 
-#include "acc/runtime/executable_batch_size.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 

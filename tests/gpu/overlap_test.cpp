@@ -18,7 +18,7 @@
 #include <set>
 
 #include "acc/runtime/cuda/plugin.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
 
@@ -54,7 +54,7 @@ TEST_CASE("overlap: a copy from pinned memory runs while the device computes", "
   const c10::impl::VirtualGuardImpl cuda(c10::DeviceType::CUDA);
   const at::Tensor matrix = at::randn({4096, 4096}, job().device());
   const at::Tensor host = at::ones({1 << 22}).pin_memory();
-  acc::cuda_table().synchronize(job().device().index());
+  acc::detail::cuda_table().synchronize(job().device().index());
   for (int i = 0; i < 50; ++i) matrix.matmul(matrix);
   const c10::Stream computing = cuda.getStream(job().device());
   const c10::Stream copying = cuda.getStreamFromGlobalPool(job().device());
@@ -64,7 +64,7 @@ TEST_CASE("overlap: a copy from pinned memory runs while the device computes", "
   }
   copying.synchronize();
   CHECK_FALSE(computing.query());
-  acc::cuda_table().synchronize(job().device().index());
+  acc::detail::cuda_table().synchronize(job().device().index());
   CHECK(computing.query());
 }
 

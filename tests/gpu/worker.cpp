@@ -41,7 +41,7 @@ void lose_a_rank(acc::Accelerator& accelerator) {
 
 int main(int argc, char** argv) try {
   const std::string_view mode = argc == 2 ? argv[1] : "";
-  if (acc::find_cuda_devices(acc::cuda_plugin()).count == 0) {
+  if (acc::detail::find_cuda_devices(acc::detail::cuda_plugin()).count == 0) {
     std::printf("SKIPPED: no CUDA device\n");
     return 77;
   }

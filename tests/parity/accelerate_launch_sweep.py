@@ -39,7 +39,7 @@ REFUSED = {
     "even-counts": "cannot be divided evenly",
     "fsdp-contradiction-typed": "fsdp_sync_module_states",
     "fsdp-versions": "version 2 of FSDP|in version 2",
-    "two-deepspeed-files": "stands beside deepspeed_config_file",
+    "two-deepspeed-files": "conflicts with deepspeed_config_file",
     "type-and-count": "contradict each other",
     "pod-flags": "TPU jobs are started by Python",
     "machine-rank": "machine rank .* is not below",

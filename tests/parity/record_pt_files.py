@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""record_pt_files.py FOLDER: files of Python's torch.save, for tests/unit/runtime/checkpoint/pt_reader_test.cpp."""
+"""record_pt_files.py FOLDER: files of Python's torch.save, for tests/unit/runtime/checkpoint/pt_file_test.cpp."""
 import os
 import sys
 from collections import OrderedDict

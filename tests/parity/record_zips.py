@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""record_zips.py FOLDER: archives of Python's zipfile, for tests/unit/base/zip_archive_test.cpp."""
+"""record_zips.py FOLDER: archives of Python's zipfile, for tests/unit/formats/zip_archive_test.cpp."""
 import sys
 import zipfile
 

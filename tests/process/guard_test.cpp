@@ -23,7 +23,7 @@ TEST_CASE("guard: the agent's end is the report", "[process]") {
   const GuardReport killed = guard(die, clean_up);
   CHECK(killed.agent == ExitStatus(Signaled{SIGKILL}));
   CHECK_FALSE(killed.left_something);
-  CHECK(cleaned == 0);  // not here: the keeper did it
+  CHECK(cleaned == 0);  // not here: the guardian did it
 }
 
 TEST_CASE("guard: what the agent leaves is killed before its folder is cleaned", "[process]") {
@@ -41,7 +41,7 @@ TEST_CASE("guard: what the agent leaves is killed before its folder is cleaned",
   CHECK_FALSE(std::filesystem::exists(file));
 }
 
-TEST_CASE("guard: without its keeper the agent is ended, and the front cleans up", "[process]") {
+TEST_CASE("guard: without its guardian the agent is ended, and the supervisor cleans up", "[process]") {
   bool cleaned = false;
   const auto agent = [](int) {
     ::kill(::getppid(), SIGKILL);

@@ -14,7 +14,7 @@
 #include <random>
 
 #include "acc/base/text.hpp"
-#include "acc/launch/descendants.hpp"
+#include "acc/launch/process_tree.hpp"
 #include "support/catch.hpp"
 #include "support/launched.hpp"
 
@@ -83,17 +83,17 @@ void sleep_for(std::chrono::microseconds time) {
 
 // What there is of a job at one moment.
 struct Parts {
-  std::optional<Descendant> keeper = {};
+  std::optional<Descendant> guardian = {};
   std::optional<Descendant> agent = {};
   std::vector<Descendant> workers = {};
 };
 
-Parts parts_of(pid_t front) {
+Parts parts_of(pid_t supervisor) {
   Parts parts;
-  for (const Descendant& process : descendants_of(front)) {
-    if (process.parent == front && !parts.keeper) {
-      parts.keeper = process;
-    } else if (parts.keeper && process.parent == parts.keeper->pid && !parts.agent) {
+  for (const Descendant& process : descendants_of(supervisor)) {
+    if (process.parent == supervisor && !parts.guardian) {
+      parts.guardian = process;
+    } else if (parts.guardian && process.parent == parts.guardian->pid && !parts.agent) {
       parts.agent = process;
     } else if (parts.agent && process.parent == parts.agent->pid) {
       parts.workers.push_back(process);
@@ -114,8 +114,8 @@ void kill_part(const std::optional<Descendant>& part) {
 }
 
 const Words& victims() {
-  static const Words all = {"front",        "keeper",      "agent",       "worker",
-                            "front+keeper", "front+agent", "keeper+agent"};
+  static const Words all = {"supervisor",          "guardian",         "agent",         "worker",
+                            "supervisor+guardian", "supervisor+agent", "guardian+agent"};
   return all;
 }
 
@@ -124,16 +124,16 @@ void kill(const Launched& job, const Parts& parts, const std::string& victim, st
     if (parts.workers.empty()) return;
     return kill_part(parts.workers[random() % parts.workers.size()]);
   }
-  const bool front = victim.find("front") != std::string::npos;
-  if (front) job.signal(SIGKILL);
+  const bool supervisor = victim.find("supervisor") != std::string::npos;
+  if (supervisor) job.signal(SIGKILL);
   if (victim.find("agent") != std::string::npos) kill_part(parts.agent);
-  if (victim.find("keeper") != std::string::npos) kill_part(parts.keeper);
+  if (victim.find("guardian") != std::string::npos) kill_part(parts.guardian);
 }
 
 // One of acc's processes was there and is not killed. Nobody can tidy up after those who were alone.
 bool leaves_somebody(const Parts& parts, const std::string& victim) {
   const auto spared = [&](const char* name) { return victim.find(name) == std::string::npos; };
-  return spared("front") || (parts.keeper && spared("keeper")) || (parts.agent && spared("agent"));
+  return spared("supervisor") || (parts.guardian && spared("guardian")) || (parts.agent && spared("agent"));
 }
 
 Words files_below(const std::filesystem::path& folder) {

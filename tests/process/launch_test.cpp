@@ -11,10 +11,10 @@
 #include <fstream>
 #include <set>
 
-#include "acc/base/cpu_set.hpp"
 #include "acc/base/text.hpp"
+#include "acc/base/topology.hpp"
 #include "acc/control/process_table.hpp"
-#include "acc/launch/descendants.hpp"
+#include "acc/launch/process_tree.hpp"
 #include "acc/store/server.hpp"
 #include "support/catch.hpp"
 #include "support/launched.hpp"
@@ -97,9 +97,9 @@ TEST_CASE("launch: nothing that workers started is left after the end", "[proces
   Telephone phone;
   const std::string kind = GENERATE(as<std::string>{}, "daemon", "deaf-daemon", "child");
   Launched job(stub({"workers=2", "grace_ms=300"}, {kind, phone.path(), kind, phone.path()}));
-  const std::vector<Descriptor> strays = phone.next_processes(4);
+  const std::vector<Descriptor> orphans = phone.next_processes(4);
   CHECK(shell_code(job.wait()) == 0);
-  CHECK(all_gone(strays));
+  CHECK(all_gone(orphans));
 }
 
 TEST_CASE("launch: nothing is left after a failure", "[process]") {
@@ -108,12 +108,12 @@ TEST_CASE("launch: nothing is left after a failure", "[process]") {
   Launched job(stub({"workers=2", "grace_ms=300"},
                     {"deaf-daemon", phone.path(), "child", phone.path(), "rank", "0", "tell", ready.path(),
                      "up", "rank", "1", "await", ready.path(), "rank", "1", "exit", "4", "pause"}));
-  const std::vector<Descriptor> strays = phone.next_processes(4);
+  const std::vector<Descriptor> orphans = phone.next_processes(4);
   CHECK(shell_code(job.wait()) == 4);
-  CHECK(all_gone(strays));
+  CHECK(all_gone(orphans));
 }
 
-TEST_CASE("launch: nobody lives after SIGKILL of the front", "[process]") {
+TEST_CASE("launch: nobody lives after SIGKILL of the supervisor", "[process]") {
   Telephone phone;
   Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", phone.path(), "child", phone.path(),
                                     "tell", phone.path(), "worker", "pause"}));
@@ -136,7 +136,7 @@ TEST_CASE("launch: nobody lives after SIGKILL of the agent, and it is told", "[p
 }
 
 TEST_CASE("launch: nobody lives when one is killed in the middle of 256 starts", "[process]") {
-  const bool front = GENERATE(true, false);
+  const bool supervisor = GENERATE(true, false);
   const int after = GENERATE(1, 20, 100);
   Telephone phone;
   Launched job(stub({"workers=256"}, {"daemon", phone.path(), "tell", phone.path(), "worker", "pause"}));
@@ -144,10 +144,10 @@ TEST_CASE("launch: nobody lives when one is killed in the middle of 256 starts",
   const pid_t agent = job.agent();
   const std::vector<Descendant> below = descendants_of(agent);
   for (const Descendant& process : below) seen.push_back(watch(process.pid));
-  ::kill(front ? job.front() : agent, SIGKILL);
+  ::kill(supervisor ? job.front() : agent, SIGKILL);
   CHECK(shell_code(job.wait()) == 137);
   CHECK(all_gone(seen));
-  if (!front) CHECK(descendants_of(job.front()).empty());
+  if (!supervisor) CHECK(descendants_of(job.front()).empty());
 }
 
 TEST_CASE("launch: a signal to end reaches the workers and gives 128 + n", "[process]") {

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acc/launch/channel.hpp"
+#include "acc/launch/relay.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/launched.hpp"
@@ -41,16 +41,16 @@ struct Local {
   }
   template <typename Kind>
   Kind next() {
-    const Happening happening = processes.next(processes.now() + std::chrono::milliseconds(kPatienceMs));
-    REQUIRE(std::holds_alternative<Kind>(happening));
-    return std::get<Kind>(happening);
+    const AgentEvent event = processes.next(processes.now() + std::chrono::milliseconds(kPatienceMs));
+    REQUIRE(std::holds_alternative<Kind>(event));
+    return std::get<Kind>(event);
   }
 
   Channel pipe = make_pipe();
-  Channel front = make_pipe();
+  Channel supervisor = make_pipe();
   boost::asio::io_context loop = {};
   Output output{loop, {}, 1, {pipe.workers.get(), pipe.workers.get()}};
-  LocalProcesses processes{loop, output, {.front = front.ours.get()}};
+  LocalProcesses processes{loop, output, {.supervisor = supervisor.ours.get()}};
 };
 
 }  // namespace
@@ -91,7 +91,7 @@ TEST_CASE("local_processes: a worker's end arrives once", "[process]") {
   local.start({"exit", "5"});
   CHECK(local.next<WorkerEnded>().status == ExitStatus(Exited{5}));
   CHECK(std::holds_alternative<TimeUp>(local.processes.next(local.processes.now())));
-  CHECK_FALSE(local.processes.signal_strays(SIGTERM));
+  CHECK_FALSE(local.processes.signal_orphans(SIGTERM));
 }
 
 TEST_CASE("local_processes: a signal reaches the whole group of a worker", "[process]") {
@@ -104,16 +104,16 @@ TEST_CASE("local_processes: a signal reaches the whole group of a worker", "[pro
   CHECK(all_gone(child));
 }
 
-TEST_CASE("local_processes: strays are found, signalled and seen to end", "[process]") {
+TEST_CASE("local_processes: orphans are found, signalled and seen to end", "[process]") {
   Local local;
   Telephone phone;
   local.start({"daemon", phone.path(), "child", phone.path()});
-  const std::vector<Descriptor> strays = phone.next_processes(2);
+  const std::vector<Descriptor> orphans = phone.next_processes(2);
   local.next<WorkerEnded>();
-  REQUIRE(local.processes.signal_strays(SIGTERM));
-  local.next<StraysGone>();
-  CHECK(all_gone(strays));
-  CHECK_FALSE(local.processes.signal_strays(SIGKILL));
+  REQUIRE(local.processes.signal_orphans(SIGTERM));
+  local.next<OrphansGone>();
+  CHECK(all_gone(orphans));
+  CHECK_FALSE(local.processes.signal_orphans(SIGKILL));
 }
 
 TEST_CASE("local_processes: orphans that end while workers run are reaped", "[process]") {
@@ -148,10 +148,10 @@ TEST_CASE("local_processes: of stop and continue the later one counts, as for an
   CHECK(std::holds_alternative<TimeUp>(local.processes.next(local.processes.now())));
 }
 
-TEST_CASE("local_processes: the loss of the front is told", "[process]") {
+TEST_CASE("local_processes: the loss of the supervisor is told", "[process]") {
   Local local;
-  local.front.workers.reset();
-  local.next<FrontLost>();
+  local.supervisor.workers.reset();
+  local.next<SupervisorLost>();
 }
 
 TEST_CASE("local_processes: nothing happens until the deadline", "[process]") {

@@ -4,7 +4,7 @@
 
 #include <signal.h>
 
-#include "acc/launch/descendants.hpp"
+#include "acc/launch/process_tree.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/launched.hpp"
@@ -24,7 +24,7 @@ Streams3 on_terminal(const std::string& script = "") {
   return {.terminal_out = true, .terminal_err = true, .own_session = true, .script = script};
 }
 
-// After the job the script, which shares the front's group, must have the terminal as it was.
+// After the job the script, which shares the supervisor's group, must have the terminal as it was.
 std::string then_look() {
   return "\"$@\"; code=$?; " + program("acc-test-stub") + " foreground echo; echo code $code";
 }
@@ -72,14 +72,15 @@ TEST_CASE("terminal_loan: the terminal comes back when the agent is killed", "[p
   Launched launched(stub({"workers=1", "attach=0"}, {"echo-off", "tell", phone.path(), "up", "pause"}),
                     on_terminal(then_look()));
   phone.next_processes(1);
-  const std::vector<Descendant> below = descendants_of(launched.front());  // front, keeper, agent, worker
+  const std::vector<Descendant> below =
+      descendants_of(launched.front());  // supervisor, guardian, agent, worker
   REQUIRE(below.size() == 4);
   ::kill(below[2].pid, SIGKILL);
   launched.wait();
   CHECK(has(launched.out(), "in foreground\necho on\ncode 137"));
 }
 
-TEST_CASE("terminal_loan: the terminal comes back when the front is killed", "[process]") {
+TEST_CASE("terminal_loan: the terminal comes back when the supervisor is killed", "[process]") {
   Telephone phone;
   const std::string stub_program = program("acc-test-stub");
   Launched launched(

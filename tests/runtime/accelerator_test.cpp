@@ -17,7 +17,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/process/logger.hpp"
 #include "acc/runtime/process/objects.hpp"
 #include "support/catch.hpp"
@@ -279,7 +279,7 @@ TEST_CASE("accelerator: the main process alone tracks, into the project's folder
     if (!entry.is_directory()) files.push_back(entry.path().filename().string().substr(0, 6));
   }
   std::ranges::sort(files);
-  CHECK(files == std::vector<std::string>{"events", "events", "hparam", "net.js"});
+  CHECK(files == std::vector<std::string>{"events", "events", "hparam", "net.cs", "net.hp", "net.js"});
   const std::string lines = acc::read_file(folder / "net.jsonl");
   CHECK(std::ranges::count(lines, '\n') == 3);
   CHECK(lines.find("\"values\":{\"rank\":1}") == std::string::npos);
@@ -288,7 +288,7 @@ TEST_CASE("accelerator: the main process alone tracks, into the project's folder
 
 TEST_CASE("accelerator: a tracker that is not known ends every process", "[ranks]") {
   const auto unknown = [] { acc::Accelerator({.log_with = {"json"}, .project_dir = "/x"}); };
-  CHECK(error_of(unknown) == "log_with: 'json' is no tracker (did you mean 'jsonl'?)");
+  CHECK(error_of(unknown) == "log_with: 'json' is not a tracker (did you mean 'jsonl'?)");
 }
 
 TEST_CASE("accelerator: at the end of the training nothing is held and the job is left", "[ranks]") {

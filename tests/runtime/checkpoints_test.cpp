@@ -16,8 +16,8 @@
 #include "acc/base/files.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/pt_reader.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -187,11 +187,11 @@ TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit fo
 TEST_CASE("checkpoints: saved in the midst of an accumulation, the gradients so far go on", "[ranks]") {
   const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
   const at::Tensor whole = accumulate(folder, 5);
-  CHECK(fs::exists(folder / acc::gradients_file(acc::PartialState().process_index())));
+  CHECK(fs::exists(folder / acc::detail::gradients_file(acc::PartialState().process_index())));
   CHECK(accumulate(folder, 0).equal(whole));
   // At the end of one there are none.
   accumulate(folder, 6);
-  CHECK_FALSE(fs::exists(folder / acc::gradients_file(0)));
+  CHECK_FALSE(fs::exists(folder / acc::detail::gradients_file(0)));
 }
 
 TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ranks]") {
@@ -210,7 +210,7 @@ TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ran
   acc::Accelerator accelerator(options);
   auto model = accelerator.prepare(std::make_shared<NetImpl>());
   accelerator.project().iteration = 2;
-  CHECK(acc::test::error_of([&] { accelerator.save_state(); }).find("checkpoint_2: is there already") !=
+  CHECK(acc::test::error_of([&] { accelerator.save_state(); }).find("checkpoint_2: already exists") !=
         std::string::npos);
   accelerator.load_state();
   CHECK(accelerator.save_iteration() == 3);
@@ -233,7 +233,8 @@ TEST_CASE("checkpoints: when one process cannot write, all say so, and the old c
   acc::HookHandle hook =
       accelerator.register_save_state_pre_hook([&](auto& /*weights*/, const fs::path& into) {
         // Where it is to write there is a folder.
-        if (accelerator.process_index() == last) fs::create_directories(into / acc::random_states_file(last));
+        if (accelerator.process_index() == last)
+          fs::create_directories(into / acc::detail::random_states_file(last));
       });
   const std::string error = acc::test::error_of([&] { accelerator.save_state(folder); });
   INFO(error);
@@ -264,7 +265,7 @@ TEST_CASE("checkpoints: what all have in common is on each machine where that is
   CHECK(fs::exists(folder / "epoch.pt") == writes);
   CHECK(fs::exists(folder / "weights" / "model.safetensors") == writes);
   CHECK(fs::exists(folder / "checkpoint" / "model.safetensors") == writes);
-  CHECK(fs::exists(folder / "checkpoint" / acc::random_states_file(accelerator.process_index())));
+  CHECK(fs::exists(folder / "checkpoint" / acc::detail::random_states_file(accelerator.process_index())));
   if (writes) CHECK(acc::read_pt_file(folder / "epoch.pt").find("epoch")->number() == 3);
 }
 

@@ -62,7 +62,7 @@ TEST_CASE("drift: backward refuses what did not go through the prepared model's 
   };
   const acc::Error error = error_of(wrong);
   CHECK(error.problems().front().what == kNotAveraged);
-  CHECK(error.problems().front().hint.starts_with("call what prepare gave back, as model(x)"));
+  CHECK(error.problems().front().hint.starts_with("call the prepared model, as model(x)"));
   // A backward that is not the accelerator's is noticed at the step.
   optimizer.zero_grad();
   net(own_input()).sum().backward();
@@ -232,7 +232,7 @@ TEST_CASE("drift: a layer that is registered twice steps once, with the whole gr
 TEST_CASE("drift: what is done together after the end of the training is an error", "[ranks]") {
   acc::Accelerator accelerator;
   accelerator.end_training();
-  const std::string left = "this process has left the job: nothing can be done together any more";
+  const std::string left = "this process has left the job: collective operations are no longer possible";
   CHECK(what_of([&] { accelerator.gather(at::ones({1})); }) == left);
   CHECK(what_of([&] { accelerator.wait_for_everyone(); }) == left);
   job().wait_for_everyone();

@@ -13,7 +13,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 
 namespace {
@@ -134,9 +134,10 @@ TEST_CASE("loaders: what rank 0 cannot read is an error on every rank, and the j
   } catch (const acc::Error& error) {
     said = error.what();
   }
-  CHECK(said == (accelerator.is_main_process()
-                     ? "sample 9: torn"
-                     : "dispatch_batches: rank 0 could not read the next batch; its own error says why"));
+  CHECK(said ==
+        (accelerator.is_main_process()
+             ? "sample 9: torn"
+             : "dispatch_batches: rank 0 could not read the next batch; its own error names the cause"));
   accelerator.wait_for_everyone();
 }
 

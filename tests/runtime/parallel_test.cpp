@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
@@ -99,7 +99,7 @@ TEST_CASE("ddp: find_unused_parameters says so when it sees no tensors", "[paral
   auto accelerator = with({.find_unused_parameters = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
   const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
-  CHECK(error.problems().front().what == "find_unused_parameters sees no tensor in what forward gives back");
+  CHECK(error.problems().front().what == "find_unused_parameters finds no tensor in the output of forward");
 }
 
 TEST_CASE("ddp: unused parameters are named, with the option that allows them", "[parallel]") {

@@ -17,7 +17,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "runtime/job.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"

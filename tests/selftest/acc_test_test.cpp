@@ -54,7 +54,7 @@ TEST_CASE("acc test: --json is one object with every check, pair, size and rank"
   CHECK(report["matmul"][1]["rank"] == 1);
 }
 
-TEST_CASE("acc test: a rank that does not come is named within the time limit", "[selftest]") {
+TEST_CASE("acc test: a rank that does not begin is named within the time limit", "[selftest]") {
   const auto run = acc_test({"--time-limit", "2", "--json", "--wrap-rank", "1:sh -c 'kill -STOP $$'"});
   INFO(run.err);
   CHECK(run.code == 1);
@@ -65,13 +65,13 @@ TEST_CASE("acc test: a rank that does not come is named within the time limit", 
   CHECK(report["error"] == "'join' did not end within 2 s: rank 1 has not begun");
 }
 
-TEST_CASE("acc test: without a network it ends, and says that all ranks are there", "[selftest]") {
+TEST_CASE("acc test: without a network it ends, and reports that all ranks are running", "[selftest]") {
   const int result = acc::test::in_child([] {
     if (!enter_network_without_loopback()) return acc::test::kSkipped;
     const auto run = acc_test({"--time-limit", "3"});
-    const bool told = run.err.find("they do not reach each other through the network") != std::string::npos;
-    if (!told) std::fprintf(stderr, "%s", run.err.c_str());
-    return told && run.code == 1 ? 0 : 1;
+    const bool found = run.err.find("they cannot reach each other through the network") != std::string::npos;
+    if (!found) std::fprintf(stderr, "%s", run.err.c_str());
+    return found && run.code == 1 ? 0 : 1;
   });
   if (result == acc::test::kSkipped) {
     WARN("no network namespace can be made here: not tested");
@@ -98,7 +98,7 @@ TEST_CASE("acc test: wrong words are one line and exit 2", "[selftest]") {
   const auto run = acc_test({"--time-limit", "soon"});
   CHECK(run.code == 2);
   CHECK(run.err == "acc: --time-limit soon: must be a number of seconds above 0\n");
-  CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: takes no program: it runs its own\n");
+  CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: takes no program: it runs acc-selftest\n");
 }
 
 TEST_CASE("acc test: --dry_run starts nothing and shows what it would", "[selftest]") {

@@ -2,6 +2,9 @@
 #include "report.hpp"
 
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 
@@ -42,7 +45,7 @@ TEST_CASE("report: a failed check and an early end fail the test", "[selftest]")
   report.error = "ended early";
   CHECK_FALSE(report.passed());
   report.error.clear();
-  report.checks[1].complaint = "rank 1: gather is wrong";
+  report.checks[1].failure = "rank 1: gather is wrong";
   CHECK_FALSE(report.passed());
   CHECK(check_text(report.checks[1]) ==
         "collectives              FAILED: rank 1: gather is wrong (1.50 s)\n");
@@ -55,9 +58,9 @@ TEST_CASE("report: a rank or a pair that is much slower is named", "[selftest]")
   report.matmuls[1].seconds = 0.025;
   report.links[2].latency_seconds = 200e-6;
   CHECK(outliers(report) ==
-        std::vector<std::string>{"rank 1 on a computes slowly: 2.5 times the others' time",
-                                 "ranks 1 and 2 talk slowly: 9.5 times the other pairs' time"});
-  CHECK(summary_text(report).find("outlier                  rank 1 on a computes slowly") !=
+        std::vector<std::string>{"rank 1 on a is slow to compute: 2.5 times the others' time",
+                                 "ranks 1 and 2 have a slow connection: 9.5 times the other pairs' time"});
+  CHECK(summary_text(report).find("outlier                  rank 1 on a is slow to compute") !=
         std::string::npos);
 }
 
@@ -72,4 +75,37 @@ TEST_CASE("report: a program reads the same as JSON", "[selftest]") {
   CHECK(json["all_reduce"][0]["bytes"] == 4096);
   CHECK(json["matmul"][2]["host"] == "b");
   CHECK(json["outliers"].empty());
+}
+
+using acc::selftest::find_outlier;
+using acc::selftest::num_rounds;
+using acc::selftest::partner_of;
+
+TEST_CASE("outlier: the one that takes much longer than the median of the others", "[selftest]") {
+  const auto found = find_outlier(std::vector{1.0, 1.1, 3.0, 0.9}, 1.5);
+  REQUIRE(found);
+  CHECK(found->index == 2);
+  CHECK(found->factor == 3.0);
+  CHECK(find_outlier(std::vector{1.0, 2.0}, 1.5)->index == 1);
+}
+
+TEST_CASE("outlier: there is none among equals, or in one", "[selftest]") {
+  CHECK_FALSE(find_outlier(std::vector{1.0, 1.1, 1.4, 0.9}, 1.5));
+  CHECK_FALSE(find_outlier(std::vector{5.0}, 1.5));
+  CHECK_FALSE(find_outlier({}, 1.5));
+}
+
+TEST_CASE("partner_of: over all rounds each pair is measured once", "[selftest]") {
+  const int ranks = GENERATE(2, 3, 4, 5, 8, 9, 64);
+  std::set<std::pair<int, int>> met;
+  for (int round = 0; round < num_rounds(ranks); ++round) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto partner = partner_of(rank, round, ranks);
+      if (!partner) continue;
+      CHECK(*partner != rank);
+      CHECK(partner_of(*partner, round, ranks) == rank);
+      if (rank < *partner) CHECK(met.emplace(rank, *partner).second);
+    }
+  }
+  CHECK(met.size() == static_cast<std::size_t>(ranks * (ranks - 1) / 2));
 }

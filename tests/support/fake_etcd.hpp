@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "acc/rendezvous/base64.hpp"
-#include "acc/rendezvous/etcd_gateway.hpp"
+#include "acc/rendezvous/etcd_messages.hpp"
 
 namespace acc::test {
 

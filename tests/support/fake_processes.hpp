@@ -38,7 +38,7 @@ class FakeProcesses : public Processes {
     outside_.push_back({start_ + after, SignalArrived{signal}});
   }
   void front_is_lost(std::chrono::milliseconds after = {}) {
-    outside_.push_back({start_ + after, FrontLost{}});
+    outside_.push_back({start_ + after, SupervisorLost{}});
   }
   void hangs(int attempt, std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, Hung{attempt, std::chrono::seconds(60), "rank 0: asleep\n"}});
@@ -50,9 +50,9 @@ class FakeProcesses : public Processes {
   }
   void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
   /// Workers leave this many processes behind; deaf ones need SIGKILL.
-  void will_leave_strays(int count, bool deaf = false) {
+  void will_leave_orphans(int count, bool deaf = false) {
     leaves_ = count;
-    strays_deaf_ = deaf;
+    orphans_deaf_ = deaf;
   }
   void cannot_start(int local_rank) { broken_ = local_rank; }
   void says(int local_rank, std::string words) { words_[local_rank] = std::move(words); }
@@ -65,8 +65,8 @@ class FakeProcesses : public Processes {
 
   /// What workers got, in order: local rank and signal.
   const Signals& signals() const { return signals_; }
-  /// What strays got.
-  const std::vector<int>& stray_signals() const { return stray_signals_; }
+  /// What orphans got.
+  const std::vector<int>& orphan_signals() const { return orphan_signals_; }
   const std::vector<WorkerStart>& started() const { return started_; }
   std::size_t running() const { return running_.size(); }
   std::chrono::milliseconds elapsed() const {
@@ -82,7 +82,7 @@ class FakeProcesses : public Processes {
     if (worker.local_rank == 0) {
       ++attempt_;
       attempt_began_ = now_;
-      strays_ = leaves_;
+      orphans_ = leaves_;
     }
     started_.push_back(worker);
     running_.insert(worker.local_rank);
@@ -96,20 +96,20 @@ class FakeProcesses : public Processes {
     if (ends && running_.contains(local_rank)) queue_.push_back(end(local_rank, Signaled{signal}));
   }
 
-  bool signal_strays(int signal) override {
-    std::erase_if(queue_, [](const Happening& one) { return std::holds_alternative<StraysGone>(one); });
-    if (strays_ == 0) return false;
-    stray_signals_.push_back(signal);
-    if (signal == SIGKILL || !strays_deaf_) {
-      strays_ = 0;
-      queue_.push_back(StraysGone{});
+  bool signal_orphans(int signal) override {
+    std::erase_if(queue_, [](const AgentEvent& one) { return std::holds_alternative<OrphansGone>(one); });
+    if (orphans_ == 0) return false;
+    orphan_signals_.push_back(signal);
+    if (signal == SIGKILL || !orphans_deaf_) {
+      orphans_ = 0;
+      queue_.push_back(OrphansGone{});
     }
     return true;
   }
 
-  Happening next(std::optional<TimePoint> deadline) override {
+  AgentEvent next(std::optional<TimePoint> deadline) override {
     const TimePoint until = deadline.value_or(TimePoint::max());
-    if (auto happening = take_now()) return *happening;
+    if (auto event = take_now()) return *event;
     const TimePoint event = next_event();
     if (event == TimePoint::max() && !deadline) throw std::logic_error("waits for what never happens");
     if (event > until) {
@@ -120,10 +120,10 @@ class FakeProcesses : public Processes {
     return *take_now();
   }
 
-  void post(Happening happening) override { queue_.push_back(std::move(happening)); }
+  void post(AgentEvent event) override { queue_.push_back(std::move(event)); }
   TimePoint now() const override { return now_; }
   void end_attempt() override { ++ended_attempts_; }
-  std::string last_words(int local_rank) override { return words_[local_rank]; }
+  std::string stderr_tail(int local_rank) override { return words_[local_rank]; }
   bool is_just_above(int local_rank) override { return shown_.contains(local_rank); }
   std::string lost_output() override { return lost_; }
   bool finish_output() override { return !slow_reader_; }
@@ -153,17 +153,17 @@ class FakeProcesses : public Processes {
     return {local_rank, status, std::chrono::system_clock::time_point(std::chrono::seconds(1'700'000'000))};
   }
 
-  std::optional<Happening> take_now() {
+  std::optional<AgentEvent> take_now() {
     if (!queue_.empty()) {
-      Happening happening = queue_.front();
+      AgentEvent event = queue_.front();
       queue_.pop_front();
-      return happening;
+      return event;
     }
     for (auto one = outside_.begin(); one != outside_.end(); ++one) {
       if (one->first > now_) continue;
-      const Happening happening = one->second;
+      const AgentEvent event = one->second;
       outside_.erase(one);
-      return happening;
+      return event;
     }
     for (auto one = planned_.begin(); one != planned_.end(); ++one) {
       if (!is_due(*one)) continue;
@@ -176,7 +176,7 @@ class FakeProcesses : public Processes {
 
   TimePoint next_event() const {
     TimePoint first = TimePoint::max();
-    for (const auto& [when, happening] : outside_) first = std::min(first, when);
+    for (const auto& [when, event] : outside_) first = std::min(first, when);
     for (const End& one : planned_) {
       if (!running_.contains(one.local_rank) || (one.attempt >= 0 && one.attempt != attempt_)) continue;
       first = std::min(first, attempt_began_ + one.after + std::chrono::milliseconds(1));
@@ -190,13 +190,13 @@ class FakeProcesses : public Processes {
   int attempt_ = -1;
   std::vector<End> ends_ = {};
   std::vector<End> planned_ = {};
-  std::list<std::pair<TimePoint, Happening>> outside_ = {};
-  std::deque<Happening> queue_ = {};
+  std::list<std::pair<TimePoint, AgentEvent>> outside_ = {};
+  std::deque<AgentEvent> queue_ = {};
   std::set<int> running_ = {};
   std::set<int> deaf_ = {};
   int leaves_ = 0;
-  int strays_ = 0;
-  bool strays_deaf_ = false;
+  int orphans_ = 0;
+  bool orphans_deaf_ = false;
   int broken_ = -1;
   bool slow_reader_ = false;
   int ended_attempts_ = 0;
@@ -205,7 +205,7 @@ class FakeProcesses : public Processes {
   std::map<int, std::string> words_ = {};
   std::vector<WorkerStart> started_ = {};
   Signals signals_ = {};
-  std::vector<int> stray_signals_ = {};
+  std::vector<int> orphan_signals_ = {};
 };
 
 }  // namespace acc::test

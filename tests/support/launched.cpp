@@ -15,8 +15,8 @@
 #include <stdexcept>
 
 #include "acc/base/subprocess/command.hpp"
-#include "acc/launch/channel.hpp"
-#include "acc/launch/descendants.hpp"
+#include "acc/launch/process_tree.hpp"
+#include "acc/launch/relay.hpp"
 
 namespace acc::test {
 namespace {
@@ -144,12 +144,12 @@ Launched::~Launched() {
   ::waitpid(pid_, nullptr, 0);
 }
 
-pid_t Launched::keeper() const {
+pid_t Launched::guardian() const {
   return only_child(pid_);
 }
 
 pid_t Launched::agent() const {
-  return only_child(keeper());
+  return only_child(guardian());
 }
 
 void Launched::signal(int signal) const {

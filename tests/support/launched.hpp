@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -64,7 +64,7 @@ class Launched {
 
   pid_t front() const { return pid_; }
   /// The process between front and agent.
-  pid_t keeper() const;
+  pid_t guardian() const;
   pid_t agent() const;
   void signal(int signal) const;
   /// Reads until the standard output holds `text`.

@@ -4,11 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "acc/weights/safetensors_header.hpp"
+#include "acc/formats/safetensors.hpp"
 
 namespace acc::test {
-
-using namespace launcher;
 
 /// A tensor of bytes (U8) with these contents.
 struct ByteTensor {

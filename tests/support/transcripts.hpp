@@ -29,7 +29,8 @@ inline std::optional<std::string> feed(Interview& interview, const nlohmann::jso
     }
     const std::size_t offered = entry.at("choices").size();
     const std::size_t preset = entry.at("default").get<std::size_t>();
-    if (interview.choices().size() < offered || interview.choices().at(preset).label != interview.otherwise())
+    if (interview.choices().size() < offered ||
+        interview.choices().at(preset).label != interview.default_answer())
       throw std::runtime_error("another menu: " + name);
     refused = interview.choose(entry.at("answer").get<std::size_t>());
   }

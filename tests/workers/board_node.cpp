@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent without processes: own nodes on a board. Its arguments are words `key=value`; it prints what
+// An agent without processes: own nodes on a backend. Its arguments are words `key=value`; it prints what
 // happens as JSON lines, and does what the lines on stdin say: next, add ADDR, remove ADDR, finish, close.
 // Ends with stdin, or when the job is closed.
 #include <unistd.h>
@@ -17,8 +17,8 @@
 #include <optional>
 #include <string>
 
-#include "acc/rendezvous/c10d_board.hpp"
-#include "acc/rendezvous/static_board.hpp"
+#include "acc/rendezvous/c10d_backend.hpp"
+#include "acc/rendezvous/static_backend.hpp"
 #include "acc/store/client.hpp"
 #include "acc/store/server.hpp"
 
@@ -67,15 +67,15 @@ class Node {
                     [](const std::optional<acc::Error>& error) {
                       if (error) throw acc::Error(*error);
                     });
-    board_ = make_board(store);
+    backend_ = make_backend(store);
     for (int i = 0; i < arguments_.number("nodes", 1); ++i) add(arguments_.text("addr", "127.0.0.1"));
     read();
   }
 
  private:
-  std::unique_ptr<acc::launcher::Board> make_board(const acc::launcher::StoreAddress& store) {
-    acc::launcher::Board::Events events = {
-        .on_round = [this](const acc::launcher::Board::Rounds& rounds) { tell(rounds); },
+  std::unique_ptr<acc::launcher::RendezvousBackend> make_backend(const acc::launcher::StoreAddress& store) {
+    acc::launcher::RendezvousBackend::Events events = {
+        .on_round = [this](const acc::launcher::RendezvousBackend::Rounds& rounds) { tell(rounds); },
         .on_change =
             [this] {
               say({{"event", "change"}});
@@ -96,21 +96,21 @@ class Node {
             }};
     const std::string id = arguments_.text("id", "job");
     if (arguments_.text("backend", "c10d") == "static") {
-      return std::make_unique<acc::launcher::StaticBoard>(
+      return std::make_unique<acc::launcher::StaticBackend>(
           loop_, client_,
-          acc::launcher::StaticBoardOptions{
+          acc::launcher::StaticBackendOptions{
               .master = store,
               .run_id = id,
               .num_nodes = arguments_.number("most", 2),
               .join_timeout = std::chrono::milliseconds(arguments_.number("join_ms", 60'000))},
           std::move(events));
     }
-    return std::make_unique<acc::launcher::C10dBoard>(
+    return std::make_unique<acc::launcher::C10dBackend>(
         loop_, client_,
-        acc::launcher::C10dBoardOptions{
+        acc::launcher::C10dBackendOptions{
             .run_id = id,
-            .machine = {.least_nodes = static_cast<std::size_t>(arguments_.number("least", 2)),
-                        .most_nodes = static_cast<std::size_t>(arguments_.number("most", 2)),
+            .machine = {.min_nodes = static_cast<std::size_t>(arguments_.number("least", 2)),
+                        .max_nodes = static_cast<std::size_t>(arguments_.number("most", 2)),
                         .join_timeout = std::chrono::milliseconds(arguments_.number("join_ms", 60'000)),
                         .last_call = std::chrono::milliseconds(arguments_.number("last_call_ms", 1000))}},
         std::move(events));
@@ -126,10 +126,10 @@ class Node {
                                          .local_world_size = arguments_.number("workers", 1),
                                          .store_port = workers_.port()};
     nodes_.emplace(addr, node);
-    board_->add(node);
+    backend_->add(node);
   }
 
-  void tell(const acc::launcher::Board::Rounds& rounds) {
+  void tell(const acc::launcher::RendezvousBackend::Rounds& rounds) {
     if (rounds.front().second.machine_rank == 0) workers_.reset();
     json list = json::array();
     for (const auto& [node, round] : rounds) {
@@ -151,11 +151,11 @@ class Node {
     const std::size_t space = line.find(' ');
     const std::string word = line.substr(0, space);
     const std::string rest = space == std::string::npos ? "" : line.substr(space + 1);
-    if (word == "next") board_->next_round();
+    if (word == "next") backend_->next_round();
     if (word == "add") add(rest);
-    if (word == "remove") board_->remove(nodes_.at(rest));
-    if (word == "finish") board_->finish([this] { say({{"event", "finished"}}); });
-    if (word == "close") board_->close();
+    if (word == "remove") backend_->remove(nodes_.at(rest));
+    if (word == "finish") backend_->finish([this] { say({{"event", "finished"}}); });
+    if (word == "close") backend_->close();
   }
 
   void read() {
@@ -181,7 +181,7 @@ class Node {
   acc::launcher::StoreServer workers_;  // where own workers would meet
   std::optional<acc::launcher::StoreServer> server_ = {};
   acc::launcher::StoreClient client_;
-  std::unique_ptr<acc::launcher::Board> board_ = {};
+  std::unique_ptr<acc::launcher::RendezvousBackend> backend_ = {};
   std::map<std::string, acc::launcher::OwnNode> nodes_ = {};
   int added_ = 0;
 };

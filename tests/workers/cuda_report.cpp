@@ -18,7 +18,7 @@ std::string first_line(const std::string& text) {
 }
 
 // What NCCL says to a process without a device.
-std::string nccl_answer(const acc::CudaTable& table) {
+std::string nccl_answer(const acc::detail::CudaTable& table) {
   try {
     return table
         .make_nccl_backend(c10::make_intrusive<c10d::HashStore>(), 0, 1, std::chrono::minutes(1),
@@ -32,13 +32,13 @@ std::string nccl_answer(const acc::CudaTable& table) {
 }  // namespace
 
 int main() {
-  const acc::CudaPlugin& plugin = acc::cuda_plugin();
-  const auto* const* table = std::get_if<const acc::CudaTable*>(&plugin);
+  const acc::detail::CudaPlugin& plugin = acc::detail::cuda_plugin();
+  const auto* const* table = std::get_if<const acc::detail::CudaTable*>(&plugin);
   std::printf("plugin: %s\n", table != nullptr ? "loaded" : std::get<std::string>(plugin).c_str());
 
   // In the order of a training program: before the Accelerator there is a seed.
   acc::set_seed(1);
-  const acc::CudaDevices devices = acc::find_cuda_devices(plugin);
+  const acc::detail::CudaDevices devices = acc::detail::find_cuda_devices(plugin);
   std::printf("devices: %d %s\n", devices.count, devices.why_none.c_str());
   if (table != nullptr) std::printf("nccl: %s\n", nccl_answer(**table).c_str());
 

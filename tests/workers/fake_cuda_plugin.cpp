@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plug-in of acc that was compiled with a LibTorch of long ago.
-#include "acc/runtime/cuda/cuda_table.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 
-extern "C" const acc::CudaTable* acc_cuda_table() {
-  static constexpr acc::CudaTable table{.torch_version = "1.0.0"};
+extern "C" const acc::detail::CudaTable* acc_cuda_table() {
+  static constexpr acc::detail::CudaTable table{.torch_version = "1.0.0"};
   return &table;
 }

@@ -27,7 +27,7 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
     plan.hang.then = value == "kill" ? acc::launcher::OnHang::kill : acc::launcher::OnHang::restart;
   } else if (key == "attach") {
     plan.attach = std::stoi(value);
-    plan.output.redirects = {.otherwise = acc::launcher::Streams::both,
+    plan.output.redirects = {.default_streams = acc::launcher::Streams::both,
                              .of_rank = {{*plan.attach, acc::launcher::Streams::none}}};
   } else if (key == "path") {
     plan.inherited.set("PATH", value);
@@ -36,9 +36,9 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
   } else if (key == "plain") {
     plan.sets_ranks = false;
   } else if (key == "redirects") {
-    plan.output.redirects.otherwise = streams(value);
+    plan.output.redirects.default_streams = streams(value);
   } else if (key == "tee") {
-    plan.output.tee.otherwise = streams(value);
+    plan.output.tee.default_streams = streams(value);
   } else if (key == "log_dir") {
     plan.output.log_dir = value;
   } else if (key == "cpus") {

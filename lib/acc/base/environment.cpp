@@ -22,9 +22,9 @@ std::optional<std::string> Environment::find(std::string_view name) const {
   return found->second;
 }
 
-std::string Environment::get(std::string_view name, std::string_view otherwise) const {
+std::string Environment::get(std::string_view name, std::string_view default_value) const {
   const auto found = variables_.find(name);
-  return found == variables_.end() ? std::string(otherwise) : found->second;
+  return found == variables_.end() ? std::string(default_value) : found->second;
 }
 
 void Environment::overlay(const Environment& over) {

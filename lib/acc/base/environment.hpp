@@ -19,21 +19,21 @@ class Environment {
   explicit Environment(Variables variables) : variables_(std::move(variables)) {}
   Environment(std::initializer_list<Variables::value_type> variables) : variables_(variables) {}
 
-  /// A copy of what this process was started with.
+  /// A copy of the environment of this process.
   static Environment of_process();
 
-  /// The value, or nothing when the variable is not set. An empty value is a value.
+  /// The value; nullopt when the variable is not set. An empty value is a value.
   std::optional<std::string> find(std::string_view name) const;
-  std::string get(std::string_view name, std::string_view otherwise = "") const;
+  std::string get(std::string_view name, std::string_view default_value = "") const;
   bool contains(std::string_view name) const { return variables_.contains(name); }
 
   void set(std::string name, std::string value) { variables_[std::move(name)] = std::move(value); }
   void erase(const std::string& name) { variables_.erase(name); }
 
-  /// Takes every variable of `over`; where both have one, `over` wins.
+  /// Sets every variable of `over`, replacing those that exist.
   void overlay(const Environment& over);
 
-  /// `NAME=value` each, sorted by name: what execve takes.
+  /// `NAME=value` strings sorted by name, as execve(2) takes them.
   std::vector<std::string> to_strings() const;
 
   const Variables& variables() const& { return variables_; }

@@ -15,7 +15,7 @@ enum class ErrorKind {
   rendezvous,  ///< the nodes of a job did not find each other in time
 };
 
-/// The exit code of `acc` for an error of this kind. The table is in lib/README.md.
+/// The exit code of `acc` for an error of this kind. The table is in apps/docs/reference.md.
 int exit_code(ErrorKind kind);
 
 /// One thing that is wrong: what, where (`file:line`, a flag, a variable), and the way out.

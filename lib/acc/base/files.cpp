@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,9 +12,9 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string>
 #include <utility>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc {
@@ -25,7 +27,7 @@ namespace fs = std::filesystem;
       {.kind = ErrorKind::system, .what = what + ": " + std::strerror(error_number), .where = file.string()});
 }
 
-// Removes the temporary file unless it became the real one.
+// Removes the temporary file unless it was renamed.
 struct RemoveUnlessKept {
   const fs::path& path;
   bool kept = false;
@@ -34,7 +36,8 @@ struct RemoveUnlessKept {
   }
 };
 
-// After so much the disk begins with it, while the next is copied; fsync then waits for the rest alone.
+// After this many bytes the kernel is asked to start writing them back, so that fsync waits for the rest
+// only.
 constexpr std::size_t kWriteBackBytes = 4U << 20U;
 
 bool write_parts(int fd, std::span<const std::string_view> parts) {
@@ -54,7 +57,7 @@ bool write_parts(int fd, std::span<const std::string_view> parts) {
   return true;
 }
 
-// Where the symbolic links lead, also when nothing is there yet.
+// Follows symbolic links, also dangling ones.
 fs::path target_of(fs::path file) {
   constexpr int kMaxLinks = 40;
   std::error_code error;
@@ -64,14 +67,14 @@ fs::path target_of(fs::path file) {
   return file;
 }
 
-// What happens to a descriptor that is read, within so many milliseconds; -1 waits.
+// poll(2) for POLLIN; -1 waits without limit.
 short events(int fd, int milliseconds) {
   pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
   while (::poll(&waiting, 1, milliseconds) < 0 && errno == EINTR) continue;
   return waiting.revents;
 }
 
-// A pipe that once had a writer hangs up when the last one is gone.
+// poll reports POLLHUP for a pipe only after it had a writer.
 bool has_no_writer(int fd) {
   struct stat about = {};
   const bool pipe = ::fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
@@ -98,7 +101,7 @@ fs::path resolved_path(const fs::path& path) {
   return result.has_filename() ? result : result.parent_path();
 }
 
-std::string read_file(const fs::path& file, std::size_t most) {
+std::string read_file(const fs::path& file, std::size_t max_bytes) {
   // Opening a named pipe would wait for somebody who writes to it.
   const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) fail(file, "cannot be read", errno);
@@ -114,9 +117,9 @@ std::string read_file(const fs::path& file, std::size_t most) {
           {.kind = ErrorKind::system, .what = "is a pipe that nobody writes to", .where = file.string()});
     if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
-    if (text.size() > most) {
+    if (text.size() > max_bytes) {
       throw Error({.kind = ErrorKind::system,
-                   .what = "is larger than " + std::to_string(most) + " bytes",
+                   .what = "is larger than " + std::to_string(max_bytes) + " bytes",
                    .where = file.string()});
     }
   }
@@ -158,6 +161,60 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
 fs::path program_folder() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+fs::path program_path() {
+  const auto address = ::getauxval(AT_EXECFN);
+  return address == 0 ? "" : reinterpret_cast<const char*>(address);
+}
+
+fs::path current_folder() {
+  std::error_code error;
+  fs::path folder = fs::current_path(error);
+  if (!error) return folder;
+  throw Error({.kind = ErrorKind::system,
+               .what = "the current folder does not exist any more",
+               .hint = "change to another one"});
+}
+
+fs::path absolute_path(const fs::path& path) {
+  return path.is_absolute() ? path : current_folder() / path;
+}
+
+std::optional<fs::path> temporary_folder(const Environment& environment) {
+  const fs::path named = environment.get("TMPDIR");
+  std::error_code ignored;
+  if (named.empty() || !fs::is_directory(named, ignored)) return std::nullopt;
+  return absolute_path(named);
+}
+
+MappedFile::MappedFile(const std::filesystem::path& file) {
+  const auto fail = [&](int number) {
+    return Error({.kind = ErrorKind::system,
+                  .what = std::string("cannot be read: ") + std::strerror(number),
+                  .where = file.string()});
+  };
+  const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) throw fail(errno);
+  struct stat status = {};
+  int failed = ::fstat(fd, &status) != 0 ? errno : 0;
+  if (failed == 0 && S_ISDIR(status.st_mode)) failed = EISDIR;
+  if (failed == 0 && !S_ISREG(status.st_mode)) failed = ENODEV;  // mmap's own answer
+  if (failed == 0 && status.st_size > 0) {
+    size_ = static_cast<std::size_t>(status.st_size);
+    void* mapped = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+    if (mapped == MAP_FAILED) {
+      failed = errno;
+    } else {
+      data_ = static_cast<char*>(mapped);
+    }
+  }
+  ::close(fd);
+  if (failed != 0) throw fail(failed);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
 }
 
 }  // namespace acc

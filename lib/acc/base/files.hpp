@@ -1,36 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unistd.h>
+
+#include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "acc/base/environment.hpp"
 
 namespace acc {
 
-/// Writes all of `text`, whatever signals come. False: it could not, and errno says why.
+/// Owns a file descriptor or is empty.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() { reset(); }
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+      reset();
+      fd_ = other.release();
+    }
+    return *this;
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset() {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  int fd_ = -1;
+};
+
+/// Writes all of `text` and restarts after signals. Returns false and sets errno when that fails.
 bool write_all(int fd, std::string_view text);
 
-/// `path` without symbolic links, dots and the working folder, also where it does not exist yet; a link to
-/// nothing is followed to where it points. Throws Error{system} for a loop of links.
+/// The canonical absolute path, also of a file that does not exist yet; dangling links are followed. Throws
+/// Error{system} for a loop of links.
 std::filesystem::path resolved_path(const std::filesystem::path& path);
 
 /// The whole file. Throws Error{system} naming the file when it is missing, a folder, unreadable, or larger
-/// than `most` bytes.
-std::string read_file(const std::filesystem::path& file, std::size_t most = 64U << 20U);
+/// than `max_bytes`.
+std::string read_file(const std::filesystem::path& file, std::size_t max_bytes = 64U << 20U);
 
-/// The first line of a file of /proc or /sys, without its end; empty when it cannot be read.
+/// The first line of a file of /proc or /sys, without the newline; empty when it cannot be read.
 std::string first_line_of(const std::filesystem::path& file);
 
-/// Replaces `file` in one step: readers see the old text or the new one, never a part, also when the machine
-/// dies. Makes missing parent folders; keeps the mode of an existing file; writes through a symbolic link.
-/// Throws Error{system}; the old file is then untouched.
+/// Replaces `file` atomically (temporary file, fsync, rename): readers see the old or the new text, also
+/// after a crash of the machine. Creates missing parent folders; keeps the mode of an existing file; writes
+/// through a symbolic link. Throws Error{system}; the old file is then untouched.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
-/// The same for a text in `parts`, written one after the other: a large file needs no second copy in memory.
+/// The same for the concatenation of `parts`, without a second copy in memory.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
 
-/// The folder of the running program, from the kernel: `acc` finds what was installed beside it.
+/// The folder of the running executable (/proc/self/exe).
 std::filesystem::path program_folder();
+
+/// The path by which the program was executed (AT_EXECFN), with its symbolic links.
+std::filesystem::path program_path();
+
+/// The current folder. Throws Error{system} where it was removed.
+std::filesystem::path current_folder();
+
+/// `path` relative to the current folder; an absolute path is returned unchanged. Throws as current_folder().
+std::filesystem::path absolute_path(const std::filesystem::path& path);
+
+/// TMPDIR as an absolute path; nullopt when it is empty or not a folder.
+std::optional<std::filesystem::path> temporary_folder(const Environment& environment);
+
+/// A file mapped with MAP_PRIVATE: pages are read when they are touched, writes stay in this process.
+class MappedFile {
+ public:
+  /// Throws Error{system} naming the file when it cannot be read.
+  explicit MappedFile(const std::filesystem::path& file);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  char* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 }  // namespace acc

@@ -9,10 +9,9 @@
 #include <array>
 #include <set>
 
-#include "acc/base/cpu_quota.hpp"
-#include "acc/base/cpu_set.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/base/topology.hpp"
 
 namespace acc {
 namespace {

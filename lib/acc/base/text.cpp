@@ -2,8 +2,12 @@
 #include "acc/base/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <string>
+
+#include "acc/base/error.hpp"
 
 namespace acc {
 namespace {
@@ -32,6 +36,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     }
   }
   return d[a.size()][b.size()];
+}
+
+// Whether the byte is not a continuation byte of UTF-8.
+bool begins_character(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U;
 }
 
 }  // namespace
@@ -63,10 +72,10 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
-std::string shorten(std::string_view text, std::size_t most) {
-  if (text.size() <= most) return std::string(text);
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0U) == 0x80U) --most;
-  return std::string(text.substr(0, most)) + "...";
+std::string shorten(std::string_view text, std::size_t max_bytes) {
+  if (text.size() <= max_bytes) return std::string(text);
+  while (max_bytes > 0 && (static_cast<unsigned char>(text[max_bytes]) & 0xc0U) == 0x80U) --max_bytes;
+  return std::string(text.substr(0, max_bytes)) + "...";
 }
 
 std::string to_lower(std::string_view text) {
@@ -119,7 +128,7 @@ std::optional<bool> parse_truth(std::string_view text) {
 }
 
 std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates) {
-  // Whoever writes so much did not mistype a word.
+  // A longer text is not a mistyped word.
   constexpr std::size_t kLongest = 100;
   if (text.size() > kLongest) return std::nullopt;
   const std::string wanted = to_lower(text);
@@ -139,6 +148,68 @@ std::optional<std::string> nearest(std::string_view text, const std::vector<std:
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates) {
   const auto candidate = nearest(text, candidates);
   return candidate ? "did you mean '" + *candidate + "'?" : "";
+}
+
+std::uint64_t parse_byte_size(std::string_view text, std::string_view where) {
+  struct Unit {
+    std::string_view name;
+    double bytes;
+  };
+  constexpr std::array kUnits = {Unit{"KB", 1e3}, Unit{"MB", 1e6}, Unit{"GB", 1e9}, Unit{"TB", 1e12}};
+  const std::string upper = to_upper(trim(text));
+  for (const Unit& unit : kUnits) {
+    if (!upper.ends_with(unit.name)) continue;
+    const auto number = parse_number(upper.substr(0, upper.size() - unit.name.size()));
+    if (number && *number > 0 && *number < 1e6)
+      return static_cast<std::uint64_t>(std::llround(*number * unit.bytes));
+  }
+  throw Error({.what = "'" + std::string(text) + "' is not a size",
+               .where = std::string(where),
+               .hint = "as in 5GB or 200MB"});
+}
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, begins_character));
+}
+
+std::string cut_characters(std::string_view text, std::size_t max_characters) {
+  if (count_characters(text) <= max_characters) return std::string(text);
+  if (max_characters == 0) return "";
+  std::size_t end = 0;
+  for (std::size_t kept = 0; end < text.size(); ++end) {
+    if (begins_character(text[end]) && ++kept == max_characters) break;
+  }
+  return std::string(text.substr(0, end)) + "\u2026";
+}
+
+std::string wrap(std::string_view text, std::size_t indent, std::size_t width) {
+  std::string result;
+  std::size_t column = indent;
+  for (const std::string& word : split(text, ' ')) {
+    const std::size_t length = count_characters(word);
+    if (column > indent && column + 1 + length > width) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += length;
+  }
+  return result;
+}
+
+std::string help_entry(std::string_view name, std::string_view description, std::size_t width) {
+  constexpr std::size_t kNarrow = 70;
+  const std::size_t indent = width < kNarrow ? 6 : 30;
+  std::string text = "  " + std::string(name);
+  if (text.size() + 2 > indent) {
+    text += "\n" + std::string(indent, ' ');
+  } else {
+    text.resize(indent, ' ');
+  }
+  return text + wrap(description, indent, width) + "\n";
 }
 
 }  // namespace acc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,32 +10,33 @@
 
 namespace acc {
 
-/// Without blanks, tabs and line ends at both ends.
+/// Removes whitespace at both ends.
 std::string_view trim(std::string_view text);
 
-/// The parts between `separator`, empty ones included; an empty text is one empty part.
+/// The parts between separators, empty ones included; an empty text gives one empty part.
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// The text, or its beginning and `...` where it is longer than `most` bytes; never part of a UTF-8 sequence.
-std::string shorten(std::string_view text, std::size_t most = 80);
+/// The text, cut to `max_bytes` and marked with `...` when it is longer. Never splits a UTF-8 sequence.
+std::string shorten(std::string_view text, std::size_t max_bytes = 80);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
-/// ASCII only.
+/// Only ASCII letters are changed.
 std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);
 
-/// A whole decimal number with an optional sign and blanks around it; nothing else. Absent when it is not one
-/// or does not fit.
+/// A decimal integer with an optional sign and whitespace around it; nullopt for anything else and when it
+/// does not fit.
 std::optional<std::int64_t> parse_integer(std::string_view text);
 
-/// The same by the rules of Python's `int`, which both peers use: single `_` between digits are passed over.
+/// The same by the rules of Python's `int`, which torchrun and accelerate use: single `_` between digits are
+/// ignored.
 std::optional<std::int64_t> parse_python_integer(std::string_view text);
 
-/// A finite decimal number, absent when it is not one.
+/// A finite decimal number; nullopt for anything else.
 std::optional<double> parse_number(std::string_view text);
 
-/// accelerate's truth words: y yes t true on 1 / n no f false off 0, in any case.
+/// A boolean by accelerate's str_to_bool: y yes t true on 1 / n no f false off 0, in any case.
 std::optional<bool> parse_truth(std::string_view text);
 
 /// The candidate nearest to `text` by edit distance (swapped neighbours count once), if it is near enough to
@@ -43,5 +45,22 @@ std::optional<std::string> nearest(std::string_view text, const std::vector<std:
 
 /// `did you mean 'x'?`, or empty when no candidate is near.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
+
+/// `5GB`, `200MB`: decimal units, as accelerate's save_model takes them. Throws Error{usage} with `where`.
+std::uint64_t parse_byte_size(std::string_view text, std::string_view where);
+
+/// The number of characters (code points) of a UTF-8 text.
+std::size_t count_characters(std::string_view text);
+
+/// The first `max_characters` of a UTF-8 text; the last of them is an ellipsis when the text is longer.
+std::string cut_characters(std::string_view text, std::size_t max_characters);
+
+/// Wraps the text at spaces into lines of at most `width` columns. Every line begins at column `indent`: the
+/// first is expected to be printed there, the others get that many spaces. A longer word has its own line.
+std::string wrap(std::string_view text, std::size_t indent, std::size_t width);
+
+/// An entry of a help text: the name, and its description beside it, or below when `width` is narrow or the
+/// name is long.
+std::string help_entry(std::string_view name, std::string_view description, std::size_t width);
 
 }  // namespace acc

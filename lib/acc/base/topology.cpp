@@ -1,14 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/topology.hpp"
 
+#include <sched.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <fstream>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
+namespace {
+
+// More CPUs than any Linux can have; a smaller set fails on machines with more than 1024.
+constexpr int kMaxCpus = 8192;
+
+}  // namespace
+
+std::optional<CpuSet> parse_cpu_list(std::string_view text) {
+  CpuSet cpus;
+  if (trim(text).empty()) return cpus;
+  for (const std::string& range : split(trim(text), ',')) {
+    const std::vector<std::string> ends = split(range, '-');
+    const auto first = parse_integer(ends.front());
+    const auto last = parse_integer(ends.back());
+    if (ends.size() > 2 || !first || !last || *first < 0 || *last < *first || *last >= kMaxCpus) {
+      return std::nullopt;
+    }
+    for (auto cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
+  }
+  std::ranges::sort(cpus);
+  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  return cpus;
+}
+
+std::string format_cpu_list(const CpuSet& cpus) {
+  std::string text;
+  for (std::size_t first = 0; first < cpus.size();) {
+    std::size_t last = first;
+    while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
+    if (!text.empty()) text += ',';
+    text += std::to_string(cpus[first]);
+    if (last > first) text += '-' + std::to_string(cpus[last]);
+    first = last + 1;
+  }
+  return text;
+}
+
+CpuSet allowed_cpus() {
+  cpu_set_t* set = CPU_ALLOC(kMaxCpus);
+  const std::size_t size = CPU_ALLOC_SIZE(kMaxCpus);
+  CpuSet cpus;
+  if (set != nullptr && ::sched_getaffinity(0, size, set) == 0) {
+    for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+      if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(cpu);
+    }
+  }
+  CPU_FREE(set);
+  return cpus;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,6 +141,51 @@ Topology read_topology(const CpuSet& cpus, const std::vector<std::string>& devic
     if (node) topology.device_nodes[device] = *node;
   }
   return topology;
+}
+
+namespace {
+
+std::optional<double> share(const std::string& quota_text, const std::string& period_text) {
+  const auto quota = parse_number(quota_text);
+  const auto period = parse_number(period_text);
+  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+  return *quota / *period;
+}
+
+std::optional<double> quota_of_v2(const fs::path& group) {
+  const std::vector<std::string> words = split(first_line_of(group / "cpu.max"), ' ');
+  return words.size() == 2 ? share(words[0], words[1]) : std::nullopt;
+}
+
+std::optional<double> quota_of_v1(const fs::path& group) {
+  return share(first_line_of(group / "cpu.cfs_quota_us"), first_line_of(group / "cpu.cfs_period_us"));
+}
+
+// A container may not see the folder that its process is said to be in; the root is then its own.
+template <typename QuotaOf>
+std::optional<double> tightest(const fs::path& root, fs::path group, QuotaOf quota_of) {
+  std::optional<double> min;
+  for (;; group = group.parent_path()) {
+    if (const auto quota = quota_of(root / group.relative_path()))
+      min = std::min(min.value_or(*quota), *quota);
+    if (!group.has_relative_path()) return min;
+  }
+}
+
+}  // namespace
+
+std::optional<double> cgroup_cpu_quota(const fs::path& groups, const fs::path& root) {
+  std::ifstream in(groups);
+  for (std::string line; std::getline(in, line);) {
+    const std::vector<std::string> parts = split(line, ':');
+    if (parts.size() < 3 || !parts[2].starts_with('/')) continue;
+    if (parts[1].empty()) {
+      if (const auto quota = tightest(root, parts[2], quota_of_v2)) return quota;
+    } else if (("," + parts[1] + ",").find(",cpu,") != std::string::npos) {
+      if (const auto quota = tightest(root / "cpu", parts[2], quota_of_v1)) return quota;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace acc

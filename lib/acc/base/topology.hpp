@@ -3,12 +3,24 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "acc/base/cpu_set.hpp"
-
 namespace acc {
+
+/// CPUs by the kernel's numbers, in ascending order, none twice.
+using CpuSet = std::vector<int>;
+
+/// What the kernel writes for a set of CPUs, as in `0-3,8`. Absent for anything else.
+std::optional<CpuSet> parse_cpu_list(std::string_view text);
+
+/// `0-3,8`; empty for an empty set.
+std::string format_cpu_list(const CpuSet& cpus);
+
+/// The CPUs that this process may run on: its affinity mask, which no cpuset exceeds.
+CpuSet allowed_cpus();
 
 /// Where a CPU stands in the machine.
 struct Cpu {
@@ -38,5 +50,10 @@ struct Topology {
 /// each. Never throws: what the kernel does not tell keeps its default.
 Topology read_topology(const CpuSet& cpus, const std::vector<std::string>& devices,
                        const std::filesystem::path& sysfs = "/sys");
+
+/// How many CPUs' worth of time the control groups of this process allow, the tightest of them and of all
+/// groups around them: cgroup v2's cpu.max and v1's quota. Absent: no limit. Never throws.
+std::optional<double> cgroup_cpu_quota(const std::filesystem::path& groups = "/proc/self/cgroup",
+                                       const std::filesystem::path& root = "/sys/fs/cgroup");
 
 }  // namespace acc

@@ -11,12 +11,12 @@
 namespace acc {
 namespace {
 
-int read_number(const Environment& environment, std::string_view name, int otherwise, int least, int most) {
+int read_number(const Environment& environment, std::string_view name, int default_value, int min, int max) {
   const auto text = environment.find(name);
-  if (!text) return otherwise;
+  if (!text) return default_value;
   const auto number = parse_integer(*text);
-  if (!number || *number < least || *number > most) {
-    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", least, *text),
+  if (!number || *number < min || *number > max) {
+    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", min, *text),
                  .where = std::string(name),
                  .hint = "the launcher sets it; start the program with `acc launch`"});
   }
@@ -54,9 +54,9 @@ Environment to_environment(const WorkerEnv& worker) {
 }
 
 WorkerEnv read_worker_env(const Environment& environment) {
-  constexpr int kMost = std::numeric_limits<int>::max();
-  const auto number = [&](std::string_view name, int otherwise, int least) {
-    return read_number(environment, name, otherwise, least, kMost);
+  constexpr int kMax = std::numeric_limits<int>::max();
+  const auto number = [&](std::string_view name, int default_value, int min) {
+    return read_number(environment, name, default_value, min, kMax);
   };
   if (environment.contains("RANK") != environment.contains("WORLD_SIZE")) {
     throw Error({.what = "set without its partner: RANK and WORLD_SIZE belong together",

@@ -5,17 +5,17 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/conversion.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/config/schema.hpp"
-#include "acc/config/typed_value.hpp"
-#include "acc/config/yaml_scalar.hpp"
+#include "acc/config/value.hpp"
 
 namespace acc::launcher {
 namespace {
 
 struct Target {
   std::string key = {};
-  /// Inside of the section `key`; empty: the key itself.
+  /// The key inside the section `key`; empty if `key` is not a section.
   std::string inner = {};
 };
 
@@ -25,7 +25,7 @@ Target split_key(std::string_view text) {
   return {std::string(text.substr(0, dot)), std::string(text.substr(dot + 1))};
 }
 
-// What was meant may stand in a section: `zero_stage` is `deepspeed_config.zero_stage`.
+// The hint for an unknown key. It may be a key of a section: `zero_stage` is `deepspeed_config.zero_stage`.
 std::string nearest_path(const std::string& key, ConfigKind kind) {
   for (const SettingSpec& spec : schema()) {
     if (!spec.section.empty() && spec.in_file && (file_key(spec) == key || spec.name == key))
@@ -34,7 +34,7 @@ std::string nearest_path(const std::string& key, ConfigKind kind) {
   return did_you_mean(key, file_keys(kind));
 }
 
-// The row of the key, or why there is none.
+// Returns the row of the key; null after adding to `problems` why there is none.
 const SettingSpec* find_row(Target& target, ConfigKind kind, const std::string& where,
                             std::vector<Problem>& problems) {
   const SettingSpec* spec = find_file_key(target.key, kind);
@@ -44,7 +44,7 @@ const SettingSpec* find_row(Target& target, ConfigKind kind, const std::string& 
   }
   if (target.inner.empty()) return spec;
   if (spec->type != ValueType::section) {
-    problems.push_back({fmt::format("{} has no keys inside", target.key), where, ""});
+    problems.push_back({fmt::format("{} is not a section", target.key), where, ""});
     return nullptr;
   }
   const std::vector<std::string> keys = section_keys(target.key);
@@ -84,7 +84,7 @@ void assign_one(ConfigValues& values, const std::string& assignment, std::vector
   if (spec == nullptr) return;
   if (text.empty()) {
     if (target.key == "distributed_type")
-      problems.push_back({"distributed_type cannot be taken out", assignment, ""});
+      problems.push_back({"distributed_type cannot be removed", assignment, ""});
     return put(values, target, nullptr);
   }
   if (spec->type == ValueType::section) {
@@ -93,7 +93,7 @@ void assign_one(ConfigValues& values, const std::string& assignment, std::vector
                         fmt::format("name a key inside, as in {}.KEY=VALUE", target.key)});
     return;
   }
-  auto value = typed_value(*spec, text);
+  auto value = convert(*spec, text);
   if (const auto* mismatch = std::get_if<Mismatch>(&value)) {
     problems.push_back({mismatch->what, assignment, mismatch->hint});
   } else {

@@ -9,15 +9,15 @@
 
 namespace acc::launcher {
 
-/// Takes `KEY=VALUE` texts into the values. `SECTION.KEY=VALUE` sets a key inside of a section; an empty
-/// value takes the key out. Throws Error{usage} with all texts that do not fit; nothing is changed then.
+/// Applies `KEY=VALUE` assignments to `values`. `SECTION.KEY=VALUE` sets a key of a section; an empty value
+/// removes the key. Throws Error{usage} with every invalid assignment, and then changes nothing.
 void assign(ConfigValues& values, const std::vector<std::string>& assignments);
 
-/// The value under `KEY` or `SECTION.KEY`, with defaults; null when it has none.
-/// Throws Error{usage} when there is no such key.
+/// Returns the value of `KEY` or `SECTION.KEY`, or its default; null if it has neither. Throws Error{usage}
+/// for an unknown key.
 Value find_value(const ConfigValues& values, std::string_view key);
 
-/// A value as a person types it: texts bare, everything else as JSON.
+/// Formats a value as a person writes it: text without quotes, everything else as JSON.
 std::string display(const Value& value);
 
 }  // namespace acc::launcher

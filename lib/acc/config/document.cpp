@@ -11,8 +11,8 @@
 namespace acc::launcher {
 namespace {
 
-// The length of the UTF-8 sequence at the beginning, 0 when there is none (overlong forms, surrogates and
-// numbers beyond U+10FFFF are none).
+// Returns the length of the UTF-8 sequence at the beginning, 0 if it is invalid. Overlong forms, surrogates
+// and code points above U+10FFFF are invalid.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -46,8 +46,8 @@ void check_characters(std::string_view text, const std::string& file) {
   }
 }
 
-// yaml-cpp looks ahead over brackets without end, so deep nesting is refused before it sees the text.
-// Brackets in quotes and comments count as well: no config holds so many that never close.
+// yaml-cpp looks ahead without limit while brackets are open, so deep nesting is refused before parsing.
+// Brackets in quotes and comments are counted too: no config file has that many unclosed ones.
 void check_brackets(std::string_view text, const std::string& file) {
   int depth = 0;
   Position at;

@@ -10,7 +10,7 @@
 
 namespace acc::launcher {
 
-/// A place in a file; both count from 1.
+/// A position in a file; line and column count from 1.
 struct Position {
   int line = 1;
   int column = 1;
@@ -18,38 +18,38 @@ struct Position {
   bool operator==(const Position&) const = default;
 };
 
-/// One value of a YAML or JSON text, with its place.
+/// A node of a YAML or JSON document, with its position.
 struct DocumentNode {  // NOLINT(bugprone-exception-escape): a null Value does not throw
   enum class Kind { scalar, list, mapping };
 
   Kind kind = Kind::scalar;
-  /// Of a scalar: what it means (YAML 1.1), and how it was written without its quotes.
+  /// Of a scalar: its value (YAML 1.1), and its text without quotes.
   Value value = nullptr;
   std::string text = {};
   bool quoted = false;
   Position at = {};
-  /// In a mapping, the key that leads to this node.
+  /// The key of this node in its mapping.
   std::string key = {};
   Position key_at = {};
-  /// Of a list or a mapping, in the order of the file; a key may occur twice.
+  /// The items of a list or mapping, in the order of the file; a key may occur twice.
   std::vector<DocumentNode> items = {};
 
   bool is_null() const { return kind == Kind::scalar && value.is_null(); }
 };
 
-/// What no config file exceeds: it would be a mistake or an attack.
+/// Limits against malformed or malicious files; no real config file comes near them.
 struct DocumentLimits {
   static constexpr std::size_t kBytes = 128U << 10U;
   static constexpr int kDepth = 64;
   static constexpr std::size_t kNodes = 10'000;
 };
 
-/// Reads `text` as JSON when `file` ends in `.json`, else as YAML (one document; JSON is YAML too).
-/// Throws Error{config} with `file:line:column` for a text that is not UTF-8, not well formed, or beyond the
-/// limits: in time that grows with its length only, whatever its nesting and aliases.
+/// Reads `text` as JSON when `file` ends in `.json`, else as YAML (one document; JSON is YAML too). Throws
+/// Error{config} with `file:line:column` if the text is not UTF-8, malformed, or exceeds the limits. The
+/// time is linear in the length of the text, whatever its nesting and aliases.
 DocumentNode parse_document(std::string_view text, const std::filesystem::path& file);
 
-/// The node as a plain value. Of equal keys the last one counts.
+/// Converts the node to a value. Of equal keys the last one wins.
 Value to_value(const DocumentNode& node);
 
 }  // namespace acc::launcher

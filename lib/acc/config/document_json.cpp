@@ -9,7 +9,7 @@
 namespace acc::launcher {
 namespace {
 
-// Hands out the text and tells how far the reader came: the library gives its events no positions.
+// An input iterator that records how far the library has read: its SAX events carry no positions.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -43,13 +43,13 @@ class Events : public nlohmann::json_sax<Value> {
       : text_(text), file_(file), builder_(file), reached_(text.data()) {}
 
   const char** reached() { return &reached_; }
-  DocumentNode take_root() { return builder_.take_root(); }
+  DocumentNode release_root() { return builder_.release_root(); }
 
   bool null() override { return add(nullptr, "null"); }
   bool boolean(bool value) override { return add(value, value ? "true" : "false"); }
   bool number_integer(number_integer_t value) override { return add(value, std::to_string(value)); }
   bool number_unsigned(number_unsigned_t value) override {
-    // Both libraries' whole numbers are signed, as most of them are.
+    // As in the YAML reader, integers are signed where they fit.
     if (value > static_cast<number_unsigned_t>(INT64_MAX))
       return add(static_cast<double>(value), std::to_string(value));
     return add(static_cast<number_integer_t>(value), std::to_string(value));
@@ -103,7 +103,7 @@ class Events : public nlohmann::json_sax<Value> {
     return true;
   }
 
-  // A string was read up to its closing quote: its opening one is the nearest that is not escaped.
+  // The reader is behind the closing quote; the opening quote is the nearest one that is not escaped.
   Position string_start() {
     const char* quote = reached_ - 2;
     for (; quote > text_.data(); --quote) {
@@ -115,7 +115,7 @@ class Events : public nlohmann::json_sax<Value> {
     return position_at(quote);
   }
 
-  // Tokens come in the order of the text, so it is walked over once.
+  // Tokens arrive in the order of the text, so each character is visited once.
   Position position_at(const char* target) {
     for (; known_ < target; ++known_) {
       if (*known_ != '\n') continue;
@@ -142,7 +142,7 @@ DocumentNode parse_json(std::string_view text, const std::string& file) {
   const Cursor begin(text.data(), events.reached());
   const Cursor end(text.data() + text.size(), events.reached());
   Value::sax_parse(begin, end, &events);
-  return events.take_root();
+  return events.release_root();
 }
 
 }  // namespace acc::launcher

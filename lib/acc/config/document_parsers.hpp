@@ -8,7 +8,7 @@
 
 namespace acc::launcher {
 
-/// The two readers behind parse_document, each with one library inside. `file` is for messages.
+/// The parsers behind parse_document: yaml-cpp and nlohmann/json. `file` is used in error messages.
 DocumentNode parse_yaml(std::string_view text, const std::string& file);
 DocumentNode parse_json(std::string_view text, const std::string& file);
 
@@ -16,25 +16,25 @@ DocumentNode parse_json(std::string_view text, const std::string& file);
 [[noreturn]] void fail_at(const std::string& file, Position at, const std::string& what,
                           const std::string& hint = "");
 
-/// Builds the tree from the events of either library, and keeps it within the limits.
+/// Builds the tree from the events of either library, and enforces DocumentLimits.
 class DocumentBuilder {
  public:
   explicit DocumentBuilder(std::string file) : file_(std::move(file)) {}
 
-  /// Adds a finished scalar or alias target to what is open.
+  /// Adds a scalar or the target of an alias to the innermost open node.
   void add(DocumentNode node);
-  /// Opens a list or a mapping; it becomes a part of its parent at close().
+  /// Opens a list or a mapping; close() adds it to its parent.
   void open(DocumentNode::Kind kind, Position at);
-  /// The node that was closed stands in its parent; the reference holds until the next call.
+  /// Returns the closed node, now part of its parent. The reference is valid until the next call.
   const DocumentNode& close();
-  /// The next scalar is the key of a mapping.
+  /// Whether the next scalar is the key of a mapping.
   bool expects_key() const;
   void add_key(std::string key, Position at);
-  /// Counts nodes that an alias adds.
+  /// Counts the nodes that an alias adds.
   void count(std::size_t nodes, Position at);
 
   bool has_root() const { return has_root_; }
-  DocumentNode take_root() { return std::move(root_); }
+  DocumentNode release_root() { return std::move(root_); }
 
  private:
   const DocumentNode& attach(DocumentNode node);
@@ -44,7 +44,7 @@ class DocumentBuilder {
   DocumentNode root_ = {};
   bool has_root_ = false;
   std::size_t nodes_ = 0;
-  /// The key that was read last in each open mapping, until its value comes.
+  /// The last key of each open mapping, until its value arrives.
   struct Key {
     std::string text = {};
     Position at = {};

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "acc/config/document_parsers.hpp"
-#include "acc/config/yaml_scalar.hpp"
+#include "acc/config/value.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -29,7 +29,7 @@ std::size_t count_nodes(const DocumentNode& node) {
   return nodes;
 }
 
-// `<<: *base` takes what the mapping itself does not say.
+// `<<: *base` adds the keys that the mapping itself lacks.
 void merge(DocumentNode& mapping, const DocumentNode& from) {
   for (const DocumentNode& item : from.items) {
     const bool known =
@@ -42,7 +42,7 @@ class Events : public YAML::EventHandler {
  public:
   explicit Events(const std::string& file) : file_(file), builder_(file) {}
 
-  DocumentNode take_root() { return builder_.take_root(); }
+  DocumentNode release_root() { return builder_.release_root(); }
   bool has_root() const { return builder_.has_root(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -68,7 +68,7 @@ class Events : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const Position at = position_of(mark);
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end()) fail_at(file_, at, "the alias stands inside of what it names");
+    if (found == anchors_.end()) fail_at(file_, at, "the alias is inside the node that it refers to");
     if (builder_.expects_key()) fail_at(file_, at, "an alias cannot be a key");
     builder_.count(count_nodes(found->second), at);
     DocumentNode node = found->second;
@@ -111,7 +111,7 @@ class Events : public YAML::EventHandler {
     open_anchors_.pop_back();
     const DocumentNode& node = builder_.close();
     if (anchor == 0) return;
-    // Each anchor keeps a copy, which costs as much as the nodes themselves.
+    // Each anchor stores a copy of its nodes, so they count again.
     builder_.count(count_nodes(node), node.at);
     anchors_[anchor] = node;
   }
@@ -150,7 +150,7 @@ DocumentNode parse_yaml(std::string_view text, const std::string& file) {
   } catch (const YAML::Exception& error) {
     fail_at(file, position_of(error.mark), "is not valid YAML: " + error.msg);
   }
-  DocumentNode root = events.take_root();
+  DocumentNode root = events.release_root();
   resolve_merges(root);
   return root;
 }

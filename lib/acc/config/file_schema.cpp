@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/file_schema.hpp"
-
 #include <string>
 
+#include "acc/config/conversion.hpp"
 #include "acc/config/schema.hpp"
-#include "acc/config/typed_value.hpp"
 
 namespace acc::launcher {
 namespace {
 
-// YAML reads an unquoted number or `no` as such where text belongs; acc takes it as text.
+// A text setting accepts an unquoted number or `no`, which YAML reads as a number or boolean.
 Value types_of(ValueType type) {
   switch (type) {
     case ValueType::integer:
@@ -30,7 +28,7 @@ Value types_of(ValueType type) {
   return Value::array({"string", "integer", "boolean", "null"});
 }
 
-// Words in any case cannot be listed; an editor still offers the ones that are written.
+// An enum cannot ignore case; as one alternative of anyOf it still gives editors the words to offer.
 Value words_of(const SettingSpec& spec) {
   Value words = Value::array();
   for (const std::string_view word : spec.allowed) words.push_back(word);
@@ -51,13 +49,13 @@ Value property_of(const SettingSpec& spec) {
   if (!spec.since.empty()) property["x-since"] = spec.since;
   if (spec.allowed.empty()) {
     property["type"] = types_of(spec.type);
-  } else if (spec.any_case || is_number(spec)) {
+  } else if (spec.ignore_case || is_number(spec)) {
     property["anyOf"] = Value::array({{{"enum", words_of(spec)}}, {{"type", types_of(spec.type)}}});
   } else {
     property["enum"] = words_of(spec);
   }
-  if (spec.least) property["minimum"] = *spec.least;
-  if (spec.most) property["maximum"] = *spec.most;
+  if (spec.min) property["minimum"] = *spec.min;
+  if (spec.max) property["maximum"] = *spec.max;
   if (const Value preset = default_value(spec); !preset.is_null()) property["default"] = preset;
   if (const Value inner = properties_of_section(spec.name); !inner.empty()) {
     property["properties"] = inner;

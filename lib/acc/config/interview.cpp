@@ -4,21 +4,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/conversion.hpp"
 #include "acc/config/defaults.hpp"
-#include "acc/config/paths.hpp"
+#include "acc/config/document.hpp"
 #include "acc/config/schema.hpp"
-#include "acc/config/typed_value.hpp"
 
 namespace acc::launcher {
 namespace {
 
-// What accelerate's questionnaire writes for everything that it does not ask.
+// The values that accelerate's questionnaire writes without asking.
 ConfigValues unasked_values(ConfigKind kind) {
   if (kind == ConfigKind::sagemaker) return with_defaults({{"compute_environment", "AMAZON_SAGEMAKER"}});
   ConfigValues values = with_defaults({{"distributed_type", "NO"}});
-  values.erase("mixed_precision");  // asked for, but not beside a DeepSpeed file, which says it
+  values.erase("mixed_precision");  // always asked, except with a DeepSpeed config file, which contains it
   values["same_network"] = true;
   values["downcast_bf16"] = "no";
   values["tpu_env"] = Value::array();
@@ -75,27 +78,27 @@ std::vector<Choice> Interview::choices() const {
   return question.choices;
 }
 
-std::string Interview::otherwise() const {
+std::string Interview::default_answer() const {
   const Question& question = *current();
-  const auto before = taken_back_.find(question.name);
-  if (before != taken_back_.end()) {
+  const auto before = undone_.find(question.name);
+  if (before != undone_.end()) {
     const bool is_offered = question.kind != QuestionKind::menu || find_choice(choices(), before->second);
     if (is_offered) return before->second;
   }
-  return question.otherwise_for != nullptr ? question.otherwise_for(answers_)
-                                           : std::string(question.otherwise);
+  return question.default_answer_for != nullptr ? question.default_answer_for(answers_)
+                                                : std::string(question.default_answer);
 }
 
 std::optional<std::string> Interview::answer(std::string_view line) {
   const Question& question = *current();
   std::string text(trim(line));
-  if (text.empty()) text = otherwise();
+  if (text.empty()) text = default_answer();
   if (question.kind == QuestionKind::list) {
     Value list = Value::array();
     for (const std::string& part : split(text, ',')) {
       if (!trim(part).empty()) list.push_back(trim(part));
     }
-    return take({.label = text, .value = std::move(list)});
+    return accept({.label = text, .value = std::move(list)});
   }
   if (text.empty() && !question.optional) return "an answer is needed";
   switch (question.kind) {
@@ -107,29 +110,30 @@ std::optional<std::string> Interview::answer(std::string_view line) {
     case QuestionKind::menu: {
       const std::vector<Choice> offered = choices();
       if (const auto index = find_choice(offered, text)) return choose(*index);
-      return fmt::format("'{}' is none of: {}", text, join(labels(offered), ", "));
+      return fmt::format("'{}' is not one of: {}", text, join(labels(offered), ", "));
     }
     case QuestionKind::integer:
     case QuestionKind::number:
-      return take_number(text);
+      return accept_number(text);
     case QuestionKind::path:
-      return take({.label = text, .value = (facts_.folder / expand_home(text, facts_.environment)).string()});
+      return accept(
+          {.label = text, .value = (facts_.folder / expand_home(text, facts_.environment)).string()});
     case QuestionKind::secret:
-      return take({.value = text});
+      return accept({.value = text});
     case QuestionKind::text:
     case QuestionKind::list:
       break;
   }
-  return take({.label = text, .value = text});
+  return accept({.label = text, .value = text});
 }
 
 bool Interview::go_back() {
-  if (past_.empty()) return false;
-  Moment& latest = past_.back();
+  if (history_.empty()) return false;
+  State& latest = history_.back();
   answers_ = std::move(latest.answers);
   next_ = latest.next;
-  if (!latest.answered.empty()) taken_back_[current()->name] = std::move(latest.answered);
-  past_.pop_back();
+  if (!latest.answered.empty()) undone_[current()->name] = std::move(latest.answered);
+  history_.pop_back();
   return true;
 }
 
@@ -147,32 +151,32 @@ std::string Interview::help() const {
 }
 
 std::optional<std::string> Interview::choose(std::size_t index) {
-  return take(choices().at(index));
+  return accept(choices().at(index));
 }
 
-std::optional<std::string> Interview::take_number(const std::string& text) {
+std::optional<std::string> Interview::accept_number(const std::string& text) {
   if (current()->kind == QuestionKind::number) {
     const auto number = parse_number(text);
-    return number ? take({.label = text, .value = *number}) : fmt::format("'{}' is not a number", text);
+    return number ? accept({.label = text, .value = *number}) : fmt::format("'{}' is not a number", text);
   }
   const auto number = parse_integer(text);
   if (!number) return fmt::format("'{}' is not a whole number", text);
   if (*number < 0) return "the number must not be negative";
-  return take({.label = text, .value = *number});
+  return accept({.label = text, .value = *number});
 }
 
-std::optional<std::string> Interview::take(Choice choice) {
+std::optional<std::string> Interview::accept(Choice choice) {
   const Question& question = *current();
-  taken_back_.erase(question.name);
+  undone_.erase(question.name);
   const SettingSpec* spec = find_file_key(question.key, answers_.kind());
   if (spec != nullptr && spec->type == ValueType::integer) {
-    const auto checked = typed_value(*spec, choice.value.dump());
+    const auto checked = convert(*spec, choice.value.dump());
     if (const auto* mismatch = std::get_if<Mismatch>(&checked)) return mismatch->what;
   }
   if (question.refuse != nullptr) {
     if (auto reason = question.refuse(answers_, choice.value)) return reason;
   }
-  past_.push_back({answers_, next_, choice.label});
+  history_.push_back({answers_, next_, choice.label});
   answers_.given[std::string(question.name)] = choice.value;
   for (auto& [key, value] : choice.also) write(key, std::move(value), false);
   const bool again = choice.value == true && !question.back_to.empty();
@@ -206,6 +210,68 @@ void Interview::advance(std::string_view back_to) {
   do {
     ++next_;
   } while (next_ < all.size() && !applies(all[next_]));
+}
+
+namespace {
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::config, .what = what, .where = where, .hint = hint});
+}
+
+std::string answer_text(const DocumentNode& node, const std::string& place) {
+  if (node.kind == DocumentNode::Kind::mapping)
+    fail(place, fmt::format("the answer to '{}' must not be a mapping", node.key));
+  if (node.kind == DocumentNode::Kind::scalar) return node.is_null() ? "" : node.text;
+  std::vector<std::string> parts;
+  for (const DocumentNode& item : node.items) parts.push_back(item.text);
+  return join(parts, ",");
+}
+
+std::vector<std::string> names_and_keys() {
+  std::vector<std::string> names;
+  for (const Question& question : questions()) {
+    names.emplace_back(question.name);
+    if (!question.key.empty() && question.key != question.name) names.emplace_back(question.key);
+  }
+  return names;
+}
+
+}  // namespace
+
+AnswerSheet read_answers(const std::filesystem::path& file) {
+  const DocumentNode root = parse_document(read_file(file, DocumentLimits::kBytes), file);
+  if (root.kind != DocumentNode::Kind::mapping) fail(file.string(), "holds no `question: answer` lines");
+  AnswerSheet sheet;
+  for (const DocumentNode& item : root.items) {
+    const std::string place = fmt::format("{}:{}", file.string(), item.key_at.line);
+    if (sheet.positions.contains(item.key)) fail(place, fmt::format("'{}' is answered already", item.key));
+    sheet.answers[item.key] = answer_text(item, place);
+    sheet.positions[item.key] = place;
+  }
+  return sheet;
+}
+
+void answer_all(Interview& interview, const AnswerSheet& sheet) {
+  std::set<std::string, std::less<>> used;
+  while (const Question* question = interview.current()) {
+    auto found = sheet.answers.find(question->name);
+    if (found == sheet.answers.end()) found = sheet.answers.find(question->key);
+    const bool first_time = found != sheet.answers.end() && used.insert(found->first).second;
+    const std::string line = first_time ? found->second : "";
+    const std::string where = first_time ? sheet.positions.at(found->first) : "";
+    if (const auto reason = interview.answer(line))
+      fail(where, fmt::format("{}: {}", question->prompt, *reason),
+           fmt::format("answer it as `{}: ...`", question->name));
+  }
+  for (const auto& [name, line] : sheet.answers) {
+    if (used.contains(name)) continue;
+    const std::vector<std::string> known = names_and_keys();
+    const bool is_question = std::ranges::find(known, name) != known.end();
+    fail(sheet.positions.at(name),
+         is_question ? fmt::format("'{}' was not asked: earlier answers rule it out", name)
+                     : fmt::format("there is no question '{}'", name),
+         is_question ? "" : did_you_mean(name, known));
+  }
 }
 
 }  // namespace acc::launcher

@@ -14,62 +14,78 @@
 
 namespace acc::launcher {
 
-/// What an interview needs to know of the machine.
+/// Facts about the machine that the interview uses.
 struct InterviewFacts {
   int gpus = 0;
-  /// Paths are made absolute from here.
+  /// The folder that relative paths are resolved against.
   std::filesystem::path folder = {};
-  /// For `~` in paths.
+  /// Used to expand `~` in paths.
   Environment environment = {};
 };
 
-/// Goes through the questions: which one is next, and what the answers make. An answer that does not fit is
-/// refused with a reason, and the same question stays; what was answered before is never lost.
+/// The state of a questionnaire: the current question and the answers so far. An invalid answer is refused
+/// with a reason and leaves the state unchanged.
 class Interview {
  public:
   explicit Interview(InterviewFacts facts);
 
-  /// The question to ask now; null when there are no more.
+  /// The current question; null at the end.
   const Question* current() const;
-  /// Of the current question, if it is a menu.
+  /// The choices of the current question, if it is a menu.
   std::vector<Choice> choices() const;
-  /// What an empty answer to the current question means, as it would be typed: the answer that was taken back
-  /// here, else the default. Empty: an answer is needed.
-  std::string otherwise() const;
+  /// The text that an empty answer to the current question stands for: the answer given before go_back(),
+  /// else the default. Empty if an answer is required.
+  std::string default_answer() const;
 
-  /// Takes a line as the answer; an empty one means otherwise(), `y` and `n` do as yes and no, a choice of a
-  /// menu is meant by its text or by its index. Returns why the answer was refused, if it was.
+  /// Answers the current question with a line. An empty line stands for default_answer(), `y` and `n` for
+  /// yes and no; a menu accepts the text or the index of a choice. Returns the reason if the answer is
+  /// refused.
   std::optional<std::string> answer(std::string_view line);
-  /// Takes back the latest answer, so that its question is the current one again. False when there is none.
+  /// Undoes the latest answer: its question becomes current again. Returns false at the first question.
   bool go_back();
 
-  /// What the current question is about: its own help, or the setting's, with its key, flag and variable.
+  /// Help for the current question: its own text, or that of its setting with key, flag and variable.
   std::string help() const;
 
-  /// Takes a choice of a menu.
+  /// Answers the current menu with the choice of this index.
   std::optional<std::string> choose(std::size_t index);
 
-  /// The file that the answers make.
+  /// The values of the config file that the answers describe.
   ConfigValues values() const;
 
  private:
-  std::optional<std::string> take(Choice choice);
-  std::optional<std::string> take_number(const std::string& text);
+  std::optional<std::string> accept(Choice choice);
+  std::optional<std::string> accept_number(const std::string& text);
   void write(std::string_view key, Value value, bool append);
   void advance(std::string_view back_to);
 
   InterviewFacts facts_;
   Answers answers_ = {};
   std::size_t next_ = 0;
-  /// How things were before each answer, and the answer as it would be typed.
-  struct Moment {
+  /// The state before each answer, and the text of the answer.
+  struct State {
     Answers answers = {};
     std::size_t next = 0;
     std::string answered = {};
   };
-  std::vector<Moment> past_ = {};
-  /// By the name of the question; never secrets.
-  std::map<std::string_view, std::string> taken_back_ = {};
+  std::vector<State> history_ = {};
+  /// Undone answers by the name of their question; never secrets.
+  std::map<std::string_view, std::string> undone_ = {};
 };
+
+/// Prepared answers, by the name of the question or by the key that it writes (`fsdp_config.fsdp_version`),
+/// and the position (`file:line`) of each.
+struct AnswerSheet {
+  std::map<std::string, std::string, std::less<>> answers = {};
+  std::map<std::string, std::string, std::less<>> positions = {};
+};
+
+/// Reads a file of `question: answer` lines (YAML, or JSON by its suffix). Throws Error{config} with
+/// file:line for any other content, Error{system} if the file cannot be read.
+AnswerSheet read_answers(const std::filesystem::path& file);
+
+/// Answers every question from the sheet, or with its default. Throws Error{config} for a question without
+/// an answer, for a refused answer with its reason, and for answers to questions that were not asked.
+void answer_all(Interview& interview, const AnswerSheet& sheet);
 
 }  // namespace acc::launcher

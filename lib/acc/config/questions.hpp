@@ -13,35 +13,35 @@
 
 namespace acc::launcher {
 
-/// The answer to a `secret` is not shown while it is typed.
+/// The input of a `secret` is not echoed.
 enum class QuestionKind { yes_no, menu, text, integer, number, list, path, secret };
 
-/// One answer of a menu, or of a question for yes and no.
+/// A choice of a menu or of a yes/no question.
 struct Choice {
   std::string label = {};
   Value value = {};
-  /// Keys that this answer decides as well.
+  /// Other keys that this choice sets.
   ConfigValues also = {};
 };
 
-/// What was answered so far.
+/// The answers so far.
 class Answers {
  public:
-  /// GPUs that this machine shows.
+  /// The number of visible GPUs.
   int gpus = 0;
   /// Answers by the name of their question.
   ConfigValues given = {};
-  /// The file that they make.
+  /// The values of the config file.
   ConfigValues values = {};
 
   bool yes(std::string_view question) const { return is(question, true); }
   bool is(std::string_view question, const Value& answer) const;
-  /// The number, or 0 when it was not asked for.
+  /// The answer as a number; 0 if the question was not asked.
   std::int64_t number(std::string_view question) const;
 
-  /// The kind of file that the answers make.
+  /// The kind of the config file.
   ConfigKind kind() const;
-  /// The distributed_type that the answers add up to.
+  /// The distributed_type that follows from the answers.
   std::string type() const;
   bool is_multi() const { return type().starts_with("MULTI_"); }
   bool is_multi_accelerator() const { return is_multi() && type() != "MULTI_CPU"; }
@@ -49,45 +49,45 @@ class Answers {
   std::int64_t machines() const;
 };
 
-/// A question as data. What is empty does not apply.
+/// A question of `acc config`. Empty members do not apply.
 struct Question {
-  /// How conditions and messages call it.
+  /// The name used in conditions, answer files and messages.
   std::string_view name;
   std::string_view prompt;
   QuestionKind kind = QuestionKind::yes_no;
-  /// What an empty line means, as it would be typed; empty: an answer is needed, unless it is `optional`.
-  std::string_view otherwise = {};
+  /// The answer that an empty line stands for; empty: an answer is required, unless `optional`.
+  std::string_view default_answer = {};
   bool optional = false;
-  /// What it is about; of a question with a key the schema tells.
+  /// The help text; for a question with a key that of the schema is used.
   std::string_view help = {};
-  /// Where the answer is written: a key, or `section.key`.
+  /// The key that the answer is written to: `key` or `section.key`.
   std::string_view key = {};
-  /// The answers of all questions with this key make a list.
+  /// The answer is appended to the list under the key.
   bool appends = false;
   std::vector<Choice> choices = {};
-  /// Whether it is asked at all.
+  /// Whether the question is asked, given the earlier answers.
   bool (*asked)(const Answers&) = nullptr;
   std::vector<Choice> (*choices_for)(const Answers&) = nullptr;
-  std::string (*otherwise_for)(const Answers&) = nullptr;
-  /// Why this answer cannot stand beside the earlier ones; it is then asked again.
+  std::string (*default_answer_for)(const Answers&) = nullptr;
+  /// The reason if this answer contradicts earlier ones; the question is then asked again.
   std::optional<std::string> (*refuse)(const Answers&, const Value&) = nullptr;
-  /// After a yes, the question to go back to.
+  /// The question to return to after a yes.
   std::string_view back_to = {};
-  /// The kind of file that it is asked for; absent: both kinds.
+  /// The kind of config file that the question belongs to; absent: both.
   std::optional<ConfigKind> of = ConfigKind::cluster;
 };
 
-/// All questions in the order in which accelerate 1.15 asks them.
+/// All questions, in the order of accelerate 1.15.
 std::span<const Question> questions();
 
-/// Choices that are written as they are shown.
+/// Choices whose value is their label.
 std::vector<Choice> words(std::initializer_list<std::string_view> labels);
 /// The values that the schema allows for a setting, without those in `but`.
 std::vector<Choice> allowed_words(std::string_view setting, std::string_view but = {});
-/// The two answers of a question for yes or no, of which a yes decides a key as well.
+/// The choices yes and no, where yes also sets another key.
 std::vector<Choice> yes_makes(std::string_view key, const Value& value);
 
-/// The parts of the list, one for each family of settings.
+/// The questions of each family of settings.
 std::vector<Question> place_questions();
 std::vector<Question> training_questions();
 std::vector<Question> sagemaker_questions();

@@ -33,7 +33,7 @@ bool several_machines(const Answers& answers) {
   return answers.is_multi() && answers.machines() > 1;
 }
 
-// More than anybody looks through.
+// Longer lists of choices are cut.
 constexpr std::int64_t kMaxListedRanks = 100;
 
 std::optional<std::string> refuse_rank(const Answers& answers, const Value& value) {
@@ -49,7 +49,7 @@ std::vector<Question> place_questions() {
       {.name = "compute_environment",
        .prompt = "Where does the training run?",
        .kind = menu,
-       .otherwise = "This machine",
+       .default_answer = "This machine",
        .key = "compute_environment",
        .choices = {{"This machine", "LOCAL_MACHINE", {}}, {"AWS (Amazon SageMaker)", "AMAZON_SAGEMAKER", {}}},
        .of = {}},
@@ -62,26 +62,26 @@ std::vector<Question> training_questions() {
       {.name = "distributed_type",
        .prompt = "Which kind of training?",
        .kind = menu,
-       .otherwise = "No distributed training",
+       .default_answer = "No distributed training",
        .key = "distributed_type",
        .choices = types()},
       {.name = "num_machines",
        .prompt = "How many machines?",
        .kind = integer,
-       .otherwise = "1",
+       .default_answer = "1",
        .key = "num_machines",
        .asked = [](const Answers& a) { return a.is_multi(); }},
       {.name = "machine_rank",
        .prompt = "Which rank has this machine?",
        .kind = menu,
-       .otherwise = "0",
+       .default_answer = "0",
        .key = "machine_rank",
        .asked = [](const Answers& a) { return several_machines(a) && a.machines() <= kMaxListedRanks; },
        .choices_for = machine_ranks},
       {.name = "machine_rank_number",
        .prompt = "Which rank has this machine?",
        .kind = integer,
-       .otherwise = "0",
+       .default_answer = "0",
        .key = "machine_rank",
        .asked = [](const Answers& a) { return several_machines(a) && a.machines() > kMaxListedRanks; },
        .refuse = refuse_rank},
@@ -97,35 +97,35 @@ std::vector<Question> training_questions() {
        .asked = several_machines},
       {.name = "same_network",
        .prompt = "Are all machines in one local network?",
-       .otherwise = "yes",
+       .default_answer = "yes",
        .key = "same_network",
        .asked = several_machines},
       {.name = "rdzv_backend",
        .prompt = "Rendezvous backend (static, c10d, ...)?",
        .kind = text,
-       .otherwise = "static",
+       .default_answer = "static",
        .key = "rdzv_backend",
        .asked = [](const Answers& a) { return several_machines(a) && a.is("same_network", false); }},
       {.name = "debug",
        .prompt = "Check distributed operations while training (slower, for debugging)?",
-       .otherwise = "no",
+       .default_answer = "no",
        .key = "debug",
        .asked = [](const Answers& a) { return a.is_multi(); }},
       {.name = "use_cpu",
        .prompt = "Train on the CPU only, also where there are GPUs?",
-       .otherwise = "no",
+       .default_answer = "no",
        .key = "use_cpu",
        .asked = [](const Answers& a) { return a.type() == "NO"; }},
       {.name = "mpirun",
        .prompt = "Start the workers through mpirun?",
-       .otherwise = "no",
+       .default_answer = "no",
        .help = "mpirun starts the workers on the hosts of a file; without it, acc starts those of the "
                "machine that it runs on.",
        .asked = [](const Answers& a) { return a.type() == "MULTI_CPU"; }},
       {.name = "mpirun_hostfile",
        .prompt = "Path of the hostfile?",
        .kind = path,
-       .otherwise = "~/hostfile",
+       .default_answer = "~/hostfile",
        .key = "mpirun_config.mpirun_hostfile",
        .asked = [](const Answers& a) { return a.yes("mpirun"); }},
   };
@@ -137,7 +137,7 @@ bool one_machine_of_gpus(const Answers& answers) {
   return answers.type() == "MULTI_GPU" && answers.machines() == 1;
 }
 
-// One process for each GPU of this machine, where the answers speak of GPUs at all.
+// One process per GPU of this machine if the job uses GPUs.
 std::string likely_processes(const Answers& answers) {
   if (one_machine_of_gpus(answers)) return std::to_string(std::max(2, answers.gpus));
   return std::to_string(answers.machines());
@@ -166,17 +166,17 @@ std::vector<Question> device_questions() {
        .kind = integer,
        .key = "num_processes",
        .asked = [](const Answers& a) { return a.type() != "NO"; },
-       .otherwise_for = likely_processes,
+       .default_answer_for = likely_processes,
        .refuse = refuse_processes},
       {.name = "gpu_ids",
        .prompt = "Which devices of this machine: all, or numbers separated by commas?",
        .kind = text,
-       .otherwise = "all",
+       .default_answer = "all",
        .key = "gpu_ids",
        .asked = has_devices},
       {.name = "enable_cpu_affinity",
        .prompt = "Bind each process to the CPUs near its GPU (NUMA)?",
-       .otherwise = "no",
+       .default_answer = "no",
        .key = "enable_cpu_affinity",
        .asked =
            [](const Answers& a) { return (a.type() == "NO" || a.type() == "MULTI_GPU") && !a.on_cpu(); }},

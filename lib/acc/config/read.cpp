@@ -4,22 +4,23 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/config/conversion.hpp"
 #include "acc/config/document.hpp"
-#include "acc/config/former_keys.hpp"
+#include "acc/config/migration.hpp"
 #include "acc/config/schema.hpp"
-#include "acc/config/typed_value.hpp"
 
 namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kSageMaker = "AMAZON_SAGEMAKER";
 
-// Reads the top level of a file and collects everything that is wrong with it.
+// Reads the top level of a file and collects the errors.
 class Reader {
  public:
   explicit Reader(ConfigReport& report) : report_(report) {}
@@ -27,7 +28,7 @@ class Reader {
   void read(DocumentNode& root) {
     drop_duplicates(root);
     kind_ = is_sagemaker(root) ? ConfigKind::sagemaker : ConfigKind::cluster;
-    for (const FormerKey& gone : translate_former_keys(root)) note_former(gone);
+    for (const FormerKey& key : translate_former_keys(root)) note_former(key);
     keys_ = file_keys(kind_);
     for (const DocumentNode& item : root.items) read_key(item);
     if (!names_type_) {
@@ -49,18 +50,18 @@ class Reader {
     return false;
   }
 
-  // Nobody reads more at once.
-  static constexpr std::size_t kMost = 20;
+  // Longer lists of problems are cut.
+  static constexpr std::size_t kMaxProblems = 20;
 
   static std::string hint_for(const std::string& key, const std::vector<std::string>& keys,
                               const std::vector<Problem>& before) {
-    return before.size() < kMost ? did_you_mean(key, keys) : "";
+    return before.size() < kMaxProblems ? did_you_mean(key, keys) : "";
   }
 
   void cut(std::vector<Problem>& problems) const {
-    if (problems.size() <= kMost) return;
-    const std::size_t more = problems.size() - kMost;
-    problems.resize(kMost);
+    if (problems.size() <= kMaxProblems) return;
+    const std::size_t more = problems.size() - kMaxProblems;
+    problems.resize(kMaxProblems);
     problems.push_back({.what = fmt::format("and {} more like these", more), .where = config_.path.string()});
   }
 
@@ -72,9 +73,9 @@ class Reader {
     problems_.push_back({.what = std::move(what), .where = place(at), .hint = std::move(hint)});
   }
 
-  void note_former(const FormerKey& gone) {
-    config_.notes.push_back({.what = fmt::format("{} has no effect any more: {}", gone.name, gone.instead),
-                             .where = place(gone.at)});
+  void note_former(const FormerKey& key) {
+    config_.notes.push_back({.what = fmt::format("{} has no effect any more: {}", key.name, key.instead),
+                             .where = place(key.at)});
   }
 
   void require(std::initializer_list<std::string_view> keys) {
@@ -84,7 +85,7 @@ class Reader {
     }
   }
 
-  // PyYAML's rule: of equal keys the last one counts.
+  // As in PyYAML the last of equal keys wins.
   void drop_duplicates(DocumentNode& node) {
     if (node.kind == DocumentNode::Kind::mapping) {
       std::map<std::string, const DocumentNode*> latest;
@@ -119,7 +120,7 @@ class Reader {
     names_type_ = names_type_ || (!item.is_null() && item.key == "distributed_type");
     if (spec == nullptr) {
       const std::string hint = hint_for(item.key, keys_, problems_);
-      // A misspelt key explains a missing one.
+      // A misspelt distributed_type is not reported as missing too.
       names_type_ = names_type_ || (!item.is_null() && hint.find("'distributed_type'") != std::string::npos);
       report(item.key_at, fmt::format("unknown key '{}'", shorten(item.key)), hint);
       return;
@@ -129,15 +130,15 @@ class Reader {
   }
 
   std::optional<Value> value_of(const SettingSpec& spec, const DocumentNode& item) {
-    auto value = typed_value(spec, item);
+    auto value = convert(spec, item);
     const auto* mismatch = std::get_if<Mismatch>(&value);
     if (mismatch == nullptr) return std::get<Value>(std::move(value));
     report(item.at, mismatch->what, mismatch->hint);
     return std::nullopt;
   }
 
-  // The keys inside get their names of today. accelerate heeds none that it does not know, and so does acc,
-  // but not in silence.
+  // Keys of sections get their current names. Unknown ones have no effect, as in accelerate, but are
+  // reported.
   void read_section(const DocumentNode& section) {
     const std::vector<std::string> keys = section_keys(section.key);
     if (keys.empty()) return;
@@ -155,7 +156,7 @@ class Reader {
       const std::string key(file_key(*spec));
       const auto [first, added] = lines.try_emplace(key, item.key_at.line);
       if (!added && values[key] != *value) {
-        report(item.key_at, fmt::format("{} is said in line {} already, and differs", key, first->second));
+        report(item.key_at, fmt::format("{} has another value in line {}", key, first->second));
       }
       values[key] = std::move(*value);
       record(fmt::format("{}.{}", section.key, key), item);
@@ -214,6 +215,43 @@ FileConfig read_config(const std::filesystem::path& file) {
 
 void refuse_notes(const FileConfig& config) {
   if (!config.notes.empty()) throw Error(ErrorKind::config, config.notes);
+}
+
+namespace {
+
+std::optional<std::int64_t> number(const FileConfig& config, std::string_view key) {
+  const auto found = config.values.find(key);
+  if (found == config.values.end() || !found->second.is_number_integer()) return std::nullopt;
+  return found->second.get<std::int64_t>();
+}
+
+std::string place(const FileConfig& config, std::string_view key) {
+  const auto line = config.positions.find(key);
+  return line == config.positions.end() ? config.path.string()
+                                        : fmt::format("{}:{}", config.path.string(), line->second);
+}
+
+}  // namespace
+
+std::vector<Problem> contradictions(const FileConfig& config) {
+  std::vector<Problem> problems;
+  const std::int64_t machines = number(config, "num_machines").value_or(1);
+  const auto processes = number(config, "num_processes");
+  if (processes && *processes % machines != 0) {
+    problems.push_back(
+        {fmt::format("num_processes {} cannot be shared evenly by num_machines {}", *processes, machines),
+         place(config, "num_processes"), "num_processes counts over all machines"});
+  }
+  const auto rank = number(config, "machine_rank");
+  if (rank && *rank >= machines) {
+    problems.push_back({fmt::format("machine_rank {} is not below num_machines {}", *rank, machines),
+                        place(config, "machine_rank"), "ranks count from 0"});
+  }
+  if (machines > 1 && !config.values.contains("main_process_ip")) {
+    problems.push_back({fmt::format("num_machines {} need main_process_ip", machines),
+                        place(config, "num_machines"), "the address of machine 0"});
+  }
+  return problems;
 }
 
 }  // namespace acc::launcher

@@ -15,43 +15,47 @@ namespace acc::launcher {
 /// Values by the name of their setting.
 using ConfigValues = std::map<std::string, Value, std::less<>>;
 
-/// What a config file says: no defaults, no nulls.
+/// The content of a config file, without defaults and nulls.
 struct FileConfig {
   std::filesystem::path path = {};
   ConfigValues values = {};
-  /// The line of each value; of one in a section under `section.key`.
+  /// The line of each value; keys of sections as `section.key`.
   std::map<std::string, int, std::less<>> positions = {};
   /// The keys of `positions` in the order of the file.
   std::vector<std::string> order = {};
-  /// Keys that have no effect: unknown ones inside of sections, former ones, and all but the last of equal
-  /// ones.
+  /// Keys without effect: unknown keys of sections, keys of older versions, and all but the last of equal
+  /// keys.
   std::vector<Problem> notes = {};
 };
 
-/// A file with everything that there is to say about it.
+/// A config file and all findings about it.
 struct ConfigReport {
-  /// What could be read. Its notes are without those that are in `misspelt`.
+  /// The part that could be read. Its notes do not repeat `misspelt`.
   FileConfig config = {};
-  /// Why the file cannot be used.
+  /// The errors.
   std::vector<Problem> problems = {};
-  /// Keys inside of sections that have no effect and are nearly another's.
+  /// Unknown keys of sections that are close to a known one.
   std::vector<Problem> misspelt = {};
 };
 
-/// Reads accelerate's config files, also those of older versions; JSON when the name ends in `.json`, else
-/// YAML. Each value has its setting's type, and each key inside of a section its name of today.
-/// Throws Error{config} with all problems of the file, each at `file:line:column` and with the nearest key
-/// where one is unknown; Error{system} when the file cannot be read.
+/// Reads a config file of accelerate, of any version: JSON if the name ends in `.json`, else YAML. Each
+/// value has the type of its setting, and each key of a section its current name. Throws Error{config} with
+/// all errors of the file, each with `file:line:column` and, for an unknown key, the nearest known one;
+/// Error{system} if the file cannot be read.
 FileConfig read_config(const std::filesystem::path& file);
 
-/// The same with everything that is wrong as a value. Throws Error{config} for a text that is not well formed
-/// only, Error{system} when the file cannot be read.
+/// The same, but returns the errors. Throws Error{config} only for malformed text, Error{system} if the
+/// file cannot be read.
 ConfigReport inspect_config(const std::filesystem::path& file);
 
-/// read_config for a text at hand; `file` decides the format and is named in messages.
+/// The same for a text in memory. `file` determines the format and is named in messages.
 FileConfig parse_config(std::string_view text, const std::filesystem::path& file);
 
-/// Throws the notes as an Error{config}, where there are any: what `--strict` asks for.
+/// Throws the notes as an Error{config} if there are any (`--strict`).
 void refuse_notes(const FileConfig& config);
+
+/// Contradictions between values that are valid by themselves. `acc config check` reports them besides the
+/// errors of read_config(); a launch does not, since flags may override the values.
+std::vector<Problem> contradictions(const FileConfig& config);
 
 }  // namespace acc::launcher

@@ -2,21 +2,41 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "acc/config/read.hpp"
+#include "acc/config/schema.hpp"
 
 namespace acc::launcher {
 
-/// What a config file holds of `values`: all but nulls and empty sections.
+/// The values that a config file contains: all but nulls and empty sections.
 Value written_values(const ConfigValues& values);
 
-/// The text of a config file as accelerate 1.15 writes it: the written_values(), with empty lists; JSON when
-/// the name ends in `.json`, else YAML.
+/// The text of a config file as accelerate 1.15 writes it, empty lists included: JSON if the name ends in
+/// `.json`, else YAML.
 std::string format_config(const ConfigValues& values, const std::filesystem::path& file);
 
-/// Writes it in one step, so that no reader ever sees a part; makes missing folders.
-/// Throws Error{system}.
+/// Writes a config file atomically and creates missing folders. Throws Error{system}.
 void write_config(const ConfigValues& values, const std::filesystem::path& file);
+
+/// Changes the text of a config file to contain `values`. Comments, the order of keys and the lines of
+/// unchanged values stay; new keys come last. A file that cannot be edited by lines (mappings in braces,
+/// anchors) is rewritten by format_config().
+std::string edited_config(std::string_view text, const ConfigValues& values,
+                          const std::filesystem::path& file);
+
+/// Maps a key of a document to the setting under whose name the values contain it; null: the key itself.
+/// The top level is the section "".
+using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
+
+/// The same for any mapping. A key that `row_of` maps is renamed and keeps its position and comment.
+std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
+                            const RowOf& row_of);
+
+/// Edits a config file atomically, or creates it. Throws Error{config} if it cannot be parsed,
+/// Error{system} if it cannot be written.
+void edit_config(const ConfigValues& values, const std::filesystem::path& file);
 
 }  // namespace acc::launcher

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/yaml_scalar.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "acc/base/text.hpp"
+#include "acc/config/value.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -33,7 +32,7 @@ std::string without_underscores(std::string_view text) {
   return result;
 }
 
-// `digits` are known to be of that base; nothing when the number does not fit.
+// `digits` are valid in this base. Returns nullopt if the number does not fit.
 std::optional<Value> to_integer(std::string_view digits, int base, bool negative) {
   const std::string text = (negative ? "-" : "") + without_underscores(digits);
   std::int64_t number = 0;
@@ -43,7 +42,7 @@ std::optional<Value> to_integer(std::string_view digits, int base, bool negative
   return std::nullopt;
 }
 
-// `1:30:00`: the first part any number, each further one below 60; the last may have a fraction.
+// `1:30:00`: all parts after the first are below 60; the last may have a fraction.
 std::optional<double> read_sexagesimal(std::string_view text, bool fraction) {
   const std::vector<std::string> parts = split(text, ':');
   double total = 0;
@@ -118,7 +117,7 @@ std::optional<Value> read_float(std::string_view text) {
   return value ? std::optional<Value>(sign * *value) : std::nullopt;
 }
 
-// `2026-01-31`, and what follows such a day in a point of time: PyYAML makes dates of them.
+// `2026-01-31`, with or without a time of day: PyYAML reads these as dates.
 bool is_timestamp(std::string_view text) {
   if (text.size() < 8 || !consists_of(text.substr(0, 4), kDigits) || text[4] != '-') return false;
   if (text.size() == 10 && text[7] == '-')

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/yaml_writer.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "acc/config/yaml_scalar.hpp"
+#include "acc/config/value.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -36,7 +34,7 @@ bool is_blank(char c) {
 
 enum class Style { plain, single_quoted, double_quoted };
 
-// Whether the text would be taken for something else by its punctuation.
+// Whether the text contains YAML indicators, which would change its meaning without quotes.
 bool has_indicators(std::string_view text) {
   constexpr std::string_view kFirst = "#,[]{}&*!|>'\"%@`";
   if (text.starts_with("---") || text.starts_with("...")) return true;
@@ -78,7 +76,7 @@ class Writer {
  public:
   std::string take() { return std::move(text_); }
 
-  // `stay`: the first entry continues the line that is open, after the dash of a list.
+  // `stay`: the first entry continues the current line, after the dash of a list.
   void mapping(const Value& value, std::size_t indent, bool stay) {
     for (const auto& [key, item] : value.items()) {
       if (!stay) new_line(indent);
@@ -138,7 +136,7 @@ class Writer {
     if (std::isinf(number)) return number < 0 ? "-.inf" : ".inf";
     std::string text = fmt::format("{}", number);
     const std::size_t e = text.find('e');
-    // YAML 1.1 knows no exponent without a point.
+    // YAML 1.1 requires a point before an exponent.
     if (text.find('.') == std::string::npos) text.insert(e == std::string::npos ? text.size() : e, ".0");
     return text;
   }
@@ -154,7 +152,7 @@ class Writer {
     }
   }
 
-  // Words of a line, with a single space turned into a line end once the line is full.
+  // Writes the words of a line and breaks it at single spaces beyond kWidth columns.
   void folded(std::string_view text, std::size_t indent, bool may_fold) {
     for (std::size_t i = 0; i < text.size();) {
       const std::size_t end = std::min(text.find(' ', i), text.size());
@@ -175,7 +173,7 @@ class Writer {
     for (std::size_t i = 0; i < text.size();) {
       if (text[i] == '\n') {
         const std::size_t end = std::min(text.find_first_not_of('\n', i), text.size());
-        // One more line end than there is: a single one would be read as a space.
+        // A single line break would be read as a space, so one more is written.
         for (std::size_t k = i; k < end; ++k) text_ += '\n';
         new_line(indent);
         i = end;
@@ -190,7 +188,8 @@ class Writer {
     put("'");
   }
 
-  // A backslash ends a full line at a space or beside an escape; a second one keeps a space that follows.
+  // A full line is broken by a backslash, at a space or next to an escape; a second backslash preserves a
+  // following space.
   void double_quoted(const std::u32string& text, std::size_t indent, bool may_fold) {
     const auto fold = [&](char32_t next) {
       put("\\");

@@ -15,7 +15,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/control/runtime_folder.hpp"
+#include "acc/control/job_file.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -42,8 +42,8 @@ Descriptor connect_to(int folder, const std::string& name) {
   return connection;
 }
 
-void set_patience(int connection, timeval patience) {
-  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+void set_patience(int connection, timeval timeout) {
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
 std::string list_of(const std::vector<JobView>& jobs, const std::vector<std::string>& silent) {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/control/job_view.hpp"
 
 namespace acc::launcher {
@@ -32,7 +32,7 @@ class ControlClient {
   /// The bytes until the connection ends, as they come.
   void read_rest(const std::function<void(std::string_view)>& take);
 
-  /// The next message is here already: the connection need not become readable.
+  /// Whether a message is buffered already: the connection need not become readable.
   bool has_received() const { return received_.find('\n') != std::string::npos; }
 
   int descriptor() const { return connection_.get(); }
@@ -44,7 +44,7 @@ class ControlClient {
   std::string received_ = {};
 };
 
-/// A job that answers.
+/// A job that has answered.
 struct RunningJob {
   JobView view = {};
   ControlClient client;
@@ -53,9 +53,9 @@ struct RunningJob {
 /// The jobs of a user.
 struct FoundJobs {
   std::vector<RunningJob> running = {};
-  /// Ids of those that do not answer, as when their agent was stopped.
+  /// Ids of jobs that do not answer, as when the agent was stopped (SIGSTOP).
   std::vector<std::string> silent = {};
-  /// Folders that cannot be trusted, in words.
+  /// Problems of folders that cannot be trusted.
   std::vector<std::string> warnings = {};
 };
 

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/control/runtime_folder.hpp"
+#include "acc/control/job_file.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -30,7 +30,7 @@ using asio::local::stream_protocol;
 using boost::system::error_code;
 using nlohmann::json;
 
-constexpr std::size_t kMostRequest = std::size_t{64} << 10U;
+constexpr std::size_t kMaxRequest = std::size_t{64} << 10U;
 constexpr std::size_t kMaxSessions = 64;
 
 bool may_ask(int connection) {
@@ -114,7 +114,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
               asio::buffers_begin(self->received_.data()),
               asio::buffers_begin(self->received_.data()) + static_cast<std::ptrdiff_t>(size));
           self->received_.consume(size);
-          self->take(line);
+          self->on_request(line);
           if (self->open_) self->read();
         });
   }
@@ -125,7 +125,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   // Sends what there is for it; a reader that does not read costs one message.
   void pump() {
     while (open_) {
-      if (unsent_.empty()) take_output();
+      if (unsent_.empty()) send_output();
       if (unsent_.empty()) return;
       const ssize_t sent =
           ::send(socket_.native_handle(), unsent_.data(), unsent_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -162,11 +162,11 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   }
 
  private:
-  void take(const std::string& line) {
+  void on_request(const std::string& line) {
     try {
       answer(json::parse(line));
     } catch (const json::exception&) {
-      send({{"error", "this is no request"}});
+      send({{"error", "this is not a request"}});
     }
   }
 
@@ -204,7 +204,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   bool wants(int rank) const { return wanted_.empty() || std::ranges::find(wanted_, rank) != wanted_.end(); }
 
   // The next piece of a followed rank.
-  void take_output() {
+  void send_output() {
     for (auto& [rank, log] : logs_) {
       const OutputRing* ring = server_.handlers.output(log.local_rank);
       if (ring == nullptr) continue;
@@ -251,7 +251,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
 
   Impl& server_;
   stream_protocol::socket socket_;
-  asio::streambuf received_{kMostRequest};
+  asio::streambuf received_{kMaxRequest};
   std::string unsent_ = {};
   bool waiting_ = false;
   bool open_ = true;

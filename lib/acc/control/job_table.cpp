@@ -58,9 +58,10 @@ std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clo
   for (const JobUsage& one : jobs) {
     const JobView& job = one.job;
     const auto uptime = std::chrono::duration_cast<std::chrono::milliseconds>(now - job.started);
+    const std::string node = job.rendezvous.empty() ? "" : "  node " + job.rendezvous;
     std::string head =
-        fmt::format("{}  run id {}  up {}  restarts {} of {}  {}", job.id, job.run_id, short_duration(uptime),
-                    job.attempt, job.max_restarts, join(job.command, " "));
+        fmt::format("{}  run id {}  up {}  restarts {} of {}{}  {}", job.id, job.run_id,
+                    short_duration(uptime), job.attempt, job.max_restarts, node, join(job.command, " "));
     head.resize(std::min<std::size_t>(head.size(), static_cast<std::size_t>(width)));
     if (!text.empty()) text += "\n";
     text += head + "\n";

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "acc/control/job_view.hpp"
-#include "acc/control/rank_usage.hpp"
+#include "acc/control/rank_state.hpp"
 
 namespace acc::launcher {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/control/job_view.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <utility>
@@ -12,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostName = 24;
+constexpr std::size_t kMaxName = 24;
 
 constexpr std::array<std::pair<StreamPlace::Kind, const char*>, 4> kKinds = {
     {{StreamPlace::Kind::passed, "passed"},
@@ -42,7 +43,7 @@ std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
 }
 
 // The script of an interpreter tells more than the interpreter: `python -u train.py`, `python -m pkg.train`.
-std::string telling_word(const std::vector<std::string>& command) {
+std::string naming_word(const std::vector<std::string>& command) {
   if (command.empty()) return "job";
   const std::string program = std::filesystem::path(command.front()).filename();
   if (!program.starts_with("python")) return program;
@@ -91,6 +92,7 @@ json to_json(const JobView& job) {
           {"started", unix_milliseconds(job.started)},
           {"command", job.command},
           {"folder", job.folder.string()},
+          {"rendezvous", job.rendezvous},
           {"ranks", ranks}};
 }
 
@@ -105,7 +107,8 @@ JobView job_view_from_json(const json& in) try {
               .started = std::chrono::system_clock::time_point(
                   std::chrono::milliseconds(in.at("started").get<std::int64_t>())),
               .command = in.at("command"),
-              .folder = in.at("folder").get<std::string>()};
+              .folder = in.at("folder").get<std::string>(),
+              .rendezvous = in.value("rendezvous", "")};
   for (const json& rank : in.at("ranks")) job.ranks.push_back(rank_from_json(rank));
   return job;
 } catch (const json::exception&) {
@@ -120,13 +123,47 @@ RankView rank_view_from_json(const json& in) try {
 
 std::string job_id(const std::vector<std::string>& command, pid_t pid) {
   std::string name;
-  for (const char letter : std::filesystem::path(telling_word(command)).stem().string()) {
+  for (const char letter : std::filesystem::path(naming_word(command)).stem().string()) {
     const bool plain =
         std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_' || letter == '.';
     name += plain ? letter : '-';
   }
-  if (name.size() > kMostName) name.resize(kMostName);
+  if (name.size() > kMaxName) name.resize(kMaxName);
   return name + "-" + std::to_string(pid);
+}
+
+namespace {
+
+// What goes when the ring is full, and the longest message to a reader.
+constexpr std::size_t kMaxPiece = std::size_t{4} << 10U;
+
+}  // namespace
+
+void OutputRing::append(StreamName stream, std::string_view bytes) {
+  if (bytes.size() > kKept) {
+    end_ += bytes.size() - kKept;
+    bytes.remove_prefix(bytes.size() - kKept);
+    pieces_.clear();
+  }
+  while (!bytes.empty()) {
+    if (pieces_.empty() || pieces_.back().stream != stream || pieces_.back().bytes.size() >= kMaxPiece)
+      pieces_.push_back({stream, end_, {}});
+    std::string& last = pieces_.back().bytes;
+    const std::size_t size = std::min(bytes.size(), kMaxPiece - last.size());
+    last += bytes.substr(0, size);
+    end_ += size;
+    bytes.remove_prefix(size);
+  }
+  while (end_ - begin() > kKept + kMaxPiece) pieces_.pop_front();
+}
+
+OutputRing::Piece OutputRing::read(std::uint64_t position) const {
+  for (const Piece& piece : pieces_) {
+    if (piece.begin + piece.bytes.size() <= position) continue;
+    const std::size_t skipped = position > piece.begin ? position - piece.begin : 0;
+    return {piece.stream, piece.begin + skipped, piece.bytes.substr(skipped)};
+  }
+  return {.begin = end_};
 }
 
 }  // namespace acc::launcher

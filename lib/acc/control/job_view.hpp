@@ -4,15 +4,18 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace acc::launcher {
 
-/// Where one stream of a rank goes, as far as it can be read again.
+/// The destination of one stream of a rank, if it can be read again.
 struct StreamPlace {
   enum class Kind {
     passed,     ///< acc's own stream, which the rank inherited: nobody keeps anything
@@ -45,7 +48,7 @@ struct RankView {
   bool operator==(const RankView&) const = default;
 };
 
-/// What a running job says about itself. The system knows the rest: see rank_usage.hpp.
+/// What a running job reports about itself. The rest is read from /proc: see rank_state.hpp.
 struct JobView {
   /// Names the job among those of its user: `train-4711`.
   std::string id = {};
@@ -59,6 +62,8 @@ struct JobView {
   std::chrono::system_clock::time_point started = {};
   std::vector<std::string> command = {};
   std::filesystem::path folder = {};
+  /// What this node does among the job's nodes: `searching`, `connected`, ...; empty: it is the only one.
+  std::string rendezvous = {};
   std::vector<RankView> ranks = {};
 
   bool operator==(const JobView&) const = default;
@@ -69,11 +74,42 @@ nlohmann::json to_json(const JobView& job);
 
 nlohmann::json to_json(const RankView& rank);
 
-/// Both throw Error{system} when the text is no view: another version of acc wrote it.
+/// Both throw Error{system} for an invalid view, as of another version of acc.
 JobView job_view_from_json(const nlohmann::json& json);
 RankView rank_view_from_json(const nlohmann::json& json);
 
 /// `train-4711`: the script's name, or the program's, with the process behind it.
 std::string job_id(const std::vector<std::string>& command, pid_t pid);
+
+/// A worker's standard output and error.
+enum class StreamName { out, err };
+
+/// The last output of one worker, both streams in order of arrival. Positions count bytes from the beginning,
+/// so a reader that continues at a position notices what it has missed.
+class OutputRing {
+ public:
+  /// The number of bytes kept; at times a little more.
+  static constexpr std::size_t kKept = std::size_t{32} << 10U;
+
+  void append(StreamName stream, std::string_view bytes);
+
+  /// Bytes of one stream in a row.
+  struct Piece {
+    StreamName stream = StreamName::out;
+    std::uint64_t begin = 0;
+    std::string bytes = {};
+  };
+
+  /// The piece at `position`, or the oldest one kept when that is gone; without bytes at the end. The next
+  /// position is behind it.
+  Piece read(std::uint64_t position) const;
+
+  std::uint64_t begin() const { return pieces_.empty() ? end_ : pieces_.front().begin; }
+  std::uint64_t end() const { return end_; }
+
+ private:
+  std::deque<Piece> pieces_ = {};
+  std::uint64_t end_ = 0;
+};
 
 }  // namespace acc::launcher

@@ -80,7 +80,7 @@ void LogReader::read_files() {
 }
 
 // Log files have it all: what is tee'd comes through the agent as well.
-void LogReader::take_piece(const nlohmann::json& message) {
+void LogReader::on_piece(const nlohmann::json& message) {
   const int rank = message.at("rank");
   const StreamName stream = stream_of(message);
   const std::string bytes = job_.client.read_bytes(message.at("bytes"));
@@ -99,7 +99,7 @@ void LogReader::read() {
   job_.client.send({{"request", "logs"}, {"ranks", ranks_}});
   while (const auto message = job_.client.read_message()) {
     if (message->contains("end")) return;
-    if (message->contains("bytes")) take_piece(*message);
+    if (message->contains("bytes")) on_piece(*message);
   }
 }
 
@@ -119,7 +119,7 @@ std::optional<int> LogReader::follow() {
       read_files();
       return message ? std::optional(message->at("ended").get<int>()) : std::nullopt;
     }
-    if (message->contains("bytes")) take_piece(*message);
+    if (message->contains("bytes")) on_piece(*message);
     // After a restart a rank writes to other files.
     if (message->contains("started")) open_rank(rank_view_from_json(message->at("started")));
   }

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/control/control_client.hpp"
-#include "acc/control/output_ring.hpp"
+#include "acc/control/job_view.hpp"
 
 namespace acc::launcher {
 
@@ -47,7 +47,7 @@ class LogReader {
   void open_rank(const RankView& rank);
   void open_stream(int rank, StreamName stream, const StreamPlace& place);
   void read_files();
-  void take_piece(const nlohmann::json& message);
+  void on_piece(const nlohmann::json& message);
 
   RunningJob& job_;
   std::vector<int> ranks_;

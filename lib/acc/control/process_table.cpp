@@ -9,7 +9,7 @@
 #include <charconv>
 #include <utility>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -52,7 +52,7 @@ std::optional<pid_t> to_pid(std::string_view name) {
 }  // namespace
 
 std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-  // The name stands in brackets and may hold blanks and brackets itself.
+  // The name is in parentheses and may contain spaces and parentheses itself.
   const std::size_t name_begin = text.find('(');
   const std::size_t name_end = text.rfind(')');
   if (name_begin == std::string_view::npos || name_end == std::string_view::npos || name_end < name_begin)

@@ -10,24 +10,115 @@
 #include <future>
 #include <map>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/control/job_table.hpp"
-#include "acc/control/native_stacks.hpp"
 #include "acc/control/process_table.hpp"
-#include "acc/control/rank_stand.hpp"
-#include "acc/control/thread_wait.hpp"
+#include "acc/control/rank_state.hpp"
 
 namespace acc::launcher {
+namespace {
+
+struct Block {
+  std::vector<int> threads = {};
+  std::string frames = {};
+};
+
+// `#3  0x00007f in foo (a=1) from /lib/libc.so.6` becomes `#3  foo from libc.so.6`.
+std::string shorten_frame(std::string_view line) {
+  const std::size_t blank = line.find(' ');
+  const std::string number(line.substr(0, blank));
+  std::string_view rest = trim(line.substr(std::min(blank, line.size())));
+  if (rest.starts_with("0x")) {
+    const std::size_t in = rest.find(" in ");
+    if (in != std::string_view::npos) rest.remove_prefix(in + 4);
+  }
+  const std::size_t arguments = rest.find(" (");
+  std::string text(rest.substr(0, arguments));
+  const std::size_t from = rest.rfind(" from ");
+  const std::size_t at = rest.rfind(" at ");
+  if (at != std::string_view::npos) {
+    text += rest.substr(at);
+  } else if (from != std::string_view::npos) {
+    const std::string_view file = rest.substr(from + 6);
+    text += " from " + std::string(file.substr(file.rfind('/') + 1));
+  }
+  return fmt::format("  {:<4}{}\n", number, text);
+}
+
+// `Thread 2 (Thread 0x7f (LWP 12) "name"):`
+int thread_of(std::string_view line) {
+  const std::string_view rest = line.substr(7);
+  return static_cast<int>(parse_integer(rest.substr(0, rest.find(' '))).value_or(0));
+}
+
+std::string name_threads(std::vector<int> threads) {
+  std::ranges::sort(threads);
+  std::string text;
+  for (std::size_t i = 0; i < threads.size();) {
+    std::size_t last = i;
+    while (last + 1 < threads.size() && threads[last + 1] == threads[last] + 1) ++last;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(threads[i]);
+    if (last > i) text += "-" + std::to_string(threads[last]);
+    i = last + 1;
+  }
+  return (threads.size() == 1 ? "Thread " : "Threads ") + text;
+}
+
+}  // namespace
+
+std::string shorten_native_stacks(std::string_view gdb_output) {
+  std::vector<Block> blocks;
+  bool in_python = false;
+  for (const std::string& line : split(gdb_output, '\n')) {
+    if (line.starts_with("Thread ")) {
+      blocks.push_back({{thread_of(line)}, {}});
+      in_python = false;
+    } else if (line.starts_with('#') && !in_python) {
+      if (blocks.empty()) blocks.push_back({{1}, {}});
+      // What lies below the interpreter's loop is told better by the Python stack.
+      in_python = line.find("_PyEval_EvalFrameDefault") != std::string::npos;
+      blocks.back().frames += in_python ? "  ... called by Python code\n" : shorten_frame(line);
+    }
+  }
+  std::vector<Block> kept;
+  for (Block& block : blocks) {
+    if (block.frames.empty()) continue;
+    const auto same = std::ranges::find(kept, block.frames, &Block::frames);
+    if (same == kept.end()) {
+      kept.push_back(std::move(block));
+    } else {
+      same->threads.push_back(block.threads.front());
+    }
+  }
+  // The first thread, which a program's own work is mostly in, comes first.
+  std::ranges::sort(kept, {}, [](const Block& block) { return *std::ranges::min_element(block.threads); });
+  std::string text;
+  for (const Block& block : kept) text += name_threads(block.threads) + ":\n" + block.frames;
+  return text;
+}
+
+std::string native_stacks_problem(std::string_view gdb_output) {
+  std::string last;
+  for (const std::string& line : split(gdb_output, '\n')) {
+    if (line.starts_with("ptrace:") || line.find("Could not attach") != std::string::npos) return line;
+    if (!trim(line).empty()) last = line;
+  }
+  return last.empty() ? "gdb said nothing" : last;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
 
 // Of a rank; a data loader's workers all look alike.
-constexpr std::size_t kMostProcesses = 8;
-constexpr unsigned kMostAtOnce = 8;
-constexpr std::string_view kMostFrames = "64";
+constexpr std::size_t kMaxProcesses = 8;
+constexpr unsigned kMaxAtOnce = 8;
+constexpr std::string_view kMaxFrames = "64";
 // The kernel counts CPU time in steps of 10 ms.
 constexpr auto kLook = std::chrono::milliseconds(200);
 
@@ -77,7 +168,7 @@ std::string native_stacks(pid_t pid, const StackOptions& options) {
                                             "-iex",
                                             "set auto-load off",
                                             "-ex",
-                                            fmt::format("thread apply all bt {}", kMostFrames),
+                                            fmt::format("thread apply all bt {}", kMaxFrames),
                                             "-p",
                                             std::to_string(pid)};
   const auto dump = run_command(command, options.environment, options.limits);
@@ -108,7 +199,7 @@ std::string flight_record_text(const RankView& rank, const ProcessStat& process,
 struct Look {
   struct Rank {
     const RankView* view = nullptr;
-    RankStand stand = {};
+    RankState state = {};
     std::vector<const ProcessStat*> tree = {};
   };
 
@@ -120,13 +211,13 @@ struct Look {
 std::string text_of_processes(const Look::Rank& rank,
                               const std::function<std::string(const ProcessStat&)>& text_of) {
   std::string text;
-  for (std::size_t i = 0; i < rank.tree.size() && i < kMostProcesses; ++i) {
+  for (std::size_t i = 0; i < rank.tree.size() && i < kMaxProcesses; ++i) {
     const ProcessStat& process = *rank.tree[i];
     if (i > 0) text += fmt::format("  process {} ({}):\n", process.pid, process.name);
     text += text_of(process);
   }
-  if (rank.tree.size() > kMostProcesses)
-    text += fmt::format("  and {} more processes\n", rank.tree.size() - kMostProcesses);
+  if (rank.tree.size() > kMaxProcesses)
+    text += fmt::format("  and {} more processes\n", rank.tree.size() - kMaxProcesses);
   return text;
 }
 
@@ -135,7 +226,7 @@ std::string name_of(const RankView& rank) {
 }
 
 std::string python_text(const Look::Rank& rank, const StackOptions& options) {
-  std::string text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.stand));
+  std::string text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.state));
   text += text_of_processes(rank, [&](const ProcessStat& process) {
     return thread_lines(process.pid) + (is_python(process) ? python_stacks(process.pid, options) : "");
   });
@@ -154,7 +245,7 @@ std::string native_text(const Look::Rank& rank, const StackOptions& options) {
 void write_for_each(const Look& look, std::string (*text_of)(const Look::Rank&, const StackOptions&),
                     const std::function<void(std::string_view)>& write) {
   const auto deadline = std::chrono::steady_clock::now() + look.options.all_ranks;
-  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMostAtOnce);
+  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxAtOnce);
   std::vector<std::future<std::string>> texts;
   std::size_t shown = 0;
   const auto show_next = [&] { write("\n" + texts[shown++].get()); };
@@ -214,14 +305,14 @@ void write_stacks(const JobView& job, const StackOptions& given,
   std::this_thread::sleep_for(kLook);
   const ProcessTable table = ProcessTable::read();
   Look look{.options = options};
-  std::vector<RankStand> stands;
+  std::vector<RankState> states;
   std::string head;
   for (const RankView& rank : job.ranks) {
-    stands.push_back(stand_of(rank, before, table, kLook));
-    head += fmt::format("rank {}: {}\n", rank.rank, to_string(stands.back()));
-    look.ranks.push_back({&rank, stands.back(), table.tree(rank.own_pid())});
+    states.push_back(state_of(rank, before, table, kLook));
+    head += fmt::format("rank {}: {}\n", rank.rank, to_string(states.back()));
+    look.ranks.push_back({&rank, states.back(), table.tree(rank.own_pid())});
   }
-  const Stragglers stragglers = find_stragglers(stands);
+  const Stragglers stragglers = find_stragglers(states);
   write(head + stragglers.text + (stragglers.text.empty() ? "" : "\n"));
   std::ranges::stable_partition(look.ranks, [&](const Look::Rank& rank) {
     return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();

@@ -12,6 +12,14 @@
 
 namespace acc::launcher {
 
+/// gdb's `thread apply all bt` for a person: threads that stand in the same place are one block, `Threads
+/// 2-9:`, and addresses, arguments, the frames below Python's
+/// interpreter and chatter are left out. Empty when the text holds no stack.
+std::string shorten_native_stacks(std::string_view gdb_output);
+
+/// Why gdb showed nothing, in its own words.
+std::string native_stacks_problem(std::string_view gdb_output);
+
 struct StackOptions {
   /// Of the workers: where they write their flight recorder's files, and the PATH with the tools.
   Environment environment = {};
@@ -20,11 +28,11 @@ struct StackOptions {
   std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };
 
-/// Where each rank of the job stands: first, in one piece, its state and what its first thread waits for, and
-/// who differs from the others. Then, those who differ first, each rank's threads, Python stacks (py-spy) and
-/// NCCL's flight recorder; and when all have been told, its native stacks (gdb), which take longer. Names the
-/// tool that is missing. Takes seconds: debuggers stop the process that they look at. `write` gets the text
-/// as it comes, whole lines.
+/// What each rank of the job is doing: first, in one piece, its state and what its first thread waits for,
+/// and who differs from the others. Then, those who differ first, each rank's threads, Python stacks (py-spy)
+/// and NCCL's flight recorder; and when all have been told, its native stacks (gdb), which take longer. Names
+/// the tool that is missing. Takes seconds: debuggers stop the process that they look at. `write` gets the
+/// text as it comes, whole lines.
 void write_stacks(const JobView& job, const StackOptions& options,
                   const std::function<void(std::string_view)>& write);
 

@@ -6,10 +6,8 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/launch/failure_json.hpp"
+#include "acc/launch/launch_report.hpp"
 #include "acc/launch/line_prefix.hpp"
-#include "acc/launch/restart_decision.hpp"
-#include "acc/launch/root_cause.hpp"
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/worker_environment.hpp"
 
@@ -18,13 +16,13 @@ namespace {
 
 using TimePoint = Processes::TimePoint;
 
-// Slurm sends SIGTERM twice within milliseconds, and a signal to a whole group arrives once more through us.
+// A repeated signal within this time counts once: Slurm sends SIGTERM twice within milliseconds.
 constexpr auto kSameSignal = std::chrono::milliseconds(100);
-constexpr auto kMostGraceOfStrays = std::chrono::seconds(5);
-// A process closes its connections before it has ended, and another node may see that first.
+constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
+// The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
 
-// Whether a worker that was asked to end had another end: a crash, or a code of its own.
+// Whether a worker that was asked to end has ended otherwise: by a crash or with its own exit code.
 bool ended_by_itself(const ExitStatus& status) {
   if (const auto* signaled = std::get_if<Signaled>(&status))
     return signaled->signal != SIGTERM && signaled->signal != SIGKILL && signaled->signal != SIGINT;
@@ -36,7 +34,7 @@ struct Worker {
   pid_t pid = 0;
   std::optional<ExitStatus> status = {};
   std::chrono::system_clock::time_point when = {};
-  /// We asked it to end before it did.
+  /// It was asked to end.
   bool stopped = false;
   bool killed = false;
 };
@@ -57,17 +55,17 @@ class Agent {
   void stop_workers();
   void signal_workers(int signal);
   void kill_workers();
-  void clear_strays();
+  void stop_orphans();
   void finish_output();
   void report_finish();
 
-  Happening take(std::optional<TimePoint> deadline);
-  void take_worker_end(const WorkerEnded& ended);
-  void take_news(NodeEvent news);
-  void take_signal(const SignalArrived& arrived);
-  void take_lost_reader();
-  void take_suspension(bool suspended);
-  void take_hang(const Happening& happening);
+  AgentEvent next_event(std::optional<TimePoint> deadline);
+  void on_worker_ended(const WorkerEnded& ended);
+  void on_node_event(NodeEvent event);
+  void on_signal(const SignalArrived& arrived);
+  void on_reader_lost();
+  void suspend_or_resume(bool suspended);
+  void on_hang(const AgentEvent& event);
   bool still_hangs(int attempt) const;
 
   WorkerFailure describe(int local_rank) const;
@@ -76,7 +74,7 @@ class Agent {
   bool is_own(const WorkerFailure& failure) const;
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
-  bool asked_to_end() const { return stop_signal_ || front_lost_; }
+  bool asked_to_end() const { return stop_signal_ || supervisor_lost_; }
   bool must_end() const { return asked_to_end() || over_ || hung_ || !failed_.empty(); }
 
   const LaunchPlan& plan_;
@@ -92,32 +90,32 @@ class Agent {
   bool left_ = false;
   std::vector<Worker> workers_ = {};
   int running_ = 0;
-  /// Local ranks that failed by themselves, in the order in which they ended.
+  /// Local ranks that failed without being asked to end, in the order of their ends.
   std::vector<int> failed_ = {};
   /// From the start of the attempt to its first failure.
   TimePoint began_ = {};
   std::chrono::milliseconds uptime_ = {};
   std::optional<OomWatch> oom_ = {};
-  /// Nobody did anything, and the plan says that this ends the attempt.
+  /// All ranks were idle, and the plan says that this ends the attempt.
   bool hung_ = false;
   /// The workers are stopped, as by Ctrl-Z.
   bool suspended_ = false;
 
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
-  /// When patience ends; set once the first worker was asked to end.
+  /// When workers that were asked to end are killed; set once they were asked.
   std::optional<TimePoint> grace_end_ = {};
   bool kill_now_ = false;
-  bool front_lost_ = false;
+  bool supervisor_lost_ = false;
 };
 
 LaunchReport Agent::run() {
-  parts_.rendezvous.on_event([this](NodeEvent news) { parts_.processes.post(std::move(news)); });
+  parts_.rendezvous.on_event([this](NodeEvent event) { parts_.processes.post(std::move(event)); });
   do {
     report_ = {.restarts = attempt_};
     run_attempt();
     if (!failed_.empty()) report_.first_failure = find_cause();
-    // A signal to the whole job reaches the workers too, and their end can be seen before the signal is.
+    // A signal to the whole job reaches the workers too, and their end may be noticed first.
     if (stop_signal_ && report_.first_failure &&
         shell_code(report_.first_failure->status) == 128 + *stop_signal_) {
       report_.first_failure.reset();
@@ -133,7 +131,7 @@ LaunchReport Agent::run() {
   return report_;
 }
 
-// Settles with the other nodes what comes next; true: another attempt.
+// Agrees with the other nodes on what comes next. Returns true for another attempt.
 bool Agent::goes_on() {
   if (report_.first_failure && is_consequence(*report_.first_failure)) wait_for_cause();
   if (!over_ && !asked_to_end()) {
@@ -151,7 +149,7 @@ bool Agent::goes_on() {
       parts_.rendezvous.finish();
     }
   }
-  while (!over_ && !job_done_ && !asked_to_end()) take(std::nullopt);
+  while (!over_ && !job_done_ && !asked_to_end()) next_event(std::nullopt);
   if (!over_ || asked_to_end()) return false;
   if (!over_->failure.empty()) report_.first_failure = parse_failure(over_->failure);
   report_.group_code = over_->exit_code;
@@ -166,9 +164,9 @@ void Agent::leave() {
   std::string why;
   if (stop_signal_) why = "it was asked to end by " + signal_name(*stop_signal_);
   if (stop_signal_ == SIGPIPE) why = "nobody reads its output any more";
-  if (front_lost_) why = "its front process is gone";
+  if (supervisor_lost_) why = "its supervisor has ended";
   parts_.rendezvous.leave(why, report_.exit_code);
-  while (!left_ && !kill_now_) take(std::nullopt);
+  while (!left_ && !kill_now_) next_event(std::nullopt);
 }
 
 void Agent::run_attempt() {
@@ -182,25 +180,25 @@ void Agent::run_attempt() {
   hung_ = false;
   oom_.emplace(parts_.cgroups);
   try {
-    take(parts_.processes.now());
+    next_event(parts_.processes.now());
     if (meet()) start_workers();
-    while (running_ > 0 && !must_end()) take(std::nullopt);
+    while (running_ > 0 && !must_end()) next_event(std::nullopt);
   } catch (...) {
     stop_workers();
-    clear_strays();
+    stop_orphans();
     parts_.processes.end_attempt();
     throw;
   }
   stop_workers();
-  clear_strays();
+  stop_orphans();
   parts_.processes.end_attempt();
 }
 
-// Waits for the other nodes; false: the attempt is over before it began.
+// Joins the rendezvous. Returns false when the attempt ends before it begins.
 bool Agent::meet() {
   if (must_end()) return false;
   parts_.rendezvous.join();
-  while (!ready_ && !must_end()) take(std::nullopt);
+  while (!ready_ && !must_end()) next_event(std::nullopt);
   if (must_end()) return false;
   round_ = ready_->round;
   attempt_ = report_.restarts = ready_->restarts;
@@ -212,8 +210,8 @@ void Agent::start_workers() {
   parts_.reporter.report(AttemptStarted{attempt_, round_});
   began_ = parts_.processes.now();
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
-    // A signal or a worker that fails at once is noticed among 256 starts, not after them.
-    while (!std::holds_alternative<TimeUp>(take(parts_.processes.now()))) {
+    // Handle pending events before each start: a signal or failure stops the starting of many workers.
+    while (!std::holds_alternative<TimeUp>(next_event(parts_.processes.now()))) {
     }
     if (must_end()) return;
     start_worker(local_rank);
@@ -244,18 +242,18 @@ void Agent::start_worker(int local_rank) {
   parts_.reporter.report(WorkerStarted{rank_of(local_rank), local_rank, started.pid, started.pid_inside});
 }
 
-Happening Agent::take(std::optional<TimePoint> deadline) {
-  Happening happening = parts_.processes.next(deadline);
-  if (const auto* ended = std::get_if<WorkerEnded>(&happening)) take_worker_end(*ended);
-  if (auto* news = std::get_if<NodeEvent>(&happening)) take_news(*news);
-  if (const auto* arrived = std::get_if<SignalArrived>(&happening)) take_signal(*arrived);
-  take_hang(happening);
-  if (std::holds_alternative<ReaderLost>(happening)) take_lost_reader();
-  if (std::holds_alternative<FrontLost>(happening)) front_lost_ = kill_now_ = true;
-  return happening;
+AgentEvent Agent::next_event(std::optional<TimePoint> deadline) {
+  AgentEvent event = parts_.processes.next(deadline);
+  if (const auto* ended = std::get_if<WorkerEnded>(&event)) on_worker_ended(*ended);
+  if (const auto* of_node = std::get_if<NodeEvent>(&event)) on_node_event(*of_node);
+  if (const auto* arrived = std::get_if<SignalArrived>(&event)) on_signal(*arrived);
+  on_hang(event);
+  if (std::holds_alternative<ReaderLost>(event)) on_reader_lost();
+  if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = kill_now_ = true;
+  return event;
 }
 
-void Agent::take_worker_end(const WorkerEnded& ended) {
+void Agent::on_worker_ended(const WorkerEnded& ended) {
   Worker& worker = workers_.at(static_cast<std::size_t>(ended.local_rank));
   worker.status = ended.status;
   worker.when = ended.when;
@@ -269,18 +267,18 @@ void Agent::take_worker_end(const WorkerEnded& ended) {
   parts_.reporter.report(WorkerFinished{rank, ended.local_rank, worker.pid, ended.status});
 }
 
-void Agent::take_news(NodeEvent news) {
-  if (auto* ready = std::get_if<RoundReady>(&news)) ready_ = std::move(*ready);
-  if (auto* over = std::get_if<RoundOver>(&news); over != nullptr && !over_) over_ = std::move(*over);
-  if (const auto* notice = std::get_if<Notice>(&news)) parts_.reporter.report(WaitingForNodes{notice->text});
-  if (std::holds_alternative<JobDone>(news)) job_done_ = true;
-  if (std::holds_alternative<Left>(news)) left_ = true;
+void Agent::on_node_event(NodeEvent event) {
+  if (auto* ready = std::get_if<RoundReady>(&event)) ready_ = std::move(*ready);
+  if (auto* over = std::get_if<RoundOver>(&event); over != nullptr && !over_) over_ = std::move(*over);
+  if (const auto* notice = std::get_if<Notice>(&event)) parts_.reporter.report(WaitingForNodes{notice->text});
+  if (std::holds_alternative<JobDone>(event)) job_done_ = true;
+  if (std::holds_alternative<Left>(event)) left_ = true;
 }
 
-void Agent::take_signal(const SignalArrived& arrived) {
+void Agent::on_signal(const SignalArrived& arrived) {
   const int signal = arrived.signal;
   if (!plan_.stop_signals.contains(signal)) {
-    if (signal == SIGTSTP || (signal == SIGCONT && suspended_)) return take_suspension(signal == SIGTSTP);
+    if (signal == SIGTSTP || (signal == SIGCONT && suspended_)) return suspend_or_resume(signal == SIGTSTP);
     return signal_workers(signal);
   }
   const TimePoint now = parts_.processes.now();
@@ -292,37 +290,37 @@ void Agent::take_signal(const SignalArrived& arrived) {
   stop_signal_ = signal;
   stopped_at_ = now;
   parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
-  // Workers that are being stopped already hear this one too, but their grace does not begin anew.
+  // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
 }
 
-// Not by SIGTSTP: the kernel ignores it where there is no shell in the session, as in a worker's.
-void Agent::take_suspension(bool suspended) {
+// SIGSTOP, since the kernel ignores SIGTSTP in an orphaned process group, as a worker's is.
+void Agent::suspend_or_resume(bool suspended) {
   if (suspended == suspended_) return;
   suspended_ = suspended;
   signal_workers(suspended ? SIGSTOP : SIGCONT);
   parts_.reporter.report(suspended ? Event(Suspended{}) : Event(Resumed{}));
 }
 
-// As a writer to a closed pipe ends; a worker that has failed is told all the same.
-void Agent::take_lost_reader() {
+// The job ends as a writer to a closed pipe does, unless a worker has failed.
+void Agent::on_reader_lost() {
   if (stop_signal_ || report_.first_failure || !failed_.empty()) return;
   stop_signal_ = SIGPIPE;
   stopped_at_ = parts_.processes.now();
   parts_.reporter.report(Stopping{SIGPIPE, running_, plan_.shutdown_timeout});
 }
 
-// It may have been found while the attempt ended.
+// The report may arrive when the attempt has ended already.
 bool Agent::still_hangs(int attempt) const {
   return attempt == attempt_ && !must_end() && running_ > 0;
 }
 
-void Agent::take_hang(const Happening& happening) {
-  if (const auto* hung = std::get_if<Hung>(&happening); hung != nullptr && still_hangs(hung->attempt))
+void Agent::on_hang(const AgentEvent& event) {
+  if (const auto* hung = std::get_if<Hung>(&event); hung != nullptr && still_hangs(hung->attempt))
     parts_.reporter.report(HangFound{hung->idle, hung->places, plan_.hang.then, plan_.hang.cpu_counts});
-  if (const auto* more = std::get_if<HangStacks>(&happening); more != nullptr && still_hangs(more->attempt))
+  if (const auto* more = std::get_if<HangStacks>(&event); more != nullptr && still_hangs(more->attempt))
     parts_.reporter.report(HangStacksFound{more->text});
-  if (const auto* all = std::get_if<HangExamined>(&happening); all != nullptr && still_hangs(all->attempt))
+  if (const auto* all = std::get_if<HangExamined>(&event); all != nullptr && still_hangs(all->attempt))
     hung_ = plan_.hang.then != OnHang::report;
 }
 
@@ -338,40 +336,40 @@ void Agent::stop_workers() {
   for (Worker& worker : workers_) worker.stopped = worker.pid != 0 && !worker.status;
   if (running_ == 0) return;
   grace_end_ = parts_.processes.now() + plan_.shutdown_timeout;
-  // Python ignores SIGPIPE.
+  // SIGTERM in place of SIGPIPE, which Python ignores.
   const int signal = stop_signal_.value_or(SIGTERM);
   if (!kill_now_) signal_workers(signal == SIGPIPE ? SIGTERM : signal);
-  // A stopped process hears the signal only when it goes on.
+  // A stopped process handles the signal only when it is continued.
   if (!kill_now_ && (hung_ || suspended_)) signal_workers(SIGCONT);
   while (running_ > 0 && !kill_now_) {
-    if (std::holds_alternative<TimeUp>(take(grace_end_))) break;
+    if (std::holds_alternative<TimeUp>(next_event(grace_end_))) break;
   }
   if (running_ > 0) kill_workers();
-  while (running_ > 0) take(std::nullopt);
+  while (running_ > 0) next_event(std::nullopt);
 }
 
 void Agent::kill_workers() {
   for (Worker& worker : workers_) worker.killed = worker.pid != 0 && !worker.status;
   signal_workers(SIGKILL);
   report_.killed_ranks = ranks_where(&Worker::killed);
-  if (!front_lost_) {
+  if (!supervisor_lost_) {
     parts_.reporter.report(Killed{report_.killed_ranks, plan_.shutdown_timeout, kill_now_});
   }
 }
 
-// What workers left behind gets what is left of their grace, then SIGKILL until nothing is left.
-void Agent::clear_strays() {
+// Gives orphans of the workers the rest of the grace period, then kills until none is left.
+void Agent::stop_orphans() {
   Processes& processes = parts_.processes;
-  const auto patience = std::min<std::chrono::milliseconds>(plan_.shutdown_timeout, kMostGraceOfStrays);
-  const TimePoint deadline = grace_end_.value_or(processes.now() + patience);
-  bool waiting = !kill_now_ && processes.signal_strays(SIGTERM);
+  const auto grace = std::min<std::chrono::milliseconds>(plan_.shutdown_timeout, kMaxGraceOfOrphans);
+  const TimePoint deadline = grace_end_.value_or(processes.now() + grace);
+  bool waiting = !kill_now_ && processes.signal_orphans(SIGTERM);
   while (waiting && !kill_now_) {
-    const Happening happening = take(deadline);
-    if (std::holds_alternative<TimeUp>(happening)) break;
-    waiting = !std::holds_alternative<StraysGone>(happening);
+    const AgentEvent event = next_event(deadline);
+    if (std::holds_alternative<TimeUp>(event)) break;
+    waiting = !std::holds_alternative<OrphansGone>(event);
   }
-  while (processes.signal_strays(SIGKILL)) {
-    while (!std::holds_alternative<StraysGone>(take(std::nullopt))) {
+  while (processes.signal_orphans(SIGKILL)) {
+    while (!std::holds_alternative<OrphansGone>(next_event(std::nullopt))) {
     }
   }
 }
@@ -385,7 +383,7 @@ WorkerFailure Agent::describe(int local_rank) const {
                            .status = *worker.status,
                            .when = worker.when,
                            .attempt = attempt_,
-                           .last_words = parts_.processes.last_words(local_rank)};
+                           .stderr_tail = parts_.processes.stderr_tail(local_rank)};
   const std::filesystem::path folder = parts_.logs.attempt(attempt_);
   if (!folder.empty()) {
     failure.error_file = read_error_file(folder / std::to_string(local_rank) / "error.json");
@@ -398,7 +396,7 @@ WorkerFailure Agent::find_cause() {
   std::vector<WorkerFailure> seen;
   for (const int local_rank : failed_) seen.push_back(describe(local_rank));
   const bool only_consequences = std::ranges::all_of(seen, is_consequence);
-  // A worker that was still dying of its own exception when it was stopped can be the cause all the same.
+  // A worker that was stopped while it was ending by its own exception can be the cause.
   for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
     const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
     if (!worker.stopped || !worker.status || succeeded(*worker.status)) continue;
@@ -407,7 +405,7 @@ WorkerFailure Agent::find_cause() {
       seen.push_back(std::move(failure));
       continue;
     }
-    // What we did to it is not how it failed: an uncaught exception ends a Python program with 1.
+    // The signal was ours: use the exit code of an uncaught exception in Python.
     failure.status = Exited{1};
     if (failure.error_file) seen.push_back(std::move(failure));
   }
@@ -418,12 +416,12 @@ WorkerFailure Agent::find_cause() {
   return cause;
 }
 
-// The worker here only lost a peer. If that is one of another node, its agent says soon why it failed.
+// The worker here only lost a peer: waits for another node's report of the cause.
 void Agent::wait_for_cause() {
   if (round_.num_machines == 1) return;
   const TimePoint deadline = parts_.processes.now() + kMaxWaitForCause;
   while (!over_ && !job_done_ && !asked_to_end()) {
-    if (std::holds_alternative<TimeUp>(take(deadline))) return;
+    if (std::holds_alternative<TimeUp>(next_event(deadline))) return;
   }
 }
 
@@ -445,7 +443,7 @@ void Agent::report_finish() {
   if (auto& cause = report_.first_failure; cause && is_own(*cause))
     cause->just_above = parts_.processes.is_just_above(cause->local_rank);
   report_.stop_signal = stop_signal_;
-  report_.front_lost = front_lost_;
+  report_.supervisor_lost = supervisor_lost_;
   if (const std::string lost = parts_.processes.lost_output(); !lost.empty()) {
     const bool succeeded = exit_code_of(report_) == 0;
     report_.output_lost = true;
@@ -456,11 +454,11 @@ void Agent::report_finish() {
 }
 
 void Agent::finish_output() {
-  if (front_lost_ || parts_.processes.finish_output()) return;
-  // A reader that does not read keeps us until somebody asks us to end.
+  if (supervisor_lost_ || parts_.processes.finish_output()) return;
+  // A reader that does not read delays the end until a signal arrives.
   const bool asked = stop_signal_.has_value();
   const auto enough = [&] { return kill_now_ || (!asked && stop_signal_); };
-  while (!enough() && !std::holds_alternative<OutputWritten>(take(std::nullopt))) {
+  while (!enough() && !std::holds_alternative<OutputWritten>(next_event(std::nullopt))) {
   }
 }
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "acc/launch/exit_status.hpp"
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/log_folder.hpp"
-#include "acc/launch/oom.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -13,21 +13,21 @@
 
 namespace acc::launcher {
 
-/// What a job runs on; a test puts fakes here.
+/// What the agent works with; tests pass fakes.
 struct JobParts {
   Processes& processes;
   Rendezvous& rendezvous;
   Reporter& reporter;
   LogFolder logs = {};
-  CgroupPlaces cgroups = {};
-  /// The name of this machine, for the failure report.
+  CgroupPaths cgroups = {};
+  /// The host name in the failure report.
   std::string host = "localhost";
 };
 
-/// Runs the job of `plan` on this machine until it has ended: meets the other nodes, starts the workers,
-/// stops all when one fails here or elsewhere, starts them again while restarts are left, obeys signals. When
-/// it returns, no worker lives and no process that one of them started. Throws Error when a worker cannot be
-/// started or this machine cannot take part; then nothing is left either.
+/// Runs this node's part of the job until it has ended: joins the rendezvous, starts the workers, stops all
+/// when one fails here or on another node, restarts them while restarts are left, and obeys signals. When it
+/// returns or throws, all workers and their descendants have ended. Throws Error when a worker cannot be
+/// started or the rendezvous fails.
 LaunchReport run(const LaunchPlan& plan, const JobParts& parts);
 
 }  // namespace acc::launcher

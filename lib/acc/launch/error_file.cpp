@@ -5,7 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/launch/launch_report.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -67,19 +69,62 @@ ErrorFile parse_error_file(std::string_view text) {
 }
 
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
-  constexpr std::size_t kMost = 1U << 20U;
+  constexpr std::size_t kMax = 1U << 20U;
   // Opening a pipe would wait for somebody who writes to it.
   std::error_code ignored;
   std::ifstream in;
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file, std::ios::binary);
   if (!in.is_open()) return std::nullopt;
-  std::string text(kMost, '\0');
+  std::string text(kMax, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(in.gcount()));
   if (text.empty()) return std::nullopt;
   ErrorFile result = parse_error_file(text);
   result.path = file;
   return result;
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+int python_exit_code(const ExitStatus& status) {
+  if (const auto* signaled = std::get_if<Signaled>(&status)) return -signaled->signal;
+  return std::get<Exited>(status).code;
+}
+
+std::string to_text(const OrderedJson& document) {
+  return document.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string with_error_code(std::string_view text, const ExitStatus& status) {
+  OrderedJson document = OrderedJson::parse(text, nullptr, false);
+  if (!document.is_object() || !document.contains("message") || !document["message"].is_object())
+    return std::string(text);
+  document["message"]["errorCode"] = python_exit_code(status);
+  return to_text(document);
+}
+
+std::string to_error_json(std::string_view message, std::string_view traceback,
+                          std::chrono::system_clock::time_point when) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(when.time_since_epoch()).count();
+  OrderedJson extra = {{"timestamp", std::to_string(seconds)}};
+  // torchrun would show an empty one in place of the message.
+  if (!traceback.empty()) extra["py_callstack"] = traceback;
+  return to_text({{"message", {{"message", message}, {"extraInfo", std::move(extra)}}}});
+}
+
+void leave_error_file(const std::filesystem::path& file, const WorkerFailure& failure) {
+  if (file.empty() || !failure.error_file) return;
+  const ErrorFile& error = *failure.error_file;
+  std::error_code ignored;
+  const std::string text =
+      std::filesystem::exists(error.path, ignored)
+          ? read_file(error.path)
+          : to_error_json(error.message, error.traceback, error.when.value_or(failure.when));
+  replace_file(file, with_error_code(text, failure.status));
 }
 
 }  // namespace acc::launcher

@@ -7,22 +7,26 @@
 #include <string>
 #include <string_view>
 
+#include "acc/launch/exit_status.hpp"
+
 namespace acc::launcher {
 
-/// What a worker wrote about its own failure: the JSON of torch's `@record`.
+struct WorkerFailure;
+
+/// A worker's report of its own failure: the JSON file of torch's `@record`.
 struct ErrorFile {
   std::filesystem::path path = {};
   std::string message = {};
-  /// The whole traceback; often empty.
+  /// The traceback; often empty.
   std::string traceback = {};
   std::optional<std::chrono::system_clock::time_point> when = {};
   /// False: the file is not such a JSON, and `message` is its text.
   bool valid = true;
-  /// It is still there when the job has ended.
+  /// It is not removed at the end of the job.
   bool stays = true;
   /// Whether `when` is more exact than torch's whole seconds.
   bool exact = false;
-  /// The worker says that it only noticed the loss of another.
+  /// The worker reports that it failed because it lost a peer.
   bool consequence = false;
 
   bool operator==(const ErrorFile&) const = default;
@@ -30,7 +34,19 @@ struct ErrorFile {
 
 ErrorFile parse_error_file(std::string_view text);
 
-/// Absent when there is no such file, or an empty one. Reads at most 1 MiB of it.
+/// Returns nullopt when the file does not exist or is empty. Reads at most 1 MiB.
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file);
+
+/// Adds the exit code of the worker (or minus the signal number) to an error JSON, as `errorCode` inside
+/// `message`. Returns other texts unchanged.
+std::string with_error_code(std::string_view text, const ExitStatus& status);
+
+/// An error file in torch's form.
+std::string to_error_json(std::string_view message, std::string_view traceback,
+                          std::chrono::system_clock::time_point when);
+
+/// Writes the error file of the worker that failed first to `file`, acc's own TORCHELASTIC_ERROR_FILE,
+/// replacing what it held. Does nothing when the worker has not written one. Throws Error{system}.
+void leave_error_file(const std::filesystem::path& file, const WorkerFailure& failure);
 
 }  // namespace acc::launcher

@@ -129,9 +129,9 @@ std::string Tail::lines() const {
   keep_end(kMaxRaw);
   const std::string readable = readable_error(text);
   text = readable;
-  keep_end(kMostBytes);
+  keep_end(kMaxBytes);
   std::size_t begin = text.ends_with('\n') ? text.size() - 1 : text.size();
-  for (int line = 0; line < kMostLines && begin != std::string_view::npos; ++line) {
+  for (int line = 0; line < kMaxLines && begin != std::string_view::npos; ++line) {
     begin = begin == 0 ? std::string_view::npos : text.rfind('\n', begin - 1);
   }
   if (begin != std::string_view::npos) text.remove_prefix(begin + 1);
@@ -142,9 +142,9 @@ std::string tail_of_file(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in) return {};
   const std::streamoff size = in.tellg();
-  constexpr auto kMost = static_cast<std::streamoff>(Tail::kMaxRaw);
+  constexpr auto kMax = static_cast<std::streamoff>(Tail::kMaxRaw);
   // One byte more than is shown: then the line that it begins in counts as cut off.
-  in.seekg(size > kMost ? size - kMost - 1 : 0);
+  in.seekg(size > kMax ? size - kMax - 1 : 0);
   std::string bytes(Tail::kMaxRaw + 1, '\0');
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(in.gcount()));

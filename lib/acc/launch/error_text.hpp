@@ -8,22 +8,22 @@
 
 namespace acc::launcher {
 
-/// What a person should see of the text of an error: without the frames of LibTorch's own C++ stack, and
-/// without the warnings that Python and LibTorch add after it, while the program that has failed ends.
+/// The text of an error without the C++ stack frames of LibTorch and without the warnings that Python and
+/// LibTorch print while the failed program exits.
 std::string readable_error(std::string_view text);
 
 /// Keeps the end of a stream for a failure report: 30 lines, at most 16 KiB, of what is left by
 /// readable_error().
 class Tail {
  public:
-  static constexpr std::size_t kMostBytes = std::size_t{16} << 10U;
-  static constexpr int kMostLines = 30;
-  /// So much is looked at.
-  static constexpr std::size_t kMaxRaw = 2 * kMostBytes;
+  static constexpr std::size_t kMaxBytes = std::size_t{16} << 10U;
+  static constexpr int kMaxLines = 30;
+  /// The number of bytes that is kept for that.
+  static constexpr std::size_t kMaxRaw = 2 * kMaxBytes;
 
   void append(std::string_view chunk);
 
-  /// The last lines; a first line that was cut off is left out.
+  /// The last lines, without a truncated first line.
   std::string lines() const;
 
  private:
@@ -31,7 +31,7 @@ class Tail {
   bool cut_ = false;
 };
 
-/// The same of a file's end; empty when it cannot be read.
+/// The same for the end of a file; empty when it cannot be read.
 std::string tail_of_file(const std::filesystem::path& file);
 
 }  // namespace acc::launcher

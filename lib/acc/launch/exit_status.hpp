@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <variant>
 
 namespace acc::launcher {
 
-/// A process that ended by itself.
+/// The process exited with a code.
 struct Exited {
   int code = 0;
   bool operator==(const Exited&) const = default;
 };
 
-/// A process that a signal ended.
+/// The process was terminated by a signal.
 struct Signaled {
   int signal = 0;
   bool core_dumped = false;
@@ -21,7 +24,7 @@ struct Signaled {
 
 using ExitStatus = std::variant<Exited, Signaled>;
 
-/// What waitpid filled in, as a value.
+/// The wait status of waitpid(2) as a value.
 ExitStatus to_exit_status(int wait_status);
 
 bool succeeded(const ExitStatus& status);
@@ -29,10 +32,34 @@ bool succeeded(const ExitStatus& status);
 /// The exit code as a shell gives it: the process's own, or 128 + signal.
 int shell_code(const ExitStatus& status);
 
-/// `SIGTERM`; `signal 40` for one without a name.
+/// `SIGTERM`, or `signal 40` for a signal without a name.
 std::string signal_name(int signal);
 
 /// `exit code 5`, or `signal 11 (SIGSEGV, core dumped)`.
 std::string to_string(const ExitStatus& status);
+
+/// The cgroup files of the kernel; tests pass others.
+struct CgroupPaths {
+  std::filesystem::path membership = "/proc/self/cgroup";
+  std::filesystem::path root = "/sys/fs/cgroup";
+};
+
+/// The number of processes of our cgroup that the OOM killer has killed, from cgroup v2's memory.events or
+/// v1's memory.oom_control; nullopt when neither is available.
+std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places = {});
+
+/// Detects OOM kills since its construction.
+class OomWatch {
+ public:
+  explicit OomWatch(CgroupPaths places = {})
+      : places_(std::move(places)), before_(count_oom_kills(places_)) {}
+
+  /// Whether the OOM killer has killed a process of our cgroup since construction.
+  bool has_killed() const;
+
+ private:
+  CgroupPaths places_;
+  std::optional<std::uint64_t> before_;
+};
 
 }  // namespace acc::launcher

@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -14,8 +17,67 @@
 namespace acc::launcher {
 namespace {
 
-// A line of a request is at most PIPE_BUF long; more without an end is no request.
-constexpr std::size_t kMostUnread = 4096;
+using Json = nlohmann::json;
+
+TimerTable::Time to_time(double seconds) {
+  using namespace std::chrono;
+  constexpr double kLatest = 4e9;
+  return TimerTable::Time(
+      duration_cast<system_clock::duration>(duration<double>(std::min(seconds, kLatest))));
+}
+
+}  // namespace
+
+bool TimerTable::add(std::string_view line) {
+  const Json request = Json::parse(line, nullptr, false);
+  const auto number = [&](const char* key) { return request.contains(key) && request[key].is_number(); };
+  if (!request.is_object() || !number("pid") || !number("expiration_time") || !number("signal")) return false;
+  if (!request.contains("scope_id") || !request["scope_id"].is_string()) return false;
+  const auto pid = request["pid"].get<pid_t>();
+  const auto scope = request["scope_id"].get<std::string>();
+  const auto seconds = request["expiration_time"].get<double>();
+  const int signal = request["signal"].get<int>();
+  if (pid <= 0 || signal >= NSIG) return false;
+  if (seconds >= 0) {
+    timers_[pid][scope] = {.when = to_time(seconds), .signal = signal};
+    return true;
+  }
+  const auto timers = timers_.find(pid);
+  if (timers == timers_.end()) return true;
+  timers->second.erase(scope);
+  if (timers->second.empty()) timers_.erase(timers);
+  return true;
+}
+
+std::optional<TimerTable::Time> TimerTable::next() const {
+  std::optional<Time> first;
+  for (const auto& [pid, timers] : timers_) {
+    for (const auto& [scope, timer] : timers) first = std::min(first.value_or(timer.when), timer.when);
+  }
+  return first;
+}
+
+std::vector<TimerTable::Expired> TimerTable::expire(Time now) {
+  std::vector<Expired> expired;
+  for (auto process = timers_.begin(); process != timers_.end();) {
+    const std::pair<const std::string, Timer>* oldest = nullptr;
+    bool any = false;
+    for (const auto& timer : process->second) {
+      if (timer.second.when > now) continue;
+      any = true;
+      if (timer.second.signal <= 0) continue;
+      if (oldest == nullptr || timer.second.when < oldest->second.when) oldest = &timer;
+    }
+    if (oldest != nullptr) expired.push_back({process->first, oldest->first, oldest->second.signal});
+    process = any ? timers_.erase(process) : std::next(process);
+  }
+  return expired;
+}
+
+namespace {
+
+// A request is a line of at most PIPE_BUF bytes.
+constexpr std::size_t kMaxUnread = 4096;
 
 [[noreturn]] void fail(const std::filesystem::path& pipe, const char* reason) {
   throw Error({.kind = ErrorKind::system,
@@ -24,7 +86,7 @@ constexpr std::size_t kMostUnread = 4096;
                .hint = "TORCHELASTIC_TIMER_FILE names another place"});
 }
 
-// Open for writing too, so that the last writer who closes it does not end it.
+// Opened for writing too, so that reads do not end when the last writer closes it.
 int make_pipe_file(const std::filesystem::path& pipe) {
   std::error_code ignored;
   if (std::filesystem::is_fifo(pipe, ignored)) std::filesystem::remove(pipe, ignored);
@@ -57,17 +119,17 @@ void FileTimer::wait_readable() {
     std::array<char, 4096> chunk = {};
     const ssize_t n = ::read(pipe_.native_handle(), chunk.data(), chunk.size());
     if (n > 0) unread_.append(chunk.data(), static_cast<std::size_t>(n));
-    take_lines();
+    read_requests();
     wait_readable();
   });
 }
 
-void FileTimer::take_lines() {
+void FileTimer::read_requests() {
   for (std::size_t end = unread_.find('\n'); end != std::string::npos; end = unread_.find('\n')) {
-    table_.take(std::string_view(unread_).substr(0, end));
+    table_.add(std::string_view(unread_).substr(0, end));
     unread_.erase(0, end + 1);
   }
-  if (unread_.size() > kMostUnread) unread_.clear();
+  if (unread_.size() > kMaxUnread) unread_.clear();
   wait_deadline();
 }
 

@@ -1,25 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/system_timer.hpp>
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
-
-#include "acc/launch/timer_table.hpp"
+#include <string_view>
+#include <vector>
 
 namespace acc::launcher {
 
-/// torchrun's file timer: workers say through a named pipe when they must be through with something, and one
-/// that is not is ended. Unlike torchrun, which then ends itself, acc sees a failed worker.
+/// The deadlines of worker processes, as set by torch's FileTimerClient.
+class TimerTable {
+ public:
+  using Time = std::chrono::system_clock::time_point;
+
+  /// A process that missed a deadline.
+  struct Expired {
+    pid_t pid = 0;
+    std::string scope = {};
+    int signal = 0;
+    bool operator==(const Expired&) const = default;
+  };
+
+  /// Handles one request: a JSON object with pid, scope_id, expiration_time (seconds since 1970; negative:
+  /// released) and signal. Returns false when `line` is not a request.
+  bool add(std::string_view line);
+
+  /// The earliest deadline.
+  std::optional<Time> next() const;
+
+  /// Removes and returns the processes that have missed a deadline, each once, with the signal of its oldest
+  /// timer that has one. Expired timers without a signal are removed only, as torch does.
+  std::vector<Expired> expire(Time now);
+
+ private:
+  struct Timer {
+    Time when = {};
+    int signal = 0;
+  };
+  std::map<pid_t, std::map<std::string, Timer>> timers_ = {};
+};
+
+/// torchrun's file timer: workers set deadlines through a named pipe; one that misses a deadline is
+/// signalled. Unlike torchrun, which then ends the agent, acc handles it as a failed worker.
 class FileTimer {
  public:
   using OnExpired = std::function<void(const TimerTable::Expired&)>;
 
-  /// Makes the pipe; one that was left there goes. Throws Error{system}.
+  /// Creates the pipe, replacing an old one. Throws Error{system}.
   FileTimer(boost::asio::io_context& loop, std::filesystem::path pipe, OnExpired on_expired);
   /// Removes the pipe.
   ~FileTimer();
@@ -28,7 +65,7 @@ class FileTimer {
 
  private:
   void wait_readable();
-  void take_lines();
+  void read_requests();
   void wait_deadline();
 
   std::filesystem::path path_;

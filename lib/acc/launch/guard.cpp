@@ -15,10 +15,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
-#include "acc/launch/descendants.hpp"
-#include "acc/launch/pid_namespace.hpp"
+#include "acc/base/files.hpp"
+#include "acc/launch/process_tree.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -27,12 +26,12 @@ namespace {
   throw Error({.kind = ErrorKind::system, .what = std::string(what) + ": " + std::strerror(errno)});
 }
 
-// Asks the kernel to tell the keeper that the front is dead.
-int front_died() {
+// The PR_SET_PDEATHSIG of the guardian: the supervisor has ended.
+int supervisor_died() {
   return SIGRTMIN;
 }
 
-// Blocks what front and keeper wait for, and gives the caller its mask back.
+// Blocks the signals that supervisor and guardian wait for, and restores the caller's mask.
 class WaitedSignals {
  public:
   explicit WaitedSignals(const std::vector<int>& signals) {
@@ -60,7 +59,7 @@ class WaitedSignals {
   sigset_t before_ = {};
 };
 
-// Orphans of the agent's tree come to the front, not to init.
+// Makes this process the parent of orphaned descendants (PR_SET_CHILD_SUBREAPER).
 class Subreaper {
  public:
   Subreaper() {
@@ -86,8 +85,8 @@ Pipe make_pipe() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-// A terminal's Ctrl-C reaches the front alone, and comes to us once. Who is to hand the terminal on must stay
-// in its session.
+// Leaves the foreground process group, so that Ctrl-C reaches the supervisor only, which forwards it once. A
+// process that is to pass the terminal on has to stay in its session.
 void begin_group(bool in_session) {
   if (in_session) {
     ::setpgid(0, 0);
@@ -97,15 +96,15 @@ void begin_group(bool in_session) {
   }
 }
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, int front, bool in_session) noexcept {
+[[noreturn]] void run_agent(const std::function<int(int)>& agent, int supervisor, bool in_session) noexcept {
   begin_group(in_session);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Not exit(): what the caller registered to run at its end must run once, in the caller.
-  ::_exit(agent(front));
+  // Not exit(): the caller's atexit handlers must run only in the caller.
+  ::_exit(agent(supervisor));
 }
 
-// Stops this process by the kernel's rule: not where no shell could continue it. Tells the child to go on,
-// unless that is what the next signal says.
+// Stops this process as SIGTSTP does by default: not in an orphaned process group, which no shell could
+// continue. Continues the child afterwards, unless a pending SIGCONT will.
 void stop_until_continued(pid_t child) {
   sigset_t stop = {};
   ::sigemptyset(&stop);
@@ -119,18 +118,18 @@ void stop_until_continued(pid_t child) {
 }
 
 struct SignalHandlers {
-  /// The kernel told that the front is dead; may be called again.
-  std::function<void()> on_front_died = [] {};
-  /// SIGTSTP was handed on.
+  /// The supervisor has ended; may be called more than once.
+  std::function<void()> on_supervisor_died = [] {};
+  /// SIGTSTP was forwarded.
   std::function<void(pid_t child)> on_stop = [](pid_t) {};
 };
 
-// Hands signals on to a child until it has ended.
-ExitStatus stand_before(pid_t child, const WaitedSignals& signals, const SignalHandlers& handlers) {
+// Forwards signals to a child until it has ended.
+ExitStatus forward_signals(pid_t child, const WaitedSignals& signals, const SignalHandlers& handlers) {
   for (;;) {
     const int signal = signals.wait();
-    if (signal == front_died()) {
-      handlers.on_front_died();
+    if (signal == supervisor_died()) {
+      handlers.on_supervisor_died();
     } else if (signal != SIGCHLD) {
       ::kill(child, signal);
       if (signal == SIGTSTP) handlers.on_stop(child);
@@ -141,24 +140,24 @@ ExitStatus stand_before(pid_t child, const WaitedSignals& signals, const SignalH
   }
 }
 
-// What the keeper tells the front.
-struct KeeperReport {
+// Sent by the guardian to the supervisor.
+struct GuardianReport {
   GuardReport guard = {};
-  /// Why there is no agent; empty: there was one.
+  /// Why the agent could not be started; empty: it was.
   std::array<char, 256> error = {};
 };
-static_assert(std::is_trivially_copyable_v<KeeperReport>);
+static_assert(std::is_trivially_copyable_v<GuardianReport>);
 
-// What the front gives the keeper: whom it stands behind, the pipe whose end tells the agent that it is
-// alone, and where the report goes.
-struct KeeperParts {
-  pid_t front = 0;
+// What the supervisor passes to the guardian: its pid, the pipe whose closing tells the agent that it is
+// alone, and the pipe for the report.
+struct GuardianParts {
+  pid_t supervisor = 0;
   Pipe lifeline = {};
   Descriptor report = {};
 };
 
-// Throws Error when there cannot be one.
-pid_t start_agent(KeeperParts& parts, const std::function<int(int)>& agent, bool in_session) {
+// Throws Error when fork fails.
+pid_t start_agent(GuardianParts& parts, const std::function<int(int)>& agent, bool in_session) {
   const pid_t pid = ::fork();
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
@@ -169,21 +168,22 @@ pid_t start_agent(KeeperParts& parts, const std::function<int(int)>& agent, bool
   return pid;
 }
 
-[[noreturn]] void run_keeper(KeeperParts parts, WaitedSignals& signals, const std::function<int(int)>& agent,
-                             const std::function<void()>& clean_up, const GuardOptions& options) {
+[[noreturn]] void run_guardian(GuardianParts parts, WaitedSignals& signals,
+                               const std::function<int(int)>& agent, const std::function<void()>& clean_up,
+                               const GuardOptions& options) {
   begin_group(options.in_session);
-  signals.add(front_died());
-  const auto look_at_front = [&] {
-    if (::getppid() != parts.front) parts.lifeline.in.reset();
+  signals.add(supervisor_died());
+  const auto check_supervisor = [&] {
+    if (::getppid() != parts.supervisor) parts.lifeline.in.reset();
   };
-  KeeperReport report;
+  GuardianReport report;
   try {
     if (options.pid_namespace) enter_pid_namespace();
-    ::prctl(PR_SET_PDEATHSIG, front_died());
+    ::prctl(PR_SET_PDEATHSIG, supervisor_died());
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    look_at_front();  // it may have died before the kernel was asked to tell
+    check_supervisor();  // it may have ended before PR_SET_PDEATHSIG was set
     const pid_t pid = start_agent(parts, agent, options.in_session);
-    report.guard.agent = stand_before(pid, signals, {.on_front_died = look_at_front});
+    report.guard.agent = forward_signals(pid, signals, {.on_supervisor_died = check_supervisor});
     report.guard.left_something = kill_descendants();
   } catch (const Error& error) {
     std::string_view(error.what()).copy(report.error.data(), report.error.size() - 1);
@@ -193,9 +193,9 @@ pid_t start_agent(KeeperParts& parts, const std::function<int(int)>& agent, bool
   ::_exit(::write(parts.report.get(), &report, sizeof report) == sizeof report ? 0 : 1);
 }
 
-// Absent: the keeper was killed.
-std::optional<KeeperReport> read_report(const Descriptor& reports) {
-  KeeperReport report;
+// Returns nullopt when the guardian was killed.
+std::optional<GuardianReport> read_report(const Descriptor& reports) {
+  GuardianReport report;
   if (::read(reports.get(), &report, sizeof report) != sizeof report) return std::nullopt;
   return report;
 }
@@ -213,25 +213,25 @@ std::vector<int> forwarded_signals(const std::set<int>& also) {
   return {signals.begin(), signals.end()};
 }
 
-GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
+GuardReport guard(const std::function<int(int supervisor)>& agent, const std::function<void()>& clean_up,
                   const GuardOptions& options) {
   WaitedSignals signals(forwarded_signals(options.also));
   const Subreaper subreaper;
   Pipe reports = make_pipe();
-  KeeperParts parts = {.front = ::getpid(), .lifeline = make_pipe(), .report = std::move(reports.in)};
+  GuardianParts parts = {.supervisor = ::getpid(), .lifeline = make_pipe(), .report = std::move(reports.in)};
   const pid_t pid = ::fork();
   if (pid < 0) fail("the agent cannot be started");
   if (pid == 0) {
     reports.out.reset();
-    run_keeper(std::move(parts), signals, agent, clean_up, options);
+    run_guardian(std::move(parts), signals, agent, clean_up, options);
   }
   parts = {};
-  const ExitStatus keeper = stand_before(pid, signals, {.on_stop = stop_until_continued});
+  const ExitStatus guardian = forward_signals(pid, signals, {.on_stop = stop_until_continued});
   const bool left_something = kill_descendants();
   const auto report = read_report(reports.out);
   if (!report) {
     clean_up();
-    return {.agent = keeper, .left_something = left_something};
+    return {.agent = guardian, .left_something = left_something};
   }
   if (report->error[0] != 0) throw Error({.kind = ErrorKind::system, .what = report->error.data()});
   return {.agent = report->guard.agent, .left_something = report->guard.left_something || left_something};

@@ -9,37 +9,37 @@
 
 namespace acc::launcher {
 
-/// The signals that the front hands on: those of every job, and `also`. SIGHUP is not among them under
-/// `nohup`, nor SIGTSTP where it is ignored.
+/// The signals that the supervisor forwards to the agent, and `also`. SIGHUP and SIGTSTP are left out when
+/// they are ignored, as under nohup.
 std::vector<int> forwarded_signals(const std::set<int>& also = {});
 
 /// How the agent ended.
 struct GuardReport {
   ExitStatus agent = {};
-  /// Something that it had started still lived, and was killed.
+  /// Descendants of the agent were still running and were killed.
   bool left_something = false;
 };
 
 struct GuardOptions {
-  /// Keeper and agent stay in our session, in process groups of their own in the background, so that the
-  /// agent can hand the terminal on.
+  /// Guardian and agent stay in our session, as background process groups, so that the agent can give the
+  /// terminal to a worker.
   bool in_session = false;
-  /// The agent is the first process of a pid namespace: then nothing lives on even when all three are killed
-  /// at once.
+  /// The agent is the init process of a new pid namespace: then the kernel kills all descendants even when
+  /// all three are killed at once.
   bool pid_namespace = false;
-  /// Signals to hand on besides forwarded_signals().
+  /// Signals to forward besides those of forwarded_signals().
   std::set<int> also = {};
 };
 
-/// Runs `agent` below two processes that stand guard: the calling one, the front, which the user sees, and
-/// between the two the keeper, which does nothing but wait. Signals to the front are handed on to the agent;
-/// on SIGTSTP the front stops as well, as any job of a shell. Whichever two of the three are killed, even at
-/// once, the third ends everything below: front and keeper adopt what the agent leaves, and the agent's
-/// `front` descriptor becomes readable when either is gone. `clean_up` is called once where the agent could
-/// not return, after everything is gone, in the front or the keeper. The agent begins with the forwarded
-/// signals blocked, in a session of its own; what it returns is its exit code. Call it before there are
-/// threads, and while the process is small. Throws Error{system}.
-GuardReport guard(const std::function<int(int front)>& agent, const std::function<void()>& clean_up,
+/// Runs `agent` in a grandchild, with two processes above it: the supervisor, which is the calling process,
+/// and its child, the guardian, which only waits. Whichever two of the three are killed, even at once, the
+/// third kills all descendants: supervisor and guardian are subreapers, and the agent's `supervisor`
+/// descriptor becomes readable when either has ended. The supervisor forwards signals to the agent and stops
+/// itself on SIGTSTP, as any job of a shell. `clean_up` is called once, in the supervisor or the guardian,
+/// when the agent was killed, after all its descendants have ended. The agent begins in a session of its own
+/// with the forwarded signals blocked; its result is its exit code. To be called before there are threads,
+/// while the process is small. Throws Error{system}.
+GuardReport guard(const std::function<int(int supervisor)>& agent, const std::function<void()>& clean_up,
                   const GuardOptions& options = {});
 
 }  // namespace acc::launcher

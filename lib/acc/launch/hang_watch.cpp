@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -11,22 +12,68 @@
 #include <utility>
 
 #include "acc/base/files.hpp"
-#include "acc/base/subprocess/child_task.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/control/process_table.hpp"
 #include "acc/control/stacks.hpp"
-#include "acc/launch/channel.hpp"
-#include "acc/launch/idle_clock.hpp"
+#include "acc/launch/relay.hpp"
 
 namespace acc::launcher {
+namespace {
+
+using std::chrono::duration_cast;
+using std::chrono::milliseconds;
+
+constexpr int kLooks = 8;
+constexpr int kIdlePercent = 1;
+constexpr milliseconds kShortest = milliseconds(10);
+
+}  // namespace
+
+void IdleClock::restart(TimePoint now) {
+  last_.clear();
+  observed_ = active_ = now;
+  said_ = false;
+}
+
+bool IdleClock::observe(const std::vector<RankActivity>& ranks, TimePoint now) {
+  const milliseconds elapsed = duration_cast<milliseconds>(now - observed_);
+  bool active = ranks.size() != last_.size();
+  for (std::size_t i = 0; !active && i < ranks.size(); ++i) active = was_active(last_[i], ranks[i], elapsed);
+  last_ = ranks;
+  observed_ = now;
+  if (active) {
+    active_ = now;
+    said_ = false;
+    return false;
+  }
+  if (said_ || now - active_ < timeout_) return false;
+  said_ = true;
+  return true;
+}
+
+bool IdleClock::was_active(const RankActivity& before, const RankActivity& after,
+                           milliseconds elapsed) const {
+  if (after.written != before.written) return true;
+  return cpu_counts_ && (after.cpu_time - before.cpu_time) * 100 > elapsed * kIdlePercent;
+}
+
+milliseconds IdleClock::idle(TimePoint now) const {
+  return duration_cast<milliseconds>(now - active_);
+}
+
+milliseconds IdleClock::interval() const {
+  return std::max(timeout_ / kLooks, kShortest);
+}
+
 namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-// Beyond the limits of the debuggers themselves.
+// Longer than the time limits of the debuggers.
 constexpr auto kMaxLooking = std::chrono::seconds(150);
-// Ends the first part of the report, where each rank stands.
+// Separates the state of the ranks from the stacks that follow.
 constexpr char kEndOfPlaces = '\0';
 
 }  // namespace
@@ -37,7 +84,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
         parts(std::move(of)),
         clock(hang.timeout, hang.cpu_counts),
         timer(loop),
-        patience(loop),
+        timeout(loop),
         stacks(loop) {}
 
   void start() {
@@ -49,7 +96,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   void stop() {
     watching = false;
     timer.cancel();
-    patience.cancel();
+    timeout.cancel();
     error_code ignored;
     stacks.close(ignored);
   }
@@ -58,7 +105,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     timer.expires_after(clock.interval());
     timer.async_wait([self = weak_from_this()](error_code error) {
       const auto watch = self.lock();
-      // A timer that has expired already cannot be cancelled any more.
+      // The handler of an expired timer cannot be cancelled any more.
       if (error || !watch || !watch->watching) return;
       watch->look();
       watch->wait();
@@ -76,11 +123,11 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
     if (clock.observe(ranks, now) && !stacks.is_open()) find_places(clock.idle(now));
   }
 
-  // In a process of its own: a debugger takes seconds, and the job must not wait for it.
+  // In a child, since debuggers take seconds and the job must not wait for them.
   void find_places(std::chrono::milliseconds idle) {
     hung = {.attempt = parts.job().attempt, .idle = idle};
     received.clear();
-    told_places = false;
+    places_sent = false;
     Channel channel = make_pipe();
     stacks.assign(channel.ours.release());
     const StackOptions options{.environment = parts.environment};
@@ -92,8 +139,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
         if (!write_all(to, part)) ::_exit(1);
       });
     });
-    patience.expires_after(kMaxLooking);
-    patience.async_wait([self = weak_from_this()](error_code error) {
+    timeout.expires_after(kMaxLooking);
+    timeout.async_wait([self = weak_from_this()](error_code error) {
       const auto watch = self.lock();
       if (watch && !error) watch->stacks.cancel();
     });
@@ -106,27 +153,27 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
                              const auto watch = self.lock();
                              if (!watch || !watch->stacks.is_open()) return;
                              watch->received.append(watch->buffer.data(), size);
-                             watch->tell_received(error.failed());
+                             watch->send_received(error.failed());
                              if (!error) return watch->read();
-                             watch->patience.cancel();
+                             watch->timeout.cancel();
                              watch->stacks.close();
-                             watch->parts.tell(HangExamined{watch->hung.attempt});
+                             watch->parts.send(HangExamined{watch->hung.attempt});
                            });
   }
 
-  // `all`: nothing follows. Otherwise what is told ends with a line.
-  void tell_received(bool all) {
-    if (!told_places) {
+  // Sends whole lines; with `all`, the rest too.
+  void send_received(bool all) {
+    if (!places_sent) {
       const std::size_t end = received.find(kEndOfPlaces);
       if (end == std::string::npos && !all) return;
       hung.places = received.substr(0, end);
       received.erase(0, end == std::string::npos ? end : end + 1);
-      told_places = true;
-      parts.tell(hung);
+      places_sent = true;
+      parts.send(hung);
     }
     const std::size_t lines = all ? received.size() : received.rfind('\n') + 1;
     if (lines == 0) return;
-    parts.tell(HangStacks{hung.attempt, received.substr(0, lines)});
+    parts.send(HangStacks{hung.attempt, received.substr(0, lines)});
     received.erase(0, lines);
   }
 
@@ -135,11 +182,11 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   IdleClock clock;
   bool watching = false;
   asio::steady_timer timer;
-  asio::steady_timer patience;
+  asio::steady_timer timeout;
   asio::posix::stream_descriptor stacks;
   std::array<char, std::size_t{16} << 10U> buffer = {};
   std::string received = {};
-  bool told_places = false;
+  bool places_sent = false;
   Hung hung = {};
 };
 

@@ -33,7 +33,7 @@ Json to_json(const WorkerFailure& failure) {
   object["traceback"] = failure.error_file ? Json(failure.error_file->traceback) : Json();
   const bool has_file = failure.error_file && failure.error_file->stays;
   object["error_file"] = has_file ? Json(failure.error_file->path.string()) : Json();
-  object["last_words"] = failure.last_words;
+  object["last_words"] = failure.stderr_tail;
   return object;
 }
 

@@ -17,33 +17,31 @@
 #include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
-#include "acc/base/subprocess/child_task.hpp"
+#include "acc/base/subprocess/command.hpp"
 #include "acc/control/control_server.hpp"
 #include "acc/control/job_file.hpp"
-#include "acc/control/runtime_folder.hpp"
 #include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
-#include "acc/launch/descendants.hpp"
-#include "acc/launch/event_log.hpp"
+#include "acc/launch/error_file.hpp"
 #include "acc/launch/file_timer.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/hang_watch.hpp"
-#include "acc/launch/job_record.hpp"
+#include "acc/launch/job_status.hpp"
 #include "acc/launch/json_reporter.hpp"
 #include "acc/launch/local_processes.hpp"
-#include "acc/launch/own_error_file.hpp"
-#include "acc/launch/pid_namespace.hpp"
+#include "acc/launch/log_file.hpp"
+#include "acc/launch/process_tree.hpp"
 #include "acc/launch/reporter.hpp"
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
-#include "acc/plan/explain.hpp"
+#include "acc/plan/worker_environment.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
 namespace acc::launcher {
 namespace {
 
-// Whoever starts us with a closed stream must not find a worker's pipe under its number.
+// Opens closed standard streams, so that no pipe of a worker gets one of their numbers.
 void open_standard_streams() {
   for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
     if (fd <= STDERR_FILENO) continue;
@@ -52,10 +50,10 @@ void open_standard_streams() {
   }
 }
 
-// c10d meets where it is told to for one node, too: another may come in its place, or be there already.
+// c10d uses the endpoint for a single node too: a replacement may come, or another node may be there already.
 bool meets_others(const RendezvousPlan& wanted) {
-  if (wanted.most_nodes > 1 || wanted.store_file) return true;
-  if (wanted.backend != RendezvousBackend::c10d || wanted.endpoint_host.empty()) return false;
+  if (wanted.max_nodes > 1 || wanted.store_file) return true;
+  if (wanted.backend != RendezvousKind::c10d || wanted.endpoint_host.empty()) return false;
   return !wanted.is_host.value_or(names_this_machine(wanted.endpoint_host, {}, own_names()));
 }
 
@@ -64,7 +62,7 @@ std::unique_ptr<Rendezvous> make_rendezvous(boost::asio::io_context& loop, const
   return std::make_unique<SingleNode>(loop, plan);
 }
 
-// A debugger takes seconds, and the job must not wait for it.
+// In a child, since debuggers take seconds and the job must not wait for them.
 void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
   run_in_child(std::move(to), [&](int connection) {
     write_stacks(job, {.environment = plan.inherited}, [&](std::string_view text) {
@@ -73,18 +71,19 @@ void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
   });
 }
 
-// Who debugs one rank wants to know where the others are.
+// Tells whoever debugs one rank where the output of the others is.
 std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
   if (!plan.attach || plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
   return "rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
          logs.run_folder().string();
 }
 
+// Where the caller of acc expects an error file: it may be torchrun or acc itself.
 std::filesystem::path own_error_file(const LaunchPlan& plan) {
   return plan.inherited.get("TORCHELASTIC_ERROR_FILE");
 }
 
-// An error file that cannot be written must not take the place of the job's own exit code.
+// An error file that cannot be written must not change the exit code of the job.
 void or_warn(Reporter& reporter, const std::function<void()>& write) {
   try {
     write();
@@ -93,124 +92,152 @@ void or_warn(Reporter& reporter, const std::function<void()>& write) {
   }
 }
 
-// A process that a timer's file names might be anybody's: only our own are ended.
+// Signals a process that missed a deadline, if it is a descendant: the file could name any process.
 void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
   for (const Descendant& process : descendants_of(::getpid())) {
     if (process.pid != expired.pid) continue;
-    reporter.report(Warning{fmt::format("process {} was not through with '{}' in time and gets {}",
-                                        expired.pid, expired.scope, signal_name(expired.signal))});
+    reporter.report(Warning{fmt::format("process {} did not finish '{}' in time and gets {}", expired.pid,
+                                        expired.scope, signal_name(expired.signal))});
     signal_descendant(process, expired.signal);
   }
 }
 
-// Whoever wants to know what happens: the person, and programs.
-void add_readers(const LaunchPlan& plan, Output& output, Reporters& readers) {
+// The reporters for the person and for programs.
+void add_reporters(const LaunchPlan& plan, Output& output, Reporters& reporters) {
   const std::string host = host_name();
-  readers.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
+  reporters.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
   if (plan.events_on_console) {
-    readers.add(std::make_unique<JsonReporter>(plan.run_id, host,
-                                               [&](std::string_view line) { output.announce(line); }));
+    reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
+                                                 [&](std::string_view line) { output.announce(line); }));
   }
   if (plan.event_log.empty()) return;
   const auto file = std::make_shared<EventLog>(plan.event_log, [](const std::string& reason) {
     log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc goes on trying");
   });
-  readers.add(std::make_unique<JsonReporter>(plan.run_id, host,
-                                             [file](std::string_view line) { file->write(line); }));
+  reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
+                                               [file](std::string_view line) { file->write(line); }));
 }
 
-struct Front {
+struct Supervisor {
   pid_t pid = 0;
-  /// Becomes readable when it is gone.
+  /// Becomes readable when it has ended.
   int gone = -1;
 };
 
-/// What the job leaves behind unless somebody removes it.
+/// What the job leaves behind unless it is removed.
 struct Leftovers {
   JobFile file;
   LogFolder logs = {};
 
-  /// The failed job's logs may stay.
+  /// The logs of a failed job may stay.
   void remove(bool logs_too = true) const {
     if (logs_too) logs.remove_temporary();
     file.remove();
   }
 };
 
-int run_job(const LaunchPlan& plan, const Leftovers& left, const Front& front, const TerminalLoan* terminal) {
+/// What the parts of a running job share.
+struct Job {
+  const LaunchPlan& plan;
+  const Leftovers& left;
+  Supervisor supervisor;
+  const TerminalLoan* terminal;
+  boost::asio::io_context& loop;
+  Output& output;
+  Reporters& reporters;
+};
+
+// The agent with its processes, and beside it what watches and controls the job.
+LaunchReport run_agent(const Job& job) {
+  const LaunchPlan& plan = job.plan;
+  Output& output = job.output;
+  std::optional<HostPids> outside;
+  if (plan.pid_namespace) outside.emplace();
+  JobStatus status(view_of(plan, job.supervisor.pid, outside ? outside->own() : ::getpid()),
+                   [&](int rank) { return output.places(rank); });
+  LocalProcesses processes(job.loop, output,
+                           {.supervisor = job.supervisor.gone,
+                            .also = plan.stop_signals,
+                            .terminal = job.terminal,
+                            .outside = outside ? &*outside : nullptr});
+  if (const std::string text = attached_text(plan, job.left.logs); !text.empty())
+    log::write(log::Level::info, text);
+  std::optional<FileTimer> timer;
+  if (!plan.timer_file.empty()) {
+    timer.emplace(job.loop, plan.timer_file,
+                  [&](const TimerTable::Expired& expired) { end_late(expired, job.reporters); });
+  }
+  const Rendezvous* nodes = nullptr;
+  const auto view = [&] {
+    JobView shown = status.view();
+    if (nodes != nullptr) shown.rendezvous = nodes->state();
+    return shown;
+  };
+  ControlServer control(job.loop, runtime_folders(plan.inherited, ::geteuid()), status.view().id,
+                        {.view = view,
+                         .stop =
+                             [&](bool now) {
+                               processes.post(SignalArrived{SIGTERM, now});
+                             },
+                         .output = [&](int rank) { return output.ring(rank); },
+                         .write_stacks = [&](Descriptor to) { show_stacks(plan, view(), std::move(to)); }});
+  output.on_growth([&] { control.output_grew(); });
+  status.on_started([&](const RankView& rank) { control.worker_started(rank); });
+  HangWatch hang(job.loop, plan.hang,
+                 {.job = [&]() -> const JobView& { return status.view(); },
+                  .written = [&](int rank) { return output.written(rank); },
+                  .send = [&](AgentEvent event) { processes.post(std::move(event)); },
+                  .environment = plan.inherited});
+  Reporters reporters;
+  reporters.add(job.reporters);
+  reporters.add(status);
+  reporters.add(hang);
+  const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
+  nodes = rendezvous.get();
+  LaunchReport report = run(plan, {.processes = processes,
+                                   .rendezvous = *rendezvous,
+                                   .reporter = reporters,
+                                   .logs = job.left.logs,
+                                   .host = host_name()});
+  control.end(report.exit_code);
+  return report;
+}
+
+// Reports that acc itself could not go on, and cleans up. Returns the exit code.
+int fail(const Job& job, const std::exception& error, ErrorKind kind) {
+  job.reporters.report(Failed{error.what(), exit_code(kind)});
+  const auto file = own_error_file(job.plan);
+  if (!file.empty())
+    or_warn(job.reporters,
+            [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
+  job.output.finish();
+  job.left.remove();
+  return exit_code(kind);
+}
+
+int run_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
+            const TerminalLoan* terminal) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
-  Reporters reporter;
-  output.on_warning([&](const std::string& text) { reporter.report(Warning{text}); });
-  const auto fail = [&](const std::exception& error, ErrorKind kind) {
-    reporter.report(Failed{error.what(), exit_code(kind)});
-    const auto file = own_error_file(plan);
-    if (!file.empty())
-      or_warn(reporter,
-              [&] { replace_file(file, to_error_json(error.what(), "", std::chrono::system_clock::now())); });
-    output.finish();
-    left.remove();
-    return exit_code(kind);
-  };
+  Reporters reporters;
+  output.on_warning([&](const std::string& text) { reporters.report(Warning{text}); });
+  const Job job = {plan, left, supervisor, terminal, loop, output, reporters};
   try {
-    add_readers(plan, output, reporter);
-    std::optional<OutsideNumbers> outside;
-    if (plan.pid_namespace) outside.emplace();
-    JobRecord record(view_of(plan, front.pid, outside ? outside->own() : ::getpid()),
-                     [&](int rank) { return output.places(rank); });
-    LocalProcesses processes(loop, output,
-                             {.front = front.gone,
-                              .also = plan.stop_signals,
-                              .terminal = terminal,
-                              .outside = outside ? &*outside : nullptr});
-    if (const std::string text = attached_text(plan, left.logs); !text.empty())
-      log::write(log::Level::info, text);
-    std::optional<FileTimer> timer;
-    if (!plan.timer_file.empty()) {
-      timer.emplace(loop, plan.timer_file,
-                    [&](const TimerTable::Expired& expired) { end_late(expired, reporter); });
-    }
-    ControlServer control(
-        loop, runtime_folders(plan.inherited, ::geteuid()), record.view().id,
-        {.view = [&] { return record.view(); },
-         .stop =
-             [&](bool now) {
-               processes.post(SignalArrived{SIGTERM, now});
-             },
-         .output = [&](int rank) { return output.ring(rank); },
-         .write_stacks = [&](Descriptor to) { show_stacks(plan, record.view(), std::move(to)); }});
-    output.on_growth([&] { control.output_grew(); });
-    record.on_started([&](const RankView& rank) { control.worker_started(rank); });
-    HangWatch hang(loop, plan.hang,
-                   {.job = [&]() -> const JobView& { return record.view(); },
-                    .written = [&](int rank) { return output.written(rank); },
-                    .tell = [&](Happening found) { processes.post(std::move(found)); },
-                    .environment = plan.inherited});
-    // What ends this block is reported when these two are gone.
-    Reporters readers;
-    readers.add(reporter);
-    readers.add(record);
-    readers.add(hang);
-    const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(loop, plan);
-    const LaunchReport report = run(plan, {.processes = processes,
-                                           .rendezvous = *rendezvous,
-                                           .reporter = readers,
-                                           .logs = left.logs,
-                                           .host = host_name()});
-    control.end(report.exit_code);
+    add_reporters(plan, output, reporters);
+    const LaunchReport report = run_agent(job);
     if (report.first_failure)
-      or_warn(reporter, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
+      or_warn(reporters, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
     left.remove(!report.first_failure || !left.logs.stays_after_failure());
     return report.exit_code;
   } catch (const Error& error) {
-    return fail(error, error.kind());
+    return fail(job, error, error.kind());
   } catch (const std::exception& error) {
-    return fail(error, ErrorKind::system);
+    return fail(job, error, ErrorKind::system);
   }
 }
 
-// The agent itself was killed: nobody else is left to say so.
+// Reports that the agent itself was killed.
 int report_lost_agent(const ExitStatus& agent) {
   boost::asio::io_context loop(1);
   Output output(loop, {}, 1, {});
@@ -225,23 +252,23 @@ int report_lost_agent(const ExitStatus& agent) {
 int launch(const LaunchPlan& given) {
   open_standard_streams();
   LaunchPlan plan = given;
-  const pid_t front = plan.process = ::getpid();
+  const pid_t supervisor = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
   if (plan.attach) terminal.emplace(STDIN_FILENO);
   const auto folders = runtime_folders(plan.inherited, ::geteuid());
   remove_leftovers(folders);
-  Leftovers left = {.file = JobFile(folders, job_id(plan.worker_command, front))};
+  Leftovers left = {.file = JobFile(folders, job_id(plan.worker_command, supervisor))};
   left.logs = LogFolder::make(plan, [&](const std::filesystem::path& folder) { left.file.add(folder); });
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report = guard(
       [&](int gone) {
-        return run_job(plan, left, {front, gone}, lent);
+        return run_job(plan, left, {supervisor, gone}, lent);
       },
       [&] { left.remove(); },
       {.in_session = plan.attach.has_value(),
        .pid_namespace = plan.pid_namespace,
        .also = plan.stop_signals});
-  // An agent that was killed could not.
+  // In case the agent was killed before it could.
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
   return report_lost_agent(report.agent);

@@ -5,12 +5,11 @@
 
 namespace acc::launcher {
 
-/// Runs the job and shows on standard error what a person must know. Returns what `acc` exits with: 0, the
-/// first failing worker's own code, 128 + n for a signal, or the code of the Error that kept it from
-/// starting. Whatever ends this process, no worker lives on. Throws Error{system} when the job's folder or
-/// its agent cannot be made.
+/// Runs the job and reports on standard error. Returns the exit code of `acc`: 0, that of the first failing
+/// worker, 128 + n for a signal, or the code of the Error that prevented the start. However this process
+/// ends, no worker outlives it. Throws Error{system} when the job's folder or its agent cannot be created.
 ///
-/// Call it from the main thread of a process that has no other.
+/// To be called from the main thread of a single-threaded process.
 int launch(const LaunchPlan& plan);
 
 }  // namespace acc::launcher

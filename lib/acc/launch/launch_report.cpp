@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/launch_report.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <csignal>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc::launcher {
 
 int exit_code_of(const LaunchReport& report) {
-  if (report.front_lost) return 128 + SIGKILL;
+  if (report.supervisor_lost) return 128 + SIGKILL;
   if (report.stop_signal) return 128 + *report.stop_signal;
   if (report.hung) return kHungCode;
   int code = 0;
@@ -16,6 +24,184 @@ int exit_code_of(const LaunchReport& report) {
   if (report.group_code) code = *report.group_code;
   if (code == 0 && report.output_lost) return exit_code(ErrorKind::system);
   return code;
+}
+
+namespace {
+
+// Messages of Gloo, NCCL, torch's TCPStore and libacc.
+constexpr std::array<std::string_view, 8> kLostPeer = {
+    "Connection closed by peer",    "Connection reset by peer",
+    "Connection was likely closed", "remote process exited or there was a network error",
+    "failed to recv, got 0 bytes",  "Broken pipe",
+    "ended or was lost: ",          "gave up waiting for rank",
+};
+
+bool tells_of_lost_peer(std::string_view text) {
+  return std::ranges::any_of(
+      kLostPeer, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
+}
+
+// The message of a traceback: its last line that is not empty or indented.
+std::string last_message(std::string_view text) {
+  std::string message;
+  for (const std::string& line : split(text, '\n')) {
+    if (!line.empty() && line.front() != ' ' && line.front() != '\t') message = line;
+  }
+  return message;
+}
+
+// torch writes whole seconds, so nothing finer can be compared with them.
+std::chrono::sys_seconds second_of_failure(const WorkerFailure& failure) {
+  const bool told = failure.error_file && failure.error_file->when;
+  return std::chrono::floor<std::chrono::seconds>(told ? *failure.error_file->when : failure.when);
+}
+
+bool is_exact(const WorkerFailure& failure) {
+  return failure.error_file && failure.error_file->when && failure.error_file->exact;
+}
+
+bool failed_before(const WorkerFailure& one, const WorkerFailure& other) {
+  if (!one.error_file || !one.error_file->when) return false;
+  if (is_exact(one) && is_exact(other)) return *one.error_file->when < *other.error_file->when;
+  return second_of_failure(one) < second_of_failure(other);
+}
+
+}  // namespace
+
+bool is_consequence(const WorkerFailure& failure) {
+  // An uncaught C++ exception ends in SIGABRT; a lost connection causes no other signal.
+  const auto* signaled = std::get_if<Signaled>(&failure.status);
+  if (signaled != nullptr && signaled->signal != SIGABRT) return false;
+  if (failure.error_file)
+    return failure.error_file->consequence || tells_of_lost_peer(failure.error_file->message);
+  return tells_of_lost_peer(last_message(failure.stderr_tail));
+}
+
+std::size_t find_root_cause(const std::vector<WorkerFailure>& seen) {
+  std::size_t cause = 0;
+  for (std::size_t i = 1; i < seen.size(); ++i) {
+    const bool own = !is_consequence(seen[i]);
+    const bool other = !is_consequence(seen[cause]);
+    if (own != other ? own : failed_before(seen[i], seen[cause])) cause = i;
+  }
+  return cause;
+}
+
+namespace {
+
+bool holds(const FailureKinds& kinds, const WorkerFailure& failure) {
+  if (kinds.oom && failure.out_of_memory) return true;
+  if (const auto* exited = std::get_if<Exited>(&failure.status))
+    return kinds.exit_codes.contains(exited->code);
+  return kinds.any_signal || kinds.signals.contains(std::get<Signaled>(failure.status).signal);
+}
+
+double seconds(std::chrono::milliseconds duration) {
+  return static_cast<double>(duration.count()) / 1000;
+}
+
+}  // namespace
+
+RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const WorkerFailure& failure,
+                               std::chrono::milliseconds uptime) {
+  if (restarts >= plan.max_restarts) return {};
+  const bool worth = plan.retry_on.all || holds(plan.retry_on.included, failure);
+  if (!worth || holds(plan.retry_on.excluded, failure)) {
+    return {.reason = fmt::format("not restarted: {} is not worth it (--retry-on says what is)",
+                                  failure.out_of_memory ? "lack of memory" : to_string(failure.status))};
+  }
+  if (uptime < plan.min_uptime) {
+    return {.reason = fmt::format("not restarted: failed {:g} s after its start (--min-uptime {:g})",
+                                  seconds(uptime), seconds(plan.min_uptime))};
+  }
+  return {.restart = true};
+}
+
+namespace {
+
+using Json = nlohmann::json;
+using std::chrono::microseconds;
+
+constexpr std::size_t kMaxText = std::size_t{16} << 10U;
+
+std::string end_of(const std::string& text) {
+  return text.substr(text.size() - std::min(text.size(), kMaxText));
+}
+
+std::int64_t to_number(std::chrono::system_clock::time_point when) {
+  return std::chrono::duration_cast<microseconds>(when.time_since_epoch()).count();
+}
+
+std::chrono::system_clock::time_point to_time(std::int64_t number) {
+  return std::chrono::system_clock::time_point(microseconds(number));
+}
+
+Json to_json(const ErrorFile& file) {
+  Json json = {{"path", file.path.string()},
+               {"message", end_of(file.message)},
+               {"traceback", end_of(file.traceback)},
+               {"valid", file.valid},
+               {"stays", file.stays},
+               {"exact", file.exact},
+               {"consequence", file.consequence}};
+  if (file.when) json["when"] = to_number(*file.when);
+  return json;
+}
+
+ErrorFile parse_file(const Json& json) {
+  ErrorFile file = {.path = json.value("path", ""),
+                    .message = json.value("message", ""),
+                    .traceback = json.value("traceback", ""),
+                    .valid = json.value("valid", true),
+                    .stays = json.value("stays", true),
+                    .exact = json.value("exact", false),
+                    .consequence = json.value("consequence", false)};
+  if (json.contains("when")) file.when = to_time(json["when"].get<std::int64_t>());
+  return file;
+}
+
+}  // namespace
+
+std::string to_json_text(const WorkerFailure& failure) {
+  Json json = {{"rank", failure.rank},
+               {"local_rank", failure.local_rank},
+               {"pid", failure.pid},
+               {"host", failure.host},
+               {"when", to_number(failure.when)},
+               {"attempt", failure.attempt},
+               {"out_of_memory", failure.out_of_memory},
+               {"last_words", end_of(failure.stderr_tail)}};
+  if (const auto* exited = std::get_if<Exited>(&failure.status)) json["exit_code"] = exited->code;
+  if (const auto* signaled = std::get_if<Signaled>(&failure.status)) {
+    json["signal"] = signaled->signal;
+    json["core_dumped"] = signaled->core_dumped;
+  }
+  if (failure.error_file) json["error_file"] = to_json(*failure.error_file);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+WorkerFailure parse_failure(std::string_view text) {
+  WorkerFailure failure = {.status = Exited{1}};
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_object()) return failure;
+  try {
+    failure.rank = json.value("rank", 0);
+    failure.local_rank = json.value("local_rank", 0);
+    failure.pid = json.value("pid", 0);
+    failure.host = json.value("host", "");
+    failure.when = to_time(json.value("when", std::int64_t{0}));
+    failure.attempt = json.value("attempt", 0);
+    failure.out_of_memory = json.value("out_of_memory", false);
+    failure.stderr_tail = json.value("last_words", "");
+    failure.status = Exited{json.value("exit_code", 1)};
+    if (json.contains("signal")) {
+      failure.status = Signaled{json["signal"].get<int>(), json.value("core_dumped", false)};
+    }
+    if (json.contains("error_file")) failure.error_file = parse_file(json["error_file"]);
+  } catch (const Json::exception&) {
+    return failure;
+  }
+  return failure;
 }
 
 }  // namespace acc::launcher

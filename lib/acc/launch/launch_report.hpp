@@ -6,14 +6,16 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/launch/error_file.hpp"
 #include "acc/launch/exit_status.hpp"
+#include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
 
-/// Everything that is known about the worker that failed first.
+/// What is known about a failed worker.
 struct WorkerFailure {
   int rank = 0;
   int local_rank = 0;
@@ -22,12 +24,12 @@ struct WorkerFailure {
   ExitStatus status = {};
   std::chrono::system_clock::time_point when = {};
   int attempt = 0;
-  /// The kernel counted a kill for lack of memory while the job ran.
+  /// The OOM killer has killed a process during the job.
   bool out_of_memory = false;
   std::optional<ErrorFile> error_file = {};
   /// The last lines of its standard error.
-  std::string last_words = {};
-  /// They stand on the terminal just above the report.
+  std::string stderr_tail = {};
+  /// They are still visible on the terminal, just above the report.
   bool just_above = false;
 };
 
@@ -38,21 +40,21 @@ constexpr int kHungCode = 124;
 struct LaunchReport {
   /// exit_code_of() of all the rest.
   int exit_code = 0;
-  /// What the nodes of the job agreed on, where another node or the group ended it.
+  /// The exit code that the nodes agreed on, when another node ended the job.
   std::optional<int> group_code = {};
   /// Of the last attempt.
   std::optional<WorkerFailure> first_failure = {};
-  /// Ranks that had to be stopped because of the failure.
+  /// Ranks that were stopped because of the failure.
   std::vector<int> stopped_ranks = {};
-  /// Ranks that had to be killed because they did not stop.
+  /// Ranks that were killed because they did not stop.
   std::vector<int> killed_ranks = {};
   /// No worker failed, but all hung and were stopped for that (`--on-hang`).
   bool hung = false;
   /// The signal that ended the job.
   std::optional<int> stop_signal = {};
-  /// The process that the user sees was killed.
-  bool front_lost = false;
-  /// A part of the workers' output could not be written.
+  /// The supervisor was killed.
+  bool supervisor_lost = false;
+  /// Some output of the workers was lost.
   bool output_lost = false;
   int restarts = 0;
 };
@@ -60,5 +62,34 @@ struct LaunchReport {
 /// What `acc` exits with: 128 + n for a signal that ended it, then kHungCode, then the group's code, then
 /// that of the worker that failed first as a shell gives it; 1 where only output was lost, else 0.
 int exit_code_of(const LaunchReport& report);
+
+/// Whether the worker failed because it lost another one: its error file says so, or what it said last is the
+/// text of Gloo, NCCL or a store whose other side is gone.
+bool is_consequence(const WorkerFailure& failure);
+
+/// Which of the failed workers is the cause. A consequence only where there is nothing else. Among equals
+/// torchrun's rule: the one that was seen first, unless the error file of another says that it failed in an
+/// earlier second (two files that are exact: earlier), since a process can take long to die after its
+/// exception. `seen` holds at least one, in the order in which they ended; returns the place in it.
+std::size_t find_root_cause(const std::vector<WorkerFailure>& seen);
+
+/// Whether the workers are started again after a failure.
+struct RestartDecision {
+  bool restart = false;
+  /// Why not, although restarts are left; else empty.
+  std::string reason = {};
+
+  bool operator==(const RestartDecision&) const = default;
+};
+
+/// `restarts` have been made, and the worker failed so long after the attempt began.
+RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const WorkerFailure& failure,
+                               std::chrono::milliseconds uptime);
+
+/// The failure as one line of JSON, for other nodes. Traceback and stderr are cut to the last 16 KiB each.
+std::string to_json_text(const WorkerFailure& failure);
+
+/// Missing or invalid fields keep their defaults.
+WorkerFailure parse_failure(std::string_view text);
 
 }  // namespace acc::launcher

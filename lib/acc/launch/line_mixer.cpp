@@ -8,7 +8,7 @@ namespace acc::launcher {
 namespace {
 
 // A line longer than this is written as it comes.
-constexpr std::size_t kMostHeld = std::size_t{64} << 10U;
+constexpr std::size_t kMaxHeld = std::size_t{64} << 10U;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void LineMixer::write_from(int id, std::string_view chunk) {
   }
   const auto has_return = [](std::string_view text) { return text.find('\r') != std::string_view::npos; };
   const bool returns = has_return(source.held) || has_return(rest);
-  if (source.drained || source.closed || continues_line || unfinished > kMostHeld) {
+  if (source.drained || source.closed || continues_line || unfinished > kMaxHeld) {
     write(source.held);
     write(rest);
     source.held.clear();
@@ -116,10 +116,10 @@ std::size_t LineMixer::waiting(int source) const {
 
 std::optional<LineMixer::TimePoint> LineMixer::deadline() const {
   if (!holder_ || queue_.empty()) return std::nullopt;
-  const Patience patience = holder_is_progress_bar_ ? kProgressBar : kLine;
-  const TimePoint silent = holder_wrote_ + patience.silence;
+  const Timeouts timeout = holder_is_progress_bar_ ? kProgressBar : kLine;
+  const TimePoint silent = holder_wrote_ + timeout.silence;
   // A long line that is still coming will end.
-  return holder_drained_ ? std::min(silent, queue_since_ + patience.most) : silent;
+  return holder_drained_ ? std::min(silent, queue_since_ + timeout.max) : silent;
 }
 
 void LineMixer::on_time(TimePoint now) {

@@ -12,47 +12,46 @@
 
 namespace acc::launcher {
 
-/// Joins what several sources write to one destination, without a byte more or less, so that no line is torn
-/// by another's. Knows no file and no clock: the caller gives both.
+/// Merges several sources into one destination without splitting lines and without changing a byte. Does no
+/// I/O and reads no clock: the caller passes both.
 class LineMixer {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
-  /// Takes all of it, in order.
+  /// Must write all of it.
   using Write = std::function<void(std::string_view)>;
 
-  /// How long a source that has begun a line keeps the others waiting for its end: while it is silent, and
-  /// altogether while it is never silent for long.
-  struct Patience {
+  /// How long other sources wait for the end of a line that a source has begun: since its last bytes, and in
+  /// total.
+  struct Timeouts {
     std::chrono::milliseconds silence;
-    std::chrono::milliseconds most;
+    std::chrono::milliseconds max;
   };
-  /// A program may lose its CPU in the middle of a line.
-  static constexpr Patience kLine = {std::chrono::seconds(2), std::chrono::seconds(5)};
-  /// A line with a carriage return is a progress bar: it has no end to wait for.
-  static constexpr Patience kProgressBar = {std::chrono::milliseconds(100), std::chrono::seconds(1)};
+  /// For a line: the program may be descheduled in the middle of it.
+  static constexpr Timeouts kLine = {std::chrono::seconds(2), std::chrono::seconds(5)};
+  /// For a line with a carriage return, a progress bar, which has no end.
+  static constexpr Timeouts kProgressBar = {std::chrono::milliseconds(100), std::chrono::seconds(1)};
 
   explicit LineMixer(Write write) : write_(std::move(write)) {}
 
   int add_source();
 
-  /// `drained`: the source has nothing more to read now, so that an unfinished line (a prompt) must not wait
-  /// for its end.
+  /// `drained`: nothing more can be read now, so an unfinished line (a prompt) is written at once.
   void feed(int source, std::string_view chunk, bool drained, TimePoint now);
 
-  /// The source has ended; what it still had to write is written in its turn.
+  /// The source has ended; its buffered text is written in its turn.
   void close_source(int source, TimePoint now);
 
-  /// Whole lines of acc itself: written now, on a line of their own.
+  /// Writes whole lines of acc itself now, beginning on a new line.
   void announce(std::string_view lines, TimePoint now);
 
-  /// Bytes of this source that wait for another's line to end.
+  /// The number of buffered bytes of this source.
   std::size_t waiting(int source) const;
 
-  /// When on_time() must be called, if nothing is fed before.
+  /// When on_time() is to be called, unless something is fed before.
   std::optional<TimePoint> deadline() const;
   void on_time(TimePoint now);
 
-  /// Writes what still waits, whoever is in the middle of a line.
+  /// Writes all buffered text, also within another source's line.
   void flush(TimePoint now);
 
  private:
@@ -75,7 +74,7 @@ class LineMixer {
   bool holder_drained_ = false;
   bool holder_is_progress_bar_ = false;
   TimePoint holder_wrote_ = {};
-  /// Sources that wait, in the order in which they began to.
+  /// Waiting sources, first come first served.
   std::deque<int> queue_ = {};
   TimePoint queue_since_ = {};
   bool at_line_start_ = true;

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "acc/base/worker_env.hpp"
+#include "acc/launch/log_file.hpp"
 
 namespace acc::launcher {
 
@@ -14,12 +17,44 @@ namespace acc::launcher {
 /// and every other `$` stays as it is.
 std::string substitute(std::string_view text, const std::map<std::string, std::string, std::less<>>& values);
 
-/// What stands in front of the tee'd lines of a worker: the template with torchrun's `role_name`, `rank` and
+/// The prefix of the tee'd lines of a worker: the template with torchrun's `role_name`, `rank` and
 /// `local_rank`, and with `group_rank`, `host` and `attempt`.
 std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& place, int local_rank,
                         const std::string& host);
 
 /// Local time with its offset, ISO 8601, to the millisecond: `2026-11-21T07:43:37.262+0100`.
 std::string timestamp(std::chrono::system_clock::time_point when);
+
+/// Cuts a stream into lines with a prefix each, as `--tee` shows them. A carriage return ends a line too, as
+/// in Python's universal newlines, so that a progress bar is seen. A line longer than 1 MiB is shown in
+/// pieces of that size.
+class LinePrefixer {
+ public:
+  /// What else is done with each line.
+  struct Options {
+    /// Returns the text before the prefix: the time.
+    std::function<std::string()> stamp = {};
+    /// Receives each line too.
+    std::shared_ptr<FilteredLog> copy = {};
+  };
+
+  explicit LinePrefixer(std::string prefix) : prefix_(std::move(prefix)) {}
+  LinePrefixer(std::string prefix, Options options)
+      : prefix_(std::move(prefix)), options_(std::move(options)) {}
+
+  /// The lines that `chunk` completes.
+  std::string feed(std::string_view chunk);
+
+  /// The last line, if it was not ended.
+  std::string finish();
+
+ private:
+  std::string end_line();
+
+  std::string prefix_;
+  Options options_ = {};
+  std::string line_ = {};
+  bool after_return_ = false;
+};
 
 }  // namespace acc::launcher

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/mempolicy.h>
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -10,17 +11,53 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
-#include "acc/launch/binding_masks.hpp"
-#include "acc/launch/descendants.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/launch/process_tree.hpp"
 
 namespace acc::launcher {
+namespace {
+
+constexpr std::size_t kWordBits = sizeof(unsigned long) * 8;
+
+// Sets bit n for CPU or node n.
+std::vector<unsigned long> to_mask(const std::vector<int>& numbers) {
+  std::vector<unsigned long> mask;
+  for (const int number : numbers) {
+    const auto bit = static_cast<std::size_t>(number);
+    if (mask.size() <= bit / kWordBits) mask.resize(bit / kWordBits + 1);
+    mask[bit / kWordBits] |= 1UL << (bit % kWordBits);
+  }
+  return mask;
+}
+
+}  // namespace
+
+BindingMasks::BindingMasks(const std::optional<CpuBinding>& binding) {
+  if (!binding) return;
+  cpus_ = to_mask(binding->cpus);
+  nodes_ = to_mask(binding->numa_nodes);
+}
+
+bool BindingMasks::apply() const {
+  if (cpus_.empty()) return true;
+  if (::syscall(SYS_sched_setaffinity, 0, cpus_.size() * sizeof cpus_[0], cpus_.data()) < 0) return false;
+  int nodes = 0;
+  for (const unsigned long word : nodes_) nodes += std::popcount(word);
+  // Preferred rather than bound: a full node must not end a training. Containers often refuse the call; the
+  // kernel then still prefers the CPU's own node. It reads one bit less than maxnode, hence + 1.
+  ::syscall(SYS_set_mempolicy, nodes > 1 ? MPOL_PREFERRED_MANY : MPOL_PREFERRED, nodes_.data(),
+            nodes_.size() * kWordBits + 1);
+  return true;
+}
+
 namespace {
 
 constexpr int kMaxLateLooks = 64;
@@ -31,10 +68,10 @@ sigset_t signals_of(const std::set<int>& also) {
   return signal_set_of(signals);
 }
 
-// Not a handler that notes what came: of SIGTSTP and SIGCONT the kernel keeps the later one, and such notes
-// would be read in the order of their numbers, which leaves a continued job stopped.
+// signalfd(2) rather than Asio's signal_set: of SIGTSTP and SIGCONT the kernel keeps the later one pending,
+// while a signal_set would deliver both in the order of their numbers and leave a continued job stopped.
 int open_signals(const sigset_t& signals) {
-  ::signal(SIGCHLD, SIG_DFL);  // where it is ignored, nothing is told of a child
+  ::signal(SIGCHLD, SIG_DFL);  // if ignored, children would be reaped by the kernel
   const int fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd >= 0) return fd;
   throw Error(
@@ -65,20 +102,20 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       output_(output),
       blocked_(signals_of(options.also)),
       signals_(loop, open_signals(signals_of(options.also))),
-      front_(loop),
+      supervisor_(loop),
       terminal_(options.terminal),
       outside_(options.outside) {
-  // A worker costs up to four descriptors; workers themselves keep the limit that acc was given.
+  // A worker needs up to four descriptors here; workers keep the original limit.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
   const rlimit most = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &most);
   ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGXFSZ, SIG_IGN);  // a file as large as it may be (ulimit -f) is an error like a full disk
+  ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
 
   wait_for_signal();
-  if (options.front >= 0) wait_for_front(options.front);
-  output_.on_written([this] { happened_.push_back(OutputWritten{}); });
-  output_.on_reader_lost([this] { happened_.push_back(ReaderLost{}); });
+  if (options.supervisor >= 0) wait_for_supervisor(options.supervisor);
+  output_.on_written([this] { events_.push_back(OutputWritten{}); });
+  output_.on_reader_lost([this] { events_.push_back(ReaderLost{}); });
 }
 
 LocalProcesses::~LocalProcesses() {
@@ -91,12 +128,12 @@ void LocalProcesses::wait_for_signal() {
     if (error) return;
     signalfd_siginfo one = {};
     if (::read(signals_.native_handle(), &one, sizeof one) == sizeof one)
-      take_signal(static_cast<int>(one.ssi_signo));
+      on_signal(static_cast<int>(one.ssi_signo));
     wait_for_signal();
   });
 }
 
-void LocalProcesses::take_signal(int signal) {
+void LocalProcesses::on_signal(int signal) {
   if (signal == SIGCHLD) {
     suspend_with_worker();
     reap_orphans([this](pid_t pid) { return is_running(pid); });
@@ -104,14 +141,14 @@ void LocalProcesses::take_signal(int signal) {
   }
   log::debug("received {}", signal_name(signal));
   if (signal == SIGWINCH) output_.resize();
-  if (signal == SIGCONT) wake_with_front();
-  happened_.push_back(SignalArrived{signal});
+  if (signal == SIGCONT) wake_with_supervisor();
+  events_.push_back(SignalArrived{signal});
 }
 
-void LocalProcesses::wait_for_front(int front) {
-  front_.assign(::fcntl(front, F_DUPFD_CLOEXEC, 3));
-  front_.async_wait(stream_descriptor::wait_read, [this](error_code error) {
-    if (!error) happened_.push_back(FrontLost{});
+void LocalProcesses::wait_for_supervisor(int supervisor) {
+  supervisor_.assign(::fcntl(supervisor, F_DUPFD_CLOEXEC, 3));
+  supervisor_.async_wait(stream_descriptor::wait_read, [this](error_code error) {
+    if (!error) events_.push_back(SupervisorLost{});
   });
 }
 
@@ -140,39 +177,39 @@ void LocalProcesses::take_terminal_back() {
   if (terminal_ != nullptr && borrower_ != 0) terminal_->take_back(std::exchange(borrower_, 0));
 }
 
-// Ctrl-Z stopped the worker: the shell must see its job stop, which is the front's group.
+// Ctrl-Z has stopped the worker: the supervisor's process group, the job of the shell, must stop too.
 void LocalProcesses::suspend_with_worker() {
   siginfo_t info = {};
   if (borrower_ == 0 || ::waitid(P_PID, static_cast<id_t>(borrower_), &info, WSTOPPED | WNOHANG) != 0) return;
   if (info.si_pid != borrower_) return;
   suspended_ = true;
   terminal_->take_back(borrower_);
-  // Where no shell could continue the front it does not stop, and says at once that it goes on.
+  // In an orphaned process group the supervisor does not stop, and sends SIGCONT at once.
   ::kill(-terminal_->owner(), SIGTSTP);
 }
 
-void LocalProcesses::wake_with_front() {
+void LocalProcesses::wake_with_supervisor() {
   if (borrower_ == 0 || !std::exchange(suspended_, false)) return;
-  // In the background (`bg`) the terminal is the shell's.
+  // After `bg` the terminal stays with the shell.
   if (terminal_->is_back()) terminal_->lend(borrower_);
   ::kill(-borrower_, SIGCONT);
 }
 
 void LocalProcesses::wait_for_end(int local_rank) {
   workers_.at(local_rank).async_wait([this, local_rank](error_code error, int /*exit_code*/) {
-    if (!error) take_end(local_rank, to_exit_status(workers_.at(local_rank).native_exit_code()));
+    if (!error) on_worker_ended(local_rank, to_exit_status(workers_.at(local_rank).native_exit_code()));
   });
 }
 
-void LocalProcesses::take_end(int local_rank, ExitStatus status) {
+void LocalProcesses::on_worker_ended(int local_rank, ExitStatus status) {
   const auto worker = workers_.find(local_rank);
   const pid_t ended = worker->second.id();
-  // It is reaped, and its number may be another process's soon: nothing may be sent there, nor waited for.
+  // It is reaped and its pid may be reused: it must not be signalled or waited for again.
   worker->second.detach();
   workers_.erase(worker);
   if (ended == borrower_) take_terminal_back();
-  happened_.push_back(WorkerEnded{local_rank, status, std::chrono::system_clock::now()});
-  // An orphan that ended while the worker stood before it in the kernel's list.
+  events_.push_back(WorkerEnded{local_rank, status, std::chrono::system_clock::now()});
+  // waitid() shows one ended child at a time: orphans may be waiting behind the worker.
   reap_orphans([this](pid_t pid) { return is_running(pid); });
 }
 
@@ -187,45 +224,45 @@ void LocalProcesses::signal(int local_rank, int signal) {
   ::kill(-worker->second.id(), signal);
 }
 
-bool LocalProcesses::signal_strays(int signal) {
-  strays_.clear();
-  strays_left_ = 0;
-  std::erase_if(happened_, [](const Happening& one) { return std::holds_alternative<StraysGone>(one); });
-  // No child, no descendant: we are the subreaper, so each of them hangs below a child of ours.
+bool LocalProcesses::signal_orphans(int signal) {
+  orphans_.clear();
+  orphans_left_ = 0;
+  std::erase_if(events_, [](const AgentEvent& one) { return std::holds_alternative<OrphansGone>(one); });
+  // As a subreaper we have no descendants when we have no children.
   if (!reap_orphans([this](pid_t pid) { return is_running(pid); })) return false;
   for (const Descendant& descendant : descendants_of(::getpid())) {
     if (is_running(descendant.pid)) continue;
     log::debug("sends {} to process {}, which a worker left", signal_name(signal), descendant.pid);
     Descriptor process = signal_descendant(descendant, signal);
-    if (process) watch_stray(process.release());
+    if (process) watch_orphan(process.release());
   }
-  return strays_left_ > 0;
+  return orphans_left_ > 0;
 }
 
-void LocalProcesses::watch_stray(int pidfd) {
-  auto& stray = strays_.emplace_back(std::make_unique<stream_descriptor>(loop_, pidfd));
-  ++strays_left_;
-  stray->async_wait(stream_descriptor::wait_read, [this](error_code error) {
-    if (!error && --strays_left_ == 0) happened_.push_back(StraysGone{});
+void LocalProcesses::watch_orphan(int pidfd) {
+  auto& orphan = orphans_.emplace_back(std::make_unique<stream_descriptor>(loop_, pidfd));
+  ++orphans_left_;
+  orphan->async_wait(stream_descriptor::wait_read, [this](error_code error) {
+    if (!error && --orphans_left_ == 0) events_.push_back(OrphansGone{});
   });
 }
 
-Happening LocalProcesses::next(std::optional<TimePoint> deadline) {
-  while (happened_.empty() && (!deadline || now() < *deadline)) {
+AgentEvent LocalProcesses::next(std::optional<TimePoint> deadline) {
+  while (events_.empty() && (!deadline || now() < *deadline)) {
     if (deadline) {
       loop_.run_one_until(*deadline);
     } else {
       loop_.run_one();
     }
   }
-  // What is ready counts although the deadline has passed, but a flood of output must not defer it for ever.
-  for (int looks = 0; looks < kMaxLateLooks && happened_.empty(); ++looks) {
+  // Ready handlers run even after the deadline, but not without limit: output may never cease.
+  for (int looks = 0; looks < kMaxLateLooks && events_.empty(); ++looks) {
     if (loop_.poll_one() == 0) break;
   }
-  if (happened_.empty()) return TimeUp{};
-  Happening happening = std::move(happened_.front());
-  happened_.pop_front();
-  return happening;
+  if (events_.empty()) return TimeUp{};
+  AgentEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
 }
 
 std::string LocalProcesses::lost_output() {

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,11 +16,27 @@
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/launch/output.hpp"
-#include "acc/launch/pid_namespace.hpp"
+#include "acc/launch/process_tree.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/terminal_loan.hpp"
+#include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
+
+/// A CpuBinding as masks for the system calls, allocated before vfork because the child must not allocate.
+class BindingMasks {
+ public:
+  /// nullopt binds to nothing.
+  explicit BindingMasks(const std::optional<CpuBinding>& binding);
+
+  /// Binds the calling thread to the CPUs and, if permitted, prefers the memory of their NUMA nodes. Safe
+  /// between vfork and exec. Returns false and sets errno when none of the CPUs is allowed.
+  bool apply() const;
+
+ private:
+  std::vector<unsigned long> cpus_ = {};
+  std::vector<unsigned long> nodes_ = {};
+};
 
 /// Executes a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its
 /// own group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
@@ -28,32 +45,31 @@ Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const Wo
               const rlimit& open_files);
 
 struct ProcessOptions {
-  /// Becomes readable when the process that the user sees is gone; -1: there is none.
-  int front = -1;
-  /// Signals to take besides forwarded_signals().
+  /// Becomes readable when the supervisor or the guardian has ended; -1: there is none.
+  int supervisor = -1;
+  /// Signals to handle besides forwarded_signals().
   std::set<int> also = {};
-  /// For the worker whose input it is.
+  /// For a worker with WorkerInput::terminal.
   const TerminalLoan* terminal = nullptr;
-  /// Where this process and its workers are in a pid namespace.
-  const OutsideNumbers* outside = nullptr;
+  /// Set when this process and its workers are in a pid namespace.
+  const HostPids* outside = nullptr;
 };
 
-/// The real side of Processes: workers on this machine, on one event loop. Call from the main thread of a
-/// subreaper.
+/// Implements Processes with real workers on one event loop. For the main thread of a subreaper.
 class LocalProcesses : public Processes {
  public:
-  /// Takes over the forwarded signals and SIGCHLD, which stay blocked while it lives.
+  /// Reads the forwarded signals and SIGCHLD from a signalfd; they stay blocked during its lifetime.
   LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options);
   ~LocalProcesses() override;
 
   StartedWorker start(const WorkerStart& worker) override;
   void signal(int local_rank, int signal) override;
-  bool signal_strays(int signal) override;
-  Happening next(std::optional<TimePoint> deadline) override;
-  void post(Happening happening) override { happened_.push_back(std::move(happening)); }
+  bool signal_orphans(int signal) override;
+  AgentEvent next(std::optional<TimePoint> deadline) override;
+  void post(AgentEvent event) override { events_.push_back(std::move(event)); }
   TimePoint now() const override { return Clock::now(); }
   void end_attempt() override;
-  std::string last_words(int local_rank) override { return output_.last_words(local_rank); }
+  std::string stderr_tail(int local_rank) override { return output_.stderr_tail(local_rank); }
   bool is_just_above(int local_rank) override { return output_.is_just_above(local_rank); }
   std::string lost_output() override;
   bool finish_output() override { return output_.finish(); }
@@ -62,31 +78,31 @@ class LocalProcesses : public Processes {
   WorkerStreams open_streams(const WorkerStart& worker);
   void take_terminal_back();
   void suspend_with_worker();
-  void wake_with_front();
+  void wake_with_supervisor();
   void wait_for_signal();
-  void take_signal(int signal);
-  void wait_for_front(int front);
+  void on_signal(int signal);
+  void wait_for_supervisor(int supervisor);
   void wait_for_end(int local_rank);
-  void take_end(int local_rank, ExitStatus status);
+  void on_worker_ended(int local_rank, ExitStatus status);
   bool is_running(pid_t pid) const;
-  void watch_stray(int pidfd);
+  void watch_orphan(int pidfd);
 
   boost::asio::io_context& loop_;
   Output& output_;
   BlockedSignals blocked_;
   boost::asio::posix::stream_descriptor signals_;
-  boost::asio::posix::stream_descriptor front_;
+  boost::asio::posix::stream_descriptor supervisor_;
   rlimit open_files_ = {};
   const TerminalLoan* terminal_;
-  const OutsideNumbers* outside_;
-  /// The worker that has the terminal; 0: none. It was stopped there, and the front with it.
+  const HostPids* outside_;
+  /// The worker that has the terminal; 0: none. `suspended_`: it was stopped, and the supervisor with it.
   pid_t borrower_ = 0;
   bool suspended_ = false;
-  std::deque<Happening> happened_ = {};
+  std::deque<AgentEvent> events_ = {};
   /// Those that run, by local rank.
   std::map<int, Process> workers_ = {};
-  std::vector<std::unique_ptr<boost::asio::posix::stream_descriptor>> strays_ = {};
-  std::size_t strays_left_ = 0;
+  std::vector<std::unique_ptr<boost::asio::posix::stream_descriptor>> orphans_ = {};
+  std::size_t orphans_left_ = 0;
 };
 
 }  // namespace acc::launcher

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/log_file.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +9,56 @@
 #include <cstring>
 #include <utility>
 
+#include "acc/base/error.hpp"
+
 namespace acc::launcher {
+
+void Backlog::add_or_drop(std::string_view text, std::size_t max) {
+  if (text.empty()) return;
+  if (dropping_ && within_line_) {
+    const std::size_t end = text.find('\n');
+    const std::size_t rest = end == std::string_view::npos ? text.size() : end + 1;
+    dropped_ += rest;
+    text.remove_prefix(rest);
+    if (end == std::string_view::npos) return;
+    within_line_ = false;
+  }
+  const std::size_t room = max > size() ? max - size() : 0;
+  if (text.size() <= room) {
+    if (text.empty()) return;
+    if (std::exchange(dropping_, false) && cut_) kept_ += '\n';
+    kept_ += text;
+    cut_ = text.back() != '\n';
+    return;
+  }
+  if (!std::exchange(dropping_, true)) {
+    const std::size_t last_line_end = text.substr(0, room).rfind('\n');
+    const std::size_t fits = last_line_end == std::string_view::npos ? 0 : last_line_end + 1;
+    kept_ += text.substr(0, fits);
+    if (fits > 0) cut_ = false;
+    text.remove_prefix(fits);
+  }
+  dropped_ += text.size();
+  within_line_ = text.back() != '\n';
+}
+
+void Backlog::remove(std::size_t bytes) {
+  written_ += bytes;
+  if (written_ == kept_.size()) {
+    kept_.clear();
+    kept_.shrink_to_fit();
+    written_ = 0;
+  } else if (written_ > kept_.size() / 2) {
+    kept_.erase(0, written_);
+    written_ = 0;
+  }
+}
+
+void Backlog::drop() {
+  dropped_ += size();
+  remove(size());
+}
+
 namespace {
 
 constexpr std::size_t kMaxKept = std::size_t{64} << 10U;
@@ -58,11 +108,45 @@ FilteredLog::FilteredLog(Descriptor file, std::vector<std::string> words,
                          std::function<void(const std::string&)> on_full)
     : file_(std::move(file)), words_(std::move(words)), on_full_(std::move(on_full)) {}
 
-void FilteredLog::take(std::string_view line, std::string_view shown) {
+void FilteredLog::write(std::string_view line, std::string_view shown) {
   const bool wanted = std::ranges::any_of(
       words_, [&](const std::string& word) { return line.find(word) != std::string_view::npos; });
   if (!wanted) return;
   if (const std::string reason = file_.write(shown); !reason.empty()) on_full_(reason);
+}
+
+namespace {
+
+// O_NONBLOCK: opening a pipe without a reader fails instead of waiting for one.
+Descriptor open_log(const std::filesystem::path& file) {
+  Descriptor opened(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+  if (opened) ::fcntl(opened.get(), F_SETFL, O_APPEND);
+  return opened;
+}
+
+std::string reason_of(int number, const std::filesystem::path& file) {
+  const std::filesystem::path folder = file.parent_path();
+  std::error_code ignored;
+  if (number == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored))
+    return "there is no folder " + folder.string();
+  if (number == ENXIO) return "it is a pipe that nobody reads";
+  return std::strerror(number);
+}
+
+}  // namespace
+
+EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full)
+    : file_(open_log(file)), on_full_(std::move(on_full)) {
+  if (file_) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = "the event log cannot be written: " + reason_of(errno, file),
+               .where = file.string(),
+               .hint = "--event-log names another file"});
+}
+
+void EventLog::write(std::string_view line) {
+  const std::string reason = file_.write(line);
+  if (!reason.empty() && !std::exchange(reported_, true)) on_full_(reason);
 }
 
 }  // namespace acc::launcher

@@ -1,19 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "acc/base/descriptor.hpp"
-#include "acc/launch/backlog.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc::launcher {
 
-/// A file to which text is added, although its disk may be full for a while: what finds no room is tried
-/// again with everything that follows. Of what waits 64 KiB are kept; beyond that whole lines are lost.
+/// Text that is still to be written, in order.
+class Backlog {
+ public:
+  bool empty() const { return size() == 0; }
+  std::size_t size() const { return kept_.size() - written_; }
+  std::string_view text() const { return std::string_view(kept_).substr(written_); }
+
+  void add(std::string_view text) { kept_ += text; }
+
+  /// Notes text that was written directly because the backlog was empty.
+  void pass(std::string_view text) {
+    if (!text.empty()) cut_ = text.back() != '\n';
+  }
+
+  /// Adds text up to about `max` bytes and drops the rest, in whole lines where possible. Text that is added
+  /// after dropped text begins on a new line.
+  void add_or_drop(std::string_view text, std::size_t max);
+
+  /// Removes the first `bytes` of text(): they are written.
+  void remove(std::size_t bytes);
+
+  /// Drops all of it.
+  void drop();
+
+  std::uint64_t dropped_bytes() const { return dropped_; }
+
+ private:
+  std::string kept_ = {};
+  std::size_t written_ = 0;
+  std::uint64_t dropped_ = 0;
+  bool dropping_ = false;
+  /// The dropped text ended within a line: the rest of the line is dropped as well.
+  bool within_line_ = false;
+  /// The last text that was added or written did not end with a newline.
+  bool cut_ = false;
+};
+
+/// A log file that survives a full disk: text that cannot be written is retried with each later write. Up to
+/// 64 KiB wait; beyond that whole lines are dropped.
 class LogFile {
  public:
   LogFile() = default;
@@ -21,11 +59,10 @@ class LogFile {
 
   explicit operator bool() const { return static_cast<bool>(file_); }
 
-  /// Empty, or why the file takes nothing at the moment: `No space left on device`.
+  /// Returns why not all is written (`No space left on device`), or an empty text.
   std::string write(std::string_view text);
 
-  /// Tries for the last time and closes the file. Returns how many bytes of all that was written are not in
-  /// it.
+  /// Writes what is left, as far as possible, and closes the file. Returns the number of bytes lost.
   std::uint64_t close();
 
  private:
@@ -35,26 +72,45 @@ class LogFile {
   Backlog backlog_ = {};
 };
 
-/// Writes what can be written of `text` to a file, and leaves the reason in `errno` when that is not all.
+/// Writes as much of `text` as possible and returns its length; sets `errno` when that is not all.
 std::size_t write_to_file(int fd, std::string_view text);
 
-/// A file for the lines of all workers in which one of some words occurs: torchrun's filtered_stdout.log.
+/// A log of the lines of all workers that contain one of some words: torchrun's filtered_stdout.log.
 class FilteredLog {
  public:
-  /// `on_full`: the file takes nothing at the moment, for this reason.
+  /// `on_full` is called with the reason when the file cannot be written.
   FilteredLog(Descriptor file, std::vector<std::string> words,
               std::function<void(const std::string&)> on_full);
 
-  /// Writes `shown` when `line` holds one of the words.
-  void take(std::string_view line, std::string_view shown);
+  /// Writes `shown` when `line` contains one of the words.
+  void write(std::string_view line, std::string_view shown);
 
-  /// Closes the file. Returns how many bytes are not in it.
+  /// Closes the file. Returns the number of bytes lost.
   std::uint64_t close() { return file_.close(); }
 
  private:
   LogFile file_;
   std::vector<std::string> words_;
   std::function<void(const std::string&)> on_full_;
+};
+
+/// The file of `--event-log`. Lines are appended, each with one write(2), so several nodes and runs can share
+/// the file.
+class EventLog {
+ public:
+  /// Throws Error{system} when the file cannot be opened. `on_full` is called once with the reason when it
+  /// cannot be written.
+  EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full);
+  ~EventLog() { file_.close(); }
+  EventLog(const EventLog&) = delete;
+  EventLog& operator=(const EventLog&) = delete;
+
+  void write(std::string_view line);
+
+ private:
+  LogFile file_;
+  std::function<void(const std::string&)> on_full_;
+  bool reported_ = false;
 };
 
 }  // namespace acc::launcher

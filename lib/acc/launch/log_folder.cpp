@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "acc/base/error.hpp"
-#include "acc/base/folders.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 
 namespace acc::launcher {
@@ -32,7 +32,7 @@ void make_folders(const fs::path& folder) {
   if (error) fail(folder, error.message());
 }
 
-// `stem` with random letters behind it; mode 0700.
+// Creates `stem` followed by random letters, with mode 0700.
 fs::path make_unique(const fs::path& stem, const std::function<void(const fs::path&)>& before) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
   constexpr int kTries = 100;
@@ -47,19 +47,19 @@ fs::path make_unique(const fs::path& stem, const std::function<void(const fs::pa
 }
 
 bool any(const StreamMap& map) {
-  return map.otherwise != Streams::none ||
+  return map.default_streams != Streams::none ||
          std::ranges::any_of(map.of_rank, [](const auto& entry) { return entry.second != Streams::none; });
 }
 
-// Whether so many small files can still be made in the folder; 0 inodes in all means without limit.
+// Whether the folder has room for this many small files; a total of 0 inodes means no limit.
 bool has_room(const char* folder, std::uint64_t files) {
   struct statvfs about = {};
   return ::access(folder, W_OK | X_OK) == 0 && ::statvfs(folder, &about) == 0 && about.f_bavail >= files &&
          (about.f_files == 0 || about.f_favail >= files);
 }
 
-// Error files alone are small and gone at the end: in memory that costs microseconds, on a busy disk the
-// folders of a job with two workers cost twenty milliseconds.
+// Error files alone are small and temporary: in memory they cost microseconds, while on a busy disk the
+// folders of a job with two workers take 20 ms.
 fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
   if (const auto named = temporary_folder(plan.inherited)) return *named;
   constexpr const char* kMemory = "/dev/shm";

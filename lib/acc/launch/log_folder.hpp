@@ -12,13 +12,13 @@ namespace acc::launcher {
 /// `<base>/<run_id>_XXXXXXXX/attempt_N/<local_rank>/{stdout.log,stderr.log,error.json}`.
 class LogFolder {
  public:
-  /// A job that keeps nothing.
+  /// For a job without files.
   LogFolder() = default;
 
   /// Makes base and job folder when the plan has a use for them. The base is plan.output.log_dir, or a new
   /// folder that remove_temporary() takes away: under the inherited TMPDIR, else in memory when no stream is
   /// logged, else under /tmp. Throws Error{system}.
-  /// `before` is told the new folder before it is made.
+  /// `before` is called with the path of a temporary folder before it is created.
   static LogFolder make(
       const LaunchPlan& plan,
       const std::function<void(const std::filesystem::path&)>& before = [](const std::filesystem::path&) {});

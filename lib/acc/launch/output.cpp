@@ -16,14 +16,35 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/launch/console.hpp"
 #include "acc/launch/error_text.hpp"
 #include "acc/launch/line_prefix.hpp"
 #include "acc/launch/log_file.hpp"
-#include "acc/launch/output_sink.hpp"
 #include "acc/launch/relay.hpp"
-#include "acc/launch/stream_plan.hpp"
 
 namespace acc::launcher {
+namespace {
+
+bool admits(const std::vector<int>& filter, int number) {
+  return filter.empty() || std::ranges::find(filter, number) != filter.end();
+}
+
+}  // namespace
+
+StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams stream, bool has_folder) {
+  // Without logs torchrun ignores its filter too.
+  const bool listed = admits(output.ranks_filter, worker.rank) &&
+                      (output.no_logs || admits(output.local_ranks_filter, worker.local_rank));
+  const bool files = has_folder && !output.no_logs;
+  const bool tee = files && has(output.tee.of(worker.local_rank), stream);
+  const bool redirected = files && has(output.redirects.of(worker.local_rank), stream);
+  const bool console = listed && (tee || !redirected);
+  return {.file = tee || redirected,
+          .console = console,
+          .prefixed = listed && tee,
+          .stamped = console && output.log_timestamps};
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,12 +69,12 @@ bool plain(const StreamPlan& stream) {
 
 using Kind = StreamPlace::Kind;
 
-// What is followed by more lines has left the place where a person looks.
+// After more lines than this, earlier ones do not count as visible.
 constexpr std::uint64_t kMaxLinesSince = 10;
 
-StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind otherwise) {
+StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind default_kind) {
   if (stream.file) return {Kind::file, log};
-  return {otherwise, {}};
+  return {default_kind, {}};
 }
 
 }  // namespace
@@ -79,9 +100,9 @@ struct Output::Impl {
   OutputSink& own_sink() { return err ? *err : out; }
   void open_filtered(const fs::path& attempt);
   void add_relay(Descriptor from, bool terminal, RelayTarget target);
-  void take_room();
-  void take_full_log(const std::string& reason);
-  void take_trouble(bool of_out, Console::State state, int error);
+  void on_room();
+  void on_full_log(const std::string& reason);
+  void on_trouble(bool of_out, Console::State state, int error);
   OutputSink::Handlers handlers(bool of_out);
   std::string name_of(bool of_out) const;
 
@@ -97,9 +118,9 @@ struct Output::Impl {
   std::map<int, Tail> tails = {};
   std::map<int, OutputRing> rings = {};
   std::map<int, StreamPlaces> places = {};
-  /// How many lines its sink had been fed when a worker's standard error had been, by local rank.
+  /// The line count of the sink after the last standard error of a worker, by local rank.
   std::map<int, std::uint64_t> shown_at = {};
-  /// Of the attempt; absent when there are no words to look for.
+  /// Of the attempt; null without filter words.
   std::shared_ptr<FilteredLog> filtered_out = {};
   std::shared_ptr<FilteredLog> filtered_err = {};
   std::map<int, fs::path> error_logs = {};
@@ -109,7 +130,7 @@ struct Output::Impl {
   std::function<void()> grown = [] {};
   bool finishing = false;
   bool warned = false;
-  /// Of what goes to these consoles, some goes nowhere else.
+  /// Whether some output goes to this console only.
   bool out_is_needed = false;
   bool err_is_needed = false;
   Lost lost = {};
@@ -127,7 +148,7 @@ Output::Impl::Impl(boost::asio::io_context& on_loop, const OutputPlan& output, i
   if (!one_console) err.emplace(on_loop, fds.err, handlers(false));
 }
 
-// A worker believes what isatty tells it: a terminal where acc has one.
+// A pseudo-terminal where acc has a terminal, so that isatty(3) is true in the worker.
 Channel Output::Impl::open_channel(int console) const {
   if (::isatty(console) == 1) {
     if (auto terminal = make_pseudo_terminal(console)) return std::move(*terminal);
@@ -166,48 +187,48 @@ Output::Impl::Record Output::Impl::record_of(int local_rank, StreamName stream, 
   };
 }
 
-// torchrun makes them also when no line will ever match.
+// Created even when no line matches, as torchrun does.
 void Output::Impl::open_filtered(const fs::path& attempt) {
   const auto open = [&](std::shared_ptr<FilteredLog>& log, const std::vector<std::string>& words,
                         const char* name) {
     if (log || words.empty() || plan.no_logs) return;
     log = std::make_shared<FilteredLog>(open_log(attempt / name), words,
-                                        [this](const std::string& reason) { take_full_log(reason); });
+                                        [this](const std::string& reason) { on_full_log(reason); });
   };
   open(filtered_out, plan.duplicate_stdout_filters, "filtered_stdout.log");
   open(filtered_err, plan.duplicate_stderr_filters, "filtered_stderr.log");
 }
 
 void Output::Impl::add_relay(Descriptor from, bool terminal, RelayTarget target) {
-  target.on_full_log = [this](const std::string& reason) { take_full_log(reason); };
+  target.on_full_log = [this](const std::string& reason) { on_full_log(reason); };
   target.on_lost = [this](std::uint64_t bytes) { lost.bytes += bytes; };
   relays.push_back(std::make_shared<Relay>(loop, std::move(from), terminal, std::move(target), buffer));
   relays.back()->start();
 }
 
-void Output::Impl::take_room() {
+void Output::Impl::on_room() {
   for (const auto& relay : relays) relay->start();
   if (!finishing || out.has_to_wait() || (err && err->has_to_wait())) return;
   finishing = false;
   written();
 }
 
-void Output::Impl::take_full_log(const std::string& reason) {
+void Output::Impl::on_full_log(const std::string& reason) {
   lost.reason = reason;
   if (!std::exchange(warned, true)) warn("a log file cannot be written: " + reason + "; acc goes on trying");
 }
 
 OutputSink::Handlers Output::Impl::handlers(bool of_out) {
   return {
-      .on_room = [this] { take_room(); },
-      .on_trouble = [this, of_out](Console::State state, int error) { take_trouble(of_out, state, error); }};
+      .on_room = [this] { on_room(); },
+      .on_trouble = [this, of_out](Console::State state, int error) { on_trouble(of_out, state, error); }};
 }
 
 std::string Output::Impl::name_of(bool of_out) const {
   return one_console ? "the output" : of_out ? "standard output" : "standard error";
 }
 
-void Output::Impl::take_trouble(bool of_out, Console::State state, int error) {
+void Output::Impl::on_trouble(bool of_out, Console::State state, int error) {
   if (state == Console::State::full) {
     lost.reason = std::strerror(error);
     warn(name_of(of_out) + " cannot be written: " + lost.reason + "; acc goes on trying");
@@ -247,7 +268,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   const fs::path error_log = folder / "stderr.log";
   Tail& tail = impl_->tails[local_rank] = Tail{};
   impl_->error_logs.erase(local_rank);
-  // What passes through us is remembered, also where the disk is full.
+  // Output that passes through us has its tail in memory, even when the disk is full.
   if (err.file && !err.console) impl_->error_logs[local_rank] = error_log;
 
   impl_->rings[local_rank] = OutputRing{};
@@ -262,7 +283,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
                                     .record = impl_->record_of(local_rank, StreamName::err, err),
                                     .copy = impl_->filtered_err});
   if (impl_->one_console && plain(out) && plain(err)) {
-    streams.out = duplicate(streams.err);  // one channel keeps the order of what goes to one place
+    streams.out = duplicate(streams.err);  // one channel for both keeps their order
   } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
     streams.out = impl_->open_stream({.plan = out,
                                       .console = impl_->consoles.out,
@@ -286,7 +307,7 @@ void Output::end_attempt() {
   }
 }
 
-std::string Output::last_words(int local_rank) const {
+std::string Output::stderr_tail(int local_rank) const {
   if (const auto log = impl_->error_logs.find(local_rank); log != impl_->error_logs.end()) {
     return tail_of_file(log->second);
   }

@@ -10,25 +10,49 @@
 #include <string>
 #include <string_view>
 
-#include "acc/base/descriptor.hpp"
-#include "acc/control/output_ring.hpp"
-#include "acc/launch/job_record.hpp"
+#include "acc/base/files.hpp"
+#include "acc/control/job_view.hpp"
+#include "acc/launch/job_status.hpp"
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
 
-/// What a worker gets as its standard streams; an empty one: acc's own.
+/// Where one stream of one worker goes.
+struct StreamPlan {
+  /// Into `<folder>/stdout.log` or `stderr.log`.
+  bool file = false;
+  /// To acc's own stream.
+  bool console = false;
+  /// On the console each line has its prefix (`--tee`); else bytes pass as they are.
+  bool prefixed = false;
+  /// On the console each line has its time (`--log-timestamps`).
+  bool stamped = false;
+
+  bool operator==(const StreamPlan&) const = default;
+};
+
+/// Which worker: its number on this node, and over all nodes.
+struct WorkerNumbers {
+  int local_rank = 0;
+  int rank = 0;
+};
+
+/// torchrun 2.11's rules: `--tee` implies the file; a rank outside `--local-ranks-filter` stays away from the
+/// console, and so does one outside `--ranks-filter`. `has_folder`: files can be kept at all.
+StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams stream, bool has_folder);
+
+/// The standard streams of a worker; an empty one stands for acc's own.
 struct WorkerStreams {
   Descriptor in = {};
   Descriptor out = {};
   Descriptor err = {};
 };
 
-/// Carries what workers write to where the person wants it: whole lines, no byte changed, on the caller's
-/// event loop. Reads no faster than the reader of acc's own streams takes it.
+/// Carries the output of workers to the console and to log files, in whole lines and unchanged, on the
+/// caller's event loop. Reads no faster than the reader of acc's own streams (back pressure).
 class Output {
  public:
-  /// acc's own streams; tests give others.
+  /// The descriptors of acc's own streams; tests pass others.
   struct Consoles {
     int out = 1;
     int err = 2;
@@ -39,13 +63,13 @@ class Output {
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
-  /// Called with a sentence when something is lost but the job goes on; once per reason.
+  /// Called with a warning when output is lost but the job goes on; once per reason.
   void on_warning(std::function<void(std::string)> warn);
 
-  /// Called when whoever read acc's output is gone, and nothing else gets what workers write.
+  /// Called when the reader of acc's output is gone and the output goes nowhere else.
   void on_reader_lost(std::function<void()> lost);
 
-  /// Called when finish() could not write everything at once, and now has.
+  /// Called when the output that was pending at finish() is written.
   void on_written(std::function<void()> written);
 
   /// The streams of a worker about to start; what it writes is carried from now on. `folder` empty: no files;
@@ -54,38 +78,38 @@ class Output {
   WorkerStreams open(int local_rank, const std::filesystem::path& folder, const std::string& line_prefix,
                      std::optional<int> rank = {});
 
-  /// A worker about to start that gets acc's own streams, whatever the plan says of the others.
+  /// Registers a worker about to start that inherits acc's own streams, whatever the plan says.
   void open_untouched(int local_rank);
 
-  /// Workers have ended: takes what their pipes still hold and closes them, whoever keeps them open.
+  /// Reads what is left in the pipes and closes them, after the workers have ended.
   void end_attempt();
 
-  /// The last lines that the worker wrote to its standard error in the attempt that ended last.
-  std::string last_words(int local_rank) const;
+  /// The last lines of the worker's standard error in the last attempt.
+  std::string stderr_tail(int local_rank) const;
 
-  /// The terminal on which acc's own lines appear has shown what the worker wrote to its standard error, and
-  /// little since.
+  /// Whether the end of the worker's standard error is still visible on the terminal on which acc's own lines
+  /// appear.
   bool is_just_above(int local_rank) const;
 
   /// Where the streams of a worker of this attempt go.
   StreamPlaces places(int local_rank) const;
 
-  /// The end of what the worker wrote in this attempt, as far as it came through here. Null before open().
+  /// The last output of the worker in this attempt, as far as it passed through here. Null before open().
   const OutputRing* ring(int local_rank) const;
 
-  /// Grows with everything that the worker writes in this attempt, except to a stream that it inherited.
+  /// The number of bytes that the worker has written in this attempt, inherited streams excluded.
   std::uint64_t written(int local_rank) const;
 
   /// Called when a ring has grown.
   void on_growth(std::function<void()> grown);
 
-  /// Lines of acc itself, for its standard error.
+  /// Writes lines of acc itself to its standard error.
   void announce(std::string_view lines);
 
-  /// The terminal has another size now.
+  /// Copies the new window size to the pseudo-terminals.
   void resize();
 
-  /// What workers wrote and full disks did not take, after a last try.
+  /// Output that was lost to a full disk.
   struct Lost {
     std::uint64_t bytes = 0;
     /// `No space left on device`.
@@ -93,7 +117,7 @@ class Output {
   };
   Lost lost();
 
-  /// True: everything is written. Else the callback of on_written() follows.
+  /// Returns true when everything is written; otherwise on_written() is called later.
   bool finish();
 
  private:

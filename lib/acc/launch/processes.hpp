@@ -12,44 +12,44 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/launch/exit_status.hpp"
-#include "acc/plan/cpu_binding.hpp"
+#include "acc/plan/launch_plan.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc::launcher {
 
-/// What a worker has as its standard input.
+/// The standard input of a worker.
 enum class WorkerInput {
   shared,    ///< acc's own
   none,      ///< /dev/null
-  terminal,  ///< acc's own, which is a terminal: the worker becomes its foreground
+  terminal,  ///< acc's own terminal, with the worker as its foreground process group
 };
 
 /// One worker to start.
 struct WorkerStart {
   int local_rank = 0;
-  /// Over all nodes.
+  /// Its rank over all nodes.
   int rank = 0;
   std::filesystem::path program = {};
-  /// The whole argv, the program's name first.
+  /// argv, with the program's name as argv[0].
   std::vector<std::string> arguments = {};
   Environment environment = {};
-  /// Where its redirected streams go; empty: nowhere.
+  /// The folder of its log files; empty: none.
   std::filesystem::path folder = {};
-  /// In front of each of its lines that is tee'd.
+  /// The prefix of each line that is tee'd.
   std::string line_prefix = {};
-  /// Where it runs; absent: as acc.
+  /// The CPUs it is bound to; nullopt: those of acc.
   std::optional<CpuBinding> binding = {};
   WorkerInput input = WorkerInput::shared;
 };
 
-/// The numbers of a process.
+/// The process ids of a worker.
 struct StartedWorker {
   pid_t pid = 0;
-  /// The one that it has for itself, where it is in a pid namespace; 0: the same.
+  /// Its pid in its own pid namespace; 0: the same.
   pid_t pid_inside = 0;
 };
 
-/// What can happen while a job runs.
+/// The events of a running job.
 struct WorkerEnded {
   int local_rank = 0;
   ExitStatus status = {};
@@ -57,40 +57,40 @@ struct WorkerEnded {
 };
 struct SignalArrived {
   int signal = 0;
-  /// Counts as two: patience ends at once.
+  /// Counts as two signals: workers are killed at once.
   bool now = false;
 };
-/// Every stray of the last signal_strays() has ended.
-struct StraysGone {};
-/// The output that finish_output() found has reached its readers.
+/// Every process signalled by the last signal_orphans() has ended.
+struct OrphansGone {};
+/// The output that was pending at finish_output() is written.
 struct OutputWritten {};
-/// The process that the user sees is dead; nobody is left to report to.
-struct FrontLost {};
-/// Whoever read acc's output is gone, and nothing else gets what workers write.
+/// The supervisor has ended; nobody is left to report to.
+struct SupervisorLost {};
+/// The reader of acc's output is gone, and the workers' output goes nowhere else.
 struct ReaderLost {};
-/// No rank of that attempt has done anything for so long.
+/// All ranks of the attempt have been idle for this long.
 struct Hung {
   int attempt = 0;
   std::chrono::milliseconds idle = {};
-  /// Where each rank stands, lines for a person.
+  /// The state of each rank, as lines of text.
   std::string places = {};
 };
-/// More about it, as debuggers tell it, lines for a person.
+/// Stacks of the ranks that hang, as lines of text.
 struct HangStacks {
   int attempt = 0;
   std::string text = {};
 };
-/// There is nothing more to tell.
+/// All stacks have been sent.
 struct HangExamined {
   int attempt = 0;
 };
-/// The deadline passed and nothing happened.
+/// The deadline passed without an event.
 struct TimeUp {};
-using Happening = std::variant<WorkerEnded, SignalArrived, NodeEvent, StraysGone, OutputWritten, FrontLost,
-                               ReaderLost, Hung, HangStacks, HangExamined, TimeUp>;
+using AgentEvent = std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten,
+                                SupervisorLost, ReaderLost, Hung, HangStacks, HangExamined, TimeUp>;
 
-/// The seam between the agent, which decides, and the system, which acts. One thread; what happens is told by
-/// next() alone, so that the agent reads as a sequence and a test needs no process.
+/// The interface between the agent, which decides, and the system. Single-threaded: every event is delivered
+/// by next(), so the agent reads as a sequence and its tests need no processes.
 class Processes {
  public:
   using Clock = std::chrono::steady_clock;
@@ -101,40 +101,40 @@ class Processes {
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
 
-  /// Starts a worker as the leader of its own session, or of its own group when it gets the terminal; its end
-  /// arrives once. Throws Error{system} naming program and reason when it cannot be started; then nothing of
-  /// it is left.
+  /// Starts a worker as the leader of its own session, or of its own process group when it gets the terminal;
+  /// one WorkerEnded follows. Throws Error{system} naming program and reason when it cannot be started; then
+  /// no process is left.
   virtual StartedWorker start(const WorkerStart& worker) = 0;
 
-  /// To the worker's whole process group; nothing when the worker has ended.
+  /// Signals the process group of the worker; does nothing when the worker has ended.
   virtual void signal(int local_rank, int signal) = 0;
 
-  /// To every process that descends from a worker, once all workers have ended. False: there is none; else
-  /// StraysGone follows.
-  virtual bool signal_strays(int signal) = 0;
+  /// Signals every process that the workers have left, after all workers have ended. Returns false when there
+  /// is none; otherwise OrphansGone follows.
+  virtual bool signal_orphans(int signal) = 0;
 
-  /// Waits for the next thing that happens; TimeUp when that is not before `deadline` (none: no limit). A
-  /// deadline that has passed still takes what has happened already.
-  virtual Happening next(std::optional<TimePoint> deadline) = 0;
+  /// Waits for the next event; returns TimeUp when there is none before `deadline` (nullopt: no limit).
+  /// Pending events are returned even after the deadline.
+  virtual AgentEvent next(std::optional<TimePoint> deadline) = 0;
 
-  /// Lets next() tell this too, after what has happened already.
-  virtual void post(Happening happening) = 0;
+  /// Appends an event to those that next() returns.
+  virtual void post(AgentEvent event) = 0;
 
   virtual TimePoint now() const = 0;
 
-  /// All workers have ended: takes what is left in their pipes, then closes them.
+  /// Reads what is left in the workers' pipes and closes them, after all workers have ended.
   virtual void end_attempt() = 0;
 
   /// The end of what a worker of the last attempt wrote to its standard error.
-  virtual std::string last_words(int local_rank) = 0;
+  virtual std::string stderr_tail(int local_rank) = 0;
 
-  /// A person has that before their eyes, on the terminal where acc's own lines appear.
+  /// Whether these lines are still visible on the terminal on which acc's own lines appear.
   virtual bool is_just_above(int local_rank) = 0;
 
-  /// What workers wrote and full disks did not take, in words, after a last try; empty: nothing.
+  /// Retries pending writes and describes the output that was lost; empty when nothing was.
   virtual std::string lost_output() = 0;
 
-  /// True: all output is written. Else OutputWritten follows.
+  /// Returns true when all output is written; otherwise OutputWritten follows.
   virtual bool finish_output() = 0;
 };
 

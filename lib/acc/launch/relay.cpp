@@ -1,16 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/relay.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+
+#include "acc/base/error.hpp"
 
 namespace acc::launcher {
+
+Channel make_pipe() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = std::string("no pipe for a worker's output: ") + std::strerror(errno),
+                 .hint = "raise the limit of open files (ulimit -n)"});
+  }
+  Channel channel = {Descriptor(ends[0]), Descriptor(ends[1])};
+  // Only our end: workers expect blocking writes.
+  ::fcntl(channel.ours.get(), F_SETFL, O_NONBLOCK);
+  return channel;
+}
+
+std::optional<Channel> make_pseudo_terminal(int like) {
+  Channel channel = {Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)), {}};
+  if (!channel.ours || ::grantpt(channel.ours.get()) != 0 || ::unlockpt(channel.ours.get()) != 0) {
+    return std::nullopt;
+  }
+  char name[64] = {};
+  if (::ptsname_r(channel.ours.get(), name, sizeof name) != 0) return std::nullopt;
+  channel.workers = Descriptor(::open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  termios mode = {};
+  if (!channel.workers || ::tcgetattr(channel.workers.get(), &mode) != 0) return std::nullopt;
+  ::cfmakeraw(&mode);
+  ::tcsetattr(channel.workers.get(), TCSANOW, &mode);
+  copy_window_size(like, channel.ours.get());
+  return channel;
+}
+
+void copy_window_size(int like, int pseudo_terminal) {
+  winsize size = {};
+  if (::ioctl(like, TIOCGWINSZ, &size) == 0) ::ioctl(pseudo_terminal, TIOCSWINSZ, &size);
+}
+
 namespace {
 
-// More than a pipe holds by default; a process that never stops writing must not keep finish() for ever.
-constexpr int kMostLastReads = 32;
+// Reads more than the default size of a pipe, but not without limit: another process may never cease to
+// write.
+constexpr int kMaxLastReads = 32;
 
 bool readable_now(int fd) {
   pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
@@ -46,7 +89,7 @@ Relay::State Relay::read_once() {
   const ssize_t n = ::read(from_.native_handle(), buffer_.data(), buffer_.size());
   if (n < 0 && errno == EINTR) return State::more;
   if (n < 0 && errno == EAGAIN) return State::drained;
-  // EIO is how a terminal says that nobody holds its other end.
+  // A pseudo-terminal whose other end is closed returns EIO.
   if (n <= 0) return State::ended;
   const auto size = static_cast<std::size_t>(n);
   const bool drained = !readable_now(from_.native_handle());
@@ -72,7 +115,7 @@ void Relay::write_log(std::string_view chunk) {
 
 void Relay::finish() {
   if (!from_.is_open()) return;
-  for (int reads = 0; reads < kMostLastReads; ++reads) {
+  for (int reads = 0; reads < kMaxLastReads; ++reads) {
     if (!readable_now(from_.native_handle()) || read_once() == State::ended) break;
   }
   end();

@@ -11,40 +11,55 @@
 #include <string>
 #include <string_view>
 
-#include "acc/base/descriptor.hpp"
-#include "acc/launch/channel.hpp"
+#include "acc/base/files.hpp"
+#include "acc/launch/console.hpp"
 #include "acc/launch/error_text.hpp"
-#include "acc/launch/line_prefixer.hpp"
+#include "acc/launch/line_prefix.hpp"
 #include "acc/launch/log_file.hpp"
-#include "acc/launch/output_sink.hpp"
 
 namespace acc::launcher {
 
-/// Where a relay carries what it reads. What is empty is left out.
+/// A pipe or pseudo-terminal from a worker to us.
+struct Channel {
+  Descriptor ours = {};
+  Descriptor workers = {};
+};
+
+/// A pipe. Throws Error{system}.
+Channel make_pipe();
+
+/// A pseudo-terminal in raw mode with the window size of `like`, for a worker whose isatty(3) has to be true.
+/// Returns nullopt when the system has none left.
+std::optional<Channel> make_pseudo_terminal(int like);
+
+/// Copies the window size of `like` to the pseudo-terminal.
+void copy_window_size(int like, int pseudo_terminal);
+
+/// The destinations of what a relay reads; empty ones are left out.
 struct RelayTarget {
   OutputSink* sink = nullptr;
   std::optional<LinePrefixer> prefixer = {};
   LogFile log = {};
   Tail* tail = nullptr;
-  /// Gets every chunk besides.
+  /// Is called with every chunk.
   std::function<void(std::string_view)> record = {};
-  /// The log takes nothing at the moment, for this reason.
+  /// The log cannot be written, for this reason.
   std::function<void(const std::string&)> on_full_log = {};
-  /// So many bytes of the stream are not in the log.
+  /// This many bytes of the stream are missing in the log.
   std::function<void(std::uint64_t)> on_lost = {};
 };
 
-/// Reads one stream of one worker on the event loop. `buffer` is lent for the length of a read, so that one
-/// serves all relays.
+/// Reads one stream of one worker on the event loop and passes it on. `buffer` is used only within a read, so
+/// all relays can share one.
 class Relay : public std::enable_shared_from_this<Relay> {
  public:
   Relay(boost::asio::io_context& loop, Descriptor from, bool terminal, RelayTarget target,
         std::span<char> buffer);
 
-  /// Reads on, if it is not waiting already and the sink takes more.
+  /// Waits for more to read, unless it does already or the sink accepts no more.
   void start();
 
-  /// Takes what is there now and ends, also when somebody still holds the other end.
+  /// Reads what is available and closes the stream, even when another process still holds the other end.
   void finish();
 
   void resize(int like);

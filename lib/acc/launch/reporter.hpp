@@ -15,7 +15,7 @@
 
 namespace acc::launcher {
 
-/// What a job tells about itself, in the order in which it happens.
+/// The events of a job, in order.
 struct AttemptStarted {
   int attempt = 0;
   Round round = {};
@@ -33,13 +33,13 @@ struct WorkerFinished {
   pid_t pid = 0;
   ExitStatus status = {};
 };
-/// A signal asked the job to end; `workers` are still running.
+/// The job was asked to end by a signal; `workers` are still running.
 struct Stopping {
   int signal = 0;
   int workers = 0;
   std::chrono::milliseconds grace = {};
 };
-/// These did not end in time, or were not given any.
+/// These workers were killed: they did not end in time, or a second signal arrived.
 struct Killed {
   std::vector<int> ranks = {};
   std::chrono::milliseconds grace = {};
@@ -55,33 +55,33 @@ struct Restarting {
   int restart = 1;
   int max_restarts = 0;
 };
-/// Nodes of the job are waited for.
+/// The rendezvous waits for nodes.
 struct WaitingForNodes {
   std::string text = {};
 };
-/// The group of nodes changed; it meets again, or the job is over.
+/// The membership changed: a new rendezvous begins (`again`) or the job ends.
 struct GroupChanged {
   std::string text = {};
   bool again = false;
 };
-/// No rank has done anything for `idle`. Stacks follow, then what `then` says.
+/// All ranks have been idle for `idle`. HangStacksFound follow, then the action `then`.
 struct HangFound {
   std::chrono::milliseconds idle = {};
-  /// Where each rank stands, lines for a person.
+  /// The state of each rank, as lines of text.
   std::string places = {};
   OnHang then = OnHang::report;
   bool cpu_counts = true;
 };
-/// A part of where the ranks of a job that hangs stand, as debuggers tell it.
+/// A part of the stacks of a job that hangs.
 struct HangStacksFound {
   /// Whole lines for a person.
   std::string text = {};
 };
-/// Something that does not end the job: a full disk under the log folder.
+/// A problem that does not end the job, such as a full disk.
 struct Warning {
   std::string text = {};
 };
-/// acc itself could not go on: a worker could not be started, the nodes did not meet.
+/// acc itself failed: a worker could not be started, the rendezvous failed.
 struct Failed {
   std::string text = {};
   int exit_code = 1;
@@ -93,7 +93,7 @@ using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stoppi
                            Resumed, Restarting, WaitingForNodes, GroupChanged, HangFound, HangStacksFound,
                            Warning, Failed, Finished>;
 
-/// Takes what happens, and shows it or keeps it.
+/// Receives the events of a job.
 class Reporter {
  public:
   Reporter() = default;
@@ -104,14 +104,14 @@ class Reporter {
   virtual void report(const Event& event) = 0;
 };
 
-/// Several readers of the same events, in the order in which they were added.
+/// Passes events to several reporters, in the order in which they were added.
 class Reporters : public Reporter {
  public:
   void add(std::unique_ptr<Reporter> reader) {
     add(*reader);
     owned_.push_back(std::move(reader));
   }
-  /// One that outlives this.
+  /// `reader` must outlive this.
   void add(Reporter& reader) { readers_.push_back(&reader); }
 
   void report(const Event& event) override {

@@ -6,24 +6,24 @@
 
 namespace acc::launcher {
 
-/// The terminal of this session, which is lent to another process group and comes back as it was. Whoever
-/// takes it back need not be the one who lent it: the front does it for an agent that was killed.
+/// Makes another process group the foreground process group of the terminal, and restores group and settings
+/// afterwards. Another process may restore them: the supervisor does it for an agent that was killed.
 class TerminalLoan {
  public:
-  /// Remembers which group has the terminal `fd`, and how it is set. Throws Error{usage} when `fd` is no
-  /// terminal of this session, or this process is not in its foreground.
+  /// Saves the foreground process group and the settings of the terminal `fd`. Throws Error{usage} when `fd`
+  /// is not the terminal of this session or this process is in the background.
   explicit TerminalLoan(int fd);
 
-  /// Lends it; a process may do so for its own group.
+  /// Makes `group` the foreground process group.
   void lend(pid_t group) const;
 
-  /// Gives it back to the group that had it, and restores its settings; unless a living group has taken it
-  /// meanwhile that is not `borrower`.
+  /// Restores the foreground process group and the settings, unless another running group than `borrower` has
+  /// taken the terminal meanwhile.
   void take_back(pid_t borrower) const;
 
   int fd() const { return fd_; }
   pid_t owner() const { return owner_; }
-  /// The group that had the terminal has it.
+  /// Whether the saved group is the foreground process group.
   bool is_back() const;
 
  private:

@@ -5,18 +5,29 @@
 #include <string>
 #include <string_view>
 
-#include "acc/base/log_options.hpp"
+#include "acc/base/log.hpp"
+#include "acc/launch/launch_report.hpp"
 #include "acc/launch/reporter.hpp"
 
 namespace acc::launcher {
 
-/// Tells a person what matters: nothing when all is well, one block when the job has failed.
+/// One line: `rank 1 (local rank 1, pid 1234) on host X failed with exit code 5`.
+std::string summarize(const WorkerFailure& failure);
+
+/// The block of lines that reports a failed job. `python` is the interpreter of the worker and why it was
+/// chosen, if known: it is shown when a module was missing.
+std::string failure_text(const WorkerFailure& failure, const std::string& python = "");
+
+/// `rank 3`, `ranks 0, 2, 3` or, for consecutive ranks, `ranks 0-254`.
+std::string name_ranks(const std::vector<int>& ranks);
+
+/// Reports to a person: nothing for a successful job, one block for a failed one.
 class TextReporter : public Reporter {
  public:
-  /// Takes whole lines for acc's standard error, and how much they matter.
+  /// Writes whole lines to acc's standard error at this level.
   using Write = std::function<void(log::Level, std::string_view)>;
 
-  /// `python` is what runs the workers on `host`, and why; empty: none does.
+  /// `python` is the interpreter of the workers on `host`, and why it was chosen; empty: none.
   explicit TextReporter(Write write, std::string host = {}, std::string python = {})
       : write_(std::move(write)), host_(std::move(host)), python_(std::move(python)) {}
 

@@ -4,40 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "acc/base/text.hpp"
 #include "acc/plan/deepspeed.hpp"
-#include "acc/plan/fp8.hpp"
-#include "acc/plan/fsdp.hpp"
-#include "acc/plan/megatron.hpp"
-#include "acc/plan/mpi.hpp"
-#include "acc/plan/parallelism.hpp"
-#include "acc/plan/peer_to_peer.hpp"
-#include "acc/plan/section_variables.hpp"
-#include "acc/plan/tpu.hpp"
+#include "acc/plan/other_launchers.hpp"
+#include "acc/plan/settings.hpp"
 #include "acc/plan/visible_devices.hpp"
 
 namespace acc::launcher {
 namespace {
 
-std::string_view device_mask_name(std::string_view distributed_type) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {{
-      {"MULTI_XPU", "ZE_AFFINITY_MASK"},
-      {"MULTI_MLU", "MLU_VISIBLE_DEVICES"},
-      {"MULTI_SDAA", "SDAA_VISIBLE_DEVICES"},
-      {"MULTI_MUSA", "MUSA_VISIBLE_DEVICES"},
-      {"MULTI_NPU", "ASCEND_RT_VISIBLE_DEVICES"},
-      {"MULTI_HPU", "HABANA_VISIBLE_MODULES"},
-      {"MULTI_NEURON", "NEURON_RT_VISIBLE_CORES"},
-  }};
-  const auto* found =
-      std::ranges::find(kNames, distributed_type, &std::pair<std::string_view, std::string_view>::first);
-  return found == kNames.end() ? "CUDA_VISIBLE_DEVICES" : found->second;
-}
-
-// Whether anybody wants torch.compile: DeepSpeed's workers hear of it then, which accelerate forgets.
+// Whether torch.compile is requested. accelerate does not pass its variables to DeepSpeed workers; acc
+// does.
 bool compiles(const Settings& settings) {
   return settings.text("dynamo_backend") != "NO";
 }
@@ -74,7 +52,7 @@ Environment accelerate_environment(const LaunchInputs& inputs, const JobShape& s
   }
   if (deepspeed) environment.overlay(deepspeed_environment(inputs, settings));
   if (shape.distributed_type == "FSDP") environment.overlay(fsdp_environment(settings));
-  // --use_megatron_lm may stand beside --use_fsdp, and the library then goes by the last of the two.
+  // --use_megatron_lm may be combined with --use_fsdp; the library then uses Megatron-LM.
   const bool megatron = shape.distributed_type == "MEGATRON_LM" || settings.truth("use_megatron_lm");
   if (megatron && !deepspeed) environment.overlay(megatron_environment(settings));
   if (uses_parallelism(settings)) environment.overlay(parallelism_environment(settings));
@@ -87,10 +65,10 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
   const std::string name(find_setting(kThreads)->environment);
   if (settings.given(kThreads)) return Environment{{name, settings.text(kThreads)}};
   const auto inherited = inputs.environment.find(name);
-  // torchrun leaves alone whatever is there; accelerate takes 0 and nothing for "not said".
-  const bool said = inherited && !inherited->empty() && *inherited != "0";
-  if (said) settings.set(kThreads, *inherited, name);
-  if (said && inputs.dialect == Dialect::launch) return Environment{{name, *inherited}};
+  // torchrun keeps any inherited value; for accelerate an empty value and 0 mean unset.
+  const bool is_set = inherited && !inherited->empty() && *inherited != "0";
+  if (is_set) settings.set(kThreads, *inherited, name);
+  if (is_set && inputs.dialect == Dialect::launch) return Environment{{name, *inherited}};
   if (inputs.dialect == Dialect::torchrun) {
     if (inherited) return {};
     if (shape.nproc_per_node == 1) return {};

@@ -9,7 +9,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/config/typed_value.hpp"
+#include "acc/config/conversion.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -27,7 +27,7 @@ bool is_long(std::string_view word) {
   return word.starts_with("--") && word.size() > 2;
 }
 
-// `-` and `_` are one letter inside a long flag.
+// Long flags are compared with `-` and `_` as the same character.
 std::string normalized(std::string_view spelling) {
   std::string text(spelling);
   std::ranges::replace(text, '_', '-');
@@ -44,7 +44,7 @@ std::vector<KnownFlag> flags_of(Dialect dialect) {
   return known;
 }
 
-// argparse's test: something like -1 or -.5 is a value, not an option.
+// As in argparse, -1 or -.5 is a value, not an option.
 bool is_negative_number(std::string_view word) {
   return word.starts_with('-') && parse_number(word).has_value();
 }
@@ -69,25 +69,25 @@ class Parser {
       if (!is_option(word)) break;
       ++next_;
       if (is_long(word)) {
-        take_long(word);
+        parse_long(word);
       } else {
-        take_short(word);
+        parse_short(word);
       }
     }
-    take_program();
+    parse_program();
     return std::move(result_);
   }
 
  private:
-  void take_program() {
+  void parse_program() {
     result_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     std::vector<std::string>& program = result_.program;
-    // argparse takes the first `--` away, wherever it is.
+    // argparse removes the first `--`, wherever it is.
     if (dialect_ == Dialect::torchrun && !ended_ && program.size() > 1 && program[1] == "--")
       program.erase(program.begin() + 1);
   }
 
-  // argparse's test: a word with a blank is an option only when it begins with one that exists.
+  // As in argparse, a word with a blank is an option only if it begins with a known one.
   bool is_option(const std::string& word) const {
     if (word.size() < 2 || word.front() != '-' || is_negative_number(word)) return false;
     if (word.find(' ') == std::string::npos) return true;
@@ -99,7 +99,7 @@ class Parser {
     });
   }
 
-  void take_long(const std::string& word) {
+  void parse_long(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string name = word.substr(0, equals);
     if (name == kHelp) {
@@ -132,8 +132,8 @@ class Parser {
     fail("", "unrecognized arguments: " + word, did_you_mean(name, all_spellings(name)));
   }
 
-  // A script's `--node 1` must go on to mean --node-rank: flags that torchrun 2.11 lacks count when no other
-  // is meant.
+  // Scripts use abbreviations such as `--node 1` for --node-rank, so flags that torchrun 2.11 lacks are
+  // candidates only if there are no others.
   static KnownFlag only_one(const std::string& name, std::vector<KnownFlag> beginnings) {
     const auto is_new = [](const KnownFlag& known) { return known.flag->new_to_torchrun; };
     if (!std::ranges::all_of(beginnings, is_new)) std::erase_if(beginnings, is_new);
@@ -144,10 +144,10 @@ class Parser {
     return beginnings.front();
   }
 
-  // Candidates are spelt with the same separator that was typed.
-  std::vector<std::string> all_spellings(const std::string& typed) const {
+  // Candidates for a hint, with `-` or `_` as in the unknown flag.
+  std::vector<std::string> all_spellings(const std::string& name) const {
     std::vector<std::string> result;
-    const bool underscores = typed.find('_') != std::string::npos;
+    const bool underscores = name.find('_') != std::string::npos;
     for (const KnownFlag& known : known_) {
       std::string spelling(known.flag->spelling);
       if (underscores) std::replace(spelling.begin() + 2, spelling.end(), '-', '_');
@@ -163,8 +163,8 @@ class Parser {
     fail("", fmt::format("ambiguous option: {} could match {}", name, join(names, ", ")));
   }
 
-  // `-mr3`: switches may be glued; the first letter that takes a value takes the rest of the word.
-  void take_short(const std::string& word) {
+  // `-mr3`: switches may be combined; the first flag with a value takes the rest of the word.
+  void parse_short(const std::string& word) {
     for (std::size_t i = 1; i < word.size(); ++i) {
       const std::string spelling = {'-', word[i]};
       if (spelling == "-h") {
@@ -174,7 +174,7 @@ class Parser {
       const auto known =
           std::ranges::find_if(known_, [&](const KnownFlag& k) { return k.flag->spelling == spelling; });
       if (known == known_.end()) fail("", "unrecognized arguments: " + word);
-      if (known->flag->means) {
+      if (known->flag->implicit_value) {
         store(*known, spelling, std::nullopt);
         continue;
       }
@@ -185,12 +185,12 @@ class Parser {
     }
   }
 
-  void store(const KnownFlag& known, const std::string& typed, std::optional<std::string> text) {
+  void store(const KnownFlag& known, const std::string& spelling, std::optional<std::string> text) {
     const std::string where = "argument " + spellings(*known.flag);
     Value value;
-    if (known.flag->means && !text) {
-      value = Value::parse(*known.flag->means);
-    } else if (known.flag->means && known.spec->type == ValueType::boolean) {
+    if (known.flag->implicit_value && !text) {
+      value = Value::parse(*known.flag->implicit_value);
+    } else if (known.flag->implicit_value && known.spec->type == ValueType::boolean) {
       fail(where, "ignored explicit argument '" + *text + "'", "the flag takes no value");
     } else {
       if (!text) text = next_value(where);
@@ -202,7 +202,7 @@ class Parser {
       list.push_back(value);
       value = std::move(list);
     }
-    result_.flags[name] = Setting{std::move(value), typed};
+    result_.flags[name] = Setting{std::move(value), spelling};
   }
 
   std::string next_value(const std::string& where) {
@@ -214,7 +214,7 @@ class Parser {
   Dialect dialect_;
   std::vector<KnownFlag> known_;
   std::size_t next_ = 0;
-  /// `--` said that no option follows.
+  /// `--` ended the options.
   bool ended_ = false;
   CommandLine result_ = {};
 };
@@ -265,7 +265,7 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
       if (const auto truth = parse_truth(text)) return *truth;
       break;
     case ValueType::truths: {
-      const auto value = typed_value(spec, text);
+      const auto value = convert(spec, text);
       if (const auto* mismatch = std::get_if<Mismatch>(&value)) fail(where, mismatch->what);
       return std::get<Value>(value);
     }
@@ -277,9 +277,9 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
   if (const auto word = allowed_word(spec, text)) return *word;
   std::vector<std::string> allowed;
   for (const std::string_view word : spec.allowed)
-    allowed.push_back(spec.any_case ? to_lower(word) : std::string(word));
+    allowed.push_back(spec.ignore_case ? to_lower(word) : std::string(word));
   fail(where, fmt::format("invalid choice: '{}' (choose from {})", text, join(allowed, ", ")),
-       did_you_mean(spec.any_case ? to_lower(text) : text, allowed));
+       did_you_mean(spec.ignore_case ? to_lower(text) : text, allowed));
 }
 
 }  // namespace acc::launcher

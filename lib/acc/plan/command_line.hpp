@@ -7,15 +7,15 @@
 #include <vector>
 
 #include "acc/config/schema.hpp"
-#include "acc/plan/setting.hpp"
+#include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
 
-/// What was typed after `acc launch` or `acc run`.
+/// The parsed command line of `acc launch` or `acc run`.
 struct CommandLine {
-  /// By setting name; the origin is the spelling that was typed.
+  /// By setting name. The origin is the flag as the user spelled it.
   std::map<std::string, Setting, std::less<>> flags = {};
-  /// The program and its arguments, untouched.
+  /// The program and its arguments, unchanged.
   std::vector<std::string> program = {};
   bool help = false;
   bool help_all = false;
@@ -24,20 +24,20 @@ struct CommandLine {
   bool operator==(const CommandLine&) const = default;
 };
 
-/// Splits the words at the first one that is not an option. Grammar of Python's argparse, as both peers have
-/// it: `--x V`, `--x=V`, `-rV`, `-mr3`, the last one wins, `-` and `_` alike. Under torchrun's rules any
-/// unambiguous beginning of a flag is enough, and one `--` right after the program is dropped.
-/// Throws Error{usage} naming the flag, and the nearest one where it is unknown.
+/// Parses options up to the first other word, which is the program. The grammar is that of Python's
+/// argparse, as in accelerate and torchrun: `--x V`, `--x=V`, `-rV`, `-mr3`; the last occurrence wins; `-`
+/// and `_` are interchangeable. Under torchrun's rules unambiguous abbreviations are accepted, and one `--`
+/// right after the program is dropped. Throws Error{usage} with the flag, and the nearest known one if it
+/// is unknown.
 CommandLine parse_command_line(const std::vector<std::string>& words, Dialect dialect);
 
-/// `text` as a value of the setting: a number, a truth value, one of the allowed words.
-/// Throws Error{usage} with `where` when it is none.
+/// Parses `text` as a value of the setting. Throws Error{usage} with `where` if it is invalid.
 Value parse_setting(const SettingSpec& spec, std::string_view text, const std::string& where);
 
-/// `--nproc-per-node/--nproc_per_node`: a flag in all its spellings, for messages and help.
+/// All spellings of a flag, for messages: `--nproc-per-node/--nproc_per_node`.
 std::string spellings(const Flag& flag);
 
-/// Whether the flag exists under these rules.
+/// Whether the flag exists in the dialect.
 bool exists_in(const Flag& flag, Dialect dialect);
 
 }  // namespace acc::launcher

@@ -28,10 +28,10 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
   return wrap;
 }
 
-void take_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  const Value& given = settings["wrap_rank"].value;
-  if (!given.is_array()) return;
-  for (const Value& text : given) {
+void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
+  const Value& wraps = settings["wrap_rank"].value;
+  if (!wraps.is_array()) return;
+  for (const Value& text : wraps) {
     RankWrap wrap = parse_wrap(text.get<std::string>(), settings.origin("wrap_rank"));
     const WorkerProgram found =
         find_program({.words = wrap.words, .no_python = true}, inputs.environment, inputs.file_kind);
@@ -41,7 +41,7 @@ void take_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan
   }
 }
 
-void take_attach(const Settings& settings, LaunchPlan& plan) {
+void attach_rank(const Settings& settings, LaunchPlan& plan) {
   if (!settings.given("attach")) return;
   const std::int64_t rank = settings.integer("attach");
   const Round round = expected_round(plan);
@@ -52,22 +52,21 @@ void take_attach(const Settings& settings, LaunchPlan& plan) {
   const int local_rank = static_cast<int>(rank) - round.first_rank;
   if (local_rank < 0 || local_rank >= plan.nproc_per_node) return;
   plan.attach = static_cast<int>(rank);
-  // Two programs on one terminal are none that can be used.
+  // Only the attached rank may use the terminal.
   StreamMap& redirects = plan.output.redirects;
-  redirects.otherwise = Streams::both;
+  redirects.default_streams = Streams::both;
   for (auto& [other, streams] : redirects.of_rank) streams = Streams::both;
   redirects.of_rank[local_rank] = Streams::none;
   if (plan.hang.timeout.count() == 0) return;
   plan.hang.timeout = {};
-  plan.notes.push_back("with " + settings.origin("attach") +
-                       " nobody watches for a hang: a person takes time");
+  plan.notes.push_back("with " + settings.origin("attach") + " hang detection is off");
 }
 
 }  // namespace
 
 void plan_debugging(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  take_wraps(inputs, settings, plan);
-  take_attach(settings, plan);
+  add_wraps(inputs, settings, plan);
+  attach_rank(settings, plan);
   if (plan.attach && plan.pid_namespace) {
     fail(settings.origin("pid_namespace"), "a process in a pid namespace cannot be lent the terminal",
          "leave out " + settings.origin("attach"));
@@ -86,7 +85,7 @@ std::vector<std::string> wrapped_command(const LaunchPlan& plan, int rank, int l
   std::vector<std::string> command = worker_command(plan, local_rank);
   const RankWrap* wrap = wrap_of(plan, rank);
   if (wrap == nullptr) return command;
-  // The wrapper may not look where we did.
+  // The wrapper may search PATH differently, so it gets the file that was found.
   command.front() = plan.program.string();
   command.insert(command.begin(), wrap->words.begin(), wrap->words.end());
   return command;

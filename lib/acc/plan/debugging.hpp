@@ -11,20 +11,20 @@
 
 namespace acc::launcher {
 
-/// Takes `--attach` and `--wrap_rank` into a plan whose workers, output and hang watch are decided. Throws
-/// Error{usage}.
+/// Applies `--attach` and `--wrap_rank` to a plan whose workers, output and hang detection are decided.
+/// Throws Error{usage}.
 void plan_debugging(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan);
 
-/// The words in front of the rank's program, or null. What names the rank comes before what names all, and
-/// the last one given before the others.
+/// The wrap of the rank, or null. A wrap of this rank takes precedence over one of all ranks, and a later
+/// one over earlier ones.
 const RankWrap* wrap_of(const LaunchPlan& plan, int rank);
 
-/// argv of one worker with its wrap; and worker_program(), the file to execute.
+/// The argv of a worker including its wrap, and the file to execute.
 std::vector<std::string> wrapped_command(const LaunchPlan& plan, int rank, int local_rank);
 const std::filesystem::path& worker_program(const LaunchPlan& plan, int rank);
 
-/// Words as a shell splits them: blanks between, '...' and "..." and \ keep them. Throws Error{usage} with
-/// `where` for a quote without its end.
+/// Splits text into words as a shell does: at blanks, with '...', "..." and \ as quotes. Throws
+/// Error{usage} with `where` for an unterminated quote.
 std::vector<std::string> split_words(std::string_view text, const std::string& where);
 
 }  // namespace acc::launcher

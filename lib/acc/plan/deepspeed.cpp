@@ -5,7 +5,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/plan/section_variables.hpp"
+#include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -17,14 +17,15 @@ std::string launcher_name(const Settings& settings) {
   return name.empty() ? "pdsh" : name;
 }
 
-// The keys that the file said itself: accelerate refuses those that DeepSpeed's own file would override.
+// The settings that come from the config file: accelerate refuses those that DeepSpeed's own file
+// overrides.
 std::string fields_of_file(const LaunchInputs& inputs, const Settings& settings) {
   std::vector<std::string> fields;
   for (const std::string& name : inputs.file_order) {
     const SettingSpec* spec = find_setting(name);
     if (spec != nullptr && spec->section == kSection) fields.push_back(to_lower(name));
   }
-  if (inputs.file.contains("mixed_precision") && !settings.typed("mixed_precision"))
+  if (inputs.file.contains("mixed_precision") && !settings.is_explicit("mixed_precision"))
     fields.emplace_back("mixed_precision");
   return join(fields, ",");
 }
@@ -78,7 +79,7 @@ Environment deepspeed_environment(const LaunchInputs& inputs, const Settings& se
   environment.set("ACCELERATE_USE_DEEPSPEED", "true");
   if (!has_own_file(settings)) environment.erase("ACCELERATE_DEEPSPEED_CONFIG_FILE");
   environment.set("ACCELERATE_CONFIG_DS_FIELDS", fields_of_file(inputs, settings));
-  // DeepSpeed starts processes in other folders, which must find the modules of this one.
+  // DeepSpeed starts processes in other folders; they must find the modules of this folder.
   const std::string inherited = inputs.environment.get("PYTHONPATH");
   environment.set("PYTHONPATH",
                   inherited.empty() ? inputs.folder.string() : inherited + ":" + inputs.folder.string());
@@ -103,11 +104,11 @@ std::vector<Problem> deepspeed_problems(const Settings& settings) {
     const bool overridden =
         spec.name == "mixed_precision" ||
         (spec.section == kSection && !spec.name.starts_with("deepspeed_") && spec.name != "zero3_init_flag");
-    if (!overridden || !settings.given(spec.name) || settings.typed(spec.name)) continue;
+    if (!overridden || !settings.given(spec.name) || settings.is_explicit(spec.name)) continue;
     problems.push_back(
-        {.what = fmt::format("{} stands beside deepspeed_config_file, which says it", spec.name),
+        {.what = fmt::format("{} conflicts with deepspeed_config_file, which sets it", spec.name),
          .where = settings.origin(spec.name),
-         .hint = "say it in one of the two files"});
+         .hint = "set it in one of the two files"});
   }
   return problems;
 }

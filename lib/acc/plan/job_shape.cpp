@@ -9,7 +9,7 @@
 
 #include "acc/base/text.hpp"
 #include "acc/plan/deepspeed.hpp"
-#include "acc/plan/mpi.hpp"
+#include "acc/plan/other_launchers.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -33,22 +33,22 @@ int to_count(std::int64_t number, const std::string& where, std::string_view wha
 }
 
 struct MachineRange {
-  int least = 1;
-  int most = 1;
+  int min = 1;
+  int max = 1;
 };
 
-// torchrun's N or MIN:MAX.
+// Parses torchrun's N or MIN:MAX.
 MachineRange parse_nnodes(const Settings& settings) {
   const std::string text = settings.text("nnodes");
   const std::string& where = settings.origin("nnodes");
   const std::vector<std::string> parts = split(text, ':');
-  const auto least = parse_python_integer(parts.front());
-  const auto most = parse_python_integer(parts.back());
-  if (parts.size() > 2 || !least || !most || *least < 1 || *most < *least) {
+  const auto min = parse_python_integer(parts.front());
+  const auto max = parse_python_integer(parts.back());
+  if (parts.size() > 2 || !min || !max || *min < 1 || *max < *min) {
     fail(where, "'" + text + "' is not a number of machines", "as in 2, or MIN:MAX as in 1:4");
   }
-  return {.least = to_count(*least, where, "the number of machines"),
-          .most = to_count(*most, where, "the number of machines")};
+  return {.min = to_count(*min, where, "the number of machines"),
+          .max = to_count(*max, where, "the number of machines")};
 }
 
 // A flag that chooses the distributed_type.
@@ -57,7 +57,7 @@ struct Choice {
   std::string_view type = {};
 };
 
-// The flag that was typed; empty: none was. `--use_megatron_lm` may stand beside the others.
+// The type that a flag chose; empty if none did. `--use_megatron_lm` may be combined with the other flags.
 Choice chosen_type(const Settings& settings) {
   constexpr std::array kChoices = {Choice{"use_cpu", ""},
                                    Choice{"use_deepspeed", "DEEPSPEED"},
@@ -69,7 +69,7 @@ Choice chosen_type(const Settings& settings) {
   const Choice* other = nullptr;
   Choice chosen;
   for (const Choice& choice : kChoices) {
-    if (!settings.typed(choice.setting) || !settings.truth(choice.setting)) continue;
+    if (!settings.is_explicit(choice.setting) || !settings.truth(choice.setting)) continue;
     if (chosen.type.empty()) chosen = choice;
     if (choice.setting == "use_megatron_lm") continue;
     (first == nullptr ? first : other) = &choice;
@@ -83,235 +83,235 @@ Choice chosen_type(const Settings& settings) {
   return chosen;
 }
 
-class Shaper {
- public:
-  Shaper(const LaunchInputs& inputs, Settings& settings) : inputs_(inputs), settings_(settings) {
-    gpus_ = static_cast<int>(visible_gpus(inputs.machine, inputs.environment).size());
+// Only a static rendezvous uses the given rank; the others assign ranks, so an invalid one does no harm.
+int decide_machine_rank(const Settings& settings, int num_machines) {
+  const std::int64_t rank = settings.integer("machine_rank");
+  const bool below = rank >= 0 && rank < num_machines;
+  if (!below && settings.text("rdzv_backend") == "static" && !settings.truth("standalone")) {
+    fail(settings.origin("machine_rank"),
+         fmt::format("machine rank {} is not below the number of machines, {}", rank, num_machines));
   }
+  return below ? static_cast<int>(rank) : 0;
+}
 
-  JobShape decide() {
-    decide_machines();
-    if (inputs_.dialect == Dialect::torchrun) {
-      shape_.launcher = "torchrun";
-      shape_.nproc_per_node = settings_.given("nproc_per_node") ? parse_nproc() : 1;
-      return std::move(shape_);
-    }
-    decide_type_asked();
-    decide_processes();
-    decide_type();
-    decide_launcher();
-    check_devices();
-    record();
-    return std::move(shape_);
-  }
+MachineRange decide_machines(const Settings& settings) {
+  const int machines =
+      to_count(settings.integer("num_machines"), settings.origin("num_machines"), "num_machines");
+  if (!settings.given("nnodes")) return {.min = machines, .max = machines};
+  const MachineRange nnodes = parse_nnodes(settings);
+  if (settings.is_explicit("num_machines") && nnodes.max != machines)
+    fail_contradiction(settings, "nnodes", "num_machines");
+  return nnodes;
+}
 
- private:
-  void decide_machines() {
-    shape_.num_machines =
-        to_count(settings_.integer("num_machines"), settings_.origin("num_machines"), "num_machines");
-    shape_.least_machines = shape_.num_machines;
-    if (settings_.given("nnodes")) {
-      const MachineRange nnodes = parse_nnodes(settings_);
-      if (settings_.typed("num_machines") && nnodes.most != shape_.num_machines) {
-        fail_contradiction(settings_, "nnodes", "num_machines");
-      }
-      shape_.num_machines = nnodes.most;
-      shape_.least_machines = nnodes.least;
-      settings_.set("num_machines", nnodes.most, settings_.origin("nnodes"));
-    }
-    decide_machine_rank();
-  }
-
-  // Only a static rendezvous obeys the rank; elsewhere nodes learn theirs, and this one is a guess.
-  void decide_machine_rank() {
-    const std::int64_t rank = settings_.integer("machine_rank");
-    const bool below = rank >= 0 && rank < shape_.num_machines;
-    if (!below && settings_.text("rdzv_backend") == "static" && !settings_.truth("standalone")) {
-      fail(settings_.origin("machine_rank"),
-           fmt::format("machine rank {} is not below the number of machines, {}", rank, shape_.num_machines));
-    }
-    shape_.machine_rank = below ? static_cast<int>(rank) : 0;
-  }
-
-  int parse_nproc() {
-    const std::string text(trim(settings_.text("nproc_per_node")));
-    const std::string& where = settings_.origin("nproc_per_node");
-    if (const auto number = parse_python_integer(text))
-      return to_count(*number, where, "the number of workers");
-    if (text == "gpu" && gpus_ == 0)
-      fail(where, "no GPU is visible on this machine", "`cpu` starts a worker per CPU");
-    if (text == "gpu" || (text == "auto" && gpus_ > 0)) return gpus_;
-    if (text == "cpu" || text == "auto") return inputs_.machine.online_cpus;
-    fail(where, "'" + text + "' is not a number of workers", "a number, auto, gpu or cpu");
-  }
-
-  // What was asked for; empty: nothing was.
-  void decide_type_asked() {
-    const bool cpu = settings_.typed("use_cpu") && settings_.truth("use_cpu");
-    const Choice chosen = chosen_type(settings_);
-    if (cpu) {
-      asked_.clear();
-    } else if (!chosen.type.empty()) {
-      asked_ = chosen.type;
-      settings_.set("distributed_type", asked_, settings_.origin(chosen.setting));
-    } else if (settings_.given("distributed_type")) {
-      asked_ = settings_.text("distributed_type");
-    }
-    shape_.use_cpu = settings_.truth("use_cpu") || asked_ == "MULTI_CPU";
-    sagemaker_ = settings_.text("compute_environment") == "AMAZON_SAGEMAKER";
-  }
-
-  void decide_processes() {
-    const int machines = shape_.num_machines;
-    if (settings_.given("nproc_per_node")) {
-      shape_.nproc_per_node = parse_nproc();
-      const std::int64_t total = std::int64_t{machines} * shape_.nproc_per_node;
-      if (settings_.typed("num_processes") && settings_.integer("num_processes") != total) {
-        fail_contradiction(settings_, "nproc_per_node", "num_processes");
-      }
-      settings_.set("num_processes", total, settings_.origin("nproc_per_node"));
-      return;
-    }
-    if (!settings_.given("num_processes")) return derive_processes();
-    const std::string& where = settings_.origin("num_processes");
-    const int total = to_count(settings_.integer("num_processes"), where, "num_processes");
-    if (total % machines != 0) {
-      fail("",
-           fmt::format("{} processes ({}) cannot be divided evenly among {} machines ({})", total, where,
-                       machines, settings_.origin("num_machines")),
-           "give a multiple");
-    }
-    shape_.nproc_per_node = total / machines;
-    // accelerate takes a file's 1 here.
-    if (total == 1 && settings_.typed("multi_gpu") && settings_.typed("num_processes") &&
-        asked_ == "MULTI_GPU") {
-      fail("--multi_gpu", "needs at least 2 processes, and --num_processes says 1");
-    }
-  }
-
-  void derive_processes() {
-    const bool one_process = asked_ == "NO" || shape_.use_cpu || sagemaker_ || (asked_.empty() && gpus_ == 0);
-    if (asked_ == "MULTI_CPU" || (!one_process && gpus_ == 0)) {
-      fail("num_processes", "is not given, and this machine has no GPUs to count", "give --num_processes");
-    }
-    shape_.nproc_per_node = one_process ? 1 : gpus_;
-    const std::string origin = !one_process                        ? fmt::format("machine: {} GPUs", gpus_)
-                               : asked_ == "NO" && !shape_.use_cpu ? "distributed_type NO"
-                                                                   : "default";
-    settings_.set("num_processes", std::int64_t{shape_.num_machines} * shape_.nproc_per_node, origin);
-  }
-
-  // A file that says NO beside a number of processes: accelerate, too, starts one.
-  void take_one_process() {
-    if (shape_.num_machines > 1) fail_contradiction(settings_, "distributed_type", "num_machines");
-    shape_.notes.push_back(fmt::format("{}: distributed_type NO starts one process, not the {} of {}",
-                                       settings_.origin("distributed_type"), shape_.nproc_per_node,
-                                       settings_.origin("num_processes")));
-    shape_.nproc_per_node = 1;
-    settings_.set("num_processes", 1, "distributed_type NO");
-  }
-
-  void decide_type() {
-    const bool several = std::int64_t{shape_.num_machines} * shape_.nproc_per_node > 1;
-    if (asked_ == "NO" && several) {
-      const bool typed = settings_.typed("num_processes") || settings_.typed("nproc_per_node");
-      if (typed) {
-        asked_.clear();
-      } else {
-        take_one_process();
-      }
-    }
-    if (!asked_.empty()) {
-      shape_.distributed_type = asked_;
-      if (shape_.use_cpu && asked_ != "MULTI_CPU" && asked_ != "NO") shape_.use_cpu = false;
-      return;
-    }
-    if (!several) return;
-    // Workers that find neither a GPU nor the word "CPU" each believe to be alone (accelerate 1.15 lets
-    // them).
-    if (gpus_ == 0 && !shape_.use_cpu) {
-      shape_.use_cpu = true;
-      shape_.notes.emplace_back("no GPU is visible: the workers train on the CPU");
-    }
-    shape_.distributed_type = shape_.use_cpu ? "MULTI_CPU" : "MULTI_GPU";
-  }
-
-  void decide_launcher() {
-    const std::string& type = shape_.distributed_type;
-    if (sagemaker_) {
-      shape_.launcher = "sagemaker";
-    } else if (type == "NO" || type == "MULTI_CPU") {
-      shape_.launcher = "simple";
-    } else if (type == "XLA") {
-      // accelerate takes a file's word for a pod only where the file chooses TPUs, too.
-      const bool says_pod = settings_.typed("tpu_use_cluster") || !settings_.typed("tpu");
-      shape_.launcher = says_pod && settings_.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
-    } else {
-      shape_.launcher = uses_deepspeed_command(shape_, settings_) ? "deepspeed" : "elastic";
-    }
-    shape_.delegated = shape_.launcher == "deepspeed" || type == "XLA" || uses_mpi(shape_, settings_);
-    const bool alone = shape_.nproc_per_node == 1 && shape_.num_machines == 1;
-    const bool torchrun_flags =
-        settings_.given("nproc_per_node") || settings_.given("nnodes") || settings_.truth("standalone");
-    shape_.sets_ranks = !shape_.delegated && (shape_.launcher != "simple" || !alone || torchrun_flags);
-    if (sagemaker_) {
-      fail(settings_.origin("compute_environment"),
-           "SageMaker jobs are not started by acc, nor by accelerate 1.15",
-           "`aws sagemaker create-training-job` or SageMaker's Python SDK starts them");
-    }
-    if (settings_.truth("use_parallelism_config") && type != "FSDP")
-      fail(settings_.origin("use_parallelism_config"), "works with FSDP only", "add --use_fsdp");
-    if (settings_.given("mpirun_hostfile") && !shape_.delegated)
-      shape_.notes.emplace_back("mpirun_hostfile has no effect: only CPU jobs go through mpirun");
-  }
-
-  void check_devices() {
-    if (shape_.delegated) return;
-    const std::string& type = shape_.distributed_type;
-    if (gpus_ == 0 && (type == "FSDP" || type == "MEGATRON_LM" || type == "DEEPSPEED")) {
-      shape_.problems.push_back({.what = type + ", but no GPU is visible on this machine",
-                                 .where = settings_.origin("distributed_type"),
-                                 .hint = "without one, each worker would train alone"});
-    }
-    if (type != "MULTI_GPU") return;
-    const std::string ids = settings_.text("gpu_ids");
-    const bool named = !ids.empty() && ids != "all";
-    const int offered = named ? static_cast<int>(split(ids, ',').size()) : gpus_;
-    if (named && offered < 2 && shape_.num_machines == 1 && shape_.nproc_per_node > 1) {
-      fail(settings_.origin("gpu_ids"),
-           fmt::format("gpu_ids names one GPU, and {} processes are to share it", shape_.nproc_per_node),
-           "name one per process, or `all`");
-    }
-    if (gpus_ == 0) {
-      shape_.problems.push_back({.what = "MULTI_GPU, but no GPU is visible on this machine",
-                                 .where = settings_.origin("distributed_type"),
-                                 .hint = "--cpu trains on the CPU"});
-    } else if (offered < shape_.nproc_per_node) {
-      shape_.notes.push_back(fmt::format("{} workers share {} GPUs", shape_.nproc_per_node, offered));
-    }
-  }
-
-  void record() {
-    if (settings_.text("distributed_type") != shape_.distributed_type) {
-      settings_.set("distributed_type", shape_.distributed_type, "derived from num_processes and devices");
-    }
-    if (settings_.truth("use_cpu") != shape_.use_cpu) {
-      settings_.set("use_cpu", shape_.use_cpu, "distributed_type " + shape_.distributed_type);
-    }
-  }
-
-  const LaunchInputs& inputs_;
-  Settings& settings_;
-  int gpus_ = 0;
-  std::string asked_ = {};
-  bool sagemaker_ = false;
-  JobShape shape_ = {};
+/// The kind of job that the user requested.
+struct Request {
+  /// The distributed_type; empty: none was requested.
+  std::string type = {};
+  /// The setting of the flag that requested it; empty: no flag did.
+  std::string_view flag = {};
+  bool use_cpu = false;
+  bool sagemaker = false;
 };
+
+Request read_request(const Settings& settings) {
+  Request request;
+  const bool cpu_flag = settings.is_explicit("use_cpu") && settings.truth("use_cpu");
+  const Choice chosen = chosen_type(settings);
+  if (!cpu_flag && !chosen.type.empty()) {
+    request.type = chosen.type;
+    request.flag = chosen.setting;
+  } else if (!cpu_flag && settings.given("distributed_type")) {
+    request.type = settings.text("distributed_type");
+  }
+  request.use_cpu = settings.truth("use_cpu") || request.type == "MULTI_CPU";
+  request.sagemaker = settings.text("compute_environment") == "AMAZON_SAGEMAKER";
+  return request;
+}
+
+int parse_nproc(const Settings& settings, const LaunchInputs& inputs, int gpus) {
+  const std::string text(trim(settings.text("nproc_per_node")));
+  const std::string& where = settings.origin("nproc_per_node");
+  if (const auto number = parse_python_integer(text))
+    return to_count(*number, where, "the number of workers");
+  if (text == "gpu" && gpus == 0)
+    fail(where, "no GPU is visible on this machine", "`cpu` starts a worker per CPU");
+  if (text == "gpu" || (text == "auto" && gpus > 0)) return gpus;
+  if (text == "cpu" || text == "auto") return inputs.machine.online_cpus;
+  fail(where, "'" + text + "' is not a number of workers", "a number, auto, gpu or cpu");
+}
+
+/// The number of workers, and num_processes as it follows from it.
+struct Workers {
+  int per_machine = 1;
+  Setting total = {};
+};
+
+// Without a given number: one worker per GPU, or one.
+Workers default_workers(const Request& request, int machines, int gpus) {
+  const bool one =
+      request.type == "NO" || request.use_cpu || request.sagemaker || (request.type.empty() && gpus == 0);
+  if (request.type == "MULTI_CPU" || (!one && gpus == 0)) {
+    fail("num_processes", "is not given, and this machine has no GPUs to count", "give --num_processes");
+  }
+  const int per_machine = one ? 1 : gpus;
+  const std::string origin = !one ? fmt::format("machine: {} GPUs", gpus)
+                             : request.type == "NO" && !request.use_cpu ? "distributed_type NO"
+                                                                        : "default";
+  return {.per_machine = per_machine, .total = {std::int64_t{machines} * per_machine, origin}};
+}
+
+Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, const Request& request,
+                       int machines, int gpus) {
+  if (settings.given("nproc_per_node")) {
+    const int per_machine = parse_nproc(settings, inputs, gpus);
+    const std::int64_t total = std::int64_t{machines} * per_machine;
+    if (settings.is_explicit("num_processes") && settings.integer("num_processes") != total)
+      fail_contradiction(settings, "nproc_per_node", "num_processes");
+    return {.per_machine = per_machine, .total = {total, settings.origin("nproc_per_node")}};
+  }
+  if (!settings.given("num_processes")) return default_workers(request, machines, gpus);
+  const std::string& where = settings.origin("num_processes");
+  const int total = to_count(settings.integer("num_processes"), where, "num_processes");
+  if (total % machines != 0) {
+    fail("",
+         fmt::format("{} processes ({}) cannot be divided evenly among {} machines ({})", total, where,
+                     machines, settings.origin("num_machines")),
+         "give a multiple");
+  }
+  // Only flags are refused: accelerate accepts num_processes: 1 from the file.
+  if (total == 1 && settings.is_explicit("multi_gpu") && settings.is_explicit("num_processes") &&
+      request.type == "MULTI_GPU") {
+    fail("--multi_gpu", "needs at least 2 processes, and --num_processes says 1");
+  }
+  return {.per_machine = total / machines, .total = settings["num_processes"]};
+}
+
+bool is_explicit_count(const Settings& settings) {
+  return settings.is_explicit("num_processes") || settings.is_explicit("nproc_per_node");
+}
+
+// Sets distributed_type and use_cpu for a job of one worker or `several`.
+void decide_type(const Settings& settings, const Request& request, bool several, int gpus, JobShape& shape) {
+  // A number of processes from a flag overrides the file's NO.
+  const bool overridden = request.type == "NO" && several && is_explicit_count(settings);
+  shape.use_cpu = request.use_cpu;
+  if (!request.type.empty() && !overridden) {
+    shape.distributed_type = request.type;
+    shape.use_cpu = request.use_cpu && (request.type == "MULTI_CPU" || request.type == "NO");
+  } else if (several) {
+    // Without a GPU and without ACCELERATE_USE_CPU each worker would run as if it were alone, as under
+    // accelerate 1.15.
+    if (gpus == 0 && !request.use_cpu) {
+      shape.use_cpu = true;
+      shape.notes.emplace_back("no GPU is visible: the workers train on the CPU");
+    }
+    shape.distributed_type = shape.use_cpu ? "MULTI_CPU" : "MULTI_GPU";
+  }
+}
+
+std::string decide_launcher(const Settings& settings, const Request& request, const JobShape& shape) {
+  const std::string& type = shape.distributed_type;
+  if (request.sagemaker) return "sagemaker";
+  if (type == "NO" || type == "MULTI_CPU") return "simple";
+  if (type == "XLA") {
+    // accelerate reads tpu_use_cluster from the file only if the file also selects the TPU.
+    const bool reads_cluster = settings.is_explicit("tpu_use_cluster") || !settings.is_explicit("tpu");
+    return reads_cluster && settings.truth("tpu_use_cluster") ? "tpu-pod" : "tpu";
+  }
+  return uses_deepspeed_command(shape, settings) ? "deepspeed" : "elastic";
+}
+
+bool decide_ranks(const Settings& settings, const JobShape& shape) {
+  const bool alone = shape.nproc_per_node == 1 && shape.num_machines == 1;
+  const bool torchrun_flags =
+      settings.given("nproc_per_node") || settings.given("nnodes") || settings.truth("standalone");
+  return !shape.delegated && (shape.launcher != "simple" || !alone || torchrun_flags);
+}
+
+void check_combinations(const Settings& settings, const Request& request, JobShape& shape) {
+  if (request.sagemaker) {
+    fail(settings.origin("compute_environment"),
+         "SageMaker jobs are not started by acc, nor by accelerate 1.15",
+         "`aws sagemaker create-training-job` or SageMaker's Python SDK starts them");
+  }
+  if (settings.truth("use_parallelism_config") && shape.distributed_type != "FSDP")
+    fail(settings.origin("use_parallelism_config"), "works with FSDP only", "add --use_fsdp");
+  if (settings.given("mpirun_hostfile") && !shape.delegated)
+    shape.notes.emplace_back("mpirun_hostfile has no effect: only CPU jobs go through mpirun");
+}
+
+void check_devices(const Settings& settings, int gpus, JobShape& shape) {
+  if (shape.delegated) return;
+  const std::string& type = shape.distributed_type;
+  if (gpus == 0 && (type == "FSDP" || type == "MEGATRON_LM" || type == "DEEPSPEED")) {
+    shape.problems.push_back({.what = type + ", but no GPU is visible on this machine",
+                              .where = settings.origin("distributed_type"),
+                              .hint = "without one, each worker would train alone"});
+  }
+  if (type != "MULTI_GPU") return;
+  const std::string ids = settings.text("gpu_ids");
+  const bool named = !ids.empty() && ids != "all";
+  const int offered = named ? static_cast<int>(split(ids, ',').size()) : gpus;
+  if (named && offered < 2 && shape.num_machines == 1 && shape.nproc_per_node > 1) {
+    fail(settings.origin("gpu_ids"),
+         fmt::format("gpu_ids names one GPU, and {} processes are to share it", shape.nproc_per_node),
+         "name one per process, or `all`");
+  }
+  if (gpus == 0) {
+    shape.problems.push_back({.what = "MULTI_GPU, but no GPU is visible on this machine",
+                              .where = settings.origin("distributed_type"),
+                              .hint = "--cpu trains on the CPU"});
+  } else if (offered < shape.nproc_per_node) {
+    shape.notes.push_back(fmt::format("{} workers share {} GPUs", shape.nproc_per_node, offered));
+  }
+}
+
+void record_derived(const JobShape& shape, Settings& settings) {
+  if (settings.text("distributed_type") != shape.distributed_type)
+    settings.set("distributed_type", shape.distributed_type, "derived from num_processes and devices");
+  if (settings.truth("use_cpu") != shape.use_cpu)
+    settings.set("use_cpu", shape.use_cpu, "distributed_type " + shape.distributed_type);
+}
 
 }  // namespace
 
 JobShape decide_shape(const LaunchInputs& inputs, Settings& settings) {
-  return Shaper(inputs, settings).decide();
+  const int gpus = static_cast<int>(visible_gpus(inputs.machine, inputs.environment).size());
+  const MachineRange machines = decide_machines(settings);
+  if (settings.given("nnodes")) settings.set("num_machines", machines.max, settings.origin("nnodes"));
+  JobShape shape = {.num_machines = machines.max,
+                    .min_machines = machines.min,
+                    .machine_rank = decide_machine_rank(settings, machines.max)};
+  if (inputs.dialect == Dialect::torchrun) {
+    shape.launcher = "torchrun";
+    shape.nproc_per_node = settings.given("nproc_per_node") ? parse_nproc(settings, inputs, gpus) : 1;
+    return shape;
+  }
+  const Request request = read_request(settings);
+  if (!request.flag.empty()) settings.set("distributed_type", request.type, settings.origin(request.flag));
+  const Workers workers = decide_workers(settings, inputs, request, machines.max, gpus);
+  settings.set("num_processes", workers.total.value, workers.total.origin);
+  shape.nproc_per_node = workers.per_machine;
+  const bool several = std::int64_t{machines.max} * workers.per_machine > 1;
+  // As under accelerate, a file with distributed_type NO starts one process, whatever number it contains.
+  if (request.type == "NO" && several && !is_explicit_count(settings)) {
+    if (machines.max > 1) fail_contradiction(settings, "distributed_type", "num_machines");
+    shape.notes.push_back(fmt::format("{}: distributed_type NO starts one process, not the {} of {}",
+                                      settings.origin("distributed_type"), workers.per_machine,
+                                      workers.total.origin));
+    shape.nproc_per_node = 1;
+    settings.set("num_processes", 1, "distributed_type NO");
+  }
+  decide_type(settings, request, several, gpus, shape);
+  shape.launcher = decide_launcher(settings, request, shape);
+  shape.delegated =
+      shape.launcher == "deepspeed" || shape.distributed_type == "XLA" || uses_mpi(shape, settings);
+  shape.sets_ranks = decide_ranks(settings, shape);
+  check_combinations(settings, request, shape);
+  check_devices(settings, gpus, shape);
+  record_derived(shape, settings);
+  return shape;
 }
 
 }  // namespace acc::launcher

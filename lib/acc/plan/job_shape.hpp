@@ -10,27 +10,27 @@
 
 namespace acc::launcher {
 
-/// How many workers, on how many machines, of which kind.
+/// The number of workers and machines, and the kind of the job.
 struct JobShape {
-  /// accelerate's launcher of that kind of job: simple, elastic, deepspeed, tpu, tpu-pod, sagemaker; or
+  /// accelerate's launcher for this kind of job: simple, elastic, deepspeed, tpu, tpu-pod, sagemaker; or
   /// torchrun.
   std::string launcher = "simple";
   std::string distributed_type = "NO";
   int num_machines = 1;
-  /// The job starts with so few already (`--nnodes MIN:MAX`).
-  int least_machines = 1;
+  /// The job may start with this many machines (`--nnodes MIN:MAX`).
+  int min_machines = 1;
   int machine_rank = 0;
   int nproc_per_node = 1;
   bool use_cpu = false;
   bool sets_ranks = true;
-  /// Another launcher starts the workers (mpirun, deepspeed, torch_xla); acc runs it as one process.
+  /// Another launcher (mpirun, deepspeed, torch_xla) starts the workers; acc runs it as a single process.
   bool delegated = false;
   std::vector<std::string> notes = {};
   std::vector<Problem> problems = {};
 };
 
-/// Decides the shape and writes the values that it derived, with their origins, into `settings`.
-/// Throws Error when two givers contradict each other, naming both.
+/// Determines the shape and stores derived values, with their origins, in `settings`. Throws Error if two
+/// settings contradict each other, naming both.
 JobShape decide_shape(const LaunchInputs& inputs, Settings& settings);
 
 }  // namespace acc::launcher

@@ -14,38 +14,38 @@
 #include "acc/base/topology.hpp"
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/program.hpp"
-#include "acc/plan/setting.hpp"
+#include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
 
 /// The topology of the CPUs that acc may use and of a machine's GPUs, from the kernel.
 Topology topology_of(const Machine& machine);
 
-/// Everything that `resolve` looks at, gathered by the command beforehand.
+/// Everything that `resolve` depends on, gathered by the command.
 struct LaunchInputs {
   Dialect dialect = Dialect::launch;
   CommandLine command_line = {};
   Environment environment = {};
-  /// What the config file says, by setting name; each origin is `file:line`. Empty: there is no file.
+  /// The settings of the config file by name; each origin is `file:line`. Empty if there is no file.
   std::map<std::string, Setting, std::less<>> file = {};
   /// The names of these settings in the order of the file.
   std::vector<std::string> file_order = {};
   /// The current folder.
   std::filesystem::path folder = {};
-  /// TMPDIR, where it names a folder.
+  /// TMPDIR if it names a folder.
   std::optional<std::filesystem::path> temporary_folder = {};
   /// The path by which acc was called.
   std::filesystem::path called_as = {};
-  /// The mpirun on PATH is Open MPI's; asked for only where a job goes through mpirun.
+  /// Whether the mpirun on PATH is that of Open MPI; determined only for jobs that use mpirun.
   bool open_mpi = true;
   Machine machine = {};
-  /// Run id of a `--standalone` job.
+  /// The run id of a `--standalone` job.
   std::string random_id = "standalone";
-  /// How programs and interpreters are found.
+  /// Looks up the kind of a file, to find programs and interpreters.
   FileKindOf file_kind = kind_of_file;
-  /// Asked only where workers are bound to CPUs: it costs a few files per CPU.
+  /// Called only if workers are bound to CPUs: it reads a few files per CPU.
   std::function<Topology(const Machine&)> topology = topology_of;
-  /// Asked only for a job of one machine whose address was named: a name server may take its time.
+  /// Called only for a job on one machine with an address: a DNS lookup may be slow.
   std::function<HostLookup(const std::string&)> look_up = acc::look_up;
   std::function<OwnNames()> own_names = acc::own_names;
 };

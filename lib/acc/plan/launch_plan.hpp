@@ -9,34 +9,64 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
-#include "acc/base/log_options.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/topology.hpp"
 #include "acc/config/schema.hpp"
-#include "acc/plan/cpu_binding.hpp"
 #include "acc/plan/rendezvous_plan.hpp"
-#include "acc/plan/retry_on.hpp"
-#include "acc/plan/setting.hpp"
+#include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
 
-/// What happens with the standard streams of a worker; torchrun's numbers.
+/// A set of kinds of worker failures.
+struct FailureKinds {
+  std::set<int> exit_codes = {};
+  std::set<int> signals = {};
+  bool any_signal = false;
+  /// Killed by the kernel because memory ran out.
+  bool oom = false;
+
+  bool operator==(const FailureKinds&) const = default;
+};
+
+/// The failures after which the job is restarted.
+struct RetryOn {
+  /// All failures, unless some are listed in `included`.
+  bool all = true;
+  FailureKinds included = {};
+  /// Takes precedence over `included`.
+  FailureKinds excluded = {};
+
+  bool operator==(const RetryOn&) const = default;
+};
+
+/// The CPUs that a worker is bound to, and the NUMA nodes that hold them.
+struct CpuBinding {
+  CpuSet cpus = {};
+  std::vector<int> numa_nodes = {};
+
+  bool operator==(const CpuBinding&) const = default;
+};
+
+/// A set of standard streams of a worker; the values are those of torchrun.
 enum class Streams : unsigned { none = 0, out = 1, err = 2, both = 3 };
 
 constexpr bool has(Streams streams, Streams one) {
   return (static_cast<unsigned>(streams) & static_cast<unsigned>(one)) != 0;
 }
 
-/// torchrun's `--tee` and `--redirects`: one answer for all local ranks, or one per named local rank.
+/// torchrun's `--tee` and `--redirects`: the streams of each local rank.
 struct StreamMap {
-  Streams otherwise = Streams::none;
+  Streams default_streams = Streams::none;
   std::map<int, Streams> of_rank = {};
 
   Streams of(int local_rank) const {
     const auto found = of_rank.find(local_rank);
-    return found == of_rank.end() ? otherwise : found->second;
+    return found == of_rank.end() ? default_streams : found->second;
   }
   bool operator==(const StreamMap&) const = default;
 };
@@ -45,11 +75,11 @@ struct StreamMap {
 struct OutputPlan {
   StreamMap redirects = {};
   StreamMap tee = {};
-  /// The base of the per-job log folder; empty: a new folder under TMPDIR when one is needed.
+  /// The parent of the per-job log folder; empty: a new folder under TMPDIR if one is needed.
   std::filesystem::path log_dir = {};
   /// `--log-dir /dev/null`: no folders, no redirects, no error file.
   bool no_logs = false;
-  /// Every stream passes through acc, so that it sees whether a rank writes.
+  /// All streams pass through acc, so that it sees whether a rank writes (hang detection).
   bool observed = false;
   /// Only these local ranks reach the console; empty: all.
   std::vector<int> local_ranks_filter = {};
@@ -66,50 +96,52 @@ struct OutputPlan {
   bool operator==(const OutputPlan&) const = default;
 };
 
-/// What happens when no rank does anything for long.
+/// What to do when the job hangs.
 enum class OnHang { report, restart, kill };
 
 struct HangPlan {
-  /// 0: nobody watches.
+  /// The time without activity after which the job counts as hung; 0: no detection.
   std::chrono::milliseconds timeout = {};
   OnHang then = OnHang::report;
-  /// Using the CPU is doing something; else only output is.
+  /// Use of the CPU counts as activity, not only output.
   bool cpu_counts = true;
 
   bool operator==(const HangPlan&) const = default;
 };
 
-/// Words in front of a rank's program: a debugger.
+/// Words before a rank's program, such as a debugger (`--wrap-rank`).
 struct RankWrap {
-  /// Absent: of every rank.
+  /// Absent: every rank.
   std::optional<int> rank = {};
   std::vector<std::string> words = {};
   /// The file to execute, found and checked.
   std::filesystem::path program = {};
+
+  bool operator==(const RankWrap&) const = default;
 };
 
-/// Everything that is decided before the first process starts.
+/// All decisions about a job, made before the first process starts.
 struct LaunchPlan {
   Dialect dialect = Dialect::launch;
-  /// `simple` or `elastic`: which of accelerate's launchers the job corresponds to. One process of a simple
-  /// job learns no rank (accelerate's rule: the script then does not think it is distributed).
+  /// accelerate's launcher for this kind of job: `simple`, `elastic`, ... A single process of a simple job
+  /// gets no rank, as under accelerate, so that the script does not initialize a process group.
   std::string launcher = "simple";
   bool sets_ranks = true;
-  /// The one worker is another launcher, which starts the workers of the job.
+  /// The single worker is another launcher, which starts the workers of the job.
   bool delegated = false;
 
-  /// argv of a worker. `$local_rank` and `${local_rank}` are expanded per worker in all but the first;
-  /// `$$local_rank` stands for the text itself.
+  /// The argv of a worker. `$local_rank` and `${local_rank}` are expanded per worker in all words but the
+  /// first; `$$local_rank` is the escape.
   std::vector<std::string> worker_command = {};
   /// The file to execute, found and checked.
   std::filesystem::path program = {};
-  /// What acc adds for all workers on top of what it inherited.
+  /// The variables that acc adds for all workers to those it inherited.
   Environment environment = {};
-  /// Lines that DeepSpeed hands to its workers on other machines, to be put into `.deepspeed_env`.
+  /// Lines for `.deepspeed_env`, which DeepSpeed passes to its workers on other machines.
   std::vector<std::string> deepspeed_env = {};
-  /// What acc inherited.
+  /// The environment of acc.
   Environment inherited = {};
-  /// A process of this job by which other nodes tell this one from others of its machine; 0: the caller.
+  /// The process id that distinguishes this node from others on the same machine; 0: that of the caller.
   int process = 0;
 
   int nproc_per_node = 1;
@@ -118,50 +150,52 @@ struct LaunchPlan {
   std::string role = "default";
   std::string run_id = "none";
   std::string master_addr = "127.0.0.1";
-  /// 0: a free one, known when the store is bound.
+  /// 0: a free port, known when the store is bound.
   std::uint16_t master_port = 0;
-  /// Where the store of a job of one machine listens, in numbers.
+  /// The numeric addresses on which the store of a single-machine job listens.
   std::vector<std::string> store_addresses = {"127.0.0.1"};
   RendezvousPlan rendezvous = {};
-  /// Whether acc serves the store of the workers; otherwise their rank 0 does, on the port that is exported.
+  /// Whether acc serves the store of the workers; otherwise rank 0 does, on MASTER_PORT.
   bool use_agent_store = true;
   int max_restarts = 0;
   RetryOn retry_on = {};
-  /// A failure sooner than this after the start is not worth a restart.
+  /// A worker that fails sooner after its start is not restarted.
   std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   HangPlan hang = {};
-  /// All workers live in a pid namespace of the job.
+  /// The workers run in a pid namespace of the job.
   bool pid_namespace = false;
-  /// The rank that gets the terminal, when it runs here; the others get no input then.
+  /// The rank attached to the terminal, if it runs on this node; the others then get no input.
   std::optional<int> attach = {};
   std::vector<RankWrap> wraps = {};
-  /// Signals that end the job; others that arrive are handed on to the workers.
+  /// The signals that end the job; others are forwarded to the workers.
   std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-  /// What `--signals-to-handle` said, which workers see.
+  /// The text of `--signals-to-handle`, which workers see.
   std::string signals_to_handle = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";
-  /// Where workers say by when they must be through (torchrun's file timer); empty: nowhere.
+  /// The file of torchrun's file timer, where workers set deadlines; empty: none.
   std::filesystem::path timer_file = {};
-  /// One visible device and LOCAL_RANK 0 per worker; the devices by local rank.
+  /// Each worker sees one device and LOCAL_RANK 0.
   bool virtual_local_rank = false;
-  /// The one device that each worker sees, by local rank; empty: they see all.
+  /// The device that each worker sees, by local rank; empty: all devices.
   std::vector<std::string> device_of_rank = {};
-  /// Where each worker runs, by local rank; empty: wherever the kernel puts it.
+  /// The CPUs of each worker, by local rank; empty: no binding.
   std::vector<CpuBinding> cpus_of_rank = {};
   OutputPlan output = {};
   log::Options logging = {};
-  /// File for what happens to the job, a line of JSON each; empty: none.
+  /// The file for events of the job, one line of JSON each; empty: none.
   std::filesystem::path event_log = {};
-  /// The same lines on acc's standard error.
+  /// Events are also written to the standard error of acc.
   bool events_on_console = false;
 
   /// Every setting with its origin, for `--dry_run`.
   std::map<std::string, Setting, std::less<>> settings = {};
-  /// What the person should know, a line each.
+  /// Remarks for the user, one line each.
   std::vector<std::string> notes = {};
-  /// What keeps the job from being started here (no such program, no GPU). `--dry_run` shows them, `launch`
-  /// refuses to start.
+  /// Reasons why the job cannot be started on this machine (no such program, no GPU). `--dry_run` shows
+  /// them; `launch` refuses to start.
   std::vector<Problem> problems = {};
+
+  bool operator==(const LaunchPlan&) const = default;
 };
 
 }  // namespace acc::launcher

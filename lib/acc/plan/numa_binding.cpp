@@ -23,7 +23,7 @@ NumaBinding parse(const std::string& text) {
   return text == "core-complex" ? NumaBinding::core_complex : NumaBinding::node;
 }
 
-/// Whose turn it is among those who live on one node.
+/// The place of a worker among those bound to the same NUMA node.
 struct Seat {
   int node = 0;
   std::size_t number = 0;
@@ -61,7 +61,7 @@ class Binder {
     return found;
   }
 
-  // torchrun's rule: a node belongs to the socket of its lowest CPU, and comes as a whole.
+  // As in torchrun a node belongs to the socket of its lowest CPU and is used as a whole.
   std::vector<Cpu> socket_of(const Cpu& lowest) const {
     std::map<int, int> socket_of_node;
     for (const Cpu& cpu : topology_.cpus) socket_of_node.emplace(cpu.numa_node, cpu.socket);
@@ -71,7 +71,7 @@ class Binder {
     return found;
   }
 
-  // The first ones get what is left over, a core each.
+  // The first workers get one of the remaining cores each.
   std::vector<Cpu> own_cores(const std::vector<Cpu>& local, const Seat& seat) const {
     std::map<int, std::vector<Cpu>> cores;
     for (const Cpu& cpu : local) cores[cpu.core].push_back(cpu);
@@ -91,12 +91,12 @@ class Binder {
     return found;
   }
 
-  // The largest first.
+  // Core complexes are used in the order of their size, the largest first.
   std::vector<Cpu> core_complex(const std::vector<Cpu>& local, const Seat& seat) const {
     std::map<int, std::vector<Cpu>> by_cache;
     for (const Cpu& cpu : local) by_cache[cpu.cache].push_back(cpu);
     if (by_cache.contains(-1)) {
-      fail(origin_, "core-complex needs the caches of the CPUs, and the kernel does not tell them",
+      fail(origin_, "core-complex needs the caches of the CPUs, which the kernel does not report",
            "`node` or `exclusive`");
     }
     std::vector<std::vector<Cpu>> groups;
@@ -129,10 +129,10 @@ int home_of(const Gpu& gpu, const Topology& topology, const std::string& origin)
   const auto found = topology.device_nodes.find(gpu.pci_address);
   if (found == topology.device_nodes.end()) {
     fail(origin, fmt::format("GPU {} ({}) is not among the kernel's PCI devices", gpu.index,
-                             gpu.pci_address.empty() ? "NVML tells no address" : gpu.pci_address));
+                             gpu.pci_address.empty() ? "NVML reports no address" : gpu.pci_address));
   }
   if (found->second >= 0) return found->second;
-  // The kernel leaves it open where there is nothing to choose from.
+  // On machines with one node the kernel reports none for devices.
   const std::set<int> nodes = nodes_of(topology);
   if (nodes.size() == 1) return *nodes.begin();
   fail(origin,
@@ -181,7 +181,7 @@ std::vector<CpuBinding> decide_numa_binding(const LaunchInputs& inputs, const Se
   if (!settings.given("numa_binding")) return {};
   const std::string& origin = settings.origin("numa_binding");
   const Topology topology = inputs.topology(inputs.machine);
-  if (topology.cpus.empty()) fail(origin, "the kernel does not tell which CPUs acc may use");
+  if (topology.cpus.empty()) fail(origin, "the kernel does not report which CPUs acc may use");
   Environment environment = inputs.environment;
   environment.overlay(worker_environment);
   const std::vector<Gpu> gpus = uses_gpus ? visible_gpus(inputs.machine, environment) : std::vector<Gpu>{};

@@ -31,7 +31,7 @@ std::optional<fs::path> find_on_path(const std::string& name, const Environment&
   return std::nullopt;
 }
 
-// A name that somebody gave on purpose: it must be there.
+// A Python that was named explicitly must exist.
 Python named_python(const std::string& name, const std::string& origin, const Environment& environment,
                     const FileKindOf& kind_of) {
   if (name.empty())
@@ -53,7 +53,7 @@ std::optional<fs::path> python_in(const fs::path& folder, const FileKindOf& kind
   return std::nullopt;
 }
 
-// An acc that was installed into an environment belongs to its Python, whether that is active or not.
+// An acc that is installed in an environment uses its Python, whether the environment is active or not.
 std::optional<Python> python_beside(const fs::path& called_as, const FileKindOf& kind_of) {
   const fs::path folder = called_as.parent_path();
   const auto has = [&](const char* name) { return kind_of(folder / ".." / name) != FileKind::missing; };
@@ -116,9 +116,9 @@ Problem refusal_of_notebook(const std::string& notebook) {
 
 }  // namespace
 
-Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of,
+Python find_python(const std::string& requested, const Environment& environment, const FileKindOf& kind_of,
                    const fs::path& called_as) {
-  if (!asked.empty()) return named_python(asked, "--python", environment, kind_of);
+  if (!requested.empty()) return named_python(requested, "--python", environment, kind_of);
   if (const auto name = environment.find("PYTHON_EXEC"))
     return named_python(*name, "PYTHON_EXEC", environment, kind_of);
   if (auto python = python_beside(called_as, kind_of)) return *python;
@@ -166,8 +166,8 @@ WorkerProgram find_program(const ProgramRequest& request, const Environment& env
   const bool bare = name.find('/') == std::string::npos;
   FileKind kind = name.empty() ? FileKind::missing : kind_of(name);
 
-  // As a shell does it, a bare name for --no_python means PATH; otherwise a file of that name here goes
-  // first.
+  // With --no_python a bare name is searched on PATH, as in a shell; otherwise a file in the current folder
+  // takes precedence.
   if (bare && !is_script && (request.no_python || kind == FileKind::missing)) {
     if (const auto found = find_on_path(name, environment, kind_of))
       return {.command = request.words, .file = *found};

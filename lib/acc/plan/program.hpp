@@ -12,50 +12,50 @@
 
 namespace acc::launcher {
 
-/// What a path is to somebody who wants to run it.
+/// The kind of a file, as far as it matters for running it.
 enum class FileKind {
   missing,
   directory,
   package,         ///< a folder with __main__.py, which Python runs
   executable,      ///< ELF or `#!`, with permission to execute it
   not_executable,  ///< ELF or `#!`, without that permission
-  other,           ///< a readable file of another kind: Python's business
-  stream,          ///< a pipe, a socket or a device: what is read from it is gone
+  other,           ///< any other readable file, left to Python
+  stream,          ///< a pipe, a socket or a device, which can be read only once
   unreadable,
 };
 
 using FileKindOf = std::function<FileKind(const std::filesystem::path&)>;
 
-/// Looks at the file itself; reads nothing of a stream.
+/// Examines the file; does not read from streams.
 FileKind kind_of_file(const std::filesystem::path& path);
 
-/// What the person said about the program.
+/// The settings that concern the program.
 struct ProgramRequest {
   std::vector<std::string> words = {};  ///< program and arguments
   bool module = false;                  ///< `-m`
   bool no_python = false;
-  bool run_path = false;    ///< a Python file, whatever it looks like; module and no_python do not count then
+  bool run_path = false;    ///< run it as a Python file; overrides module and no_python
   std::string python = {};  ///< `--python`
-  bool unbuffered = false;  ///< Python gets `-u`, as torchrun gives it
+  bool unbuffered = false;  ///< pass `-u` to Python, as torchrun does
   /// The path by which acc was called.
   std::filesystem::path called_as = {};
 };
 
-/// How a worker is started.
+/// The command that starts a worker.
 struct WorkerProgram {
   std::vector<std::string> command = {};
-  /// The file that is executed.
+  /// The file to execute.
   std::filesystem::path file = {};
-  /// Why it cannot be started; the command is then what was asked for.
+  /// Why it cannot be started; `command` then holds the requested words.
   std::optional<Problem> problem = {};
-  /// Why this Python runs it, as in Python::origin; empty: no Python does.
+  /// Python::origin of the interpreter; empty if there is none.
   std::string python_origin = {};
-  /// One worker alone can read the script: `-`, or a pipe.
+  /// Only one worker can read the script: it is `-` or a pipe.
   bool read_once = false;
 };
 
-/// An interpreter: how it was named, the file, why this one (a flag, a variable, a folder), or why there is
-/// none.
+/// A Python interpreter: its name, its file, and where it was found (a flag, a variable, a folder), or why
+/// there is none.
 struct Python {
   std::string word = {};
   std::filesystem::path file = {};
@@ -63,14 +63,15 @@ struct Python {
   std::optional<Problem> problem = {};
 };
 
-/// What `python3`, typed where acc was, would start. In this order: `asked` (what --python says),
-/// PYTHON_EXEC, the folder of `called_as` where it is that of an environment (venv or conda), the first
-/// folder of PATH with a `python3` or `python`, VIRTUAL_ENV, CONDA_PREFIX.
-Python find_python(const std::string& asked, const Environment& environment, const FileKindOf& kind_of,
+/// Finds the Python for scripts, in this order: `requested` (--python), PYTHON_EXEC, the folder of
+/// `called_as` if it belongs to a virtual or conda environment, the first folder of PATH with `python3` or
+/// `python`, VIRTUAL_ENV, CONDA_PREFIX.
+Python find_python(const std::string& requested, const Environment& environment, const FileKindOf& kind_of,
                    const std::filesystem::path& called_as);
 
-/// An ELF or `#!` file is executed as it is; `.py`, `-m`, `-` (standard input) and everything else runs under
-/// the Python of find_python. A bare name that is not a file here is looked for on PATH.
+/// Determines how to run the program. An ELF or `#!` file is executed directly; `.py`, `-m`, `-` (standard
+/// input) and everything else runs under the Python of find_python. A bare name that is not a file in the
+/// current folder is searched on PATH.
 WorkerProgram find_program(const ProgramRequest& request, const Environment& environment,
                            const FileKindOf& kind_of);
 

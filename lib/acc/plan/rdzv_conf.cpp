@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/plan/rdzv_conf.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/rendezvous.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -19,36 +18,34 @@ constexpr Backends kStatic = 1;
 constexpr Backends kC10d = 2;
 constexpr Backends kEtcd = 4;
 
-Backends bit_of(RendezvousBackend backend) {
-  return backend == RendezvousBackend::static_ ? kStatic : backend == RendezvousBackend::c10d ? kC10d : kEtcd;
+Backends bit_of(RendezvousKind backend) {
+  return backend == RendezvousKind::static_ ? kStatic : backend == RendezvousKind::c10d ? kC10d : kEtcd;
 }
 
-std::string_view name_of(RendezvousBackend backend) {
-  return backend == RendezvousBackend::static_ ? "static"
-         : backend == RendezvousBackend::c10d  ? "c10d"
-                                               : "etcd";
+std::string_view name_of(RendezvousKind backend) {
+  return backend == RendezvousKind::static_ ? "static" : backend == RendezvousKind::c10d ? "c10d" : "etcd";
 }
 
-// Each takes the value and returns what is wrong with it, or nothing.
-using Take = std::function<std::string(RendezvousPlan&, const std::string&)>;
+// Applies a value to the plan. Returns what is wrong with it, or an empty string.
+using Apply = std::function<std::string(RendezvousPlan&, const std::string&)>;
 
 struct Key {
   std::string_view name;
-  /// With which back ends it has an effect; none: it is known and checked, and that is all.
+  /// The back ends that use the key; 0: it is only validated.
   Backends backends = 0;
-  Take take = {};
+  Apply apply = {};
 };
 
-// torchrun reads whole seconds; so does a node that follows its state.
-constexpr std::int64_t kMostSeconds = 1'000'000'000;
+// torchrun accepts whole seconds only.
+constexpr std::int64_t kMaxSeconds = 1'000'000'000;
 
 std::string bad_seconds(const std::string& text) {
   const auto number = parse_integer(text);
-  if (number && *number > 0 && *number <= kMostSeconds) return {};
+  if (number && *number > 0 && *number <= kMaxSeconds) return {};
   return fmt::format("'{}' is not a whole number of seconds above 0", text);
 }
 
-Take seconds(std::chrono::milliseconds RendezvousPlan::*member) {
+Apply seconds(std::chrono::milliseconds RendezvousPlan::*member) {
   return [member](RendezvousPlan& plan, const std::string& text) {
     std::string wrong = bad_seconds(text);
     if (wrong.empty()) plan.*member = std::chrono::seconds(*parse_integer(text));
@@ -56,19 +53,19 @@ Take seconds(std::chrono::milliseconds RendezvousPlan::*member) {
   };
 }
 
-Take checked_seconds() {
+Apply checked_seconds() {
   return [](RendezvousPlan&, const std::string& text) { return bad_seconds(text); };
 }
 
-// Of torchrun 2.15: how long a node waits after it lost a race for the state. Ours take turns at the hub.
+// A key of torchrun 2.15: the back-off after a failed compare-and-set, which acc does not need.
 std::string check_backoff(RendezvousPlan&, const std::string& text) {
   const auto number = parse_number(text);
   if (number && *number >= 0) return {};
   return fmt::format("'{}' is not a number of seconds from 0 on", text);
 }
 
-// `2.4`, `2.4.1`, `2.11.0+cu130`: only what came before 2.6 meets in another way.
-std::string take_torch_version(RendezvousPlan& plan, const std::string& text) {
+// `2.4`, `2.4.1`, `2.11.0+cu130`: only versions before 2.6 differ in the rendezvous.
+std::string apply_torch_version(RendezvousPlan& plan, const std::string& text) {
   const std::vector<std::string> parts = split(text, '.');
   const auto major = parse_integer(parts.front());
   const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
@@ -81,14 +78,14 @@ std::string take_torch_version(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
-Take text(std::string RendezvousPlan::*member) {
+Apply text(std::string RendezvousPlan::*member) {
   return [member](RendezvousPlan& plan, const std::string& value) {
     plan.*member = value;
     return std::string();
   };
 }
 
-std::string take_attempts(RendezvousPlan& plan, const std::string& text) {
+std::string apply_attempts(RendezvousPlan& plan, const std::string& text) {
   const auto number = parse_integer(text);
   if (!number || *number < 1 || *number > 1'000'000)
     return fmt::format("'{}' is not a whole number above 0", text);
@@ -96,7 +93,7 @@ std::string take_attempts(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
-std::string take_is_host(RendezvousPlan& plan, const std::string& text) {
+std::string apply_is_host(RendezvousPlan& plan, const std::string& text) {
   constexpr std::array<std::string_view, 5> kYes = {"1", "true", "t", "yes", "y"};
   constexpr std::array<std::string_view, 5> kNo = {"0", "false", "f", "no", "n"};
   const std::string word = to_lower(text);
@@ -107,8 +104,8 @@ std::string take_is_host(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
-// Which file it is, the endpoint says.
-std::string take_store_type(RendezvousPlan& plan, const std::string& text) {
+// The endpoint names the file.
+std::string apply_store_type(RendezvousPlan& plan, const std::string& text) {
   const std::string word = to_lower(text);
   if (word != "tcp" && word != "file") return fmt::format("'{}' is neither tcp nor file", text);
   plan.store_file.reset();
@@ -116,12 +113,12 @@ std::string take_store_type(RendezvousPlan& plan, const std::string& text) {
   return {};
 }
 
-std::string take_secret_file(RendezvousPlan& plan, const std::string& text) {
+std::string apply_secret_file(RendezvousPlan& plan, const std::string& text) {
   plan.secret_file = text;
   return {};
 }
 
-std::string take_protocol(RendezvousPlan& plan, const std::string& text) {
+std::string apply_protocol(RendezvousPlan& plan, const std::string& text) {
   if (text != "http" && text != "https") return fmt::format("'{}' is neither http nor https", text);
   plan.protocol = text;
   return {};
@@ -135,34 +132,34 @@ std::span<const Key> keys() {
       {"last_call_timeout", kC10d | kEtcd, seconds(&Plan::last_call_timeout)},
       {"close_timeout", kC10d, seconds(&Plan::close_timeout)},
       {"keep_alive_interval", kC10d, seconds(&Plan::keep_alive_interval)},
-      {"keep_alive_max_attempt", kC10d, take_attempts},
+      {"keep_alive_max_attempt", kC10d, apply_attempts},
       {"read_timeout", kC10d, seconds(&Plan::read_timeout)},
-      {"is_host", kC10d, take_is_host},
-      {"store_type", kC10d, take_store_type},
+      {"is_host", kC10d, apply_is_host},
+      {"store_type", kC10d, apply_store_type},
       {"etcd_prefix", kEtcd, text(&Plan::etcd_prefix)},
-      {"protocol", kEtcd, take_protocol},
+      {"protocol", kEtcd, apply_protocol},
       {"cert", kEtcd, text(&Plan::cert)},
       {"key", kEtcd, text(&Plan::key)},
       {"cacert", kEtcd, text(&Plan::cacert)},
-      // Of torchrun's way to keep nodes in view; acc's nodes keep a connection (--node-timeout).
+      // For torchrun's heartbeats; acc's nodes keep connections (--node-timeout).
       {"heartbeat_timeout", 0, checked_seconds()},
       {"cas_backoff_max_seconds", 0, check_backoff},
-      {"torch_version", kC10d | kStatic, take_torch_version},
-      {"secret_file", kC10d | kStatic | kEtcd, take_secret_file},
+      {"torch_version", kC10d | kStatic, apply_torch_version},
+      {"secret_file", kC10d | kStatic | kEtcd, apply_secret_file},
   };
   return all;
 }
 
-// What a key means that torchrun refuses, overwrites or knows for a back end that is gone.
+// The hint for a key that torchrun refuses or overwrites, or that belonged to a removed back end.
 std::string_view instead_of(std::string_view key) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kInstead = {{
-      {"backend", "--rdzv-backend says it"},
-      {"endpoint", "--rdzv-endpoint says it"},
-      {"run_id", "--rdzv-id says it"},
-      {"min_nodes", "--nnodes MIN:MAX says it"},
-      {"max_nodes", "--nnodes MIN:MAX says it"},
-      {"local_addr", "--local-addr says it"},
-      {"rank", "--node-rank says it"},
+      {"backend", "use --rdzv-backend"},
+      {"endpoint", "use --rdzv-endpoint"},
+      {"run_id", "use --rdzv-id"},
+      {"min_nodes", "use --nnodes MIN:MAX"},
+      {"max_nodes", "use --nnodes MIN:MAX"},
+      {"local_addr", "use --local-addr"},
+      {"rank", "use --node-rank"},
       {"ssl_cert", "of the back end etcd-v2; with etcd it is called cert"},
       {"ssl_cert_key", "of the back end etcd-v2; with etcd it is called key"},
       {"ca_cert", "of the back end etcd-v2; with etcd it is called cacert"},
@@ -171,7 +168,7 @@ std::string_view instead_of(std::string_view key) {
   return found == kInstead.end() ? std::string_view() : found->second;
 }
 
-// Of a shell that was asked once too often to keep words together.
+// Removes a pair of quotes that the shell left, as in `--rdzv-conf '"a=b"'`.
 std::string_view without_quotes(std::string_view text) {
   const bool quoted =
       text.size() > 1 && (text.front() == '"' || text.front() == '\'') && text.front() == text.back();
@@ -213,7 +210,7 @@ void apply_rdzv_conf(std::string_view conf, const std::string& where, Rendezvous
     }
     const bool effective = (known->backends & bit_of(plan.backend)) != 0;
     RendezvousPlan unused = plan;
-    if (std::string wrong = known->take(effective ? plan : unused, value); !wrong.empty()) {
+    if (std::string wrong = known->apply(effective ? plan : unused, value); !wrong.empty()) {
       problems.push_back({.what = key + ": " + wrong, .where = where});
     } else if (!effective) {
       notes.push_back(

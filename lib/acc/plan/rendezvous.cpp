@@ -8,14 +8,12 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/plan/endpoint.hpp"
-#include "acc/plan/master_address.hpp"
-#include "acc/plan/rdzv_conf.hpp"
+#include "acc/plan/flag_grammars.hpp"
 
 namespace acc::launcher {
 namespace {
 
-// torchrun's: of the static store, of c10d, of etcd.
+// The default ports of torchrun: of the static store, c10d and etcd.
 constexpr std::uint16_t kMasterPort = 29500;
 constexpr std::uint16_t kC10dPort = 29400;
 constexpr std::uint16_t kEtcdPort = 2379;
@@ -24,12 +22,12 @@ constexpr std::uint16_t kEtcdPort = 2379;
   throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
 }
 
-RendezvousBackend parse_backend(const Settings& settings) {
+RendezvousKind parse_backend(const Settings& settings) {
   const std::string name = settings.text("rdzv_backend");
   const std::string& where = settings.origin("rdzv_backend");
-  if (name == "static") return RendezvousBackend::static_;
-  if (name == "c10d") return RendezvousBackend::c10d;
-  if (name == "etcd") return RendezvousBackend::etcd;
+  if (name == "static") return RendezvousKind::static_;
+  if (name == "c10d") return RendezvousKind::c10d;
+  if (name == "etcd") return RendezvousKind::etcd;
   if (name == "etcd-v2") fail(where, "etcd-v2 speaks an API that etcd no longer has", "use etcd, or c10d");
   const std::string meant = did_you_mean(name, {"static", "c10d", "etcd"});
   fail(where, "'" + name + "' is not a rendezvous back end",
@@ -63,7 +61,7 @@ std::chrono::milliseconds seconds(const Settings& settings, std::string_view nam
   return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
 }
 
-void take_spares(const Settings& settings, RendezvousPlan& rendezvous) {
+void set_spares(const Settings& settings, RendezvousPlan& rendezvous) {
   if (!settings.given("spares")) return;
   const std::int64_t spares = settings.integer("spares");
   if (spares < 0 || spares > std::numeric_limits<int>::max())
@@ -71,7 +69,7 @@ void take_spares(const Settings& settings, RendezvousPlan& rendezvous) {
   rendezvous.spares = static_cast<int>(spares);
 }
 
-void take_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
+void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
   rendezvous.secret = inputs.environment.find(kSecretVariable);
   if (rendezvous.secret_file.empty()) return;
@@ -88,7 +86,7 @@ void take_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPla
 
 // The store of a job on one machine.
 void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
-  const bool is_static = plan.rendezvous.backend == RendezvousBackend::static_;
+  const bool is_static = plan.rendezvous.backend == RendezvousKind::static_;
   std::optional<NamedAddress> named;
   if (settings.given("main_process_ip")) {
     named = {.host = settings.text("main_process_ip"), .origin = settings.origin("main_process_ip")};
@@ -96,7 +94,7 @@ void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, Laun
   plan.master_port = master_port(settings).value_or(0);
   if (plan.rendezvous.store_file) return;
   const auto endpoint = endpoint_given(settings);
-  if (endpoint && plan.rendezvous.backend == RendezvousBackend::c10d) {
+  if (endpoint && plan.rendezvous.backend == RendezvousKind::c10d) {
     plan.rendezvous.endpoint_host = endpoint->host;
     plan.rendezvous.endpoint_port = endpoint->port.value_or(kC10dPort);
   }
@@ -104,14 +102,14 @@ void plan_one_machine(const Settings& settings, const LaunchInputs& inputs, Laun
     named = {.host = endpoint->host, .origin = settings.origin("rdzv_endpoint")};
     plan.master_port = *endpoint->port;
   }
-  // A process that learns no rank meets nobody.
+  // A process without a rank has no store.
   if (!named || !plan.sets_ranks) return;
   named->binding = is_static && plan.dialect == Dialect::torchrun;
   plan_master_address(*named, inputs, plan);
 }
 
 Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
-  const bool is_etcd = plan.rendezvous.backend == RendezvousBackend::etcd;
+  const bool is_etcd = plan.rendezvous.backend == RendezvousKind::etcd;
   if (const auto endpoint = endpoint_given(settings)) {
     return {endpoint->host, endpoint->port.value_or(is_etcd ? kEtcdPort : kC10dPort)};
   }
@@ -124,14 +122,13 @@ Endpoint where_nodes_meet(const Settings& settings, const LaunchPlan& plan) {
          fmt::format("{} machines need the address of machine 0", plan.num_machines),
          "--main_process_ip, and --main_process_port");
   }
-  if (plan.rendezvous.backend == RendezvousBackend::c10d) return {"localhost", kC10dPort};
+  if (plan.rendezvous.backend == RendezvousKind::c10d) return {"localhost", kC10dPort};
   return {"127.0.0.1", port.value_or(kMasterPort)};
 }
 
 void plan_machines(const Settings& settings, LaunchPlan& plan) {
   if (plan.run_id.empty())
-    fail(settings.origin("rdzv_id"), "the run needs a name, the same on all machines",
-         "as in --rdzv-id job7");
+    fail(settings.origin("rdzv_id"), "the run needs an id, the same on all machines", "as in --rdzv-id job7");
   if (plan.rendezvous.store_file) return;
   const Endpoint endpoint = where_nodes_meet(settings, plan);
   const bool by_endpoint = !endpoint_text(settings).empty();
@@ -142,12 +139,12 @@ void plan_machines(const Settings& settings, LaunchPlan& plan) {
   plan.rendezvous.endpoint_host = endpoint.host;
   plan.rendezvous.endpoint_port = *endpoint.port;
   plan.master_addr = endpoint.host;
-  // Elsewhere the port of the workers' store is that of the first node, known when the round is made.
-  if (plan.rendezvous.backend == RendezvousBackend::static_) plan.master_port = *endpoint.port;
+  // With the other back ends node 0 chooses the port of the workers' store in each round.
+  if (plan.rendezvous.backend == RendezvousKind::static_) plan.master_port = *endpoint.port;
 }
 
-// The endpoint of a FileStore is its path, as torchrun has it; without one there, the file is a temporary one
-// and so for one node alone.
+// As in torchrun the endpoint of a FileStore is its path. Without it the file is temporary, which works for
+// one node only.
 void plan_file(const Settings& settings, const LaunchInputs& inputs, LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
   const std::string& where = settings.origin("rdzv_conf");
@@ -169,9 +166,9 @@ void plan_file(const Settings& settings, const LaunchInputs& inputs, LaunchPlan&
 void plan_rendezvous(const Settings& settings, const JobShape& shape, const LaunchInputs& inputs,
                      LaunchPlan& plan) {
   RendezvousPlan& rendezvous = plan.rendezvous;
-  // torchrun's standalone is c10d, and only there it asks this variable.
-  const bool asks = settings.truth("standalone") || settings.text("rdzv_backend") == "c10d";
-  plan.use_agent_store = !asks || plan.inherited.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
+  // torchrun reads this variable for c10d only, which --standalone implies.
+  const bool is_c10d = settings.truth("standalone") || settings.text("rdzv_backend") == "c10d";
+  plan.use_agent_store = !is_c10d || plan.inherited.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
   if (settings.truth("standalone")) {
     if (plan.num_machines > 1) {
       fail("", fmt::format("--standalone is a job of one machine, and {} says {}",
@@ -182,8 +179,8 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
   }
   plan.run_id = settings.text("rdzv_id");
   rendezvous.backend = parse_backend(settings);
-  const bool is_static = rendezvous.backend == RendezvousBackend::static_;
-  if (is_static || rendezvous.backend == RendezvousBackend::etcd)
+  const bool is_static = rendezvous.backend == RendezvousKind::static_;
+  if (is_static || rendezvous.backend == RendezvousKind::etcd)
     rendezvous.join_timeout = std::chrono::seconds(900);
   apply_rdzv_conf(settings.text("rdzv_conf"), settings.origin("rdzv_conf"), rendezvous, plan.notes);
   if (rendezvous.store_file) {
@@ -192,23 +189,59 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
     fail(settings.origin("rdzv_endpoint"), "the port is missing in endpoint '" + endpoint->host + "'",
          "the static rendezvous needs one, as in " + endpoint->host + ":29500");
   }
-  take_secret(settings, inputs, plan);
+  set_secret(settings, inputs, plan);
   rendezvous.local_addr = settings.text("local_addr");
   rendezvous.node_rank = plan.machine_rank;
   if (settings.given("node_timeout")) rendezvous.node_timeout = seconds(settings, "node_timeout");
-  take_spares(settings, rendezvous);
-  rendezvous.least_nodes = is_static ? shape.num_machines : shape.least_machines;
-  rendezvous.most_nodes = shape.num_machines;
-  if (rendezvous.least_nodes != shape.least_machines) {
+  set_spares(settings, rendezvous);
+  rendezvous.min_nodes = is_static ? shape.num_machines : shape.min_machines;
+  rendezvous.max_nodes = shape.num_machines;
+  if (rendezvous.min_nodes != shape.min_machines) {
     plan.notes.push_back(fmt::format("{}: the static rendezvous waits for all {} machines; c10d takes fewer",
                                      settings.origin("num_machines"), shape.num_machines));
   }
-  if (rendezvous.most_nodes > 1) {
+  if (rendezvous.max_nodes > 1) {
     plan_machines(settings, plan);
   } else {
     plan_one_machine(settings, inputs, plan);
     if (plan.run_id.empty()) plan.run_id = inputs.random_id;
   }
+}
+
+namespace {
+
+constexpr const char* kLoopback = "127.0.0.1";
+
+std::string is_elsewhere(const std::string& host, const HostLookup& found) {
+  if (found.addresses.empty()) return fmt::format("'{}' cannot be resolved: {}", host, found.error);
+  const std::string addresses = join(found.addresses, ", ");
+  if (addresses == host) return fmt::format("'{}' is not an address of this machine", host);
+  return fmt::format("'{}' is {}, which is not an address of this machine", host, addresses);
+}
+
+}  // namespace
+
+void plan_master_address(const NamedAddress& named, const LaunchInputs& inputs, LaunchPlan& plan) {
+  plan.master_addr = named.host;
+  const HostLookup found = inputs.look_up(named.host);
+  const OwnNames own = inputs.own_names();
+  plan.store_addresses = own_among(found.addresses, own);
+  if (!plan.store_addresses.empty()) return;
+  plan.store_addresses = {kLoopback};
+  // localhost does not resolve on a machine without /etc/hosts.
+  if (named.host == "localhost") return;
+  const std::string what = is_elsewhere(named.host, found);
+  if (named.binding) {
+    plan.problems.push_back(
+        {.what = what,
+         .where = named.origin,
+         .hint = fmt::format("a job of one machine needs none; its own are {}; for several machines --nnodes",
+                             join(addresses_for_others(own), ", "))});
+    return;
+  }
+  plan.master_addr = kLoopback;
+  plan.notes.push_back(
+      fmt::format("{}: {}: a job of one machine meets at {}", named.origin, what, kLoopback));
 }
 
 }  // namespace acc::launcher

@@ -10,13 +10,11 @@
 #include "acc/plan/accelerate_environment.hpp"
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/deepspeed.hpp"
+#include "acc/plan/flag_grammars.hpp"
 #include "acc/plan/job_shape.hpp"
-#include "acc/plan/mpi.hpp"
 #include "acc/plan/numa_binding.hpp"
+#include "acc/plan/other_launchers.hpp"
 #include "acc/plan/rendezvous.hpp"
-#include "acc/plan/signals.hpp"
-#include "acc/plan/streams.hpp"
-#include "acc/plan/tpu.hpp"
 #include "acc/plan/visible_devices.hpp"
 
 namespace acc::launcher {
@@ -31,8 +29,8 @@ void refuse_both(const Settings& settings, std::string_view one, std::string_vie
        "give one of them");
 }
 
-// Scripts of torch.distributed.launch find their local rank in front of their own arguments.
-void give_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan& plan) {
+// Scripts for torch.distributed.launch expect --local-rank before their own arguments.
+void add_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan& plan) {
   if (settings.truth("use_env") && !settings.truth("legacy_launch"))
     fail(settings.origin("use_env"), "has a meaning only together with --legacy-launch");
   if (!settings.truth("legacy_launch") || settings.truth("use_env")) return;
@@ -77,7 +75,7 @@ void choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& 
     plan.notes.push_back(settings.origin("run_path") +
                          ": each worker is a Python of its own that runs the file; nothing is forked");
   }
-  give_local_rank(settings, request.words.size() - 1, plan);
+  add_local_rank(settings, request.words.size() - 1, plan);
 }
 
 OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
@@ -102,7 +100,7 @@ OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
   return output;
 }
 
-// What was typed, then acc's variable, then the one that torchrun's scripts set.
+// In this order: flags, ACC_LOG_LEVEL, LOGLEVEL (torchrun's variable).
 log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
   log::Options log = {.file = settings.text("log_file"), .pattern = settings.text("log_pattern")};
   log.level = log::level_of(inputs.environment);
@@ -111,7 +109,8 @@ log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
   return log;
 }
 
-// torchrun's handlers; its --event-log-handler may be shortened to our --event-log, so both know the words.
+// torchrun's handlers. Scripts may abbreviate --event-log-handler as --event-log, so both flags accept
+// them.
 void choose_event_readers(const Settings& settings, LaunchPlan& plan) {
   const auto is_handler = [](const std::string& word) {
     return word == "null" || word == "console" || word == "dynamic_rendezvous";
@@ -131,15 +130,15 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
   const bool isolate = settings.truth("isolate_gpus");
   if (!plan.virtual_local_rank && !isolate) return;
   const auto mask = plan.environment.find("CUDA_VISIBLE_DEVICES");
-  // torchrun's flag never asks the machine.
+  // torchrun's --virtual-local-rank does not count the GPUs.
   const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
   plan.device_of_rank = device_of_each_worker(
       mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES"), gpus, plan.nproc_per_node,
       settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
 }
 
-// torchrun's default for its flag.
-void take_shutdown_timeout(const Environment& environment, Settings& settings) {
+// torchrun takes the default of --shutdown-timeout from this variable.
+void set_shutdown_timeout(const Environment& environment, Settings& settings) {
   constexpr std::string_view kVariable = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT";
   const auto text = environment.find(kVariable);
   if (!text || settings.given("shutdown_timeout")) return;
@@ -148,7 +147,7 @@ void take_shutdown_timeout(const Environment& environment, Settings& settings) {
   settings.set("shutdown_timeout", *seconds, std::string(kVariable));
 }
 
-void take_limits(Settings& settings, LaunchPlan& plan) {
+void set_limits(Settings& settings, LaunchPlan& plan) {
   const std::int64_t restarts = settings.integer("max_restarts");
   if (restarts < 0 || restarts > 1'000'000'000)
     fail(settings.origin("max_restarts"), "must be a number from 0 on");
@@ -158,7 +157,7 @@ void take_limits(Settings& settings, LaunchPlan& plan) {
   if (plan.dialect == Dialect::torchrun && !settings.given("retry_on"))
     settings.set("retry_on", "all", "torchrun's default");
   plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
-  take_shutdown_timeout(plan.inherited, settings);
+  set_shutdown_timeout(plan.inherited, settings);
   const auto seconds = [&](std::string_view name) {
     const double value = settings.number(name);
     if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a number of seconds from 0 on");
@@ -172,7 +171,7 @@ void take_limits(Settings& settings, LaunchPlan& plan) {
     plan.stop_signals.insert(signal);
 }
 
-// torchrun's variables for its file timer.
+// The path of the file timer, from torchrun's variables.
 std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
   const Environment& environment = inputs.environment;
   if (environment.get("TORCHELASTIC_ENABLE_FILE_TIMER") != "1") return {};
@@ -187,7 +186,7 @@ void refuse_plug_ins(const Settings& settings) {
        "--redirects, --tee and --log-dir say where output goes");
 }
 
-// One process of this machine, which is the other launcher.
+// Plans a single worker: the other launcher.
 void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings, LaunchPlan& plan) {
   OtherLauncher other = shape.launcher == "deepspeed" ? deepspeed_command(inputs, shape, settings)
                         : shape.launcher == "tpu"     ? tpu_command(inputs, settings)
@@ -225,9 +224,10 @@ HangPlan plan_hang(const Settings& settings) {
 
 bool needs_gpus(const LaunchInputs& inputs) {
   const Settings settings(inputs);
-  // accelerate's rules ask for them also where the number of processes is given: it decides what they train
-  // on.
-  if (inputs.dialect == Dialect::launch) return !(settings.typed("use_cpu") && settings.truth("use_cpu"));
+  // Under accelerate's rules the GPUs determine the distributed type even if the number of processes is
+  // given.
+  if (inputs.dialect == Dialect::launch)
+    return !(settings.is_explicit("use_cpu") && settings.truth("use_cpu"));
   const std::string workers(trim(settings.text("nproc_per_node")));
   return workers == "gpu" || workers == "auto" || settings.truth("isolate_gpus") ||
          settings.given("numa_binding");
@@ -263,7 +263,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
     plan_rendezvous(settings, shape, inputs, plan);
   }
   refuse_plug_ins(settings);
-  take_limits(settings, plan);
+  set_limits(settings, plan);
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.output = plan_output(inputs, settings);

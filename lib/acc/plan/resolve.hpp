@@ -6,12 +6,12 @@
 
 namespace acc::launcher {
 
-/// Whether resolve() looks at the machine's GPUs, all else being given: who asks for them loads the driver's
-/// library. Throws as Settings does.
+/// Whether resolve() needs to know the GPUs of the machine. If not, the caller need not load the library of
+/// the driver. Throws as Settings does.
 bool needs_gpus(const LaunchInputs& inputs);
 
-/// Decides everything about a job. Pure but for `inputs.file_kind`: equal inputs give equal plans.
-/// Throws Error{usage} when the inputs contradict each other; what merely keeps the job from starting on this
+/// Decides everything about a job. A pure function but for the callbacks in `inputs`: equal inputs give
+/// equal plans. Throws Error{usage} if the inputs contradict each other; what only prevents a start on this
 /// machine becomes a problem of the plan.
 LaunchPlan resolve(const LaunchInputs& inputs);
 

@@ -7,12 +7,14 @@
 #include <stdexcept>
 
 #include "acc/base/text.hpp"
+#include "acc/plan/command_line.hpp"
+#include "acc/plan/launch_inputs.hpp"
 
 namespace acc::launcher {
 namespace {
 
-// torchrun reads switches as integers; Kubeflow sets PET_STANDALONE to nothing and means "on". argparse does
-// not hold a variable to the choices of its flag.
+// torchrun reads switches as integers; Kubeflow sets PET_STANDALONE to the empty string for "on". argparse
+// does not check defaults from variables against the choices of a flag.
 Value read_pet(const SettingSpec& spec, const std::string& text) {
   if (spec.type != ValueType::boolean) {
     SettingSpec any_choice = spec;
@@ -29,7 +31,7 @@ const Setting* find_in_file(const LaunchInputs& inputs, const SettingSpec& spec)
   return found == inputs.file.end() || found->second.value.is_null() ? nullptr : &found->second;
 }
 
-/// The variable of `variable` has no effect beside a typed `flag`.
+/// The environment variable of setting `variable` has no effect if `flag` is given.
 struct Override {
   std::string_view flag = {};
   std::string_view variable = {};
@@ -53,7 +55,7 @@ constexpr std::array kOverrides = {
     Override{"run_path", "no_python"},
 };
 
-// The flag that makes the variable of this setting one without effect, or null.
+// The flag that overrides the environment variable of this setting, or null.
 const Setting* find_override(const LaunchInputs& inputs, std::string_view variable) {
   if (inputs.dialect == Dialect::torchrun) return nullptr;
   for (const Override& entry : kOverrides) {
@@ -71,14 +73,14 @@ Settings::Settings(const LaunchInputs& inputs) {
     const auto flag = inputs.command_line.flags.find(name);
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
     if (flag != inputs.command_line.flags.end()) {
-      typed_[name] = flag->second;
+      explicit_[name] = flag->second;
     } else if (const Setting* over = pet ? find_override(inputs, name) : nullptr) {
       notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, over->origin));
     } else if (pet) {
-      typed_[name] = {read_pet(spec, *pet), std::string(spec.pet)};
+      explicit_[name] = {read_pet(spec, *pet), std::string(spec.pet)};
     }
-    if (const auto typed = typed_.find(name); typed != typed_.end()) {
-      settings_[name] = typed->second;
+    if (const auto given = explicit_.find(name); given != explicit_.end()) {
+      settings_[name] = given->second;
     } else if (const Setting* in_file = find_in_file(inputs, spec)) {
       settings_[name] = *in_file;
     } else {
@@ -99,8 +101,8 @@ bool Settings::given(std::string_view name) const {
   return setting.origin != "default" && !setting.value.is_null();
 }
 
-bool Settings::typed(std::string_view name) const {
-  return typed_.contains(name);
+bool Settings::is_explicit(std::string_view name) const {
+  return explicit_.contains(name);
 }
 
 std::string Settings::text(std::string_view name) const {
@@ -125,6 +127,60 @@ double Settings::number(std::string_view name) const {
 
 void Settings::set(std::string_view name, Value value, std::string origin) {
   settings_[std::string(name)] = {std::move(value), std::move(origin)};
+}
+
+std::string truth_text(bool value, TruthStyle style) {
+  if (style == TruthStyle::lower) return value ? "true" : "false";
+  return value ? "True" : "False";
+}
+
+std::string variable_text(const Settings& settings, const SettingSpec& spec, TruthStyle style) {
+  const Value& value = settings[spec.name].value;
+  return value.is_boolean() ? truth_text(value.get<bool>(), style) : settings.text(spec.name);
+}
+
+Environment section_variables(const Settings& settings, std::string_view section, TruthStyle style) {
+  Environment environment;
+  for (const SettingSpec& spec : schema()) {
+    if (spec.section != section || spec.environment.empty() || settings[spec.name].value.is_null()) continue;
+    environment.set(std::string(spec.environment), variable_text(settings, spec, style));
+  }
+  return environment;
+}
+
+namespace {
+
+std::string origin_of(const FileConfig& file, const std::string& key) {
+  const auto line = file.positions.find(key);
+  return line == file.positions.end() ? file.path.string()
+                                      : fmt::format("{}:{}", file.path.string(), line->second);
+}
+
+}  // namespace
+
+std::map<std::string, Setting, std::less<>> file_settings(const FileConfig& file) {
+  std::map<std::string, Setting, std::less<>> settings;
+  for (const auto& [key, value] : file.values) {
+    settings[key] = {value, origin_of(file, key)};
+    if (!value.is_object()) continue;
+    for (const auto& [inner, inner_value] : value.items()) {
+      const SettingSpec* spec = find_section_key(key, inner);
+      if (spec != nullptr)
+        settings[std::string(spec->name)] = {inner_value, origin_of(file, key + "." + inner)};
+    }
+  }
+  return settings;
+}
+
+std::vector<std::string> file_order(const FileConfig& file) {
+  std::vector<std::string> names;
+  for (const std::string& key : file.order) {
+    const std::size_t dot = key.find('.');
+    const SettingSpec* spec =
+        dot == std::string::npos ? nullptr : find_section_key(key.substr(0, dot), key.substr(dot + 1));
+    names.emplace_back(spec == nullptr ? key : std::string(spec->name));
+  }
+  return names;
 }
 
 }  // namespace acc::launcher

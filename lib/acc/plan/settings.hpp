@@ -1,29 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "acc/plan/launch_inputs.hpp"
-#include "acc/plan/setting.hpp"
+#include "acc/base/environment.hpp"
+#include "acc/config/read.hpp"
+#include "acc/config/schema.hpp"
 
 namespace acc::launcher {
 
-/// Every setting of the schema with the value that won and who gave it.
+struct LaunchInputs;
+
+/// A value with its origin: `--num_processes`, `PET_NNODES`, `job.yaml:3`, `machine`, `default`.
+struct Setting {
+  Value value = nullptr;
+  std::string origin = "default";
+
+  bool operator==(const Setting&) const = default;
+};
+
+/// Every setting of the schema with its effective value and origin.
 class Settings {
  public:
-  /// typed flag > PET_* > file > default. Under accelerate's rules a flag also beats a variable that says the
-  /// same in another way, or rules out what the flag says: `--num_processes` beats PET_NPROC_PER_NODE.
-  /// Throws Error{usage} when a PET_* variable cannot be read as its setting.
+  /// Precedence: flag, PET_* variable, file, default. Under accelerate's rules a flag also overrides
+  /// variables of settings with the same or a conflicting meaning: `--num_processes` overrides
+  /// PET_NPROC_PER_NODE. Throws Error{usage} if the value of a PET_* variable is invalid.
   explicit Settings(const LaunchInputs& inputs);
 
   const Setting& operator[](std::string_view name) const;
-  /// Somebody gave it, and not as null.
+  /// Whether a value was given, and is not null.
   bool given(std::string_view name) const;
-  /// Given by a flag or a variable, not by a file.
-  bool typed(std::string_view name) const;
+  /// Whether the value comes from a flag or an environment variable.
+  bool is_explicit(std::string_view name) const;
 
   std::string text(std::string_view name) const;
   bool truth(std::string_view name) const;
@@ -34,13 +47,31 @@ class Settings {
   void set(std::string_view name, Value value, std::string origin);
 
   const std::map<std::string, Setting, std::less<>>& all() const { return settings_; }
-  /// Which variables have no effect, a line each.
+  /// Variables that have no effect, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   std::map<std::string, Setting, std::less<>> settings_ = {};
-  std::map<std::string, Setting, std::less<>> typed_ = {};
+  std::map<std::string, Setting, std::less<>> explicit_ = {};
   std::vector<std::string> notes_ = {};
 };
+
+/// How a boolean is written to a variable: as in Python (`True`), or in lower case.
+enum class TruthStyle { python, lower };
+
+std::string truth_text(bool value, TruthStyle style);
+
+/// The value of the setting as text for a variable.
+std::string variable_text(const Settings& settings, const SettingSpec& spec, TruthStyle style);
+
+/// The variables of all settings of the section that have a value.
+Environment section_variables(const Settings& settings, std::string_view section, TruthStyle style);
+
+/// The settings of a config file by name; each origin is `file:line`. Keys of sections are included under
+/// the names of their settings.
+std::map<std::string, Setting, std::less<>> file_settings(const FileConfig& file);
+
+/// The names of these settings in the order of the file.
+std::vector<std::string> file_order(const FileConfig& file);
 
 }  // namespace acc::launcher

@@ -9,8 +9,8 @@
 namespace acc::launcher {
 namespace {
 
-std::string from_config(const std::string& typed, const ConfigValues& config, const char* key) {
-  if (!typed.empty()) return typed;
+std::string option_or_config(const std::string& option, const ConfigValues& config, const char* key) {
+  if (!option.empty()) return option;
   const auto found = config.find(key);
   return found != config.end() && found->second.is_string() ? found->second.get<std::string>() : "";
 }
@@ -32,7 +32,7 @@ std::vector<std::string> commands_of(const TpuConfigRequest& request, const Conf
 std::string accelerate_package(const std::string& version) {
   if (version == "dev") return "git+https://github.com/huggingface/accelerate.git";
   if (version == "latest") return "accelerate -U";
-  // The versions that pip knows (PEP 440), as accelerate checks them.
+  // A version according to PEP 440, which accelerate checks too.
   static const std::regex version_pattern(
       R"(v?(\d+!)?\d+(\.\d+)*([-_.]?(a|b|c|rc|alpha|beta|pre|preview)[-_.]?\d*)?(-\d+|[-_.]?(post|rev|r)[-_.]?\d*)?([-_.]?dev[-_.]?\d*)?(\+[a-z0-9]+([-_.][a-z0-9]+)*)?)",
       std::regex::icase);
@@ -48,7 +48,7 @@ std::string accelerate_package(const std::string& version) {
 
 std::string tpu_command_file(const TpuConfigRequest& request, const ConfigValues& config) {
   if (!request.commands.empty()) return request.command_file;
-  return from_config(request.command_file, config, "command_file");
+  return option_or_config(request.command_file, config, "command_file");
 }
 
 std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, const ConfigValues& config,
@@ -56,8 +56,8 @@ std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, con
   const std::vector<std::string> commands = commands_of(request, config, lines);
   if (commands.empty())
     throw Error({.what = "there is nothing to run", .hint = "--command COMMAND or --command_file FILE"});
-  const std::string name = from_config(request.tpu_name, config, "tpu_name");
-  const std::string zone = from_config(request.tpu_zone, config, "tpu_zone");
+  const std::string name = option_or_config(request.tpu_name, config, "tpu_name");
+  const std::string zone = option_or_config(request.tpu_zone, config, "tpu_zone");
   if (name.empty())
     throw Error({.what = "the TPU has no name", .hint = "--tpu_name, or tpu_name in the config file"});
   if (zone.empty())

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
@@ -21,6 +25,21 @@ std::vector<std::string> names_in(const std::string& mask) {
 }
 
 }  // namespace
+
+std::string_view device_mask_name(std::string_view distributed_type) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kNames = {{
+      {"MULTI_XPU", "ZE_AFFINITY_MASK"},
+      {"MULTI_MLU", "MLU_VISIBLE_DEVICES"},
+      {"MULTI_SDAA", "SDAA_VISIBLE_DEVICES"},
+      {"MULTI_MUSA", "MUSA_VISIBLE_DEVICES"},
+      {"MULTI_NPU", "ASCEND_RT_VISIBLE_DEVICES"},
+      {"MULTI_HPU", "HABANA_VISIBLE_MODULES"},
+      {"MULTI_NEURON", "NEURON_RT_VISIBLE_CORES"},
+  }};
+  const auto* found =
+      std::ranges::find(kNames, distributed_type, &std::pair<std::string_view, std::string_view>::first);
+  return found == kNames.end() ? "CUDA_VISIBLE_DEVICES" : found->second;
+}
 
 std::string select_devices(const std::string& ids, const std::string& mask_name,
                            const std::optional<std::string>& inherited, const std::string& origin) {

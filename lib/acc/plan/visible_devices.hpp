@@ -3,18 +3,23 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace acc::launcher {
 
-/// What a variable like CUDA_VISIBLE_DEVICES must say so that workers see `ids` (accelerate's gpu_ids):
-/// numbers count within the list that acc inherited, if there is one; names (UUIDs, MIG) stay as they are.
-/// Throws Error{usage}, in the words of `origin`, for a number that the list does not have.
+/// The variable that masks the devices of this accelerate distributed_type: CUDA_VISIBLE_DEVICES and its
+/// like.
+std::string_view device_mask_name(std::string_view distributed_type);
+
+/// The value of a mask such as CUDA_VISIBLE_DEVICES that shows `ids` (accelerate's gpu_ids) to workers.
+/// Numbers are indices into the inherited mask, if there is one; names (UUIDs, MIG) are kept. Throws
+/// Error{usage} with `origin` for an index beyond the mask.
 std::string select_devices(const std::string& ids, const std::string& mask_name,
                            const std::optional<std::string>& inherited, const std::string& origin);
 
-/// The device of each of `workers`, the first ones of `mask`. Without a mask the numbers themselves, of which
-/// `gpus` exist (absent: nobody counts). Throws Error{usage} where there are fewer devices than workers.
+/// The device of each worker: the first ones of `mask`, else the numbers from 0 (of `gpus`, if given).
+/// Throws Error{usage} if there are fewer devices than workers.
 std::vector<std::string> device_of_each_worker(const std::optional<std::string>& mask,
                                                std::optional<std::size_t> gpus, int workers,
                                                const std::string& origin);

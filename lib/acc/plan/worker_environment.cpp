@@ -13,7 +13,7 @@ std::string expand_local_rank(std::string_view word, const std::string& rank) {
     for (const std::string_view name : {"$local_rank", "${local_rank}"}) {
       const bool escaped = word.starts_with('$') && word.substr(1).starts_with(name);
       if (!escaped && !word.starts_with(name)) continue;
-      // In Python's templates, whose rule this is, a name goes on over letters, digits and `_`.
+      // As in Python's string.Template, a name extends over letters, digits and `_`.
       const std::size_t end = name.size() + (escaped ? 1 : 0);
       const bool longer = name.back() != '}' && end < word.size() &&
                           (std::isalnum(static_cast<unsigned char>(word[end])) != 0 || word[end] == '_');
@@ -89,6 +89,12 @@ std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) 
   const std::string rank = fmt::to_string(local_rank);
   for (std::size_t i = 1; i < command.size(); ++i) command[i] = expand_local_rank(command[i], rank);
   return command;
+}
+
+std::string interpreter_text(const LaunchPlan& plan) {
+  const auto python = plan.settings.find("python");
+  if (python == plan.settings.end() || python->second.origin == "default") return {};
+  return fmt::format("{} ({})", python->second.value.get<std::string>(), python->second.origin);
 }
 
 }  // namespace acc::launcher

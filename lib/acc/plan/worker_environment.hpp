@@ -7,29 +7,32 @@
 
 #include "acc/base/worker_env.hpp"
 #include "acc/plan/launch_plan.hpp"
-#include "acc/plan/round.hpp"
+#include "acc/plan/rendezvous_plan.hpp"
 
 namespace acc::launcher {
 
-/// What is known only when an attempt begins.
+/// The facts that are known only when an attempt starts.
 struct Attempt {
   int number = 0;
   Round round = {};
-  /// `<run folder>/attempt_N`; empty: workers get no error file.
+  /// The folder `<run folder>/attempt_N`; empty: workers get no error file.
   std::string folder = {};
 };
 
-/// The round that a job has when each of its nodes runs as many workers as this one.
+/// The round of a job in which every node runs as many workers as this one.
 Round expected_round(const LaunchPlan& plan);
 
-/// The place of one local worker in the job.
+/// The ranks of a local worker in the job.
 WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
 
-/// What one local worker gets on top of the inherited environment.
+/// The variables of a local worker in addition to the inherited environment.
 Environment worker_environment(const LaunchPlan& plan, int local_rank, const Attempt& attempt);
 
-/// argv of one local worker: `$local_rank` and `${local_rank}` become the number, `$$local_rank` and
-/// `$${local_rank}` lose one `$`; every other `$` stays as it is, and so does the program's name.
+/// The argv of a local worker: `$local_rank` and `${local_rank}` are expanded, `$$local_rank` and
+/// `$${local_rank}` lose one `$`. Any other `$` and the name of the program are not changed.
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank);
+
+/// The Python that runs the script with its origin, as in `/usr/bin/python3 (PATH)`; empty if none does.
+std::string interpreter_text(const LaunchPlan& plan);
 
 }  // namespace acc::launcher

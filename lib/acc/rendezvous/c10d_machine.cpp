@@ -61,7 +61,7 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
       complete_if_due(state, now);
     }
     state.closed = closing_;
-    step.write = state != alive || own_beat_due(state, now);
+    step.write = state != alive || own_heartbeat_due(state, now);
   }
   if (!step.write) {
     step.outlook = look(state, now);
@@ -82,11 +82,12 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
 
 // What is new in the state is new now, whatever its times say.
 void C10dMachine::observe(const RendezvousState& read, Now now) {
-  std::erase_if(beats_, [&](const auto& beat) { return !read.last_heartbeats.contains(beat.first); });
+  std::erase_if(heartbeats_,
+                [&](const auto& heartbeat) { return !read.last_heartbeats.contains(heartbeat.first); });
   for (const auto& [node, value] : read.last_heartbeats) {
-    const auto [beat, is_new] = beats_.try_emplace(node, Beat{value, now.steady});
-    if (!is_new && beat->second.value == value) continue;
-    beat->second = {value, now.steady};
+    const auto [heartbeat, is_new] = heartbeats_.try_emplace(node, Heartbeat{value, now.steady});
+    if (!is_new && heartbeat->second.value == value) continue;
+    heartbeat->second = {value, now.steady};
     ahead_ = std::max(ahead_, value - now.wall);
   }
   if (read.deadline != deadline_) deadline_seen_ = now.steady;
@@ -94,9 +95,9 @@ void C10dMachine::observe(const RendezvousState& read, Now now) {
 }
 
 RendezvousState C10dMachine::without_dead(RendezvousState state, Now now) const {
-  const auto patience = settings_.keep_alive_interval * settings_.keep_alive_max_attempt;
-  for (const auto& [node, beat] : beats_) {
-    if (now.steady - beat.seen < patience) continue;
+  const auto timeout = settings_.keep_alive_interval * settings_.keep_alive_max_attempt;
+  for (const auto& [node, heartbeat] : heartbeats_) {
+    if (now.steady - heartbeat.seen < timeout) continue;
     if (std::ranges::find(own_, node) == own_.end()) drop(state, node);
   }
   return state;
@@ -110,14 +111,14 @@ void C10dMachine::leave(RendezvousState& state) const {
 }
 
 void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) const {
-  const bool full = state.participants.size() >= settings_.most_nodes;
+  const bool full = state.participants.size() >= settings_.max_nodes;
   if (state.participants.contains(node)) return;
   if (!state.complete) {
     if (!wanted_) return;
     state.redundancy_list.erase(node);
     state.wait_list.erase(node);
     state.participants[node] = 0;
-    if (state.participants.size() == settings_.most_nodes) complete(state);
+    if (state.participants.size() == settings_.max_nodes) complete(state);
   } else if (!full) {
     state.redundancy_list.erase(node);
     state.wait_list.insert(node);
@@ -131,7 +132,7 @@ void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) cons
 void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   const std::size_t nodes = state.participants.size();
   if (state.complete || !anyone_in(state)) return;
-  if (nodes < settings_.least_nodes || nodes > settings_.most_nodes) return;
+  if (nodes < settings_.min_nodes || nodes > settings_.max_nodes) return;
   if (needs_no_call_ && state.wait_list.empty()) {
     complete(state);
   } else if (!state.deadline) {
@@ -142,11 +143,12 @@ void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   }
 }
 
-bool C10dMachine::own_beat_due(const RendezvousState& state, Now now) const {
+bool C10dMachine::own_heartbeat_due(const RendezvousState& state, Now now) const {
   return std::ranges::any_of(own_, [&](const RendezvousNode& node) {
     if (!mentions(state, node)) return false;
-    const auto beat = beats_.find(node);
-    return beat == beats_.end() || now.steady - beat->second.seen >= settings_.keep_alive_interval;
+    const auto heartbeat = heartbeats_.find(node);
+    return heartbeat == heartbeats_.end() ||
+           now.steady - heartbeat->second.seen >= settings_.keep_alive_interval;
   });
 }
 
@@ -186,7 +188,7 @@ void C10dMachine::drop_participant(RendezvousState& state, const RendezvousNode&
   if (state.participants.erase(node) == 0) return;
   state.last_heartbeats.erase(node);
   if (!state.complete) {
-    if (state.participants.size() < settings_.least_nodes) state.deadline.reset();
+    if (state.participants.size() < settings_.min_nodes) state.deadline.reset();
   } else if (state.participants.empty()) {
     state.complete = false;
     ++state.round;

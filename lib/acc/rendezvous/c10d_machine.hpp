@@ -20,10 +20,10 @@ namespace acc::launcher {
 class C10dMachine {
  public:
   struct Settings {
-    std::size_t least_nodes = 1;
-    std::size_t most_nodes = 1;
+    std::size_t min_nodes = 1;
+    std::size_t max_nodes = 1;
     std::chrono::milliseconds join_timeout = std::chrono::seconds(600);
-    /// How long to wait for more than `least_nodes`.
+    /// How long to wait for more than `min_nodes`.
     std::chrono::milliseconds last_call = std::chrono::seconds(30);
     std::chrono::milliseconds keep_alive_interval = std::chrono::seconds(5);
     int keep_alive_max_attempt = 3;
@@ -75,7 +75,7 @@ class C10dMachine {
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
-  struct Beat {
+  struct Heartbeat {
     WallTime value = {};
     SteadyTime seen = {};  // for the first time
   };
@@ -85,7 +85,7 @@ class C10dMachine {
   void leave(RendezvousState& state) const;
   void enter(RendezvousState& state, const RendezvousNode& node) const;
   void complete_if_due(RendezvousState& state, Now now) const;
-  bool own_beat_due(const RendezvousState& state, Now now) const;
+  bool own_heartbeat_due(const RendezvousState& state, Now now) const;
   Outlook look(const RendezvousState& state, Now now);
   bool anyone_in(const RendezvousState& state) const;
   void drop_participant(RendezvousState& state, const RendezvousNode& node) const;
@@ -102,7 +102,7 @@ class C10dMachine {
   bool joined_alone_ = false;                // ... and whether no others are in it
   bool needs_no_call_ = false;               // nobody but own nodes could come back
   SteadyTime join_deadline_ = {};
-  std::map<RendezvousNode, Beat> beats_ = {};
+  std::map<RendezvousNode, Heartbeat> heartbeats_ = {};
   std::optional<WallTime> deadline_ = {};  // of the last call, as read, ...
   SteadyTime deadline_seen_ = {};          // ... and since when
   std::chrono::microseconds ahead_ = {};   // of our wall clock, the fastest of the others

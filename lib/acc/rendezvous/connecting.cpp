@@ -11,10 +11,10 @@ using boost::system::error_code;
 
 Connecting::Connecting(asio::io_context& loop) : resolver_(loop), socket_(loop), timer_(loop) {}
 
-void Connecting::start(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience,
+void Connecting::start(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout,
                        Done done) {
   done_ = std::move(done);
-  timer_.expires_after(patience);
+  timer_.expires_after(timeout);
   timer_.async_wait([self = shared_from_this()](const error_code& error) {
     if (!error) self->finish(false, "no answer");
   });
@@ -50,6 +50,33 @@ void Connecting::cancel() {
   resolver_.cancel();
   error_code ignored;
   socket_.close(ignored);
+}
+
+void introduce(const std::shared_ptr<NodeConnection>& connection, const JobSecret& secret, const Hello& hello,
+               std::function<void(bool is_proven)> done, std::function<void(ConnectionLoss)> lost) {
+  if (!secret) {
+    connection->set_handlers([](const NodeMessage&) {}, std::move(lost));
+    connection->send(hello);
+    return done(true);
+  }
+  const JobSecret::Challenge challenge = {.run_id = hello.run_id, .of_dialer = draw_nonce()};
+  connection->send(Challenge{challenge.of_dialer});
+  connection->set_handlers(
+      [weak = std::weak_ptr<NodeConnection>(connection), secret, hello, challenge,
+       done = std::move(done)](const NodeMessage& message) {
+        const auto* answer = std::get_if<Proof>(&message);
+        JobSecret::Challenge both = challenge;
+        if (answer != nullptr) both.of_listener = answer->nonce;
+        const bool is_proven =
+            answer != nullptr && secret.is_proof(answer->proof, JobSecret::Side::listener, both);
+        if (const auto open = weak.lock(); open && is_proven) {
+          Hello proven = hello;
+          proven.proof = secret.proof(JobSecret::Side::dialer, both);
+          open->send(proven);
+        }
+        done(is_proven);
+      },
+      std::move(lost));
 }
 
 }  // namespace acc::launcher

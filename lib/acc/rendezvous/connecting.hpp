@@ -10,6 +10,9 @@
 #include <optional>
 #include <string>
 
+#include "acc/rendezvous/job_secret.hpp"
+#include "acc/rendezvous/node_connection.hpp"
+
 namespace acc::launcher {
 
 /// One attempt to connect to another node.
@@ -20,8 +23,8 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   explicit Connecting(boost::asio::io_context& loop);
 
-  /// `host` is a name or an address, v4 or v6. Calls `done` once, within `patience`, never from within.
-  void start(const std::string& host, std::uint16_t port, std::chrono::milliseconds patience, Done done);
+  /// `host` is a name or an address, v4 or v6. Calls `done` once, within `timeout`, never from within.
+  void start(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout, Done done);
   /// `done` is not called any more.
   void cancel();
   /// The machine answered that nothing listens there.
@@ -37,5 +40,12 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   Done done_ = {};
   bool refused_ = false;
 };
+
+/// Says `hello` on a connection that this node has made and started: without a secret at once, else when the
+/// other side has proven to know it. Then, during the call or later, calls `done`; with false when the other
+/// side has not proven it, has heard nothing and is to be believed nothing. When the connection is lost
+/// before, calls `lost`.
+void introduce(const std::shared_ptr<NodeConnection>& connection, const JobSecret& secret, const Hello& hello,
+               std::function<void(bool is_proven)> done, std::function<void(ConnectionLoss)> lost);
 
 }  // namespace acc::launcher

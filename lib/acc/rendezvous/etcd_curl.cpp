@@ -49,16 +49,16 @@ constexpr int kSockOptFunction = 20148;
 constexpr int kProgressFunction = 20219;
 constexpr int kResponseCode = 0x200002;
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
 
 std::size_t keep_answer(const char* bytes, std::size_t size, std::size_t count, void* answer) {
   auto& text = *static_cast<std::string*>(answer);
-  if (text.size() + size * count > kMostBytes) return 0;
+  if (text.size() + size * count > kMaxBytes) return 0;
   text.append(bytes, size * count);
   return size * count;
 }
 
-// Workers that are started meanwhile must not inherit it.
+// Workers that are started meanwhile must not succeed it.
 int close_on_exec(void* /*unused*/, int socket, int /*purpose*/) {
   return ::fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? 0 : 1;
 }

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "acc/rendezvous/etcd_gateway.hpp"
+#include "acc/rendezvous/etcd_messages.hpp"
 
 namespace acc::launcher {
 

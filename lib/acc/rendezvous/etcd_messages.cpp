@@ -97,13 +97,13 @@ std::optional<bool> etcd_written(std::string_view body) {
 }
 
 std::string etcd_error(std::string_view body) {
-  constexpr std::size_t kMostShown = 200;
+  constexpr std::size_t kMaxShown = 200;
   if (const auto json = object(body)) {
     for (const char* name : {"message", "error"}) {
-      if (std::string said = text(*json, name); !said.empty()) return said;
+      if (std::string messages = text(*json, name); !messages.empty()) return messages;
     }
   }
-  return std::string(trim(body.substr(0, kMostShown)));
+  return std::string(trim(body.substr(0, kMaxShown)));
 }
 
 }  // namespace acc::launcher

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,5 +47,26 @@ std::optional<EtcdKey> etcd_key(std::string_view body);
 std::optional<bool> etcd_written(std::string_view body);
 /// What an error reply says, for people; the body itself when it is of another form.
 std::string etcd_error(std::string_view body);
+
+/// What came back. Without an answer `status` is 0 and `body` says why, for people.
+struct EtcdReply {
+  int status = 0;
+  std::string body = {};
+};
+
+/// The way to an etcd server.
+class EtcdGateway {
+ public:
+  using Handler = std::function<void(const EtcdReply&)>;
+
+  EtcdGateway() = default;
+  virtual ~EtcdGateway() = default;
+  EtcdGateway(const EtcdGateway&) = delete;
+  EtcdGateway& operator=(const EtcdGateway&) = delete;
+
+  /// One after the other, in order. Each is answered within seconds, from the loop, never from within; not
+  /// at all once this has ended.
+  virtual void post(const EtcdRequest& request, Handler handler) = 0;
+};
 
 }  // namespace acc::launcher

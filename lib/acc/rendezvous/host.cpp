@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "acc/base/log.hpp"
-#include "acc/rendezvous/make_board.hpp"
+#include "acc/rendezvous/rendezvous_backend.hpp"
 #include "acc/store/client.hpp"
 
 namespace acc::launcher {
@@ -17,7 +17,7 @@ constexpr auto kForAgents = std::chrono::seconds(3);
 
 }  // namespace
 
-std::string hub_key(const std::string& run_id) {
+std::string coordinator_key(const std::string& run_id) {
   return "/acc/hub/" + run_id;
 }
 
@@ -26,11 +26,11 @@ std::string running_key(const std::string& run_id) {
 }
 
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
-           const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t link_port,
-           const Inheritance& inherited)
-    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), patience_(loop), look_(loop) {
+           const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t node_port,
+           const Succession& succession)
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), timeout_(loop), look_(loop) {
   server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
-  server_->set(hub_key(plan.run_id), std::to_string(link_port));
+  server_->set(coordinator_key(plan.run_id), std::to_string(node_port));
   serve_all();
   auto client = std::make_unique<StoreClient>(loop, plan.rendezvous.read_timeout);
   const std::string own = addresses.front() == "::" ? "127.0.0.1" : addresses.front();
@@ -38,7 +38,7 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
       {own, server_->port()}, std::chrono::steady_clock::now() + plan.rendezvous.read_timeout,
       [](const std::string&) {}, [](const std::optional<Error>&) {});
   store_ = std::move(client);
-  make_hub(inherited, link_port);
+  make_coordinator(succession, node_port);
 }
 
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
@@ -47,124 +47,128 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
       plan_(plan),
       deliver_(std::move(deliver)),
       store_(std::move(store)),
-      patience_(loop),
+      timeout_(loop),
       look_(loop) {
-  make_hub({}, 0);
+  make_coordinator({}, 0);
 }
 
 Host::~Host() {
   drop();
 }
 
-void Host::make_hub(const Inheritance& inherited, int link_port) {
-  auto events = std::make_shared<Board::Events>();
+void Host::make_coordinator(const Succession& succession, int node_port) {
+  auto events = std::make_shared<RendezvousBackend::Events>();
   LaunchPlan asked = plan_;
-  // Who has outlived the hub before is here, or is not coming.
-  if (inherited.rounds > 0) asked.rendezvous.last_call_timeout = {};
-  board_ = make_board(
-      loop_, asked, *store_,
-      Board::Events{.on_round =
-                        [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
-                          events->on_round(places);
-                          if (!alive.expired()) serve_round();
-                        },
-                    .on_change = [events] { events->on_change(); },
-                    .on_closed =
-                        [this, events] {
-                          board_closed_ = true;
-                          events->on_closed();
-                          check_alone();
-                        },
-                    .on_error = [events](const Error& error) { events->on_error(error); },
-                    .on_missing = [events](const std::string& text) { events->on_missing(text); }});
-  hub_.emplace(
-      *board_, [this](Hub::NodeId node, const NodeMessage& message) { send(node, message); },
-      Hub::Options{.plan = plan_.rendezvous,
-                   .max_restarts = plan_.max_restarts,
-                   .rounds = inherited.rounds,
-                   .restarts = inherited.restarts,
-                   .away = inherited.away,
-                   .port = link_port,
-                   .dead_port = inherited.dead_port,
-                   .before_round = [this] { forget_workers(); }});
-  *events = hub_->board_events();
+  // Who has outlived the coordinator before is here, or is not coming.
+  if (succession.rounds > 0) asked.rendezvous.last_call_timeout = {};
+  backend_ = make_backend(loop_, asked, *store_,
+                          RendezvousBackend::Events{
+                              .on_round =
+                                  [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
+                                    events->on_round(places);
+                                    if (!alive.expired()) serve_round();
+                                  },
+                              .on_change = [events] { events->on_change(); },
+                              .on_closed =
+                                  [this, events] {
+                                    backend_closed_ = true;
+                                    events->on_closed();
+                                    check_alone();
+                                  },
+                              .on_error = [events](const Error& error) { events->on_error(error); },
+                              .on_missing = [events](const std::string& text) { events->on_missing(text); }});
+  coordinator_.emplace(
+      *backend_, [this](Coordinator::NodeId node, const NodeMessage& message) { send(node, message); },
+      Coordinator::Options{.plan = plan_.rendezvous,
+                           .max_restarts = plan_.max_restarts,
+                           .rounds = succession.rounds,
+                           .restarts = succession.restarts,
+                           .away = succession.away,
+                           .port = node_port,
+                           .dead_port = succession.dead_port,
+                           .before_round = [this] { forget_workers(); }});
+  *events = coordinator_->backend_events();
 }
 
-void Host::adopt(const Follower& follower) {
-  const Hub::NodeId id = next_id_++;
-  links_[id] = follower.link;
-  NodeInfo node = follower.hello.node;
-  node.seen_at = follower.link->peer_address();
+void Host::adopt(const Member& member) {
+  const Coordinator::NodeId id = next_id_++;
+  connections_[id] = member.connection;
+  NodeInfo node = member.hello.node;
+  node.seen_at = member.connection->peer_address();
   log::debug("rendezvous: node {} ({}, process {}) has connected from {}", id, node.host, node.pid,
              node.seen_at);
-  follower.link->hear([this, id](const NodeMessage& message) { hub_->take(id, message); },
-                      [this, id, link = std::weak_ptr<Link>(follower.link)](const LinkLoss& loss) {
-                        const auto lost = link.lock();
-                        if (lost && !loss.gone) lost->send(hub_->farewell("this node was " + loss.why));
-                        link_lost(id, loss);
-                      });
-  follower.link->on_silence([this, id](const Silence& silence) { hub_->silent(id, silence); });
-  follower.link->set_timeout(hub_->node_timeout());
-  hub_->hello(id, node, follower.hello.history);
-  for (const NodeMessage& message : follower.said) hub_->take(id, message);
+  member.connection->set_handlers(
+      [this, id](const NodeMessage& message) { coordinator_->on_message(id, message); },
+      [this, id, connection = std::weak_ptr<NodeConnection>(member.connection)](const ConnectionLoss& loss) {
+        const auto lost = connection.lock();
+        if (lost && !loss.gone) lost->send(coordinator_->farewell("this node was " + loss.why));
+        connection_lost(id, loss);
+      });
+  member.connection->on_silence(
+      [this, id](const Silence& silence) { coordinator_->on_silence(id, silence); });
+  member.connection->set_timeout(coordinator_->node_timeout());
+  coordinator_->on_hello(id, node, member.hello.history);
+  for (const NodeMessage& message : member.messages) coordinator_->on_message(id, message);
 }
 
-// Not at once: the hub may be in the middle of telling all nodes.
-void Host::link_lost(Hub::NodeId node, const LinkLoss& loss) {
+// Not at once: the coordinator may be in the middle of telling all nodes.
+void Host::connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss) {
   boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     log::debug("rendezvous: node {} has gone: {}", node, loss.gone ? "its connection closed" : loss.why);
-    links_.erase(node);
+    connections_.erase(node);
     serve_all();
-    hub_->lost(node, loss.why, loss.gone);
+    coordinator_->on_lost(node, loss.why, loss.gone);
     check_alone();
   });
 }
 
-void Host::hello(const NodeInfo& info, const NodeHistory& history) {
-  hub_->hello(0, info, history);
+void Host::on_hello(const NodeInfo& info, const NodeHistory& history) {
+  coordinator_->on_hello(0, info, history);
 }
 
 void Host::leave(const Leave& leave) {
-  if (const auto over = hub_->end_without_host(leave)) {
-    for (const auto& [id, link] : links_) link->send(RoundEnds{*over});
+  if (const auto over = coordinator_->end_without_host(leave)) {
+    for (const auto& [id, connection] : connections_) connection->send(RoundEnds{*over});
   }
   drop();
 }
 
-void Host::take(const NodeMessage& message) {
-  hub_->take(0, message);
+void Host::on_message(const NodeMessage& message) {
+  coordinator_->on_message(0, message);
 }
 
-void Host::send(Hub::NodeId node, const NodeMessage& message) {
+void Host::send(Coordinator::NodeId node, const NodeMessage& message) {
   if (node == 0) return deliver_(message);
-  const auto link = links_.find(node);
-  if (link == links_.end()) return;
+  const auto connection = connections_.find(node);
+  if (connection == connections_.end()) return;
   const bool begins = std::holds_alternative<RoundBegins>(message);
-  if (begins) link->second->trust();
-  link->second->send(message);
-  if (begins) link->second->set_timeout(hub_->node_timeout());
+  if (begins) connection->second->trust();
+  connection->second->send(message);
+  if (begins) connection->second->set_timeout(coordinator_->node_timeout());
 }
 
-std::unique_ptr<StoreServer> Host::move_to(const NodeInfo& hub) {
-  for (const auto& [id, link] : links_) link->send(Moved{hub.addr, hub.link_port});
+std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator) {
+  for (const auto& [id, connection] : connections_)
+    connection->send(Moved{coordinator.host, coordinator.port});
   drop();
-  if (server_) server_->set(hub_key(plan_.run_id), to_string(StoreAddress{hub.addr, hub.link_port}));
+  deliver_ = [](const NodeMessage&) {};  // node 0 hears the other coordinator from here on
+  if (server_) server_->set(coordinator_key(plan_.run_id), to_string(coordinator));
   return std::move(server_);
 }
 
-bool Host::says_running_at(const std::string& place) const {
+bool Host::is_running_at(const std::string& place) const {
   return server_ && server_->get(running_key(plan_.run_id)) == place;
 }
 
-void Host::tell_waiting(const std::string& text) {
-  for (const auto& [id, link] : links_) link->send(Waiting{text});
+void Host::send_waiting(const std::string& text) {
+  for (const auto& [id, connection] : connections_) connection->send(Waiting{text});
 }
 
 // With a static rendezvous agents and workers share one store, and its port is the job's: the workers' keys
 // go.
 void Host::forget_workers() {
-  if (!server_ || plan_.rendezvous.backend != RendezvousBackend::static_) return;
+  if (!server_ || plan_.rendezvous.backend != RendezvousKind::static_) return;
   const std::string agents = "/" + plan_.run_id + "/torchelastic/";
   server_->forget_except([&](std::string_view key) {
     return key.starts_with(agents) || key.starts_with("/acc/") || key == "init/";
@@ -180,34 +184,33 @@ void Host::serve_all() {
 // have workers as well, and where from is not known.
 void Host::serve_round() {
   if (!server_) return;
-  const bool is_static = plan_.rendezvous.backend == RendezvousBackend::static_;
+  const bool is_static = plan_.rendezvous.backend == RendezvousKind::static_;
   if (!is_static && plan_.rendezvous.agents != TorchAgents::v2_5) return serve_all();
-  const std::vector<std::string> nodes = hub_->places_of_round();
+  const std::vector<std::string> nodes = coordinator_->places_of_round();
   server_->serve({.nodes = nodes,
                   .others = nodes.empty() ? StoreClients::Others::members
                             : is_static   ? StoreClients::Others::refused
                                           : StoreClients::Others::strangers});
 }
 
-void Host::wait_until_alone(std::chrono::milliseconds patience, std::function<void()> gone) {
+void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> gone) {
   alone_ = std::move(gone);
-  agents_until_ =
-      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(patience, kForAgents);
-  patience_.expires_after(patience);
-  patience_.async_wait([this](const boost::system::error_code& error) {
+  agents_until_ = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(timeout, kForAgents);
+  timeout_.expires_after(timeout);
+  timeout_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
     drop();
-    board_closed_ = true;
+    backend_closed_ = true;
     check_alone();
   });
   check_alone();
 }
 
 void Host::check_alone() {
-  if (!alone_ || !links_.empty()) return;
-  if (hub_->is_over() && !board_closed_) return;
-  if (hub_->is_over() && agents_remain()) return look_again();
-  patience_.cancel();
+  if (!alone_ || !connections_.empty()) return;
+  if (coordinator_->is_over() && !backend_closed_) return;
+  if (coordinator_->is_over() && agents_remain()) return look_again();
+  timeout_.cancel();
   look_.cancel();
   std::exchange(alone_, nullptr)();
 }
@@ -226,7 +229,7 @@ void Host::look_again() {
 }
 
 void Host::drop() {
-  for (const auto& [id, link] : std::exchange(links_, {})) link->close();
+  for (const auto& [id, connection] : std::exchange(connections_, {})) connection->close();
 }
 
 }  // namespace acc::launcher

@@ -9,13 +9,13 @@ namespace acc::launcher {
 
 struct RendezvousPlan;
 
-/// What the nodes of a job know and nobody else. With it each side of a link proves to the other that it is
-/// one of them, and neither says what it is. Libsodium does the computing.
+/// What the nodes of a job know and nobody else. With it each side of a connection proves to the other that
+/// it is one of them, and neither says what it is. Libsodium does the computing.
 class JobSecret {
  public:
-  /// Who proves: what one side has said is no proof of the other.
+  /// Who proves: what one side has said is not a proof of the other.
   enum class Side { dialer, listener };
-  /// Of one link: what each side drew for it, and which job it is of.
+  /// Of one connection: what each side drew for it, and which job it is of.
   struct Challenge {
     std::string run_id = {};
     std::string of_dialer = {};
@@ -45,7 +45,7 @@ class JobSecret {
 /// read, or what is too short.
 JobSecret job_secret(const RendezvousPlan& plan);
 
-/// Fresh for each link: 32 random bytes, in letters.
+/// Fresh for each connection: 32 random bytes, in letters.
 std::string draw_nonce();
 
 }  // namespace acc::launcher

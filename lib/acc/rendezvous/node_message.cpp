@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/node_message.hpp"
 
+#include <concepts>
+#include <cstddef>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "acc/base/error.hpp"
 
@@ -9,28 +12,105 @@ namespace acc::launcher {
 
 using Json = nlohmann::json;
 
-// The names of the fields in JSON are those of the structs.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Round, machine_rank, num_machines, first_rank, world_size,
-                                                first_role_rank, role_world_size, master_addr, master_port,
-                                                use_agent_store)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundReady, round, restarts)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundOver, again, text, failure, exit_code)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NodeInfo, host, addr, pid, node_rank, role, workers,
-                                                store_port, link_port, addresses, seen_at)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(NodeHistory, round, restarts, asked)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Challenge, nonce)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Proof, nonce, proof)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Hello, version, run_id, node, is_hub, history, proof)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Dropped, why)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Moved, addr, link_port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Join, store_port)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkerFailed, round, failure)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(WorkersDone, round)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Leave, why, deposed, exit_code)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundBegins, number, ready, heirs, hub, nodes, clients,
-                                                places)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RoundEnds, over)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Waiting, text, heirs)
+// A field of a message, and its name in JSON. Those names stay as they are: nodes of an older acc read them.
+template <typename Type, typename Value>
+struct Field {
+  const char* name;
+  Value Type::*member;
+};
+template <typename Type, typename Value>
+Field(const char*, Value Type::*) -> Field<Type, Value>;
+
+template <typename Type>
+constexpr auto kFields = nullptr;
+template <>
+constexpr auto kFields<Round> =
+    std::tuple(Field{"machine_rank", &Round::machine_rank}, Field{"num_machines", &Round::num_machines},
+               Field{"first_rank", &Round::first_rank}, Field{"world_size", &Round::world_size},
+               Field{"first_role_rank", &Round::first_role_rank},
+               Field{"role_world_size", &Round::role_world_size}, Field{"master_addr", &Round::master_addr},
+               Field{"master_port", &Round::master_port}, Field{"use_agent_store", &Round::use_agent_store});
+template <>
+constexpr auto kFields<RoundReady> = std::tuple(Field{"round", &RoundReady::round},
+                                                Field{"restarts", &RoundReady::restarts});
+template <>
+constexpr auto kFields<RoundOver> = std::tuple(Field{"again", &RoundOver::again},
+                                               Field{"text", &RoundOver::text},
+                                               Field{"failure", &RoundOver::failure},
+                                               Field{"exit_code", &RoundOver::exit_code});
+template <>
+constexpr auto kFields<NodeInfo> =
+    std::tuple(Field{"host", &NodeInfo::host}, Field{"addr", &NodeInfo::addr}, Field{"pid", &NodeInfo::pid},
+               Field{"node_rank", &NodeInfo::node_rank}, Field{"role", &NodeInfo::role},
+               Field{"workers", &NodeInfo::workers}, Field{"store_port", &NodeInfo::store_port},
+               Field{"link_port", &NodeInfo::node_port}, Field{"addresses", &NodeInfo::addresses},
+               Field{"seen_at", &NodeInfo::seen_at});
+template <>
+constexpr auto kFields<NodeHistory> = std::tuple(Field{"round", &NodeHistory::round},
+                                                 Field{"restarts", &NodeHistory::restarts},
+                                                 Field{"asked", &NodeHistory::asked});
+template <>
+constexpr auto kFields<Challenge> = std::tuple(Field{"nonce", &Challenge::nonce});
+template <>
+constexpr auto kFields<Proof> = std::tuple(Field{"nonce", &Proof::nonce}, Field{"proof", &Proof::proof});
+template <>
+constexpr auto kFields<Hello> = std::tuple(Field{"version", &Hello::version}, Field{"run_id", &Hello::run_id},
+                                           Field{"node", &Hello::node},
+                                           Field{"is_hub", &Hello::is_coordinator},
+                                           Field{"history", &Hello::history}, Field{"proof", &Hello::proof});
+template <>
+constexpr auto kFields<Join> = std::tuple(Field{"store_port", &Join::store_port});
+template <>
+constexpr auto kFields<WorkerFailed> = std::tuple(Field{"round", &WorkerFailed::round},
+                                                  Field{"failure", &WorkerFailed::failure});
+template <>
+constexpr auto kFields<WorkersDone> = std::tuple(Field{"round", &WorkersDone::round});
+template <>
+constexpr auto kFields<Leave> = std::tuple(Field{"why", &Leave::why}, Field{"deposed", &Leave::superseded},
+                                           Field{"exit_code", &Leave::exit_code});
+template <>
+constexpr auto kFields<RoundBegins> = std::tuple(Field{"number", &RoundBegins::number},
+                                                 Field{"ready", &RoundBegins::ready},
+                                                 Field{"heirs", &RoundBegins::successors},
+                                                 Field{"hub", &RoundBegins::coordinator},
+                                                 Field{"nodes", &RoundBegins::nodes},
+                                                 Field{"clients", &RoundBegins::clients},
+                                                 Field{"places", &RoundBegins::places});
+template <>
+constexpr auto kFields<RoundEnds> = std::tuple(Field{"over", &RoundEnds::over});
+template <>
+constexpr auto kFields<Dropped> = std::tuple(Field{"why", &Dropped::why});
+template <>
+constexpr auto kFields<Moved> = std::tuple(Field{"addr", &Moved::addr},
+                                           Field{"link_port", &Moved::node_port});
+template <>
+constexpr auto kFields<Full> = std::tuple();
+template <>
+constexpr auto kFields<JobEnds> = std::tuple();
+template <>
+constexpr auto kFields<Waiting> = std::tuple(Field{"text", &Waiting::text},
+                                             Field{"heirs", &Waiting::successors});
+template <>
+constexpr auto kFields<Heartbeat> = std::tuple();
+
+template <typename Type>
+concept HasFields = !std::same_as<decltype(kFields<Type>), const std::nullptr_t>;
+
+template <HasFields Type>
+void to_json(Json& json, const Type& value) {
+  json = Json::object();
+  std::apply([&](const auto&... field) { ((json[field.name] = value.*field.member), ...); }, kFields<Type>);
+}
+
+// A field that is absent has its default: another version of acc does not know it.
+template <HasFields Type>
+void from_json(const Json& json, Type& value) {
+  std::apply(
+      [&](const auto&... field) {
+        ((value.*field.member = json.value(field.name, value.*field.member)), ...);
+      },
+      kFields<Type>);
+}
 
 namespace {
 
@@ -65,23 +145,10 @@ constexpr std::string_view kName<JobEnds> = "job_ends";
 template <>
 constexpr std::string_view kName<Waiting> = "waiting";
 template <>
-constexpr std::string_view kName<Beat> = "beat";
-
-void to_json(Json& json, const Full&) {
-  json = Json::object();
-}
-void to_json(Json& json, const JobEnds&) {
-  json = Json::object();
-}
-void to_json(Json& json, const Beat&) {
-  json = Json::object();
-}
-void from_json(const Json&, Full&) {}
-void from_json(const Json&, JobEnds&) {}
-void from_json(const Json&, Beat&) {}
+constexpr std::string_view kName<Heartbeat> = "beat";
 
 template <typename Kind>
-bool take(const Json& json, std::string_view name, NodeMessage& message) {
+bool read_as(const Json& json, std::string_view name, NodeMessage& message) {
   if (name != kName<Kind>) return false;
   Kind value;
   from_json(json, value);
@@ -90,15 +157,15 @@ bool take(const Json& json, std::string_view name, NodeMessage& message) {
 }
 
 template <typename... Kinds>
-bool take_any(const Json& json, std::string_view name, std::variant<Kinds...>& message) {
-  return (take<Kinds>(json, name, message) || ...);
+bool read_any(const Json& json, std::string_view name, std::variant<Kinds...>& message) {
+  return (read_as<Kinds>(json, name, message) || ...);
 }
 
 // Of what nodes say, and then some: each level costs much more memory than its one letter.
 constexpr int kMaxDepth = 16;
 
 [[noreturn]] void fail(const std::string& why) {
-  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent what is no message: " + why});
+  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent what is not a message: " + why});
 }
 
 }  // namespace
@@ -123,7 +190,7 @@ NodeMessage decode(std::string_view line) {
       return true;
     });
     const auto name = json.at("message").get<std::string>();
-    if (!take_any(json, name, message)) fail("'" + name + "'");
+    if (!read_any(json, name, message)) fail("'" + name + "'");
   } catch (const Json::exception& error) {
     fail(error.what());
   }

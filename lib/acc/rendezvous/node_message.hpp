@@ -22,31 +22,31 @@ struct NodeInfo {
   int node_rank = 0;
   std::string role = "default";
   int workers = 1;
-  /// Where it would serve the store of the next round's workers, and where nodes would link to it.
+  /// Where it would serve the store of the next round's workers, and where nodes would connect to it.
   std::uint16_t store_port = 0;
-  std::uint16_t link_port = 0;
+  std::uint16_t node_port = 0;
   /// Of its network interfaces, in numbers, loopback excepted: its workers' connections come from one of
   /// them.
   std::vector<std::string> addresses = {};
-  /// Where the hub sees its connection come from; the hub fills it in.
+  /// Where the coordinator sees its connection come from; the coordinator fills it in.
   std::string seen_at = {};
 
   bool operator==(const NodeInfo&) const = default;
 };
 
-/// What a node was part of before it links anew.
+/// What a node was part of before it connects anew.
 struct NodeHistory {
   /// The last round that it was in; 0: none.
   int round = 0;
   int restarts = 0;
-  /// Port for links of the hub that it has asked for the next round, or stood up for when the last hub was
-  /// lost; 0: none.
+  /// Port for connections of the coordinator that it has asked for the next round, or stood up for when the
+  /// last coordinator was lost; 0: none.
   int asked = 0;
   bool operator==(const NodeHistory&) const = default;
 };
 
-/// What nodes of `acc` tell each other over a link. With a secret both sides prove it first: who has made the
-/// link challenges the other, which answers with its proof and a challenge of its own.
+/// What nodes of `acc` tell each other over a connection. With a secret both sides prove it first: who has
+/// made the connection challenges the other, which answers with its proof and a challenge of its own.
 struct Challenge {
   std::string nonce = {};
   bool operator==(const Challenge&) const = default;
@@ -57,13 +57,14 @@ struct Proof {
   bool operator==(const Proof&) const = default;
 };
 
-/// From a node to the hub:
+/// From a node to the coordinator:
 struct Hello {
   int version = 1;
   std::string run_id = {};
   NodeInfo node = {};
-  /// The job runs already, with this node as its hub: whoever hosts another under its name is to yield.
-  bool is_hub = false;
+  /// The job runs already, with this node as its coordinator: whoever hosts another under its name is to
+  /// yield.
+  bool is_coordinator = false;
   NodeHistory history = {};
   /// That it knows the secret, where there is one.
   std::string proof = {};
@@ -85,25 +86,26 @@ struct WorkersDone {
 };
 struct Leave {
   std::string why = {};
-  /// The hub was silent for too long, and the nodes go on without it.
-  bool deposed = false;
+  /// The coordinator was silent for too long, and the nodes go on without it.
+  bool superseded = false;
   /// Of the job, if it ends for that.
   int exit_code = 75;
   bool operator==(const Leave&) const = default;
 };
 
-/// From the hub to a node:
+/// From the coordinator to a node:
 struct RoundBegins {
   int number = 0;
   RoundReady ready = {};
-  /// Those who would be the hub if it were lost, the first first.
-  std::vector<NodeInfo> heirs = {};
-  NodeInfo hub = {};
+  /// Those who would be the coordinator if it were lost, the first first.
+  std::vector<NodeInfo> successors = {};
+  NodeInfo coordinator = {};
   /// Nodes of `acc` in this round.
   int nodes = 1;
   /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
   std::vector<std::string> clients = {};
-  /// To the hub and its heirs: where the other nodes of the job may link from; empty: from anywhere.
+  /// To the coordinator and its successors: where the other nodes of the job may connect from; empty: from
+  /// anywhere.
   std::vector<std::string> places = {};
   bool operator==(const RoundBegins&) const = default;
 };
@@ -116,10 +118,10 @@ struct Dropped {
   std::string why = {};
   bool operator==(const Dropped&) const = default;
 };
-/// The hub of the job is another node.
+/// The coordinator of the job is another node.
 struct Moved {
   std::string addr = {};
-  std::uint16_t link_port = 0;
+  std::uint16_t node_port = 0;
   bool operator==(const Moved&) const = default;
 };
 /// All places of the job are taken, and this node's address is none of theirs: it may ask again later.
@@ -132,17 +134,17 @@ struct JobEnds {
 struct Waiting {
   std::string text = {};
   /// To a spare: as in RoundBegins.
-  std::vector<NodeInfo> heirs = {};
+  std::vector<NodeInfo> successors = {};
   bool operator==(const Waiting&) const = default;
 };
 
-/// Both ways, so that silence means something.
-struct Beat {
-  bool operator==(const Beat&) const = default;
+/// Both sides send it, so each notices when the other is silent.
+struct Heartbeat {
+  bool operator==(const Heartbeat&) const = default;
 };
 
 using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
-                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, Beat>;
+                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, Heartbeat>;
 
 /// One line of JSON, ended.
 std::string encode(const NodeMessage& message);

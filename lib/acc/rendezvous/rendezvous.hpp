@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "acc/plan/round.hpp"
+#include "acc/plan/rendezvous_plan.hpp"
 
 namespace acc::launcher {
 
@@ -67,8 +67,11 @@ class Rendezvous {
   /// go on without this node.
   virtual void leave(const std::string& why, int code) = 0;
 
+  /// Where this node stands with the others, for people; empty: there are none.
+  virtual std::string state() const { return {}; }
+
  protected:
-  void tell(NodeEvent event) const { sink_(std::move(event)); }
+  void emit(NodeEvent event) const { sink_(std::move(event)); }
 
  private:
   Sink sink_ = [](const NodeEvent&) {};

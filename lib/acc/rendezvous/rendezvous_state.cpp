@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/base/pickle_reader.hpp"
-#include "acc/base/pickle_writer.hpp"
+#include "acc/formats/pickle_reader.hpp"
+#include "acc/formats/pickle_writer.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -17,8 +17,8 @@ using std::chrono::days;
 using std::chrono::microseconds;
 using std::chrono::sys_days;
 
-constexpr std::size_t kMostAddressBytes = 1024;
-constexpr std::size_t kMostBytes = std::size_t{1} << 21U;
+constexpr std::size_t kMaxAddressBytes = 1024;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 21U;
 
 constexpr std::string_view kModule = "torch.distributed.elastic.rendezvous.dynamic_rendezvous";
 constexpr std::string_view kStateClass =
@@ -86,7 +86,8 @@ class Decoder {
     for (const auto& [key, rank] : dict(*members[4])) state.participants[node(*key)] = integer(*rank);
     state.wait_list = nodes(*members[5]);
     state.redundancy_list = nodes(*members[6]);
-    for (const auto& [key, beat] : dict(*members[7])) state.last_heartbeats[node(*key)] = time(*beat);
+    for (const auto& [key, heartbeat] : dict(*members[7]))
+      state.last_heartbeats[node(*key)] = time(*heartbeat);
     state.times_have_zone = zone_;
     return state;
   }
@@ -102,7 +103,7 @@ class Decoder {
   static std::array<const PickleValue*, Size> members_of(const PickleValue& object, std::string_view type,
                                                          const std::array<std::string_view, Size>& names) {
     if (object.type != Type::object || object.text != type) refuse("no " + std::string(type));
-    if (!object.arguments->items.empty()) refuse("a " + std::string(type) + " that is made otherwise");
+    if (!object.arguments->items.empty()) refuse("a " + std::string(type) + " that is made in another way");
     std::array<const PickleValue*, Size> members = {};
     if (object.state != nullptr) {
       if (object.state->pairs.size() > Size)
@@ -138,8 +139,8 @@ class Decoder {
 
   RendezvousNode node(const PickleValue& value) {
     const auto members = members_of(value, kNodeClass, kNodeMembers);
-    if (members[0]->type != Type::text || members[0]->text.size() > kMostAddressBytes) {
-      refuse("a node's address is no name");
+    if (members[0]->type != Type::text || members[0]->text.size() > kMaxAddressBytes) {
+      refuse("a node's address is not a name");
     }
     return {.addr = members[0]->text, .pid = integer(*members[1]), .local_id = integer(*members[2])};
   }
@@ -163,7 +164,7 @@ class Decoder {
     const auto& arguments = call(value, kTimeClass);
     const bool zone = arguments.size() == 2;
     if (arguments.empty() || arguments.size() > 2 || arguments.front()->type != Type::bytes) {
-      refuse("a time that is made otherwise");
+      refuse("a time that is made in another way");
     }
     if (zone) check_utc(*arguments.back());
     if (zone_.value_or(zone) != zone) refuse("times with and without a zone");
@@ -175,7 +176,7 @@ class Decoder {
     const auto& offset = call(zone, kZoneClass);
     if (offset.size() != 1) refuse("a time zone with a name");
     const auto& parts = call(*offset.front(), kDeltaClass);
-    if (parts.size() != 3) refuse("a time zone that is made otherwise");
+    if (parts.size() != 3) refuse("a time zone that is made in another way");
     for (const PickleValue* part : parts) {
       if (integer(*part) != 0) refuse("a time that is not in UTC");
     }
@@ -222,9 +223,9 @@ class Encoder {
     out_.text("last_heartbeats");
     out_.empty_dict();
     out_.mark();
-    for (const auto& [each, beat] : state_.last_heartbeats) {
+    for (const auto& [each, heartbeat] : state_.last_heartbeats) {
       node(each);
-      time(beat);
+      time(heartbeat);
     }
     out_.fill_dict();
     out_.fill_dict();
@@ -313,7 +314,7 @@ std::string to_pickle(const RendezvousState& state) {
 }
 
 RendezvousState read_rendezvous_state(std::string_view pickle) try {
-  if (pickle.size() > kMostBytes) refuse("it has more than 2 MiB");
+  if (pickle.size() > kMaxBytes) refuse("it has more than 2 MiB");
   PickleReader reader({kStateClass, kNodeClass, kTimeClass, kZoneClass, kDeltaClass});
   return Decoder().decode(reader.read(pickle));
 } catch (const Error& error) {

@@ -26,7 +26,7 @@ std::string to_string(const RendezvousNode& node);
 
 using WallTime = std::chrono::sys_time<std::chrono::microseconds>;
 
-/// What torchrun's agents share on the board. The members have torchrun's names and meaning.
+/// What torchrun's agents share on the backend. The members have torchrun's names and meaning.
 struct RendezvousState {
   std::int64_t round = 0;
   bool complete = false;

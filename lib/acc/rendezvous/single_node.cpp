@@ -19,16 +19,16 @@ SingleNode::SingleNode(boost::asio::io_context& loop, const LaunchPlan& plan) : 
 
 void SingleNode::join() {
   if (restarts_ > 0 && store_) store_->reset();
-  tell(RoundReady{round_, restarts_});
+  emit(RoundReady{round_, restarts_});
 }
 
 void SingleNode::fail(const RoundOver& failure) {
   if (failure.again) ++restarts_;
-  tell(failure);
+  emit(failure);
 }
 
 void SingleNode::leave(const std::string& /*why*/, int /*code*/) {
-  tell(Left{});
+  emit(Left{});
 }
 
 }  // namespace acc::launcher

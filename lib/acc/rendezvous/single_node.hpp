@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/node_ports.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
-#include "acc/rendezvous/reserved_port.hpp"
 #include "acc/store/server.hpp"
 
 namespace acc::launcher {
@@ -20,7 +20,7 @@ class SingleNode : public Rendezvous {
 
   void join() override;
   void fail(const RoundOver& failure) override;
-  void finish() override { tell(JobDone{}); }
+  void finish() override { emit(JobDone{}); }
   void leave(const std::string& why, int code) override;
 
  private:

@@ -12,15 +12,15 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
-#include "acc/runtime/optim/clip_grad.hpp"
-#include "acc/runtime/optim/step_checks.hpp"
+#include "acc/runtime/optim/gradients.hpp"
+#include "acc/runtime/optim/optimizer.hpp"
 
 namespace acc {
 namespace {
 
 using Loaders = std::vector<std::shared_ptr<LoaderPlan>>;
 
-// At its end the loaders have the shards again that they have now.
+// Restores the shards of the loaders at its end.
 class LoaderShards {
  public:
   explicit LoaderShards(const Loaders& loaders) {
@@ -44,12 +44,12 @@ Accelerator::Accelerator(AcceleratorOptions options)
       checkpointing_(state_, preparation_),
       trackers_(options.log_with, logging_dir(), is_main_process()) {}
 
-Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<DdpReplica>>& ddps) {
-  const ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
+Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps) {
+  const detail::ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
   GradientState& gradients = *prepared().gradients;
   gradients.next_batch(loader != nullptr && loader->at_end);
   const bool average = gradients.sync_gradients() || gradients.options().sync_each_batch;
-  return Accumulation(average ? std::vector<std::shared_ptr<DdpReplica>>() : ddps);
+  return Accumulation(average ? std::vector<std::shared_ptr<detail::DdpReplica>>() : ddps);
 }
 
 bool Accelerator::sync_gradients() const {
@@ -143,7 +143,7 @@ bool Accelerator::optimizer_step_was_skipped() const {
 }
 
 std::optional<std::size_t> Accelerator::new_samples() const {
-  const ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
+  const detail::ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
   if (loader == nullptr || !loader->at_end || loader->remainder == 0) return {};
   return loader->remainder;
 }
@@ -163,7 +163,7 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
 void Accelerator::free_memory() {
   preparation_.forget();
   prepared().gradients->set_step(0);
-  if (device().is_cuda()) cuda_table().empty_cache();
+  if (device().is_cuda()) detail::cuda_table().empty_cache();
 }
 
 void Accelerator::end_training() {

@@ -27,15 +27,16 @@
 #include "acc/runtime/process/partial_state.hpp"
 #include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
-#include "acc/runtime/tracking/trackers.hpp"
+#include "acc/runtime/tracking/tracker.hpp"
 
 namespace acc {
 
-/// A batch whose gradients are accumulated: what Accelerator::accumulate gives, to live as long as the batch.
+/// A batch whose gradients are accumulated: the result of Accelerator::accumulate, which lives as long as the
+/// batch.
 class Accumulation {
  public:
-  /// Where nothing is averaged, `ddps` are kept from doing so.
-  explicit Accumulation(const std::vector<std::shared_ptr<DdpReplica>>& ddps) {
+  /// Keeps `ddps` from averaging gradients.
+  explicit Accumulation(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps) {
     for (const auto& ddp : ddps) guards_.emplace_back(ddp);
   }
   Accumulation(const Accumulation&) = delete;
@@ -45,22 +46,22 @@ class Accumulation {
   std::list<NoSync> guards_ = {};
 };
 
-/// What it takes to train on many processes or one with the same program: accelerate's Accelerator in Python.
+/// Trains on one or many processes with the same program, as the Accelerator of Python's accelerate.
 /// Started by `acc launch`, `torchrun` or alone. All processes call the functions marked "together", in the
 /// same order; those throw Error{system} when another process is lost.
 class Accelerator {
  public:
   /// Together: joins the job that the environment describes, see PartialState. Throws Error{usage} for
-  /// options or variables that make no sense, as a tracker that is not known or has no folder, and when
-  /// another Accelerator lives that has another precision.
+  /// invalid options or variables, as an unknown tracker or one without a folder, and when another living
+  /// Accelerator has another precision.
   explicit Accelerator(AcceleratorOptions options = {});
   Accelerator(const Accelerator&) = delete;
   Accelerator& operator=(const Accelerator&) = delete;
 
-  /// This process's place in the job: an Accelerator may stand where a PartialState is asked for.
+  /// An Accelerator can be passed as a PartialState.
   operator const PartialState&() const { return state_; }  // NOLINT: implicit
 
-  // The next are PartialState's; what they promise stands there.
+  // The next functions are those of PartialState.
 
   int num_processes() const { return state_.num_processes(); }
   int process_index() const { return state_.process_index(); }
@@ -136,13 +137,13 @@ class Accelerator {
   bool split_batches() const { return preparation_.split_batches(); }
   std::optional<bool> dispatch_batches() const { return preparation_.dispatch_batches(); }
   bool even_batches() const { return preparation_.even_batches(); }
-  /// For loaders that are prepared from now on.
+  /// Applies to loaders that are prepared from now on.
   void set_even_batches(bool on) { preparation_.set_even_batches(on); }
   bool device_placement() const { return preparation_.device_placement(); }
   const std::filesystem::path& project_dir() const { return preparation_.project_dir(); }
   /// Default: the project's folder.
   const std::filesystem::path& logging_dir() const { return preparation_.logging_dir(); }
-  /// May be changed, as when a resumed training goes on counting its checkpoints.
+  /// Can be changed, as when a resumed training continues to number its checkpoints.
   ProjectOptions& project() { return preparation_.project(); }
   const ProjectOptions& project() const { return preparation_.project(); }
   /// The number of the next checkpoint.
@@ -150,41 +151,41 @@ class Accelerator {
   /// Null unless the precision is fp16.
   const std::shared_ptr<GradScaler>& scaler() const { return preparation_.scaler(); }
 
-  /// Together: makes models, optimizers, data loaders and schedulers ready, and gives them back in order: one
+  /// Together: prepares models, optimizers, data loaders and schedulers, and returns them in order: one
   /// alone, several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net,
-  /// std::move(sgd), std::move(loader))`. Schedulers find their optimizer wherever it stands; what is
-  /// prepared already comes back as it is.
+  /// std::move(sgd), std::move(loader))`. Schedulers find their optimizer in any order; objects that are
+  /// already prepared are returned unchanged.
   template <class... Objects>
   auto prepare(Objects&&... objects) {
     return preparation_.prepare(std::forward<Objects>(objects)...);
   }
 
-  using ModelOptions = Preparation::ModelOptions;
+  using ModelOptions = detail::Preparation::ModelOptions;
 
   /// Together: a module, as a shared_ptr. Throws Error{usage}, see DdpReplica.
-  template <TorchModule Module>
+  template <detail::TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options = {}) {
     return preparation_.prepare_model(std::move(module), options);
   }
 
   /// An optimizer, moved here, or as a shared_ptr.
-  template <TorchOptimizer Native>
+  template <detail::TorchOptimizer Native>
   Optimizer prepare_optimizer(Native&& optimizer) {
     return preparation_.prepare_optimizer(std::forward<Native>(optimizer));
   }
-  template <TorchOptimizer Native>
+  template <detail::TorchOptimizer Native>
   Optimizer prepare_optimizer(std::shared_ptr<Native> optimizer) {
     return preparation_.prepare_optimizer(std::move(optimizer));
   }
 
-  /// Together: the loader then gives this process its share of the batches.
+  /// Together: the loader then reads this process's share of the batches.
   template <class Dataset>
   DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
     return preparation_.prepare_data_loader(std::move(loader));
   }
 
   /// A scheduler of acc's or LibTorch's. Throws Error{usage} for one of LibTorch's whose optimizer was moved.
-  template <AnyScheduler Native>
+  template <detail::AnyScheduler Native>
   AcceleratedScheduler<Native> prepare_scheduler(std::shared_ptr<Native> scheduler) {
     return preparation_.prepare_scheduler(std::move(scheduler));
   }
@@ -201,14 +202,14 @@ class Accelerator {
 
   /// Begins a batch, for as long as the result lives: `const auto batch = accelerator.accumulate(model);` at
   /// the top of the loop. Gradients add up over `gradient_accumulation_steps` batches, or to the loader's
-  /// last; until then prepared optimizers and schedulers stand still and the models' gradients are not
+  /// last; until then prepared optimizers and schedulers do not step and the models' gradients are not
   /// averaged.
   template <class... Modules>
   [[nodiscard]] Accumulation accumulate(const Model<Modules>&... models) {
     return begin_batch({models.ddp()...});
   }
 
-  /// While the result lives, backward adds up gradients on this process alone.
+  /// While the result lives, backward accumulates gradients on this process only.
   template <class Module>
   [[nodiscard]] NoSync no_sync(const Model<Module>& model) const {
     return model.no_sync();
@@ -249,18 +250,18 @@ class Accelerator {
     join_uneven_inputs(models, {}, train);
   }
 
-  /// In fp16: divides gradients by the scale of the loss, before something looks at them. All optimizers, or
-  /// one. Throws Error{usage} while gradients accumulate.
+  /// In fp16: divides the gradients of all optimizers, or of one, by the scale of the loss, before they are
+  /// used. Throws Error{usage} while gradients accumulate.
   void unscale_gradients();
   void unscale_gradients(const Optimizer& optimizer);
 
   /// Unscales, then acc::clip_grad_norm and acc::clip_grad_value. Call them when sync_gradients(). Throw
-  /// Error{usage} in fp16 for gradients that no prepared optimizer holds: they would stay scaled.
+  /// Error{usage} in fp16 for parameters of no prepared optimizer: their gradients would stay scaled.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                              double norm_type = 2);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
 
-  /// Whether an optimizer's last step was left out because gradients overflowed in fp16.
+  /// Whether an optimizer's last step was skipped because gradients overflowed in fp16.
   bool optimizer_step_was_skipped() const;
 
   /// The chosen precision for code outside of a prepared model's forward.
@@ -298,6 +299,16 @@ class Accelerator {
     checkpointing_.save(value, file);
   }
 
+  /// Whether this process is one that writes in the next: the main process, with save_on_each_node the first
+  /// of each machine.
+  bool should_save_model() const { return checkpointing_.should_save_model(); }
+
+  /// The model's parameters and buffers by the names of Python's state_dict; they share its memory.
+  template <class Module>
+  NamedTensors get_state_dict(const Model<Module>& model) const {
+    return state_of(*model.module());
+  }
+
   /// The same process writes the model as safetensors with the names of Python's state_dict: to one file when
   /// `place` ends in `.safetensors`, else into that folder, in files of at most `max_shard_size` with an
   /// index, and removes what an earlier save left there. The others return at once. A missing folder is made;
@@ -322,7 +333,7 @@ class Accelerator {
   /// numbers, as save_checkpoint has it, and gives back the folder. With the project's
   /// automatic_checkpoint_naming that is `checkpoints/checkpoint_<iteration>` below its folder, whatever
   /// `folder` is; older ones go, once the new one is whole, so that total_limit stay. Throws Error{usage}
-  /// without a folder, and when a numbered one is there already.
+  /// without a folder, and when a numbered one already exists.
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder = {},
                                    bool safe_serialization = true) {
     return checkpointing_.save_state(folder, safe_serialization);
@@ -348,9 +359,9 @@ class Accelerator {
     return checkpointing_.register_load_state_pre_hook(std::move(hook));
   }
 
-  /// Tells the others, when they next check, that something happened here, as that training should end.
+  /// Sets a flag that the other processes see at their next check_trigger, as to end the training.
   void set_trigger() { triggered_ = true; }
-  /// Together: whether any process has set its trigger since the last check that said so.
+  /// Together: whether any process has set its trigger since the last check that returned true.
   bool check_trigger();
 
   /// Calls `act` under LibTorch's profiler. With an output_trace_dir each process writes
@@ -362,7 +373,7 @@ class Accelerator {
     if (!options.output_trace_dir.empty()) wait_for_everyone();
   }
 
-  /// The trackers of log_with begin a training: main process only, as the next two; on the others they do
+  /// Starts the trackers of log_with, on the main process; on the others this and the next two functions do
   /// nothing. Throws Error{system} when files cannot be written.
   void init_trackers(const std::string& project, const TrackedConfig& config = {}) {
     trackers_.start(project, config);
@@ -378,26 +389,26 @@ class Accelerator {
   /// Error{usage} for a name that log_with lacks.
   Tracker& get_tracker(std::string_view name) const { return trackers_.get(name); }
 
-  /// Lets everything go that was prepared, and counts batches from 0 again: between two trainings.
+  /// Releases everything that was prepared, and counts batches from 0 again: between two trainings.
   void free_memory();
   /// accelerate's other name for it.
   void clear() { free_memory(); }
 
-  /// Together: waits for all, closes the trackers and leaves the job; only what this process does alone works
-  /// after that, everything marked "together" throws Error{usage}.
+  /// Together: waits for all, closes the trackers and leaves the job; functions marked "together" then throw
+  /// Error{usage}.
   void end_training();
 
  private:
   void unscale_for_clipping(const std::vector<at::Tensor>& parameters);
-  Accumulation begin_batch(const std::vector<std::shared_ptr<DdpReplica>>& ddps);
-  // How many rows of what is gathered now are new; nothing: all.
+  Accumulation begin_batch(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps);
+  // The number of gathered rows that are not repetitions; nothing: all.
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;
 
   PartialState state_;
-  Preparation preparation_;
-  Checkpointing checkpointing_;
-  Trackers trackers_;
+  detail::Preparation preparation_;
+  detail::Checkpointing checkpointing_;
+  detail::Trackers trackers_;
   bool triggered_ = false;
 };
 

@@ -1,16 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <exception>
+
 #include "acc/base/environment.hpp"
 
 namespace acc {
 
-/// Tells malloc to keep the memory that tensors free. Every training step asks for the same sizes again, and
+namespace detail {
+
+/// Makes malloc keep the memory that tensors free. Every training step asks for the same sizes again, and
 /// fetching them from the kernel costs a tenth of the step; the price is that the process stays as large as
-/// it once was. An Accelerator's constructor calls it where it may.
+/// it once was. An Accelerator's constructor calls it if may_keep_freed_memory.
 void keep_freed_memory();
 
-/// False where the person who starts the program has tuned malloc.
+/// False where the environment tunes malloc.
 bool may_keep_freed_memory(const Environment& environment);
+
+/// Throws Error{system}: not even a batch of one fits.
+[[noreturn]] void refuse_batch_size();
+
+}  // namespace detail
+
+/// Whether the exception reports that a device or the machine is out of memory.
+bool is_out_of_memory(const std::exception& error);
+
+/// Calls `train(batch_size)` and returns its result. When memory runs out it is called again with nine
+/// tenths of the batch size, as accelerate's find_executable_batch_size; the objects of `train` are destroyed
+/// by then. Other exceptions pass through. Throws Error{system} when even a batch of one does not fit.
+template <class Train>
+auto find_executable_batch_size(Train train, std::size_t starting_batch_size = 128) {
+  for (std::size_t size = starting_batch_size; size > 0; size = size * 9 / 10) {
+    try {
+      return train(size);
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error)) throw;
+    }
+  }
+  detail::refuse_batch_size();
+}
 
 }  // namespace acc

@@ -8,19 +8,23 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
+#include <vector>
 
 namespace acc {
 
-/// What is done to each tensor of a structure; it may put another in its place.
+/// A function that is called for each tensor of a structure; it may replace the tensor.
 using TensorAct = std::function<void(at::Tensor&)>;
+
+namespace detail {
 
 namespace nested {
 
-// Only what a user declares beside a type of his own is found under this name from here.
+// Hides acc::for_each_tensor: only overloads that users declare beside their types are found from here.
 void for_each_tensor() = delete;
 
-// What a type is to us, of which each has a rule in visit.
+// The kind of a type, which determines how visit treats it.
 enum class Kind { tensor, own, tuple, optional, map, dictionary, list, example, other };
 
 template <class Value>
@@ -46,7 +50,7 @@ constexpr Kind kind_of() {
   } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
     return Kind::other;
   } else if constexpr (std::ranges::range<Value>) {
-    // A path and a JSON value are ranges of such.
+    // A path and a JSON value are ranges of themselves.
     return std::is_same_v<std::ranges::range_value_t<Value>, Value> ? Kind::other : Kind::list;
   } else if constexpr (requires(Value & value) { value.data; }) {
     return Kind::example;
@@ -84,7 +88,7 @@ void visit(Value& value, const TensorAct& act) {
   }
 }
 
-// Whether there may be tensors that visit does not reach.
+// Whether a type may contain tensors that visit does not reach.
 template <class Value>
 constexpr bool is_opaque() {
   constexpr Kind kind = kKind<Value>;
@@ -102,7 +106,7 @@ constexpr bool is_opaque() {
   } else if constexpr (kind == Kind::list) {
     return is_opaque<std::ranges::range_value_t<Value>>();
   } else if constexpr (kind == Kind::other) {
-    // Text, paths and JSON hold none, nor does what is copied byte by byte.
+    // Strings, paths, JSON and trivially copyable types contain none.
     return std::is_class_v<Value> && !std::is_trivially_copyable_v<Value> && !std::ranges::range<Value> &&
            !std::is_convertible_v<Value, std::string_view>;
   } else {
@@ -110,8 +114,8 @@ constexpr bool is_opaque() {
   }
 }
 
-// Whether there is nothing but tensors, in places that can be written, and as many and in the same order on
-// every process that has the same structure: an optional may be empty on one, unordered maps differ in order.
+// Whether a type contains only tensors that can be replaced, the same number in the same order on every
+// process that has the same structure: an optional may be empty on one, unordered maps differ in order.
 template <class Value>
 constexpr bool is_all_tensors() {
   constexpr Kind kind = kKind<Value>;
@@ -159,24 +163,38 @@ struct ForEachTensor {
 template <class Value>
 inline constexpr bool kIsOpaque = nested::is_opaque<Value>();
 
+}  // namespace detail
+
 /// Calls `act` for every defined tensor in `value`, in order: a tensor, or tuples, pairs, arrays, optionals,
 /// vectors, maps, OrderedDicts and torch::data::Examples of such, at any depth. Other types hold none; for
 /// one of your own, declare `void for_each_tensor(YourType&, const acc::TensorAct&)` in its namespace.
-inline constexpr nested::ForEachTensor for_each_tensor;
+inline constexpr detail::nested::ForEachTensor for_each_tensor;
 
-/// The same, also where there is no tensor yet.
-inline constexpr nested::ForEachPlace for_each_tensor_place;
+/// The same, also for undefined tensors.
+inline constexpr detail::nested::ForEachPlace for_each_tensor_place;
 
-/// What collectives take: a tensor, or tuples, pairs, arrays, vectors and ordered maps of nothing but
-/// tensors, at any depth. All processes give the same structure.
+/// The argument of collectives: a tensor, or tuples, pairs, arrays, vectors and ordered maps of nothing but
+/// tensors, at any depth. All processes pass the same structure.
 template <class Value>
-concept TensorStructure = nested::is_all_tensors<std::remove_cvref_t<Value>>();
+concept TensorStructure = detail::nested::is_all_tensors<std::remove_cvref_t<Value>>();
 
-/// The structure with `act(tensor)` in the place of each tensor, in order.
+/// The structure with each tensor replaced by `act(tensor)`, in order.
 template <TensorStructure Structure, class Act>
 Structure map_tensors(Structure structure, const Act& act) {
   for_each_tensor_place(structure, [&act](at::Tensor& tensor) { tensor = act(tensor); });
   return structure;
 }
+
+namespace detail {
+
+/// Removes repeated tensors and keeps the order. LibTorch's `parameters()` lists those of a
+/// module that is registered twice (tied weights) twice, Python's lists them once.
+inline void keep_distinct(std::vector<at::Tensor>& tensors) {
+  std::unordered_set<const c10::TensorImpl*> seen;
+  std::erase_if(tensors,
+                [&](const at::Tensor& tensor) { return !seen.insert(tensor.unsafeGetTensorImpl()).second; });
+}
+
+}  // namespace detail
 
 }  // namespace acc

@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that libacc.so does when it is loaded, before main: what would come too late in the constructor
-// of an Accelerator. README.md ("When libacc.so is loaded") has the variables that switch it off.
+#include "acc/runtime/on_load.hpp"
+
+#include <ATen/Version.h>
+#include <fmt/format.h>
+#include <torch/version.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <cstdlib>
 
-#include "acc/base/environment.hpp"
-#include "acc/runtime/amx.hpp"
-#include "acc/runtime/cuda/load_rule.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/runtime/cuda/device_choice.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
-// oneDNN reads the variable at its first kernel and never again. A value of the user's stays.
+constexpr std::uint32_t kAmxTiles = 1U << 24U;
+
+std::string_view without_local_part(std::string_view version) {
+  return version.substr(0, version.find('+'));
+}
+
+// oneDNN reads the variable at its first kernel and never again. A value that the user set stays.
 void limit_onednn_where_amx_is_broken(const Environment& environment) {
-  if (may_guard_amx(environment) && amx_is_broken(ask_amx()))
+  if (may_guard_amx(environment) && amx_is_broken(read_amx_features()))
     ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", /*overwrite=*/0);
 }
 
@@ -29,4 +43,48 @@ void load_cuda_where_there_is_a_driver(const Environment& environment) {
 }
 
 }  // namespace
-}  // namespace acc
+
+bool may_guard_amx(const Environment& environment) {
+  return parse_truth(environment.get("ACC_AMX_GUARD")).value_or(true);
+}
+
+bool amx_is_broken(const AmxFeatures& cpu) {
+  return (cpu.features & kAmxTiles) != 0 && cpu.palettes == 0;
+}
+
+AmxFeatures read_amx_features() {
+  AmxFeatures cpu;
+#if defined(__x86_64__)
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0) cpu.features = edx;
+  if (__get_cpuid_count(0x1d, 0, &eax, &ebx, &ecx, &edx) != 0) cpu.palettes = eax;
+#endif
+  return cpu;
+}
+
+std::string torch_version_in(std::string_view config) {
+  constexpr std::string_view kName = "TORCH_VERSION=";
+  const std::size_t at = config.find(kName);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = config.substr(at + kName.size());
+  return std::string(rest.substr(0, rest.find_first_of(", \n")));
+}
+
+void require_same_torch(std::string_view compiled, std::string_view running) {
+  if (without_local_part(compiled) == without_local_part(running)) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = fmt::format("was built for LibTorch {} but runs with {}", compiled,
+                                   running.empty() ? "one of unknown version" : running),
+               .where = "libacc.so",
+               .hint = "build acc again with the LibTorch that is used"});
+}
+
+void require_compiled_torch() {
+  static const std::string running = torch_version_in(at::show_config());
+  require_same_torch(TORCH_VERSION, running);
+}
+
+}  // namespace acc::detail

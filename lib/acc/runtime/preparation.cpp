@@ -14,13 +14,12 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
-#include "acc/runtime/distinct_tensors.hpp"
 #include "acc/runtime/memory.hpp"
-#include "acc/runtime/optim/optimizer_device.hpp"
-#include "acc/runtime/optim/step_checks.hpp"
-#include "acc/runtime/optim/torch_scheduler.hpp"
+#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/optim/accelerated_scheduler.hpp"
+#include "acc/runtime/optim/optimizer.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 constexpr std::string_view kPrecisionVariable = "ACCELERATE_MIXED_PRECISION";
@@ -50,7 +49,7 @@ void require_project(const ProjectOptions& project) {
   }
 }
 
-// The precision of the Accelerators that live: code far apart must not train in two.
+// The precision of the living Accelerators: all of a program use the same one.
 std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) {
   static std::weak_ptr<const MixedPrecision> shared;
   auto living = shared.lock();
@@ -62,10 +61,10 @@ std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) 
   throw Error({.what = fmt::format("another Accelerator of this program is in {}, this one in {}",
                                    to_string(*living), to_string(precision)),
                .where = "mixed_precision",
-               .hint = "end the other first, or give both the same"});
+               .hint = "destroy the other first, or give both the same"});
 }
 
-// A tensor that a module lists twice, as where weights are tied, would be moved twice in each step.
+// A tensor that a module lists twice, as a tied weight, would be updated twice in each step.
 bool remove_repeated_parameters(torch::optim::Optimizer& optimizer) {
   bool removed = false;
   for (auto& group : optimizer.param_groups()) {
@@ -95,7 +94,8 @@ struct Preparation::Impl {
   Prepared prepared = {};
   // Null on one process.
   std::shared_ptr<StepChecks> checks = {};
-  // Where optimizers were before they were moved here, which schedulers still point at; the latest last.
+  // The addresses of optimizers before they were moved here, to which schedulers still point; the latest
+  // last.
   std::vector<std::pair<const torch::optim::Optimizer*, torch::optim::Optimizer*>> moved = {};
 };
 
@@ -193,7 +193,7 @@ Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimize
 
 std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan, bool iterable) {
   auto shared = std::make_shared<LoaderPlan>(plan);
-  // Processes that were seeded differently still must agree on the order of the samples.
+  // Processes with different seeds must agree on the order of the samples.
   at::Tensor seed = at::zeros({1}, at::kLong);
   *seed.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(shared->seed());
   seed = state_.broadcast(seed);
@@ -237,8 +237,8 @@ bool Preparation::is_prepared(const LoaderPlan& plan) const {
 void Preparation::remember_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler) {
   require_optimizer(*scheduler);
   impl_->prepared.schedulers.push_back(
-      {.state = [scheduler] { return state_of(*scheduler); },
-       .load_state = [scheduler](std::string_view state) { load_state_of(*scheduler, state); }});
+      {.state = [scheduler] { return scheduler_state(*scheduler); },
+       .load_state = [scheduler](std::string_view state) { load_scheduler_state(*scheduler, state); }});
 }
 
 torch::optim::Optimizer& Preparation::where_it_is_now(torch::optim::Optimizer& optimizer) const {
@@ -258,4 +258,4 @@ SchedulerRule Preparation::scheduler_rule(const torch::optim::Optimizer* optimiz
   return rule;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

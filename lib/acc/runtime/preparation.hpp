@@ -14,16 +14,15 @@
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/parallel/model.hpp"
-#include "acc/runtime/preparable.hpp"
 #include "acc/runtime/prepared.hpp"
 #include "acc/runtime/process/partial_state.hpp"
 
-namespace acc {
+namespace acc::detail {
 
 class StepChecks;
 
-/// The part of an Accelerator that holds its options and makes a program's objects ready for training. What
-/// each function promises stands at the Accelerator's of the same name.
+/// The part of an Accelerator that holds its options and makes a program's objects ready for training. See
+/// the Accelerator's functions of the same names.
 class Preparation {
  public:
   /// See Accelerator's constructor. `state` outlives this.
@@ -116,13 +115,13 @@ class Preparation {
   /// Null on one process.
   const std::shared_ptr<StepChecks>& step_checks() const;
 
-  /// Lets go what was prepared.
+  /// Releases everything that was prepared.
   void forget();
 
  private:
   struct Impl;
 
-  // Everything but schedulers, which come last and only pass here.
+  // Prepares everything but schedulers, which depend on the others.
   template <TorchModule Module>
   Model<Module> prepare_first(std::shared_ptr<Module> module) {
     return prepare_model(std::move(module), {});
@@ -191,4 +190,4 @@ class Preparation {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace acc
+}  // namespace acc::detail

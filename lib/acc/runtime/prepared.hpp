@@ -1,39 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "acc/runtime/data/data_loader.hpp"
-#include "acc/runtime/optim/gradient_state.hpp"
+#include "acc/runtime/optim/accelerated_scheduler.hpp"
+#include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
+#include "acc/runtime/optim/schedulers.hpp"
 #include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/parallel/model.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
+
+namespace torch::nn {
+class Module;
+}
+namespace torch::optim {
+class LRScheduler;
+class Optimizer;
+}  // namespace torch::optim
 
 namespace acc {
 
-struct PreparedModel {
-  std::shared_ptr<torch::nn::Module> module = {};
-  /// Null where nothing is averaged.
-  std::shared_ptr<DdpReplica> ddp = {};
+namespace detail {
+
+// The arguments of Accelerator::prepare, by kind.
+
+template <class T>
+concept TorchModule = std::is_base_of_v<torch::nn::Module, T>;
+
+/// LibTorch's holder, as TORCH_MODULE makes it.
+template <class T>
+concept TorchModuleHolder = requires {
+  typename T::ContainedType;
 };
 
-/// A scheduler, whatever its type: its state is a JSON object.
+template <class T>
+concept TorchOptimizer = std::is_base_of_v<torch::optim::Optimizer, T>;
+
+template <class T>
+concept TorchScheduler = std::is_base_of_v<torch::optim::LRScheduler, T>;
+
+/// acc's own schedulers, which can follow an optimizer that moves.
+template <class T>
+concept OwnScheduler = std::same_as<T, Scheduler> || std::same_as<T, ReduceOnPlateau>;
+
+template <class T>
+concept AnyScheduler = TorchScheduler<T> || OwnScheduler<T>;
+
+template <class T>
+struct IsSharedScheduler : std::false_type {};
+template <AnyScheduler T>
+struct IsSharedScheduler<std::shared_ptr<T>> : std::true_type {};
+
+/// A scheduler or a shared_ptr to one.
+template <class T>
+concept SchedulerArgument = AnyScheduler<T> || IsSharedScheduler<T>::value;
+
+template <class T>
+struct IsPreparable : std::bool_constant<TorchModuleHolder<T> || TorchOptimizer<T> || SchedulerArgument<T> ||
+                                         std::same_as<T, Optimizer>> {};
+template <class T>
+struct IsPreparable<std::shared_ptr<T>>
+    : std::bool_constant<TorchModule<T> || TorchOptimizer<T> || AnyScheduler<T>> {};
+template <class Module>
+struct IsPreparable<Model<Module>> : std::true_type {};
+template <class Dataset>
+struct IsPreparable<DataLoader<Dataset>> : std::true_type {};
+template <class Native>
+struct IsPreparable<AcceleratedScheduler<Native>> : std::true_type {};
+
+/// The arguments of prepare, prepared objects included.
+template <class T>
+concept Preparable = IsPreparable<std::remove_cvref_t<T>>::value;
+
+}  // namespace detail
+
+struct PreparedModel {
+  std::shared_ptr<torch::nn::Module> module = {};
+  /// Null where gradients are not averaged.
+  std::shared_ptr<detail::DdpReplica> ddp = {};
+};
+
+/// A scheduler of any type: its state is a JSON object.
 struct PreparedScheduler {
   std::function<std::string()> state = {};
   std::function<void(std::string_view)> load_state = {};
 };
 
-/// Everything that an Accelerator prepared, of each kind in the order of preparation, and what it counts:
-/// what a checkpoint saves and free_memory lets go.
+/// Everything that an Accelerator prepared, of each kind in the order of preparation, and its counters: the
+/// objects that a checkpoint saves and free_memory releases.
 struct Prepared {
   std::vector<PreparedModel> models = {};
   std::vector<Optimizer> optimizers = {};
   std::vector<PreparedScheduler> schedulers = {};
-  /// Shared with the loaders: a change here is one there.
+  /// Shared with the loaders.
   std::vector<std::shared_ptr<LoaderPlan>> loaders = {};
   /// The accumulation's step is in it.
   std::shared_ptr<GradientState> gradients = {};

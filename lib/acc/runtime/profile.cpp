@@ -18,7 +18,7 @@ namespace {
 namespace profiler = torch::autograd::profiler;
 namespace impl = torch::profiler::impl;
 
-// Records from its construction on; the trace is there when it is stopped.
+// Records from its construction until it is stopped, which writes the trace.
 class Recording {
  public:
   Recording(const ProfileOptions& options, c10::DeviceType device) {

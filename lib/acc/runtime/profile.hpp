@@ -8,7 +8,7 @@
 
 namespace acc {
 
-/// What a profile records: accelerate's ProfileKwargs.
+/// The options of a profile: accelerate's ProfileKwargs.
 struct ProfileOptions {
   /// Where each process writes its trace, `profile_<rank>.json`. Empty: nothing is written.
   std::filesystem::path output_trace_dir = {};
@@ -18,7 +18,7 @@ struct ProfileOptions {
 };
 
 /// Calls `act` under LibTorch's profiler, which also watches the kernels of `device`, and writes a trace that
-/// chrome://tracing and Perfetto open to `file` (empty: none). What `act` throws passes through, without a
+/// chrome://tracing and Perfetto open to `file` (empty: none). Exceptions of `act` pass through, without a
 /// trace. Throws Error{system} when the file cannot be written.
 void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
                 const std::function<void()>& act);

@@ -21,7 +21,7 @@ struct SeedOptions {
 /// and in Python.
 void set_seed(std::uint64_t seed, const SeedOptions& options = {});
 
-/// What the default CPU generator was seeded with.
+/// The seed of the default CPU generator.
 std::uint64_t default_seed();
 
 /// The state of the default CPU generator as bytes; equal states give equal numbers.
@@ -35,13 +35,13 @@ void set_random_state(const at::Tensor& state);
 /// torch.cuda.get_rng_state_all gives them; none where there is no device.
 std::vector<at::Tensor> cuda_random_states();
 
-/// Sets the default generators of the first CUDA devices; states of devices that are not here are left out.
+/// Sets the default generators of the first CUDA devices; states of further devices are ignored.
 /// Throws LibTorch's c10::Error for other bytes.
 void set_cuda_random_states(const std::vector<at::Tensor>& states);
 
-/// Generators that processes can keep alike.
+/// Generators that can be synchronized between processes.
 enum class RngType {
-  generator,  ///< those of loaders and samplers: always alike, since their orders follow from one seed
+  generator,  ///< those of loaders and samplers: always the same, since their orders follow from one seed
   torch,      ///< LibTorch's default CPU generator
   cuda,       ///< the default generator of the current CUDA device, where there is one
 };

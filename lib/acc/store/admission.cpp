@@ -1,9 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/store/admission.hpp"
 
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <boost/system/error_code.hpp>
+#include <cstring>
+#include <span>
+#include <tuple>
 
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -52,6 +65,119 @@ Standing Admission::standing(const ip::address& peer, const ip::address& own) co
       break;
   }
   return Standing::refused;
+}
+
+namespace {
+
+// More than what an agent waits with.
+constexpr std::size_t kMuch = std::size_t{16} << 10U;
+
+}  // namespace
+
+std::vector<StrangerMemory::Id> StrangerMemory::hold(Id id, std::size_t bytes) {
+  if (bytes == 0) {
+    release(id);
+    return {};
+  }
+  Holding& holding = holdings_[id];
+  total_ += bytes - holding.bytes;
+  holding.bytes = bytes;
+  if (bytes <= kMuch) {
+    holding.since = 0;
+  } else if (holding.since == 0) {
+    holding.since = ++now_;
+  }
+  std::vector<Id> ended;
+  while (total_ > max_bytes_) {
+    ended.push_back(first_to_go());
+    release(ended.back());
+  }
+  return ended;
+}
+
+void StrangerMemory::release(Id id) {
+  const auto node = holdings_.extract(id);
+  if (node) total_ -= node.mapped().bytes;
+}
+
+StrangerMemory::Id StrangerMemory::first_to_go() const {
+  const auto goes_before = [](const auto& one, const auto& other) {
+    const auto rank = [](const Holding& holding) {
+      const bool much = holding.since > 0;
+      return std::tuple(!much, much ? holding.since : 0, SIZE_MAX - holding.bytes);
+    };
+    return rank(one.second) < rank(other.second);
+  };
+  return std::ranges::min_element(holdings_, goes_before)->first;
+}
+
+namespace {
+
+namespace ip = boost::asio::ip;
+
+struct Query {
+  nlmsghdr header = {};
+  inet_diag_req_v2 request = {};
+};
+
+void put(const ip::address& address, std::span<__be32, 4> place) {
+  if (address.is_v4()) {
+    const auto bytes = address.to_v4().to_bytes();
+    std::memcpy(place.data(), bytes.data(), bytes.size());
+  } else {
+    const auto bytes = address.to_v6().to_bytes();
+    std::memcpy(place.data(), bytes.data(), bytes.size());
+  }
+}
+
+// For the socket of the other side, whose source is our peer. The kernel finds v4 sockets by mapped addresses
+// too.
+Query query_for(const ip::tcp::endpoint& peer, const ip::tcp::endpoint& own) {
+  Query query;
+  query.header = {.nlmsg_len = sizeof query,
+                  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                  .nlmsg_flags = NLM_F_REQUEST,
+                  .nlmsg_seq = 1,
+                  .nlmsg_pid = 0};
+  query.request.sdiag_family = peer.address().is_v4() ? AF_INET : AF_INET6;
+  query.request.sdiag_protocol = IPPROTO_TCP;
+  query.request.idiag_states = ~0U;
+  query.request.id.idiag_sport = htons(peer.port());
+  query.request.id.idiag_dport = htons(own.port());
+  put(peer.address(), query.request.id.idiag_src);
+  put(own.address(), query.request.id.idiag_dst);
+  query.request.id.idiag_cookie[0] = query.request.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  return query;
+}
+
+}  // namespace
+
+std::optional<uid_t> user_of_peer(const ip::tcp::socket& socket) {
+  boost::system::error_code error;
+  const auto peer = socket.remote_endpoint(error);
+  if (error) return std::nullopt;
+  const auto own = socket.local_endpoint(error);
+  if (error) return std::nullopt;
+  const Descriptor netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (!netlink) return std::nullopt;
+  const Query query = query_for(peer, own);
+  if (::send(netlink.get(), &query, sizeof query, 0) != static_cast<ssize_t>(sizeof query))
+    return std::nullopt;
+  // The kernel has answered when send() returns.
+  alignas(nlmsghdr) std::array<char, 4096> room = {};
+  const ssize_t size = ::recv(netlink.get(), room.data(), room.size(), MSG_DONTWAIT);
+  nlmsghdr header = {};
+  inet_diag_msg answer = {};
+  if (size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof answer))) return std::nullopt;
+  std::memcpy(&header, room.data(), sizeof header);
+  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
+  std::memcpy(&answer, room.data() + NLMSG_HDRLEN, sizeof answer);
+  return answer.idiag_uid;
+}
+
+bool may_be_own_user(const ip::tcp::socket& socket) {
+  const auto user = user_of_peer(socket);
+  return !user || *user == 0 || *user == ::geteuid();
 }
 
 }  // namespace acc::launcher

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace acc::launcher {
 
-/// Whose connections a store takes.
+/// The clients that a store accepts.
 struct StoreClients {
-  /// Addresses of the job's nodes, v4 or v6 in numbers.
+  /// Numeric addresses of the job's nodes, IPv4 or IPv6.
   std::vector<std::string> nodes = {};
-  /// What connections from elsewhere are; this machine's own are the job's.
+  /// How connections from other addresses are treated; those of this machine are the job's.
   enum class Others {
     members,    ///< of the job: its nodes' addresses are not known
     strangers,  ///< served with little memory: they may be the job's or not
@@ -20,7 +27,7 @@ struct StoreClients {
   } others = Others::members;
 };
 
-/// Who a connection is from, as far as addresses tell.
+/// Where a connection comes from, judged by its addresses.
 enum class Standing {
   member,    ///< a node of the job
   local,     ///< this machine
@@ -28,16 +35,17 @@ enum class Standing {
   refused,
 };
 
-/// Says who is served.
+/// Decides which connections are accepted.
 class Admission {
  public:
-  /// `own`: this machine's addresses, in numbers; loopback is known.
+  /// `own`: the numeric addresses of this machine; loopback is implied.
   explicit Admission(const std::vector<std::string>& own = {});
 
-  /// In place of what was said before. Throws Error{usage} for what is no address in numbers.
+  /// Replaces the accepted clients. Throws Error{usage} for an invalid numeric address.
   void serve(const StoreClients& clients);
 
-  /// `peer` is the other end of a connection that came to our address `own`; both may be v4 in v6 clothes.
+  /// `peer` is the remote address of a connection to our address `own`; both may be IPv4-mapped IPv6
+  /// addresses.
   Standing standing(const boost::asio::ip::address& peer, const boost::asio::ip::address& own) const;
 
  private:
@@ -45,5 +53,44 @@ class Admission {
   std::set<boost::asio::ip::address> nodes_ = {};
   StoreClients::Others others_ = StoreClients::Others::members;
 };
+
+/// Limits the memory of connections from outside of the job: incomplete requests, waits, replies that are not
+/// read. Together they stay below a limit, so that they cannot exhaust this process.
+class StrangerMemory {
+ public:
+  using Id = std::uint64_t;
+
+  explicit StrangerMemory(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+
+  /// Notes that `id` holds `bytes`. Returns the connections that must be closed so that the rest is within
+  /// the limit, and forgets them. First goes the connection that has held much memory for longest, since
+  /// legitimate requests are large only briefly; if none holds much, the one that holds most.
+  std::vector<Id> hold(Id id, std::size_t bytes);
+
+  /// `id` was closed.
+  void release(Id id);
+
+  std::size_t total() const { return total_; }
+
+ private:
+  struct Holding {
+    std::size_t bytes = 0;
+    std::uint64_t since = 0;  // when it began to hold much; 0: it does not
+  };
+
+  Id first_to_go() const;
+
+  std::size_t max_bytes_;
+  std::size_t total_ = 0;
+  std::uint64_t now_ = 0;
+  std::unordered_map<Id, Holding> holdings_ = {};
+};
+
+/// The user of the process at the other end of `socket`, if that is in this network namespace (sock_diag(7));
+/// nullopt when it is not or unknown.
+std::optional<uid_t> user_of_peer(const boost::asio::ip::tcp::socket& socket);
+
+/// False when the other end is known to belong to another user than this process's or root.
+bool may_be_own_user(const boost::asio::ip::tcp::socket& socket);
 
 }  // namespace acc::launcher

@@ -11,7 +11,7 @@
 #include <deque>
 #include <string_view>
 
-#include "acc/store/reply_parser.hpp"
+#include "acc/store/replies.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -33,8 +33,8 @@ struct Operation {
 }  // namespace
 
 struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
-  Impl(asio::io_context& the_loop, milliseconds most)
-      : loop(the_loop), patience(most), socket(loop), timer(loop) {}
+  Impl(asio::io_context& the_loop, milliseconds max)
+      : loop(the_loop), request_timeout(max), socket(loop), timer(loop) {}
 
   enum class State { connecting, open, lost, ended };
 
@@ -56,7 +56,7 @@ struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
   void give_up();
 
   asio::io_context& loop;
-  milliseconds patience;
+  milliseconds request_timeout;
   StoreAddress address = {};
   std::shared_ptr<Dialer> dialer = {};
   State state = State::connecting;
@@ -100,8 +100,8 @@ void StoreClient::Impl::lose() {
   for (const Operation& operation : lost) {
     if (operation.handler && state == State::lost) operation.handler(StoreOutcome::closed, {});
   }
-  const auto tell = std::exchange(closed, {});
-  if (tell && state == State::lost) tell();
+  const auto handler = std::exchange(closed, {});
+  if (handler && state == State::lost) handler();
 }
 
 void StoreClient::Impl::ask(Request request, Answered handler, std::optional<milliseconds> timeout) {
@@ -121,7 +121,7 @@ void StoreClient::Impl::next() {
     send(current->request);
     if (has_reply(current->request.op)) {
       parser.expect(current->request);
-      limit(current->timeout.value_or(patience));
+      limit(current->timeout.value_or(request_timeout));
     } else {
       finish(StoreOutcome::done, {});
     }
@@ -201,11 +201,11 @@ void StoreClient::Impl::give_up() {
   if (canceling || !current->timeout) return lose();
   canceling = true;
   send({.op = Op::cancel_wait});
-  limit(patience);
+  limit(request_timeout);
 }
 
-StoreClient::StoreClient(asio::io_context& loop, milliseconds patience)
-    : impl_(std::make_shared<Impl>(loop, patience)) {}
+StoreClient::StoreClient(asio::io_context& loop, milliseconds timeout)
+    : impl_(std::make_shared<Impl>(loop, timeout)) {}
 
 StoreClient::~StoreClient() {
   close();
@@ -250,7 +250,7 @@ Problem StoreClient::loss() const {
 
 std::unique_ptr<Store> StoreClient::open_again(steady_clock::time_point deadline,
                                                std::function<void(std::optional<Error>)> opened) const {
-  auto store = std::make_unique<StoreClient>(impl_->loop, impl_->patience);
+  auto store = std::make_unique<StoreClient>(impl_->loop, impl_->request_timeout);
   store->connect(impl_->address, deadline, {}, std::move(opened));
   return store;
 }

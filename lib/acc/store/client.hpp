@@ -26,13 +26,14 @@ namespace acc::launcher {
 /// user's key. Handlers are called from the loop, never from within a call, and not after the client's end.
 class StoreClient : public Store {
  public:
-  /// A store that leaves a request other than a wait unanswered for `patience` counts as lost.
+  /// A store that does not answer a request other than a wait within `timeout` counts as lost.
   explicit StoreClient(boost::asio::io_context& loop,
-                       std::chrono::milliseconds patience = std::chrono::seconds(60));
+                       std::chrono::milliseconds timeout = std::chrono::seconds(60));
   ~StoreClient() override;
 
-  /// Tries until `deadline`, and tells `failed` why each try was in vain. `connected` gets nothing when a
-  /// store answers, else an Error{rendezvous} with address and reason. Operations may be asked for before.
+  /// Tries to connect until `deadline`; `failed` gets the reason of each failed try. `connected` is called
+  /// with nullopt when a store answers, else with an Error{rendezvous} with address and reason. Operations
+  /// may be started before.
   void connect(const StoreAddress& address, std::chrono::steady_clock::time_point deadline,
                std::function<void(const std::string& why)> failed,
                std::function<void(std::optional<Error>)> connected);
@@ -60,13 +61,12 @@ class StoreClient : public Store {
   /// torch 2.10 and later; older servers hang up.
   void list_keys(Handler<std::vector<std::string>> handler);
 
-  /// torch's server may say too early that the keys are there when queues are in use; get_when_present() does
-  /// not believe it.
+  /// torch's server may report keys too early when queues are in use; get_when_present() checks again.
   void wait(std::vector<std::string> keys, std::chrono::milliseconds timeout, Done handler) override;
 
   /// torch 2.8 and later with libuv; other servers hang up.
   void queue_push(std::string queue, std::string value, Done handler = {});
-  /// Absent when the queue is empty: it does not wait.
+  /// nullopt when the queue is empty: it does not wait.
   void queue_pop(std::string queue, Handler<std::optional<std::string>> handler);
   void queue_len(std::string queue, Handler<std::int64_t> handler);
 

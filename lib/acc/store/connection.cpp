@@ -17,7 +17,7 @@ using boost::system::error_code;
 constexpr std::size_t kPauseBytes = std::size_t{1} << 20U;
 // After so much of one client it is the others' turn.
 constexpr std::size_t kTurnBytes = std::size_t{1} << 20U;
-constexpr std::size_t kMostPieces = 16;
+constexpr std::size_t kMaxPieces = 16;
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Connection::Connection(asio::ip::tcp::socket socket, ClientId id, Owner& owner, 
     : socket_(std::move(socket)),
       id_(id),
       owner_(owner),
-      most_unsent_bytes_(limits.most_unsent_bytes),
+      max_unsent_bytes_(limits.max_unsent_bytes),
       is_counted_(limits.is_counted),
       parser_(limits.request) {}
 
@@ -94,7 +94,7 @@ void Connection::received(std::size_t bytes) {
   count();
   if (!open_ || next == Next::drain) return;
   if (next == Next::read && bytes < first_.size()) return read();
-  owner_.take_turns(shared_from_this());
+  owner_.schedule(shared_from_this());
 }
 
 bool Connection::work_until(Clock::time_point until) {
@@ -153,7 +153,7 @@ Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_po
       work_.reset();
       if (std::exchange(wake_due_, false)) replies_.add_byte(kStopWaiting);
     }
-    if (outcome == Service::Outcome::refused || replies_.cost() > most_unsent_bytes_) {
+    if (outcome == Service::Outcome::refused || replies_.cost() > max_unsent_bytes_) {
       fail();
       return Next::ended;
     }
@@ -193,9 +193,9 @@ void Connection::input_ended(const error_code& error) {
 void Connection::flush() {
   std::size_t taken = 0;
   while (!writing_ && !replies_.empty()) {
-    std::array<asio::const_buffer, kMostPieces> buffers;
+    std::array<asio::const_buffer, kMaxPieces> buffers;
     std::size_t count = 0;
-    for (const std::string_view piece : replies_.front(kMostPieces)) {
+    for (const std::string_view piece : replies_.front(kMaxPieces)) {
       buffers[count++] = asio::buffer(piece);
     }
     error_code error;
@@ -226,7 +226,7 @@ void Connection::resume() {
   if (input_ended_) return fail();
   if (!paused_) return;
   paused_ = false;
-  owner_.take_turns(shared_from_this());
+  owner_.schedule(shared_from_this());
 }
 
 }  // namespace acc::launcher

@@ -18,25 +18,26 @@
 
 namespace acc::launcher {
 
-/// One client of the store: bytes in, requests to the owner, replies out. What is more than a moment's work
-/// is done in turns with the other clients. It reads no further while its client leaves replies unread, and
-/// ends when the client does, breaks the protocol or costs too much.
+/// The connection of one client: parses requests, passes them to the owner and sends the replies. Long work
+/// is time-sliced with that of other clients. It stops reading while replies are unread, and closes when the
+/// client closes, violates the protocol or exceeds a limit.
 class Connection : public Guest, public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Whom requests go to. Must outlive the connection's last call, which is closed() or the caller's close().
+  /// The receiver of requests. Must outlive the connection's last call, which is closed() or the caller's
+  /// close().
   class Owner {
    public:
     /// Carries out some of `work`, as Service does.
     virtual Service::Outcome carry_out(ClientId client, Work& work, Replies& replies) = 0;
-    /// The client is gone.
+    /// The connection is closed.
     virtual void closed(ClientId client) = 0;
-    /// Calls the connection's work_until() when it is its turn, for as long as that wants to go on.
-    virtual void take_turns(std::shared_ptr<Connection> connection) = 0;
-    /// The connection holds about so much memory. May end it, or others.
+    /// Calls the connection's work_until() in its turns until that returns false.
+    virtual void schedule(std::shared_ptr<Connection> connection) = 0;
+    /// The connection holds about this much memory. May close it, or others.
     virtual void holds(ClientId client, std::size_t bytes) = 0;
-    /// Room to read into, shared by all connections.
+    /// The read buffer, shared by all connections.
     virtual std::span<char> scratch() = 0;
 
    protected:
@@ -45,8 +46,8 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
 
   struct Limits {
     RequestLimits request = {};
-    std::size_t most_unsent_bytes = std::size_t{1} << 28U;
-    /// The owner wants to know what the connection holds.
+    std::size_t max_unsent_bytes = std::size_t{1} << 28U;
+    /// Whether the owner is told how much memory the connection holds.
     bool is_counted = false;
   };
 
@@ -58,7 +59,7 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
   void wake();
   /// Works on what the client has sent until about `until`. True: there is more.
   bool work_until(Clock::time_point until);
-  /// Ends it without a word to the owner.
+  /// Closes it without calling the owner.
   void close();
 
   bool is_awaited() const override { return open_ && !parser_.validated(); }
@@ -87,7 +88,7 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
   boost::asio::ip::tcp::socket socket_;
   ClientId id_;
   Owner& owner_;
-  std::size_t most_unsent_bytes_;
+  std::size_t max_unsent_bytes_;
   bool is_counted_;
   RequestParser parser_;
   Replies replies_;

@@ -14,7 +14,6 @@
 #include <deque>
 #include <utility>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/store/file_log.hpp"
@@ -173,8 +172,8 @@ void FileStore::Impl::lose(const std::string& why) {
   for (const Operation& operation : std::exchange(queue, {})) {
     if (!ended) operation.done(StoreOutcome::closed);
   }
-  const auto tell = std::exchange(closed, {});
-  if (tell && !ended) tell();
+  const auto handler = std::exchange(closed, {});
+  if (handler && !ended) handler();
 }
 
 FileStore::FileStore(asio::io_context& loop, std::filesystem::path file, const Options& options)

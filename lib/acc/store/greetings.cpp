@@ -11,7 +11,7 @@ Greetings::Greetings(boost::asio::io_context& loop, const Limits& limits) : time
 
 void Greetings::expect(const std::shared_ptr<Guest>& guest) {
   if (!guest->is_awaited()) return;
-  expected_.push_back({.deadline = Clock::now() + limits_.patience, .guest = guest});
+  expected_.push_back({.deadline = Clock::now() + limits_.timeout, .guest = guest});
   make_room();
   wait();
 }
@@ -41,7 +41,7 @@ void Greetings::make_room() {
   for (const auto& guest : ended) guest->end();
 }
 
-// The first deadline is the earliest, since all have the same patience.
+// The first deadline is the earliest, since all have the same timeout.
 void Greetings::wait() {
   if (waiting_ || expected_.empty()) return;
   waiting_ = true;
@@ -60,7 +60,7 @@ void Greetings::end_late() {
     expected_.pop_front();
     if (!guest || !guest->is_awaited()) continue;
     if (guest->has_unread()) {
-      expected_.push_back({.deadline = now + limits_.patience, .guest = guest});
+      expected_.push_back({.deadline = now + limits_.timeout, .guest = guest});
     } else {
       guest->end();
     }

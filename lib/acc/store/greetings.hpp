@@ -10,35 +10,35 @@
 
 namespace acc::launcher {
 
-/// A connection whose other side is to say first who it is.
+/// A connection whose client has to identify itself first.
 class Guest {
  public:
   virtual ~Guest() = default;
 
-  /// It is open and has not said it.
+  /// It is open and the client has not identified itself.
   virtual bool is_awaited() const = 0;
-  /// Something that it sent waits to be read.
+  /// Received bytes are still to be read.
   virtual bool has_unread() = 0;
   virtual void end() = 0;
 };
 
-/// Ends connections whose other side does not greet: silence must not keep a descriptor, nor memory. One
-/// timer for all.
+/// Closes connections whose clients do not identify themselves in time, so that silent ones do not occupy
+/// descriptors and memory. Uses one timer for all.
 class Greetings : public std::enable_shared_from_this<Greetings> {
  public:
   struct Limits {
-    std::chrono::milliseconds patience = std::chrono::seconds(5);
-    /// Of those that are awaited. When one more comes the oldest ends.
+    std::chrono::milliseconds timeout = std::chrono::seconds(5);
+    /// The number of pending connections; for one more the oldest is closed.
     std::size_t max_guests = SIZE_MAX;
   };
 
   Greetings(boost::asio::io_context& loop, const Limits& limits);
 
-  /// From now on `guest` has the time of the limits to greet, and again as long as something of it waits to
-  /// be read: it is not its fault when this process was held up.
+  /// Starts the timeout of `guest`. It is extended while received bytes are still to be read, which is a
+  /// delay of this process.
   void expect(const std::shared_ptr<Guest>& guest);
 
-  /// No guest is ended after this call.
+  /// Stops; no connection is closed after this call.
   void close();
 
  private:

@@ -111,23 +111,23 @@ bool RequestParser::advance(std::string_view& bytes) {
     case Step::count:
     case Step::key_length:
     case Step::value_length: {
-      const auto length = take_integer(bytes, sizeof(std::uint64_t));
-      if (length) take_length(*length);
+      const auto length = receive_integer(bytes, sizeof(std::uint64_t));
+      if (length) on_length(*length);
       return length.has_value();
     }
     case Step::key:
-      if (!take_text(bytes, request_.keys.back())) return false;
+      if (!receive_text(bytes, request_.keys.back())) return false;
       --keys_left_;
       values_left_ = layout_of(request_.op).values_per_key;
       step_ = step_after_item();
       return true;
     case Step::value:
-      if (!take_text(bytes, request_.values.back())) return false;
+      if (!receive_text(bytes, request_.values.back())) return false;
       --values_left_;
       step_ = step_after_item();
       return true;
     case Step::number: {
-      const auto number = take_integer(bytes, layout_of(request_.op).number_bytes);
+      const auto number = receive_integer(bytes, layout_of(request_.op).number_bytes);
       if (!number) return false;
       request_.number = static_cast<std::int64_t>(*number);
       step_ = Step::done;
@@ -151,24 +151,24 @@ void RequestParser::begin(std::uint8_t op) {
 }
 
 // A count or the length of a text. Nothing is reserved for it: it is only a claim yet.
-void RequestParser::take_length(std::uint64_t length) {
+void RequestParser::on_length(std::uint64_t length) {
   if (step_ == Step::count) {
-    broken_ = length > limits_.most_keys;
+    broken_ = length > limits_.max_keys;
     keys_left_ = length;
     step_ = step_after_item();
     return;
   }
   const bool is_key = step_ == Step::key_length;
   // Each length is at most its own limit here, so the sum cannot overflow.
-  broken_ = length > (is_key ? limits_.most_key_bytes : limits_.most_value_bytes) ||
-            (request_bytes_ += length) > limits_.most_request_bytes;
+  broken_ = length > (is_key ? limits_.max_key_bytes : limits_.max_value_bytes) ||
+            (request_bytes_ += length) > limits_.max_request_bytes;
   (is_key ? request_.keys : request_.values).emplace_back();
   held_ += kTextBytes;
   text_left_ = length;
   step_ = is_key ? Step::key : Step::value;
 }
 
-bool RequestParser::take_text(std::string_view& bytes, std::string& text) {
+bool RequestParser::receive_text(std::string_view& bytes, std::string& text) {
   const std::size_t size = std::min<std::size_t>(text_left_, bytes.size());
   // Once so much of it has come its length is believed, and the text is not moved again and again.
   if (text.size() >= kBelieved) text.reserve(text.size() + text_left_);
@@ -180,7 +180,7 @@ bool RequestParser::take_text(std::string_view& bytes, std::string& text) {
 }
 
 // Absent until all of its bytes have arrived.
-std::optional<std::uint64_t> RequestParser::take_integer(std::string_view& bytes, std::size_t width) {
+std::optional<std::uint64_t> RequestParser::receive_integer(std::string_view& bytes, std::size_t width) {
   const std::size_t size = std::min(width - integer_size_, bytes.size());
   std::copy_n(bytes.begin(), size, integer_.begin() + integer_size_);
   bytes.remove_prefix(size);

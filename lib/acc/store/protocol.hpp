@@ -56,10 +56,10 @@ struct Request {
 
 /// What one request may hold. A longer one breaks the stream before anything is allocated for it.
 struct RequestLimits {
-  std::size_t most_key_bytes = std::size_t{1} << 20U;
-  std::size_t most_value_bytes = std::size_t{1} << 30U;
-  std::size_t most_keys = std::size_t{1} << 20U;
-  std::size_t most_request_bytes = std::size_t{1} << 31U;  ///< keys and values together
+  std::size_t max_key_bytes = std::size_t{1} << 20U;
+  std::size_t max_value_bytes = std::size_t{1} << 30U;
+  std::size_t max_keys = std::size_t{1} << 20U;
+  std::size_t max_request_bytes = std::size_t{1} << 31U;  ///< keys and values together
 };
 
 /// The bytes of a request as a client sends them.
@@ -92,9 +92,9 @@ class RequestParser {
 
   bool advance(std::string_view& bytes);
   void begin(std::uint8_t op);
-  void take_length(std::uint64_t length);
-  bool take_text(std::string_view& bytes, std::string& text);
-  std::optional<std::uint64_t> take_integer(std::string_view& bytes, std::size_t width);
+  void on_length(std::uint64_t length);
+  bool receive_text(std::string_view& bytes, std::string& text);
+  std::optional<std::uint64_t> receive_integer(std::string_view& bytes, std::size_t width);
   Step step_after_item() const;
 
   RequestLimits limits_;

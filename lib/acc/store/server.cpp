@@ -2,20 +2,42 @@
 #include "acc/store/server.hpp"
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <span>
 #include <unordered_map>
 #include <utility>
 
 #include "acc/base/own_addresses.hpp"
+#include "acc/store/admission.hpp"
 #include "acc/store/connection.hpp"
 #include "acc/store/greetings.hpp"
 #include "acc/store/listener.hpp"
-#include "acc/store/peer_user.hpp"
 #include "acc/store/service.hpp"
-#include "acc/store/stranger_memory.hpp"
-#include "acc/store/turns.hpp"
 
 namespace acc::launcher {
+namespace {
+
+constexpr auto kSlice = std::chrono::milliseconds(2);
+
+}  // namespace
+
+void Turns::add(Slice slice) {
+  tasks_.push_back(std::move(slice));
+  if (std::exchange(running_, true)) return;
+  boost::asio::post(loop_, [self = shared_from_this()] { self->run(); });
+}
+
+void Turns::run() {
+  running_ = false;
+  if (tasks_.empty()) return;
+  Slice slice = std::move(tasks_.front());
+  tasks_.pop_front();
+  const bool more = slice(Clock::now() + kSlice);
+  if (more) return add(std::move(slice));
+  if (tasks_.empty() || std::exchange(running_, true)) return;
+  boost::asio::post(loop_, [self = shared_from_this()] { self->run(); });
+}
+
 namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{1} << 16U;
@@ -23,11 +45,11 @@ constexpr std::size_t kScratchBytes = std::size_t{1} << 16U;
 constexpr std::size_t kKeysAtOnce = 1024;
 
 Connection::Limits limits_of(const StoreServerOptions& options) {
-  return {.request = {.most_key_bytes = options.most_key_bytes,
-                      .most_value_bytes = options.most_value_bytes,
-                      .most_keys = options.most_keys,
-                      .most_request_bytes = options.most_request_bytes},
-          .most_unsent_bytes = options.most_unsent_bytes};
+  return {.request = {.max_key_bytes = options.max_key_bytes,
+                      .max_value_bytes = options.max_value_bytes,
+                      .max_keys = options.max_keys,
+                      .max_request_bytes = options.max_request_bytes},
+          .max_unsent_bytes = options.max_unsent_bytes};
 }
 
 // Nothing else reaches a store on loopback.
@@ -53,9 +75,9 @@ struct StoreServer::Impl final : Connection::Owner {
         admission(own_addresses(options.addresses)),
         turns(std::make_shared<Turns>(loop)),
         members_greetings(
-            std::make_shared<Greetings>(loop, Greetings::Limits{.patience = options.greeting_patience})),
+            std::make_shared<Greetings>(loop, Greetings::Limits{.timeout = options.greeting_timeout})),
         strangers_greetings(
-            std::make_shared<Greetings>(loop, Greetings::Limits{.patience = options.stranger_patience,
+            std::make_shared<Greetings>(loop, Greetings::Limits{.timeout = options.stranger_greeting_timeout,
                                                                 .max_guests = options.max_silent_strangers})),
         listeners(listen_on(loop, options.addresses, options.port)) {
     for (const auto& listener : listeners) {
@@ -123,7 +145,7 @@ struct StoreServer::Impl final : Connection::Owner {
     sweep();
   }
 
-  void take_turns(std::shared_ptr<Connection> connection) override {
+  void schedule(std::shared_ptr<Connection> connection) override {
     turns->add([connection = std::move(connection)](Turns::Clock::time_point until) {
       return connection->work_until(until);
     });

@@ -17,8 +17,8 @@ namespace acc::launcher {
 /// How an operation on a store ended.
 enum class StoreOutcome {
   done,
-  timed_out,  ///< a wait was in vain
-  closed,     ///< the store is lost, and whether it took the request is not known
+  timed_out,  ///< a wait timed out
+  closed,     ///< the store is lost; whether it handled the request is unknown
 };
 
 /// A key-value store of PyTorch's in which the agents of a job meet: a TCPStore (StoreClient) or a FileStore.
@@ -43,10 +43,10 @@ class Store {
   virtual void on_closed(std::function<void()> closed) = 0;
   /// Ends it without calling any handler.
   virtual void close() = 0;
-  /// What a person is told when the store is lost, and where it is.
+  /// The problem to report when the store is lost, with its address.
   virtual Problem loss() const = 0;
-  /// The same store once more, where waiting holds up nobody else. `opened` gets nothing when it can be used,
-  /// else an Error{rendezvous}, by `deadline` at the latest.
+  /// A second connection to the same store, so that waits do not delay other operations. `opened` gets
+  /// nothing when it can be used, else an Error{rendezvous}, by `deadline` at the latest.
   virtual std::unique_ptr<Store> open_again(std::chrono::steady_clock::time_point deadline,
                                             std::function<void(std::optional<Error>)> opened) const = 0;
 

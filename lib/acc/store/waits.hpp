@@ -17,9 +17,9 @@ namespace acc::launcher {
 /// One connection of a store, for as long as it lives.
 using ClientId = std::uint64_t;
 
-/// Who waits for what in a store. A client waits for one thing at a time: a new wait takes the place of the
-/// old. Adding a key and taking one back cost the same however many others wait, and what a long wait leaves
-/// behind is swept up in pieces, so that no call takes long.
+/// The waits of a store's clients. A client has one wait at a time; a new one replaces the old. Adding and
+/// removing a key take constant time however many clients wait, and long cancelled waits are cleaned up in
+/// pieces, so that no call takes long.
 class Waits {
  public:
   /// `client` begins to wait for keys that add() names; it is not woken before all_added().

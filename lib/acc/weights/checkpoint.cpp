@@ -36,7 +36,7 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json json = Json::parse(read_file(index), nullptr, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (map == json.end() || !map->is_object())
-    fail(index, "is no index of safetensors files: it has no weight_map");
+    fail(index, "is not an index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;
   for (const auto& [name, file] : map->items()) {
     // A file name, not a path out of the folder.

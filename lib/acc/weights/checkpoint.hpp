@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "acc/base/environment.hpp"
-#include "acc/weights/safetensors_header.hpp"
+#include "acc/formats/safetensors.hpp"
 
 namespace acc::launcher {
 

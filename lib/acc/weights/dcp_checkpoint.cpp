@@ -12,9 +12,8 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/base/mapped_file.hpp"
-#include "acc/base/pickle_reader.hpp"
-#include "acc/base/torch_file.hpp"
+#include "acc/formats/pickle_reader.hpp"
+#include "acc/formats/torch_file.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -79,7 +78,7 @@ class MetadataReader {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    fail(file_, "is no metadata of torch.distributed.checkpoint: " + what);
+    fail(file_, "is not metadata of torch.distributed.checkpoint: " + what);
   }
 
   const PickleValue& pickle(const std::string& bytes) {
@@ -100,23 +99,23 @@ class MetadataReader {
   }
 
   const PickleValue::Pairs& dict(const PickleValue& value) const {
-    if (value.type != Type::dict) refuse("a dict is none");
+    if (value.type != Type::dict) refuse("an entry is not a dict");
     return value.pairs;
   }
 
   const std::string& text(const PickleValue& value) const {
-    if (value.type != Type::text) refuse("a name is no text");
+    if (value.type != Type::text) refuse("a name is not a string");
     return value.text;
   }
 
   std::uint64_t number(const PickleValue& value) const {
-    if (value.type != Type::integer || value.integer < 0) refuse("a number is none");
+    if (value.type != Type::integer || value.integer < 0) refuse("an entry is not a number");
     return static_cast<std::uint64_t>(value.integer);
   }
 
   // torch.Size, made from a tuple.
   Numbers numbers(const PickleValue& value) const {
-    if (value.arguments == nullptr || value.arguments->items.size() != 1) refuse("a size is none");
+    if (value.arguments == nullptr || value.arguments->items.size() != 1) refuse("a size is invalid");
     Numbers result;
     for (const PickleValue* item : value.arguments->items.front()->items)
       result.push_back(static_cast<std::int64_t>(number(*item)));
@@ -165,7 +164,7 @@ class MetadataReader {
 
   DcpTensor read_tensor(const std::string& full, const PickleValue& from) const {
     if (!from.text.ends_with(".TensorStorageMetadata")) {
-      fail(file_, fmt::format("holds '{}', which is no tensor", full),
+      fail(file_, fmt::format("holds '{}', which is not a tensor", full),
            "give the folder of the weights, as pytorch_model_fsdp_0");
     }
     DcpTensor tensor;

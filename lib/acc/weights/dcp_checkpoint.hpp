@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/weights/tensor_info.hpp"
+#include "acc/formats/safetensors.hpp"
 
 namespace acc::launcher {
 

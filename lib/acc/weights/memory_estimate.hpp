@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/weights/tensor_info.hpp"
+#include "acc/formats/safetensors.hpp"
 
 namespace acc::launcher {
 
@@ -38,5 +38,17 @@ struct TrainingMemory {
 /// For each way to shard a model of `parameters` elements over `processes`: nothing, ZeRO 1, 2 and 3 (the
 /// last two are FSDP's SHARD_GRAD_OP and FULL_SHARD). Buffers count as parameters.
 std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes);
+
+/// `417.65 MB`, `1.0 KB`, `1023 bytes`: divided by 1024 and rounded to two decimals, as Python writes them.
+std::string size_text(double bytes);
+
+/// A table in a frame, drawn as accelerate draws it: every text centred, the title over all columns.
+/// Ends with a newline.
+std::string framed_table(const std::string& title, const std::vector<std::string>& headers,
+                         const std::vector<std::vector<std::string>>& rows);
+
+/// accelerate's table for the model, a row for each of `dtypes` (float32, float16, int8, int4).
+std::string estimate_table(const std::string& model, const ModelSize& size,
+                           const std::vector<std::string>& dtypes);
 
 }  // namespace acc::launcher

@@ -10,7 +10,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 
@@ -140,8 +139,9 @@ void write_files(const std::vector<MergedFile>& files, const fs::path& folder, c
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) {
-    throw Error(
-        {.kind = ErrorKind::system, .what = "cannot be made: " + error.message(), .where = folder.string()});
+    throw Error({.kind = ErrorKind::system,
+                 .what = "cannot be created: " + error.message(),
+                 .where = folder.string()});
   }
   for (const MergedFile& file : files) write_one(file, folder / file.name, read);
   if (const std::string index = merged_index(files); !index.empty())

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "acc/weights/tensor_info.hpp"
+#include "acc/formats/safetensors.hpp"
 
 namespace acc::launcher {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 
 namespace {
 

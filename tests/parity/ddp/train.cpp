@@ -17,7 +17,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/accelerator.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"

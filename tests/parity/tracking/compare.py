@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare.py PROGRAM: tensorboard reads from PROGRAM's files what it reads from those of accelerate's own tracker."""
+import dataclasses
+import io
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
+import numpy as np
+import torch
 import yaml
 from accelerate import Accelerator
+from PIL import Image
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.hparams import metadata, plugin_data_pb2
 from tensorboard.util import tensor_util
@@ -23,7 +28,22 @@ def log(folder):
     accelerator.log({"eval/f1": {"cats": 0.1, "dogs": 2.0}, "note": "grün"}, 5)
     accelerator.log({"eval/f1": {"dogs": 3}, "note": ""}, 1 << 40)
     accelerator.log({"total": 1e30, "note": "no step"})
+    tensorboard = accelerator.get_tracker("tensorboard")
+    ramp = np.arange(11 * 2 * 3, dtype=np.float32).reshape(11, 1, 2, 3) / 66
+    tensorboard.log_images({"digits": ramp, "colours": (np.arange(60) * 4).reshape(1, 3, 4, 5).astype(np.uint8)}, 3)
+    tensorboard.writer.add_histogram("weights", torch.linspace(-2, 3, 100), 4)
+    tensorboard.writer.add_histogram("zeros", torch.zeros(5), 4)
     accelerator.end_training()
+
+
+def pixels(png):
+    """The picture, since two encoders may pack it differently."""
+    return np.asarray(Image.open(io.BytesIO(png))).tolist()
+
+
+def rounded(histogram):
+    """The order in which squares are added decides their sum's last digits."""
+    return dataclasses.replace(histogram, sum_squares=round(histogram.sum_squares, 9))
 
 
 def nameless(run):
@@ -39,6 +59,11 @@ def seen(folder):
         run = nameless(os.path.relpath(path, folder))
         for tag in events.Tags()["scalars"]:
             found[run, tag] = [(event.step, event.value) for event in events.Scalars(tag)]
+        for tag in events.Tags()["images"]:
+            found[run, tag] = [(event.step, event.width, event.height, pixels(event.encoded_image_string))
+                               for event in events.Images(tag)]
+        for tag in events.Tags()["histograms"]:
+            found[run, tag] = [(event.step, rounded(event.histogram_value)) for event in events.Histograms(tag)]
         for tag in events.Tags()["tensors"]:
             plugin = events.SummaryMetadata(tag).plugin_data
             found[run, tag] = plugin.plugin_name, plugin.content, [

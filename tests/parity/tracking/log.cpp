@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // log FOLDER: logs below FOLDER/acc what compare.py logs through accelerate.
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/linspace.h>
+#include <ATen/ops/zeros.h>
+
 #include <cstdio>
 
 #include "acc/base/error.hpp"
@@ -14,6 +19,11 @@ int main(int /*argc*/, char** argv) try {
   accelerator.log({{"eval/f1", acc::TrackedGroup{{"cats", 0.1}, {"dogs", 2.0}}}, {"note", "grün"}}, 5);
   accelerator.log({{"eval/f1", acc::TrackedGroup{{"dogs", 3}}}, {"note", ""}}, 1LL << 40);
   accelerator.log({{"total", 1e30}, {"note", "no step"}});
+  acc::Tracker& tensorboard = accelerator.get_tracker("tensorboard");
+  const at::Tensor ramp = at::arange(11 * 2 * 3).view({11, 1, 2, 3}) / 66.0;
+  tensorboard.log_images(
+      {{"digits", ramp}, {"colours", (at::arange(3 * 4 * 5) * 4).view({1, 3, 4, 5}).to(at::kByte)}}, 3);
+  tensorboard.log_histograms({{"weights", at::linspace(-2, 3, 100)}, {"zeros", at::zeros({5})}}, 4);
   accelerator.end_training();
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -24,7 +24,7 @@ TEST_CASE("assign: values get the types of their settings", "[config]") {
   CHECK(values.at("fsdp_config") == Value::object());
 }
 
-TEST_CASE("assign: all that is wrong is told at once, and then nothing is changed", "[config]") {
+TEST_CASE("assign: all errors are reported at once, and nothing is changed", "[config]") {
   ConfigValues values = {{"distributed_type", "NO"}};
   CHECK(error_of([&] {
           assign(values, {"num_processes=2", "num_proceses=2", "debug=maybe", "debug", "debug.x=1",
@@ -33,8 +33,8 @@ TEST_CASE("assign: all that is wrong is told at once, and then nothing is change
         "num_proceses=2: unknown key 'num_proceses' (did you mean 'num_processes'?)\n"
         "debug=maybe: debug must be true or false, not 'maybe'\n"
         "debug: is not KEY=VALUE (as in num_processes=8; `acc config --help` shows the commands)\n"
-        "debug.x=1: debug has no keys inside\n"
-        "distributed_type=: distributed_type cannot be taken out");
+        "debug.x=1: debug is not a section\n"
+        "distributed_type=: distributed_type cannot be removed");
   CHECK(values == ConfigValues{{"distributed_type", "NO"}});
   CHECK(
       error_of([&] {
@@ -67,7 +67,7 @@ TEST_CASE("assign: a value is found with its default, and inside of sections", "
         "unknown key 'num_machine' (did you mean 'num_machines'?)");
 }
 
-TEST_CASE("assign: values are shown as they are typed", "[config]") {
+TEST_CASE("assign: values are shown as they are written in an assignment", "[config]") {
   CHECK(display("a b") == "a b");
   CHECK(display(true) == "true");
   CHECK(display(1.5) == "1.5");

@@ -5,9 +5,13 @@
 #include "acc/config/write.hpp"
 #include "support/catch.hpp"
 #include "support/recordings.hpp"
+#include "support/temporary_folder.hpp"
 
+using acc::Environment;
 using acc::launcher::ConfigValues;
 using acc::launcher::default_config;
+using acc::launcher::default_config_path;
+using acc::launcher::find_default_config;
 using acc::launcher::with_defaults;
 
 TEST_CASE("defaults: a default file is accelerate's, for every number of GPUs", "[config]") {
@@ -58,4 +62,38 @@ TEST_CASE("defaults: the word AMAZON_SAGEMAKER makes it SageMaker's file", "[con
         acc::launcher::ConfigKind::cluster);
   CHECK(acc::launcher::kind_of({{"compute_environment", "AMAZON_SAGEMAKER"}}) ==
         acc::launcher::ConfigKind::sagemaker);
+}
+
+TEST_CASE("paths: the default file is below HF_HOME, XDG_CACHE_HOME or ~/.cache, in that order", "[config]") {
+  Environment environment{{"HOME", "/home/u"}};
+  CHECK(default_config_path(environment) == "/home/u/.cache/huggingface/accelerate/default_config.yaml");
+  environment.set("XDG_CACHE_HOME", "/cache");
+  CHECK(default_config_path(environment) == "/cache/huggingface/accelerate/default_config.yaml");
+  environment.set("HF_HOME", "~/hf");
+  CHECK(default_config_path(environment) == "/home/u/hf/accelerate/default_config.yaml");
+}
+
+TEST_CASE("paths: an empty HF_HOME means the current folder, as in accelerate", "[config]") {
+  CHECK(default_config_path({{"HOME", "/home/u"}, {"HF_HOME", ""}}) == "accelerate/default_config.yaml");
+}
+
+TEST_CASE("paths: without HOME the system's home folder serves", "[config]") {
+  CHECK(acc::launcher::expand_home("~/x", {}).is_absolute());
+}
+
+TEST_CASE("paths: only a ~ at the beginning is expanded", "[config]") {
+  const Environment environment{{"HOME", "/home/u"}};
+  CHECK(acc::launcher::expand_home("~", environment) == "/home/u");
+  CHECK(acc::launcher::expand_home("a/~/b", environment) == "a/~/b");
+  CHECK(acc::launcher::expand_home("~other/b", environment) == "~other/b");
+}
+
+TEST_CASE("paths: an old JSON default is found where there is no YAML one", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  const Environment environment{{"HF_HOME", folder.path().string()}};
+  CHECK_FALSE(find_default_config(environment));
+  const auto json = folder.write("accelerate/default_config.json", "{}");
+  CHECK(find_default_config(environment) == json);
+  const auto yaml = folder.write("accelerate/default_config.yaml", "{}");
+  CHECK(find_default_config(environment) == yaml);
 }

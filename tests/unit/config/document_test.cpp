@@ -25,7 +25,7 @@ TEST_CASE("document: the file's name decides the format", "[config]") {
   CHECK(error_in("a: 1", "c.json") == "c.json:1:1: is not valid JSON: invalid literal");
 }
 
-TEST_CASE("document: a byte order mark is no part of the text", "[config]") {
+TEST_CASE("document: a byte order mark is not part of the text", "[config]") {
   CHECK(to_value(parse_document("\xef\xbb\xbf"
                                 "a: 1",
                                 "c.yaml")) == Value{{"a", 1}});

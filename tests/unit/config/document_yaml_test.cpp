@@ -63,7 +63,7 @@ TEST_CASE("document_yaml: what is not well formed is refused at its place", "[co
   CHECK(error_in("a: *x").starts_with("c:1:4: is not valid YAML: "));
   CHECK(error_in("a: 1\n---\nb: 2\n") == "c:2:1: holds a second YAML document");
   CHECK(error_in("[a]: 1\n") == "c:1:1: a key must be text, not a list or a mapping");
-  CHECK(error_in("a: &x [*x]\n") == "c:1:8: the alias stands inside of what it names");
+  CHECK(error_in("a: &x [*x]\n") == "c:1:8: the alias is inside the node that it refers to");
   CHECK(error_in("a: &x b\n*x : 1\n") == "c:2:1: an alias cannot be a key");
 }
 

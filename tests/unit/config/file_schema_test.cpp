@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/file_schema.hpp"
-
 #include <filesystem>
 #include <fstream>
 

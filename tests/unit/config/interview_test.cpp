@@ -26,7 +26,7 @@ TEST_CASE("interview: yes and no may be y and n, in any case", "[config]") {
   CHECK(interview_after({"", "", "N"}).values().at("use_cpu") == false);
 }
 
-TEST_CASE("interview: a refused answer is told why, and the question stays", "[config]") {
+TEST_CASE("interview: a refused answer has a reason, and the question stays", "[config]") {
   Interview interview = interview_after({"", ""});
   CHECK(interview.answer("maybe") == "answer yes or no, not 'maybe'");
   CHECK(current_name(interview) == "use_cpu");
@@ -36,7 +36,7 @@ TEST_CASE("interview: a refused answer is told why, and the question stays", "[c
   CHECK(interview.answer("0") == "num_machines must be at least 1, not 0");
   CHECK(interview.answer("-1") == "the number must not be negative");
   CHECK_FALSE(interview.answer(" 2 "));
-  CHECK(interview.answer("5") == "'5' is none of: 0, 1");
+  CHECK(interview.answer("5") == "'5' is not one of: 0, 1");
   CHECK_FALSE(interview.answer("1"));
   CHECK(interview.answer("") == "an answer is needed");
   CHECK_FALSE(interview.answer("10.0.0.1"));

@@ -52,8 +52,8 @@ TEST_CASE("questions_device: one process of many GPUs is refused, and the questi
 }
 
 TEST_CASE("questions_device: the GPUs of this machine are the default", "[config]") {
-  CHECK(interview_after(kOneMachine, 8).otherwise() == "8");
-  CHECK(interview_after(kOneMachine, 0).otherwise() == "2");
+  CHECK(interview_after(kOneMachine, 8).default_answer() == "8");
+  CHECK(interview_after(kOneMachine, 0).default_answer() == "2");
 }
 
 TEST_CASE("questions_device: processes that machines cannot share evenly are refused", "[config]") {
@@ -63,7 +63,7 @@ TEST_CASE("questions_device: processes that machines cannot share evenly are ref
   CHECK_FALSE(interview.answer("8"));
 }
 
-TEST_CASE("questions_device: on the CPU nobody is asked for GPUs", "[config]") {
+TEST_CASE("questions_device: on the CPU there are no questions about GPUs", "[config]") {
   const acc::launcher::Interview interview = interview_after({"", "", "yes", "", ""});
   CHECK(acc::test::current_name(interview) == "mixed_precision");
   CHECK_FALSE(interview.values().contains("gpu_ids"));

@@ -14,7 +14,7 @@ TEST_CASE("questions_sagemaker: recorded answers give accelerate's file", "[conf
   CHECK(file_of("config_sagemaker_data_parallel") == recorded_file("config_sagemaker_data_parallel"));
 }
 
-TEST_CASE("questions_sagemaker: images and paths stay as they were typed", "[config]") {
+TEST_CASE("questions_sagemaker: images and paths stay as they were entered", "[config]") {
   // accelerate writes img and in.tsv, which name something else.
   std::string expected = recorded_file("config_sagemaker_no");
   expected.replace(expected.find("img"), 3, "IMG");

@@ -54,7 +54,7 @@ TEST_CASE("questions: menus offer their default, and only what the schema allows
   for (const Question& question : questions()) {
     if (question.kind != QuestionKind::menu || question.choices.empty()) continue;
     INFO(question.name);
-    CHECK(std::ranges::find(question.choices, question.otherwise, &acc::launcher::Choice::label) !=
+    CHECK(std::ranges::find(question.choices, question.default_answer, &acc::launcher::Choice::label) !=
           question.choices.end());
     const acc::launcher::SettingSpec* spec = acc::launcher::find_file_key(question.key, kind_of(question));
     if (spec == nullptr || spec->allowed.empty()) continue;

@@ -10,7 +10,6 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/config/edit.hpp"
 #include "acc/config/write.hpp"
 #include "support/catch.hpp"
 

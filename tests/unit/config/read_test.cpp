@@ -85,7 +85,7 @@ TEST_CASE("read: DeepSpeed's `auto` is handed on where a number belongs that it 
   CHECK(error_of([&] { read("zero_stage"); }).ends_with("zero_stage must be a whole number, not 'auto'"));
 }
 
-TEST_CASE("read: distributed_type must be there, and a misspelt one is told once", "[config]") {
+TEST_CASE("read: distributed_type is required, and a misspelt one is reported once", "[config]") {
   CHECK(error_in("num_processes: 1") ==
         "c.yaml: distributed_type is missing (as in `distributed_type: MULTI_GPU`)");
   CHECK(error_in("distributed_typ: NO") ==
@@ -147,7 +147,7 @@ TEST_CASE("read: a flood of problems is cut, and so is a long value in a message
 TEST_CASE("read: one setting under two of its names must say the same", "[config]") {
   const std::string text = "distributed_type: FSDP\nfsdp_config: {version: 1, fsdp_version: ";
   CHECK(error_in(text + "1}") == "no error");
-  CHECK(error_in(text + "2}") == "c.yaml:2:27: fsdp_version is said in line 2 already, and differs");
+  CHECK(error_in(text + "2}") == "c.yaml:2:27: fsdp_version has another value in line 2");
 }
 
 TEST_CASE("read: what accelerate refuses is refused here with a reason", "[config]") {

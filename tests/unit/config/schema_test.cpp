@@ -47,7 +47,8 @@ TEST_CASE("schema: no two settings share a flag or a variable", "[config]") {
   }
 }
 
-TEST_CASE("schema: a key means one setting in its section, and a former key is no key of today", "[config]") {
+TEST_CASE("schema: a key means one setting in its section, and a former key is not a current one",
+          "[config]") {
   std::set<std::string> taken;
   for (const SettingSpec& spec : schema()) {
     INFO(spec.name);

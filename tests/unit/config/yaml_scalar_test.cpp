@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/yaml_scalar.hpp"
-
 #include <limits>
 
+#include "acc/config/value.hpp"
 #include "support/catch.hpp"
 
 using acc::launcher::needs_quotes;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/config/yaml_writer.hpp"
-
+#include "acc/config/value.hpp"
 #include "support/catch.hpp"
 
 using acc::launcher::Value;

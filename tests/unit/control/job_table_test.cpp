@@ -44,6 +44,15 @@ TEST_CASE("job_table: a block per job, a line per rank", "[control]") {
         std::string::npos);
 }
 
+TEST_CASE("job_table: a node of several machines says what it does among them", "[control]") {
+  JobUsage usage = training();
+  usage.job.rendezvous = "coordinator lost";
+  const auto now = std::chrono::system_clock::time_point(1000s);
+  CHECK(job_table({usage}, now, 200).find("  restarts 1 of 3  node coordinator lost  python train.py\n") !=
+        std::string::npos);
+  CHECK(job_list({usage})[0]["rendezvous"] == "coordinator lost");
+}
+
 TEST_CASE("job_table: programs get the same numbers", "[control]") {
   const nlohmann::json list = job_list({training()});
   REQUIRE(list.size() == 1);

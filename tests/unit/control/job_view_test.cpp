@@ -19,6 +19,7 @@ TEST_CASE("job_view: what is sent arrives", "[control]") {
       .started = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'123)),
       .command = {"python", "train.py"},
       .folder = "/data",
+      .rendezvous = "connected",
       .ranks = {{.rank = 4, .local_rank = 0, .pid = 12, .err = {StreamPlace::Kind::file, "/log/stderr.log"}},
                 {.rank = 5,
                  .local_rank = 1,

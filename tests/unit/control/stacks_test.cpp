@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/control/process_table.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"

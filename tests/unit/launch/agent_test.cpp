@@ -4,7 +4,7 @@
 #include <csignal>
 #include <utility>
 
-#include "acc/launch/failure_json.hpp"
+#include "acc/launch/launch_report.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/fake_processes.hpp"
@@ -36,25 +36,25 @@ struct CountingRendezvous : Rendezvous {
   void join() override {
     on_round();
     ++rounds;
-    if (answers) tell(RoundReady{{.num_machines = num_machines, .master_port = 4321}, restarts});
+    if (answers) emit(RoundReady{{.num_machines = num_machines, .master_port = 4321}, restarts});
   }
   void fail(const RoundOver& failure) override {
     failures.push_back(failure);
     RoundOver verdict = others.value_or(failure);
     if (verdict.again) ++restarts;
-    tell(verdict);
+    emit(verdict);
   }
   void finish() override {
     ++finished;
-    if (others) return tell(*others);
-    tell(JobDone{});
+    if (others) return emit(*others);
+    emit(JobDone{});
   }
   void leave(const std::string& why, int code) override {
     left_because = why;
     left_with = code;
-    tell(Left{});
+    emit(Left{});
   }
-  using Rendezvous::tell;
+  using Rendezvous::emit;
 
   std::function<void()> on_round = [] {};
   bool answers = true;
@@ -84,7 +84,7 @@ struct Job {
   CountingRendezvous rendezvous;
   KeepingReporter reporter;
 
-  LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPlaces& cgroups = {}) {
+  LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPaths& cgroups = {}) {
     return acc::launcher::run(plan, {.processes = processes,
                                      .rendezvous = rendezvous,
                                      .reporter = reporter,
@@ -167,11 +167,11 @@ TEST_CASE("agent: nothing of an attempt lives when the next round begins", "[lau
   Job job;
   job.processes.will_end_in(0, 0, Exited{3});
   job.processes.will_end_in(1, 0, Exited{0});
-  job.processes.will_leave_strays(2);
-  std::vector<std::size_t> strays_signalled;
-  job.rendezvous.on_round = [&] { strays_signalled.push_back(job.processes.stray_signals().size()); };
+  job.processes.will_leave_orphans(2);
+  std::vector<std::size_t> orphans_signalled;
+  job.rendezvous.on_round = [&] { orphans_signalled.push_back(job.processes.orphan_signals().size()); };
   job.run(plan_of(1, 1));
-  CHECK(strays_signalled == std::vector<std::size_t>{0, 1});
+  CHECK(orphans_signalled == std::vector<std::size_t>{0, 1});
 }
 
 TEST_CASE("agent: restarts are used up", "[launch]") {
@@ -190,7 +190,7 @@ TEST_CASE("agent: a failure that is not worth a restart ends the job, and the pe
   Job job;
   job.processes.will_end(0, Exited{2}, 2s);
   LaunchPlan plan = plan_of(1, 5);
-  plan.retry_on.not_worth.exit_codes = {2};
+  plan.retry_on.excluded.exit_codes = {2};
   CHECK(job.run(plan).exit_code == 2);
   CHECK(job.processes.started().size() == 1);
   const auto warnings = job.reporter.all<Warning>();
@@ -338,14 +338,14 @@ TEST_CASE("agent: workers that a signal reached before us are no failure", "[lau
   CHECK_FALSE(report.first_failure);
 }
 
-TEST_CASE("agent: a lost front kills everything at once and in silence", "[launch]") {
+TEST_CASE("agent: a lost supervisor kills everything at once and in silence", "[launch]") {
   Job job;
   job.processes.front_is_lost(10ms);
-  job.processes.will_leave_strays(1);
+  job.processes.will_leave_orphans(1);
   const LaunchReport report = job.run(plan_of(2, 3));
   CHECK(report.exit_code == 137);
   CHECK(job.processes.signals() == Signals{{0, SIGKILL}, {1, SIGKILL}});
-  CHECK(job.processes.stray_signals() == std::vector<int>{SIGKILL});
+  CHECK(job.processes.orphan_signals() == std::vector<int>{SIGKILL});
   CHECK(job.processes.started().size() == 2);
   CHECK(job.reporter.all<Killed>().empty());
 }
@@ -354,20 +354,20 @@ TEST_CASE("agent: what workers left behind is asked, then killed", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   SECTION("it obeys") {
-    job.processes.will_leave_strays(3);
+    job.processes.will_leave_orphans(3);
     CHECK(job.run(plan_of(1)).exit_code == 0);
-    CHECK(job.processes.stray_signals() == std::vector<int>{SIGTERM});
+    CHECK(job.processes.orphan_signals() == std::vector<int>{SIGTERM});
     CHECK(job.processes.elapsed() < 1s);
   }
   SECTION("it does not") {
-    job.processes.will_leave_strays(3, true);
+    job.processes.will_leave_orphans(3, true);
     CHECK(job.run(plan_of(1)).exit_code == 0);
-    CHECK(job.processes.stray_signals() == std::vector<int>{SIGTERM, SIGKILL});
+    CHECK(job.processes.orphan_signals() == std::vector<int>{SIGTERM, SIGKILL});
     CHECK(job.processes.elapsed() >= 5s);
     CHECK(job.processes.elapsed() < 6s);
   }
   SECTION("the grace of workers is shorter") {
-    job.processes.will_leave_strays(3, true);
+    job.processes.will_leave_orphans(3, true);
     LaunchPlan plan = plan_of(1);
     plan.shutdown_timeout = 20ms;
     job.run(plan);
@@ -431,12 +431,12 @@ TEST_CASE("agent: the report holds the error file and the last words", "[launch]
   REQUIRE(report.first_failure);
   REQUIRE(report.first_failure->error_file);
   CHECK(report.first_failure->error_file->message == "it broke");
-  CHECK(report.first_failure->last_words == "boom\n");
+  CHECK(report.first_failure->stderr_tail == "boom\n");
 }
 
 TEST_CASE("agent: a kill for memory needs the kernel's word", "[launch]") {
   const TemporaryFolder folder;
-  const CgroupPlaces places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
+  const CgroupPaths places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
   folder.write("fs/job/memory.events", "oom 0\noom_kill 4\n");
   Job job;
   job.processes.will_end(0, Signaled{SIGKILL});
@@ -464,7 +464,7 @@ TEST_CASE("agent: several nodes: another node's failure stops the workers here, 
   job.processes.before_start = [&, told = false]() mutable {
     if (std::exchange(told, true)) return;
     const WorkerFailure theirs = {.rank = 7, .host = "node1", .status = Exited{42}};
-    job.rendezvous.tell(RoundOver{.failure = to_json_text(theirs), .exit_code = 42});
+    job.rendezvous.emit(RoundOver{.failure = to_json_text(theirs), .exit_code = 42});
   };
   const LaunchReport report = job.run(plan_of(2));
   CHECK(report.exit_code == 42);
@@ -558,7 +558,7 @@ TEST_CASE("agent: several nodes: too few came", "[launch]") {
   Job job;
   job.rendezvous.answers = false;
   job.rendezvous.on_round = [&] {
-    job.rendezvous.tell(RoundOver{.text = "1 of 2 nodes are here", .exit_code = 75});
+    job.rendezvous.emit(RoundOver{.text = "1 of 2 nodes are here", .exit_code = 75});
   };
   CHECK(job.run(plan_of(2)).exit_code == 75);
   CHECK(job.processes.started().empty());

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
-#include "acc/launch/channel.hpp"
+#include "acc/launch/relay.hpp"
 #include "support/catch.hpp"
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"

@@ -29,8 +29,8 @@ struct Watched {
                   plan,
                   {.job = [this]() -> const JobView& { return job; },
                    .written = [this](int) { return writes ? ++written : written; },
-                   .tell =
-                       [this](const Happening& found) {
+                   .send =
+                       [this](const AgentEvent& found) {
                          if (const auto* hung = std::get_if<Hung>(&found)) told.push_back(*hung);
                          if (const auto* more = std::get_if<HangStacks>(&found)) stacks += more->text;
                          if (std::holds_alternative<HangExamined>(found)) watch.report(Finished{});

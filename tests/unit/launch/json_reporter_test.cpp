@@ -33,7 +33,7 @@ WorkerFailure failure() {
           .host = "node0",
           .status = Signaled{SIGSEGV},
           .error_file = ErrorFile{.path = "/e.json", .message = "ValueError"},
-          .last_words = "bad \xff byte"};
+          .stderr_tail = "bad \xff byte"};
 }
 
 }  // namespace

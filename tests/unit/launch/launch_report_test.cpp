@@ -19,12 +19,12 @@ TEST_CASE("launch_report: what the nodes agreed on beats this node's worker", "[
   CHECK(exit_code_of({.group_code = 3, .first_failure = WorkerFailure{.status = Exited{1}}}) == 3);
 }
 
-TEST_CASE("launch_report: a hang, a signal, a killed front: each beats those before it", "[launch]") {
+TEST_CASE("launch_report: a hang, a signal, a killed supervisor: each beats those before it", "[launch]") {
   LaunchReport report = {.group_code = 3, .hung = true};
   CHECK(exit_code_of(report) == kHungCode);
   report.stop_signal = SIGTERM;
   CHECK(exit_code_of(report) == 143);
-  report.front_lost = true;
+  report.supervisor_lost = true;
   CHECK(exit_code_of(report) == 137);
 }
 

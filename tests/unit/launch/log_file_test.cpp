@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "acc/launch/channel.hpp"
+#include "acc/launch/relay.hpp"
 #include "support/catch.hpp"
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
@@ -51,9 +51,9 @@ TEST_CASE("log_file: without a file there is nothing to lose", "[launch]") {
 TEST_CASE("filtered_log: keeps the lines in which one of the words occurs, as they were shown", "[launch]") {
   Channel pipe = make_pipe();
   FilteredLog log(std::move(pipe.workers), {"apple", "z,z"}, [](const std::string&) {});
-  log.take("an apple a day", "[0]:an apple a day\n");
-  log.take("a pear", "apple[0]:a pear\n");
-  log.take("az,z", "[1]:az,z\n");
+  log.write("an apple a day", "[0]:an apple a day\n");
+  log.write("a pear", "apple[0]:a pear\n");
+  log.write("az,z", "[1]:az,z\n");
   CHECK(test::read_all(pipe.ours.get()) == "[0]:an apple a day\n[1]:az,z\n");
 }
 
@@ -61,8 +61,8 @@ TEST_CASE("filtered_log: a file that cannot be written is tried again", "[launch
   std::vector<std::string> reasons;
   FilteredLog log(Descriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)), {"a"},
                   [&](const std::string& reason) { reasons.push_back(reason); });
-  log.take("a", "a\n");
-  log.take("a", "a\n");
+  log.write("a", "a\n");
+  log.write("a", "a\n");
   CHECK(reasons == std::vector<std::string>(2, "No space left on device"));
   CHECK(log.close() == 4);
 }

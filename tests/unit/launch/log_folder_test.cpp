@@ -42,7 +42,7 @@ TEST_CASE("log_folder: without TMPDIR error files lie in memory, logs on the dis
   std::string parent = fs::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
   SECTION("error files alone") {}
   SECTION("with logs") {
-    plan.output.tee.otherwise = Streams::out;
+    plan.output.tee.default_streams = Streams::out;
     parent = "/tmp";
   }
   const LogFolder logs = LogFolder::make(plan);

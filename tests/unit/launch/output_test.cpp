@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "acc/launch/channel.hpp"
+#include "acc/launch/relay.hpp"
 #include "support/catch.hpp"
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
@@ -41,7 +41,7 @@ TEST_CASE("output: of one worker stdout is acc's own, and stderr is kept for the
   output.end_attempt();
   CHECK(output.finish());
   CHECK(read_all(shown.err.ours.get()) == "oops\n");
-  CHECK(output.last_words(0) == "oops\n");
+  CHECK(output.stderr_tail(0) == "oops\n");
 }
 
 TEST_CASE("output: of several workers both streams are carried", "[launch]") {
@@ -56,8 +56,8 @@ TEST_CASE("output: of several workers both streams are carried", "[launch]") {
   CHECK(output.finish());
   CHECK(read_all(shown.out.ours.get()) == "zero\none\n");
   CHECK(read_all(shown.err.ours.get()) == "bad\n");
-  CHECK(output.last_words(0).empty());
-  CHECK(output.last_words(1) == "bad\n");
+  CHECK(output.stderr_tail(0).empty());
+  CHECK(output.stderr_tail(1) == "bad\n");
 }
 
 TEST_CASE("output: one place for both streams keeps their order", "[launch]") {
@@ -90,7 +90,7 @@ TEST_CASE("output: a worker sees a terminal where acc has one, per stream", "[la
 TEST_CASE("output: redirected streams are files, and their end is in the report", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
-  Output output = shown.make({.redirects = {.otherwise = Streams::both}}, 1);
+  Output output = shown.make({.redirects = {.default_streams = Streams::both}}, 1);
   folder.write("stdout.log", "of an older attempt");
   const WorkerStreams streams = output.open(0, folder.path(), "");
   write_to(streams.out, "out\n");
@@ -99,14 +99,14 @@ TEST_CASE("output: redirected streams are files, and their end is in the report"
   CHECK(output.finish());
   CHECK(folder.read("stdout.log") == "out\n");
   CHECK(folder.read("stderr.log") == "err\n");
-  CHECK(output.last_words(0) == "err\n");
+  CHECK(output.stderr_tail(0) == "err\n");
   CHECK(read_all(shown.out.ours.get()).empty());
 }
 
 TEST_CASE("output: tee'd streams go to both places", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
-  Output output = shown.make({.tee = {.otherwise = Streams::out}}, 2);
+  Output output = shown.make({.tee = {.default_streams = Streams::out}}, 2);
   const WorkerStreams streams = output.open(1, folder.path(), "[default1]:");
   write_to(streams.out, "hello");
   output.end_attempt();
@@ -125,7 +125,7 @@ TEST_CASE("output: a rank outside the filter is silent, but its last words are k
   CHECK(output.finish());
   CHECK(read_all(shown.out.ours.get()).empty());
   CHECK(read_all(shown.err.ours.get()).empty());
-  CHECK(output.last_words(0) == "err\n");
+  CHECK(output.stderr_tail(0) == "err\n");
 }
 
 TEST_CASE("output: a filter by rank goes by the number over all nodes", "[launch]") {
@@ -197,7 +197,7 @@ TEST_CASE("output: one warning when logs cannot be written", "[launch]") {
   const test::TemporaryFolder folder;
   std::filesystem::create_symlink("/dev/full", folder.path() / "stdout.log");
   std::filesystem::create_symlink("/dev/full", folder.path() / "stderr.log");
-  Output output = shown.make({.tee = {.otherwise = Streams::both}}, 1);
+  Output output = shown.make({.tee = {.default_streams = Streams::both}}, 1);
   std::vector<std::string> warnings;
   output.on_warning([&](const std::string& text) { warnings.push_back(text); });
   const WorkerStreams streams = output.open(0, folder.path(), ">");
@@ -217,7 +217,7 @@ TEST_CASE("output: that nobody reads it any more matters where no file gets it t
   const bool tee = GENERATE(true, false);
   Shown shown;
   OutputPlan plan;
-  if (tee) plan.tee.otherwise = Streams::both;
+  if (tee) plan.tee.default_streams = Streams::both;
   Output output = shown.make(plan, 2);
   int lost = 0;
   std::vector<std::string> warnings;

@@ -83,9 +83,10 @@ TEST_CASE("deepspeed: settings that DeepSpeed's own file says are refused beside
       acc::test::file({{"deepspeed_config_file", "ds.json"}, {"zero3_init_flag", true}, {"zero_stage", 2}});
   const std::vector<acc::Problem> problems = acc::launcher::deepspeed_problems(Settings(given));
   REQUIRE(problems.size() == 1);
-  CHECK(to_string(problems[0]) ==
-        "job.yaml:3: zero_stage stands beside deepspeed_config_file, which says it (say it in one of the two "
-        "files)");
+  CHECK(
+      to_string(problems[0]) ==
+      "job.yaml:3: zero_stage conflicts with deepspeed_config_file, which sets it (set it in one of the two "
+      "files)");
 }
 
 TEST_CASE("deepspeed: the file of variables holds each of acc's once, and keeps what others wrote",

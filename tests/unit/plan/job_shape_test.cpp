@@ -41,7 +41,7 @@ TEST_CASE("job_shape: alone on a machine without GPUs: one plain process that le
   CHECK_FALSE(shape.sets_ranks);
 }
 
-TEST_CASE("job_shape: one worker per visible GPU when nobody says a number", "[plan]") {
+TEST_CASE("job_shape: one worker per visible GPU without a given number", "[plan]") {
   const JobShape shape = shape_of({"train.py"}, Value::object(), 4);
   CHECK(shape.distributed_type == "MULTI_GPU");
   CHECK(shape.launcher == "elastic");
@@ -67,7 +67,7 @@ TEST_CASE("job_shape: several workers never each believe to be alone", "[plan]")
         "job.yaml:1: MULTI_GPU, but no GPU is visible on this machine (--cpu trains on the CPU)");
 }
 
-TEST_CASE("job_shape: a mistake names the flag that was typed", "[plan]") {
+TEST_CASE("job_shape: an error names the flag as it was spelled", "[plan]") {
   const JobShape gpus = shape_of({"--multi_gpu", "--num_processes", "2", "train.py"});
   REQUIRE(gpus.problems.size() == 1);
   CHECK(to_string(gpus.problems[0]) ==
@@ -167,12 +167,12 @@ TEST_CASE("job_shape: what this version cannot start is refused, not started wro
             .starts_with("job.yaml:1: SageMaker jobs are not started by acc"));
 }
 
-TEST_CASE("job_shape: a range of machines counts its most, and keeps its least", "[plan]") {
+TEST_CASE("job_shape: a range of machines counts its maximum, and keeps its minimum", "[plan]") {
   const JobShape shape = shape_of({"--nnodes", "2:4", "--node-rank", "3", "train.py"});
   CHECK(shape.num_machines == 4);
-  CHECK(shape.least_machines == 2);
+  CHECK(shape.min_machines == 2);
   CHECK(shape.machine_rank == 3);
-  CHECK(shape_of({"--num_machines", "3", "train.py"}).least_machines == 3);
+  CHECK(shape_of({"--num_machines", "3", "train.py"}).min_machines == 3);
   CHECK(shape_of({"--nnodes", "2", "train.py"}).problems.empty());
 }
 

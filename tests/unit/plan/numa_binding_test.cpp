@@ -84,7 +84,7 @@ TEST_CASE("numa binding: core complexes are taken in turn, the largest first", "
   CHECK(bind(NumaBinding::core_complex, {0, 0, 0}, 3, two_caches) == Lists{"1-2", "0", "1-2"});
 }
 
-TEST_CASE("numa binding: core complexes need a kernel that tells the caches", "[plan]") {
+TEST_CASE("numa binding: core complexes need a kernel that reports the caches", "[plan]") {
   Topology no_caches = machine("0-1");
   for (Cpu& cpu : no_caches.cpus) cpu.cache = -1;
   CHECK(error_of([&] {
@@ -92,7 +92,7 @@ TEST_CASE("numa binding: core complexes need a kernel that tells the caches", "[
         }).starts_with("--numa-binding: core-complex needs the caches of the CPUs"));
 }
 
-TEST_CASE("numa binding: CPUs that acc may not use are nobody's", "[plan]") {
+TEST_CASE("numa binding: CPUs that acc may not use are not assigned", "[plan]") {
   CHECK(bind(NumaBinding::node, {0, 1}, 2, machine("1-2,9")) == Lists{"1,9", "2"});
   CHECK(error_of([] { bind(NumaBinding::node, {3}, 1, machine("0-3")); }) ==
         "--numa-binding: NUMA node 3 has none of the CPUs that acc may use (widen the affinity mask or the "
@@ -131,7 +131,7 @@ TEST_CASE("numa binding: what is not known is said, not guessed", "[plan]") {
   CHECK(lists(resolve(small).cpus_of_rank) == Lists{"2-3", "2-3"});
 }
 
-TEST_CASE("numa binding: nobody is bound who was not asked to be", "[plan]") {
+TEST_CASE("numa binding: there is no binding without a request", "[plan]") {
   LaunchInputs inputs = test::inputs({"train.py"});
   inputs.topology = [](const Machine&) -> Topology { throw std::runtime_error("asked for nothing"); };
   CHECK(resolve(inputs).cpus_of_rank.empty());

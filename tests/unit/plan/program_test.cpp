@@ -50,7 +50,7 @@ TEST_CASE("program: a .py runs under the Python that is found, arguments untouch
   CHECK_FALSE(program.problem.has_value());
 }
 
-TEST_CASE("program: the Python is what `python3` would start, and it is told why", "[plan]") {
+TEST_CASE("program: the Python is what `python3` would start, with its origin", "[plan]") {
   Environment environment = {{"PATH", "/usr/bin:/bin"}, {"VIRTUAL_ENV", "/venv"}, {"CONDA_PREFIX", "/conda"}};
   auto known = files({{"train.py", FileKind::other},
                       {"/usr/bin/python", FileKind::executable},
@@ -96,7 +96,7 @@ TEST_CASE("program: a binary is executed as it is, without --no_python", "[plan]
   CHECK(program.file == "./a.out");
 }
 
-TEST_CASE("program: a bare name that is no file here is looked for on PATH", "[plan]") {
+TEST_CASE("program: a bare name that is not a file here is searched on PATH", "[plan]") {
   CHECK(find_program({.words = {"echo", "hi"}}, kPath, usual()).file == "/bin/echo");
   CHECK(find_program({.words = {"echo"}, .no_python = true}, kPath, usual()).file == "/bin/echo");
 }

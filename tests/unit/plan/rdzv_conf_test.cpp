@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/plan/rdzv_conf.hpp"
-
+#include "acc/plan/rendezvous.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-using acc::launcher::RendezvousBackend;
+using acc::launcher::RendezvousKind;
 using acc::launcher::RendezvousPlan;
 using namespace std::chrono_literals;
 
@@ -15,13 +14,13 @@ struct Applied {
   std::vector<std::string> notes = {};
 };
 
-Applied apply(const std::string& text, RendezvousBackend backend) {
+Applied apply(const std::string& text, RendezvousKind backend) {
   Applied applied{.plan = {.backend = backend}};
   acc::launcher::apply_rdzv_conf(text, "--rdzv-conf", applied.plan, applied.notes);
   return applied;
 }
 
-std::string error(const std::string& text, RendezvousBackend backend = RendezvousBackend::c10d) {
+std::string error(const std::string& text, RendezvousKind backend = RendezvousKind::c10d) {
   return acc::test::error_of([&] { apply(text, backend); });
 }
 
@@ -31,8 +30,8 @@ TEST_CASE("rdzv_conf: every key of c10d has its place in the plan", "[plan]") {
   const Applied applied = apply(
       "join_timeout=1, last_call_timeout=2,close_timeout = 3,keep_alive_interval=4,"
       "keep_alive_max_attempt=5,read_timeout=6,is_host=Yes,store_type=tcp",
-      RendezvousBackend::c10d);
-  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousBackend::c10d,
+      RendezvousKind::c10d);
+  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousKind::c10d,
                                        .is_host = true,
                                        .join_timeout = 1s,
                                        .last_call_timeout = 2s,
@@ -46,8 +45,8 @@ TEST_CASE("rdzv_conf: every key of c10d has its place in the plan", "[plan]") {
 TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
   const Applied applied =
       apply("timeout=1,last_call_timeout=2,etcd_prefix=/p,protocol=https,cert=a,key=b,cacert=c",
-            RendezvousBackend::etcd);
-  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousBackend::etcd,
+            RendezvousKind::etcd);
+  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousKind::etcd,
                                        .join_timeout = 1s,
                                        .last_call_timeout = 2s,
                                        .etcd_prefix = "/p",
@@ -59,7 +58,7 @@ TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
 
 TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") {
   const auto agents = [](const std::string& version) {
-    return ::apply("torch_version=" + version, RendezvousBackend::c10d).plan.agents;
+    return ::apply("torch_version=" + version, RendezvousKind::c10d).plan.agents;
   };
   CHECK(agents("2.4") == acc::launcher::TorchAgents::v2_4);
   CHECK(agents("2.4.1+cpu") == acc::launcher::TorchAgents::v2_4);
@@ -73,23 +72,23 @@ TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") 
 }
 
 TEST_CASE("rdzv_conf: keys that only torchrun's way of meeting needs are checked, and noted", "[plan]") {
-  CHECK(apply("cas_backoff_max_seconds=0.5", RendezvousBackend::c10d).notes.size() == 1);
-  CHECK(apply("heartbeat_timeout=5", RendezvousBackend::c10d).notes.size() == 1);
+  CHECK(apply("cas_backoff_max_seconds=0.5", RendezvousKind::c10d).notes.size() == 1);
+  CHECK(apply("heartbeat_timeout=5", RendezvousKind::c10d).notes.size() == 1);
   CHECK(error("cas_backoff_max_seconds=-1").find("'-1' is not a number of seconds from 0 on") !=
         std::string::npos);
 }
 
 TEST_CASE("rdzv_conf: the static rendezvous has one key, timeout", "[plan]") {
-  CHECK(apply("timeout=7", RendezvousBackend::static_).plan.join_timeout == 7s);
+  CHECK(apply("timeout=7", RendezvousKind::static_).plan.join_timeout == 7s);
 }
 
 TEST_CASE("rdzv_conf: nothing said changes nothing", "[plan]") {
-  CHECK(apply(" ", RendezvousBackend::c10d).plan == RendezvousPlan{.backend = RendezvousBackend::c10d});
+  CHECK(apply(" ", RendezvousKind::c10d).plan == RendezvousPlan{.backend = RendezvousKind::c10d});
 }
 
 TEST_CASE("rdzv_conf: a key of another back end is checked, and said to have no effect", "[plan]") {
-  const Applied applied = apply("timeout=7", RendezvousBackend::c10d);
-  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousBackend::c10d});
+  const Applied applied = apply("timeout=7", RendezvousKind::c10d);
+  CHECK(applied.plan == RendezvousPlan{.backend = RendezvousKind::c10d});
   CHECK(applied.notes ==
         std::vector<std::string>{"--rdzv-conf: timeout has no effect with the back end c10d"});
   CHECK(error("timeout=x") == "--rdzv-conf: timeout: 'x' is not a whole number of seconds above 0");
@@ -102,7 +101,7 @@ TEST_CASE("rdzv_conf: values that cannot be are refused, all at once", "[plan]")
         "--rdzv-conf: is_host: 'maybe' is neither true nor false\n"
         "--rdzv-conf: keep_alive_max_attempt: '0' is not a whole number above 0\n"
         "--rdzv-conf: store_type: 'redis' is neither tcp nor file");
-  CHECK(error("protocol=ftp", RendezvousBackend::etcd) ==
+  CHECK(error("protocol=ftp", RendezvousKind::etcd) ==
         "--rdzv-conf: protocol: 'ftp' is neither http nor https");
   for (const auto* text : {"a", "=1", "join_timeout="}) {
     CHECK(error(text) ==
@@ -113,23 +112,23 @@ TEST_CASE("rdzv_conf: values that cannot be are refused, all at once", "[plan]")
 TEST_CASE("rdzv_conf: an unknown key is an error with the nearest, one that has a flag names it", "[plan]") {
   CHECK(error("join_timout=1") == "--rdzv-conf: unknown key 'join_timout' (did you mean 'join_timeout'?)");
   CHECK(error("zebra=1").starts_with("--rdzv-conf: unknown key 'zebra' (known are timeout, join_timeout, "));
-  CHECK(error("rank=1", RendezvousBackend::static_) ==
-        "--rdzv-conf: key 'rank' does not belong here (--node-rank says it)");
+  CHECK(error("rank=1", RendezvousKind::static_) ==
+        "--rdzv-conf: key 'rank' does not belong here (use --node-rank)");
   for (const auto* key : {"backend", "endpoint", "run_id", "min_nodes", "max_nodes", "local_addr"}) {
     CHECK(error(std::string(key) + "=1").find("does not belong here") != std::string::npos);
   }
 }
 
 TEST_CASE("rdzv_conf: the store's type in any case, and quotes around the whole", "[plan]") {
-  CHECK_FALSE(apply("store_type=tCp", RendezvousBackend::c10d).plan.store_file.has_value());
-  CHECK(apply("store_type=File", RendezvousBackend::c10d).plan.store_file == std::filesystem::path());
-  CHECK_FALSE(apply("store_type=file", RendezvousBackend::static_).plan.store_file.has_value());
+  CHECK_FALSE(apply("store_type=tCp", RendezvousKind::c10d).plan.store_file.has_value());
+  CHECK(apply("store_type=File", RendezvousKind::c10d).plan.store_file == std::filesystem::path());
+  CHECK_FALSE(apply("store_type=file", RendezvousKind::static_).plan.store_file.has_value());
   for (const char quote : {'"', '\''}) {
     const std::string text = quote + std::string(" join_timeout=7,is_host=true ") + quote;
-    const RendezvousPlan plan = apply(text, RendezvousBackend::c10d).plan;
+    const RendezvousPlan plan = apply(text, RendezvousKind::c10d).plan;
     CHECK(plan.join_timeout == 7s);
     CHECK(plan.is_host == true);
   }
-  CHECK(apply("''", RendezvousBackend::c10d).plan == RendezvousPlan{.backend = RendezvousBackend::c10d});
+  CHECK(apply("''", RendezvousKind::c10d).plan == RendezvousPlan{.backend = RendezvousKind::c10d});
   CHECK(error("\"join_timeout=7").starts_with("--rdzv-conf: unknown key '\"join_timeout'"));
 }

@@ -8,7 +8,7 @@
 
 using acc::launcher::Dialect;
 using acc::launcher::LaunchPlan;
-using acc::launcher::RendezvousBackend;
+using acc::launcher::RendezvousKind;
 using acc::launcher::RendezvousPlan;
 using acc::test::inputs;
 using namespace std::chrono_literals;
@@ -51,7 +51,7 @@ TEST_CASE("rendezvous: an explicit port of a single machine is obeyed, by each n
         "--master-port: 70000 is not a port (0 to 65535; 0 is a free one)");
 }
 
-TEST_CASE("rendezvous: standalone is a free port and a fresh run id, whatever else was said", "[plan]") {
+TEST_CASE("rendezvous: standalone is a free port and a fresh run id, whatever else is given", "[plan]") {
   const LaunchPlan plan =
       plan_of({"--standalone", "--master-port", "29601", "--rdzv-id", "x", "--rdzv-backend", "none"});
   CHECK(plan.master_port == 0);
@@ -65,8 +65,8 @@ TEST_CASE("rendezvous: static nodes meet at the store of node 0", "[plan]") {
                                    "--rdzv-id=job7", "--rdzv-conf=timeout=20"});
   CHECK(plan.rendezvous == RendezvousPlan{.endpoint_host = "fe80::1",
                                           .endpoint_port = 29600,
-                                          .least_nodes = 3,
-                                          .most_nodes = 3,
+                                          .min_nodes = 3,
+                                          .max_nodes = 3,
                                           .node_rank = 2,
                                           .join_timeout = 20s});
   CHECK(plan.master_addr == "fe80::1");
@@ -91,12 +91,12 @@ TEST_CASE("rendezvous: without an endpoint it is the master's address and port",
 
 TEST_CASE("rendezvous: static takes no range, c10d does", "[plan]") {
   const LaunchPlan fixed = plan_of({"--nnodes=1:4"});
-  CHECK(fixed.rendezvous.least_nodes == 4);
+  CHECK(fixed.rendezvous.min_nodes == 4);
   CHECK(fixed.notes == std::vector<std::string>{
                            "--nnodes: the static rendezvous waits for all 4 machines; c10d takes fewer"});
   const LaunchPlan elastic = plan_of({"--nnodes=1:4", "--rdzv-backend=c10d", "--node-rank=9"});
-  CHECK(elastic.rendezvous.least_nodes == 1);
-  CHECK(elastic.rendezvous.most_nodes == 4);
+  CHECK(elastic.rendezvous.min_nodes == 1);
+  CHECK(elastic.rendezvous.max_nodes == 4);
   CHECK(elastic.notes.empty());
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("rendezvous: accelerate's file names machine 0 and the back end", "[pl
   file["main_process_port"] = 29777;
   file["rdzv_backend"] = "c10d";
   const LaunchPlan plan = launch_plan({}, file);
-  CHECK(plan.rendezvous.backend == RendezvousBackend::c10d);
+  CHECK(plan.rendezvous.backend == RendezvousKind::c10d);
   CHECK(plan.rendezvous.endpoint_host == "10.0.0.5");
   CHECK(plan.rendezvous.endpoint_port == 29777);
   CHECK(plan.nproc_per_node == 2);
@@ -161,7 +161,7 @@ TEST_CASE("rendezvous: what cannot be is refused, also for one machine", "[plan]
   CHECK(error({"--nnodes=2", "--master-addr=a", "--master-port=0"})
             .starts_with("--master-port: several machines cannot meet at port 0"));
   CHECK(error({"--nnodes=2", "--rdzv-id="}) ==
-        "--rdzv-id: the run needs a name, the same on all machines (as in --rdzv-id job7)");
+        "--rdzv-id: the run needs an id, the same on all machines (as in --rdzv-id job7)");
 }
 
 TEST_CASE("rendezvous: torchrun's variable leaves the store to the workers, where torchrun asks it",
@@ -254,7 +254,7 @@ TEST_CASE("rendezvous: a secret comes from a file or from the variable", "[plan]
         "--rdzv-conf: secret_file and ACC_JOB_SECRET both name a secret (give one of them)");
 }
 
-TEST_CASE("rendezvous: nobody links to another where nodes meet in a file", "[plan]") {
+TEST_CASE("rendezvous: nodes that meet in a file have no connections", "[plan]") {
   const LaunchPlan plan = plan_of({"--nnodes=2", "--rdzv-backend=c10d", "--rdzv-endpoint=/shared/job7",
                                    "--rdzv-conf=store_type=file,secret_file=/etc/secret"});
   REQUIRE(plan.notes.size() == 1);

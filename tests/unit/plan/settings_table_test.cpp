@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the table, through everything that is made from it: the reader and the writer of files, the
-// file's schema, assignments, checks, edits, questions, flags, help, manual, completion, torchrun's
-// variables, the settings of a launch and the variables of its workers.
+// file's schema, assignments, checks, edits, questions, flags, torchrun's variables, the settings of a launch
+// and the variables of its workers.
 #include <algorithm>
 #include <map>
 
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/assign.hpp"
-#include "acc/config/edit.hpp"
-#include "acc/config/file_schema.hpp"
 #include "acc/config/questions.hpp"
+#include "acc/config/schema.hpp"
 #include "acc/config/write.hpp"
 #include "acc/plan/command_line.hpp"
-#include "acc/plan/file_settings.hpp"
-#include "acc/plan/help.hpp"
-#include "acc/plan/man_page.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
-#include "acc/plan/shell_completion.hpp"
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
@@ -35,7 +30,7 @@ namespace {
 Value sample(const SettingSpec& spec) {
   switch (spec.type) {
     case ValueType::integer:
-      return spec.most ? *spec.most : spec.least.value_or(1) + 2;
+      return spec.max ? *spec.max : spec.min.value_or(1) + 2;
     case ValueType::number:
       return 0.25;
     case ValueType::boolean:
@@ -136,7 +131,7 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
     CHECK(acc::launcher::Settings(given)[spec.name].value == sample(spec));
     CHECK(acc::launcher::Settings(given).origin(spec.name).starts_with("c.yaml:"));
     for (const acc::launcher::Flag& flag : spec.flags) {
-      if (flag.means || !exists_in(flag, Dialect::launch)) continue;
+      if (flag.implicit_value || !exists_in(flag, Dialect::launch)) continue;
       given.command_line = acc::launcher::parse_command_line(
           {std::string(flag.spelling), typed(sample(spec)), "train.py"}, Dialect::launch);
       CHECK(acc::launcher::Settings(given).origin(spec.name) == flag.spelling);
@@ -145,7 +140,7 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
   }
 }
 
-TEST_CASE("table: a value that the row does not allow is told with its place", "[plan]") {
+TEST_CASE("table: a value that the row does not allow is reported with its position", "[plan]") {
   int checked = 0;
   for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || (spec.type == ValueType::text && spec.allowed.empty())) continue;
@@ -154,19 +149,19 @@ TEST_CASE("table: a value that the row does not allow is told with its place", "
     const std::string key(file_key(spec));
     Value& value = spec.section.empty() ? values[key] : values[std::string(spec.section)][key];
     value = Value::object({{"no", "such value"}});
-    std::string told;
+    std::string message;
     try {
       acc::launcher::parse_config(acc::launcher::format_config(values, "c.yaml"), "c.yaml");
     } catch (const acc::Error& error) {
-      told = error.what();
+      message = error.what();
     }
-    CHECK(told.starts_with("c.yaml:"));
+    CHECK(message.starts_with("c.yaml:"));
     ++checked;
   }
   CHECK(checked >= 90);
 }
 
-TEST_CASE("table: a misspelt key is told with the one that was meant", "[plan]") {
+TEST_CASE("table: a misspelt key is reported with the nearest one", "[plan]") {
   for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec) || !spec.in_file || spec.name == "distributed_type") continue;
     INFO(spec.name);
@@ -176,16 +171,16 @@ TEST_CASE("table: a misspelt key is told with the one that was meant", "[plan]")
     ConfigValues values = {{"distributed_type", "NO"}};
     Value& holder = values[spec.section.empty() ? misspelt : std::string(spec.section)];
     holder = spec.section.empty() ? sample(spec) : Value{{misspelt, sample(spec)}};
-    std::string told;
+    std::string message;
     try {
       const acc::launcher::FileConfig read =
           acc::launcher::parse_config(acc::launcher::format_config(values, "c.yaml"), "c.yaml");
       REQUIRE(read.notes.size() == 1);
-      told = to_string(read.notes.front());
+      message = to_string(read.notes.front());
     } catch (const acc::Error& error) {
-      told = error.what();
+      message = error.what();
     }
-    CHECK(told.find("did you mean '" + key + "'?") != std::string::npos);
+    CHECK(message.find("did you mean '" + key + "'?") != std::string::npos);
   }
 }
 
@@ -291,22 +286,6 @@ TEST_CASE("table: what a question writes is of the row's type, and among its wor
     for (const acc::launcher::Choice& choice : question.choices) {
       if (question.kind != QuestionKind::menu || !choice.value.is_string() || spec->allowed.empty()) continue;
       CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
-    }
-  }
-}
-
-TEST_CASE("table: every flag is in the help and in the completion", "[plan]") {
-  const std::string help = launch_help(Dialect::launch, "acc launch", 100, {.all = true});
-  std::string page = launch_man_page(Dialect::launch, "1");
-  std::erase(page, '\\');
-  const auto flags = acc::launcher::completion_flags(Dialect::launch);
-  for (const SettingSpec& spec : acc::launcher::schema()) {
-    for (const acc::launcher::Flag& flag : spec.flags) {
-      if (!exists_in(flag, Dialect::launch)) continue;
-      INFO(flag.spelling);
-      CHECK(help.find(flag.spelling) != std::string::npos);
-      CHECK(std::ranges::find(flags, flag.spelling, &acc::launcher::CompletionFlag::spelling) != flags.end());
-      CHECK(page.find(flag_synopsis(spec, Dialect::launch)) != std::string::npos);
     }
   }
 }

@@ -5,14 +5,16 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+using acc::Environment;
 using acc::launcher::Dialect;
 using acc::launcher::LaunchInputs;
 using acc::launcher::Setting;
 using acc::launcher::Settings;
+using acc::launcher::TruthStyle;
 using acc::launcher::Value;
 using acc::test::inputs;
 
-TEST_CASE("settings: a typed flag beats PET_*, PET_* the file, the file the default", "[plan]") {
+TEST_CASE("settings: a flag beats PET_*, PET_* the file, the file the default", "[plan]") {
   LaunchInputs given = inputs({"train.py"});
   CHECK(Settings(given)["max_restarts"] == Setting{0, "default"});
   given.file = acc::test::file({{"machine_rank", 3}});
@@ -51,7 +53,7 @@ TEST_CASE("settings: a PET_* variable that cannot be read is named", "[plan]") {
   CHECK(acc::test::error_of([&] { Settings{given}; }) == "PET_MAX_RESTARTS: invalid int value: 'abc'");
 }
 
-TEST_CASE("settings: a typed flag beats a PET_* variable that says the same in another way", "[plan]") {
+TEST_CASE("settings: a flag beats a PET_* variable with the same meaning", "[plan]") {
   LaunchInputs given = inputs({"--num_processes", "2", "--main_process_port", "0", "train.py"});
   given.environment.set("PET_NPROC_PER_NODE", "4");
   given.environment.set("PET_STANDALONE", "1");
@@ -67,4 +69,29 @@ TEST_CASE("settings: under torchrun's rules a PET_* variable yields to its own f
   LaunchInputs given = inputs({"--rdzv-backend", "c10d", "train.py"}, Dialect::torchrun);
   given.environment.set("PET_STANDALONE", "1");
   CHECK(Settings(given).truth("standalone"));
+}
+
+TEST_CASE("section_variables: what has a value is under its variable", "[plan]") {
+  acc::launcher::LaunchInputs given =
+      acc::test::inputs({"--zero_stage", "2", "--zero3_init_flag", "yes", "train.py"});
+  given.file = acc::test::file({{"gradient_clipping", 1}});
+  const acc::launcher::Settings settings(given);
+  CHECK(section_variables(settings, "deepspeed_config", TruthStyle::python) ==
+        Environment{{"ACCELERATE_DEEPSPEED_ZERO_STAGE", "2"},
+                    {"ACCELERATE_DEEPSPEED_ZERO3_INIT", "True"},
+                    {"ACCELERATE_GRADIENT_CLIPPING", "1"}});
+  CHECK(section_variables(settings, "deepspeed_config", TruthStyle::lower)
+            .get("ACCELERATE_DEEPSPEED_ZERO3_INIT") == "true");
+}
+
+TEST_CASE("file_settings: keys of sections stand beside the others, each with its line", "[plan]") {
+  const acc::launcher::FileConfig file = acc::launcher::parse_config(
+      "distributed_type: FSDP\nfp8_config:\n  backend: TE\nfsdp_config: {version: 2}\n", "job.yaml");
+  const auto settings = acc::launcher::file_settings(file);
+  CHECK(settings.at("distributed_type") == acc::launcher::Setting{"FSDP", "job.yaml:1"});
+  CHECK(settings.at("fp8_backend") == acc::launcher::Setting{"TE", "job.yaml:3"});
+  CHECK(settings.at("fsdp_version") == acc::launcher::Setting{2, "job.yaml:4"});
+  CHECK(acc::launcher::file_order(file) == std::vector<std::string>{"distributed_type", "fp8_config",
+                                                                    "fp8_backend", "fsdp_config",
+                                                                    "fsdp_version"});
 }

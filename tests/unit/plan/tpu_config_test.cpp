@@ -26,7 +26,7 @@ TEST_CASE("tpu_config: gcloud runs the commands on all machines", "[plan]") {
                                                                "cd /usr/share; ls; pwd", "--worker", "all"});
 }
 
-TEST_CASE("tpu_config: the config fills in what was not typed", "[plan]") {
+TEST_CASE("tpu_config: the config fills in missing options", "[plan]") {
   const ConfigValues config = {
       {"tpu_name", "n"}, {"tpu_zone", "z"}, {"commands", {"a", "b"}}, {"command_file", "c.sh"}};
   CHECK(remote_text({}, config) == "cd /usr/share; a; b");

@@ -23,8 +23,8 @@ RendezvousNode node(const std::string& addr) {
 
 const WallTime kMidday = std::chrono::sys_days(std::chrono::year(2026) / 11 / 21) + hours(12);
 
-// Machines at one board, on one steady clock; each may have a wall clock of its own.
-struct Board {
+// Machines at one backend, on one steady clock; each may have a wall clock of its own.
+struct RendezvousBackend {
   RendezvousState state = {};
   C10dMachine::Now now = {.steady = {}, .wall = kMidday};
 
@@ -44,21 +44,21 @@ struct Board {
     return Outlook::idle;
   }
   // What a torchrun agent does at a heartbeat.
-  void foreign_beat(const RendezvousNode& who, std::chrono::microseconds clock_error = {}) {
+  void foreign_heartbeat(const RendezvousNode& who, std::chrono::microseconds clock_error = {}) {
     state.last_heartbeats[who] = now.wall + clock_error;
   }
   void foreign_joins(const RendezvousNode& who, std::chrono::microseconds clock_error = {}) {
     state.participants[who] = 0;
     state.times_have_zone = true;
-    foreign_beat(who, clock_error);
+    foreign_heartbeat(who, clock_error);
   }
 };
 
 C10dMachine machine_of(const std::vector<std::string>& own, std::size_t least, std::size_t most,
-                       const Board& board) {
-  C10dMachine machine({.least_nodes = least, .most_nodes = most});
+                       const RendezvousBackend& backend) {
+  C10dMachine machine({.min_nodes = least, .max_nodes = most});
   for (const std::string& addr : own) machine.add(node(addr));
-  machine.next_round(board.now);
+  machine.next_round(backend.now);
   return machine;
 }
 
@@ -70,312 +70,312 @@ std::vector<std::string> ranks(const RendezvousState& state) {
 
 }  // namespace
 
-TEST_CASE("c10d machine: all own nodes join with one write, ranked by address", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"b", "c", "a"}, 3, 3, board);
-  const C10dMachine::Step step = machine.step(board.state, board.now);
+TEST_CASE("c10d_machine: all own nodes join with one write, ranked by address", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"b", "c", "a"}, 3, 3, backend);
+  const C10dMachine::Step step = machine.step(backend.state, backend.now);
   CHECK(step.write);
   CHECK(step.state.complete);
   CHECK(step.state.times_have_zone == true);
   CHECK(step.state.last_heartbeats.size() == 3);
-  board.state = step.state;
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(ranks(board.state) == std::vector<std::string>{"a", "b", "c"});
-  CHECK_FALSE(board.state.deadline.has_value());
+  backend.state = step.state;
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b", "c"});
+  CHECK_FALSE(backend.state.deadline.has_value());
 }
 
-TEST_CASE("c10d machine: before a round is wanted it only looks on", "[rendezvous]") {
-  Board board;
+TEST_CASE("c10d_machine: before a round is wanted it only looks on", "[rendezvous]") {
+  RendezvousBackend backend;
   C10dMachine machine({});
-  CHECK(board.settle(machine) == Outlook::idle);
+  CHECK(backend.settle(machine) == Outlook::idle);
   machine.add(node("a"));
-  CHECK(board.settle(machine) == Outlook::idle);
-  CHECK(board.state == RendezvousState());
+  CHECK(backend.settle(machine) == Outlook::idle);
+  CHECK(backend.state == RendezvousState());
 }
 
-TEST_CASE("c10d machine: two sets make one round, whoever comes first", "[rendezvous]") {
-  Board board;
-  C10dMachine one = machine_of({"b"}, 3, 3, board);
-  C10dMachine two = machine_of({"a", "c"}, 3, 3, board);
-  CHECK(board.settle(one) == Outlook::joining);
-  CHECK(board.settle(two) == Outlook::in_round);
-  CHECK(board.settle(one) == Outlook::in_round);
-  CHECK(ranks(board.state) == std::vector<std::string>{"a", "b", "c"});
+TEST_CASE("c10d_machine: two sets make one round, whoever comes first", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine one = machine_of({"b"}, 3, 3, backend);
+  C10dMachine two = machine_of({"a", "c"}, 3, 3, backend);
+  CHECK(backend.settle(one) == Outlook::joining);
+  CHECK(backend.settle(two) == Outlook::in_round);
+  CHECK(backend.settle(one) == Outlook::in_round);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b", "c"});
 }
 
-TEST_CASE("c10d machine: with enough nodes the last call begins, and ends", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a", "b"}, 2, 4, board);
-  CHECK(board.settle(machine) == Outlook::joining);
-  CHECK(board.state.deadline == kMidday + seconds(30));
-  CHECK(machine.step(board.state, board.now).next == board.now.steady + seconds(30));
-  board.pass(seconds(29));
-  CHECK(board.settle(machine) == Outlook::joining);
-  board.pass(seconds(1));
-  CHECK(board.settle(machine) == Outlook::in_round);
+TEST_CASE("c10d_machine: with enough nodes the last call begins, and ends", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a", "b"}, 2, 4, backend);
+  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.state.deadline == kMidday + seconds(30));
+  CHECK(machine.step(backend.state, backend.now).next == backend.now.steady + seconds(30));
+  backend.pass(seconds(29));
+  CHECK(backend.settle(machine) == Outlook::joining);
+  backend.pass(seconds(1));
+  CHECK(backend.settle(machine) == Outlook::in_round);
 }
 
-TEST_CASE("c10d machine: another's last call lasts as long as ours, whatever its clock says",
+TEST_CASE("c10d_machine: another's last call lasts as long as ours, whatever its clock says",
           "[rendezvous]") {
   const auto clock_error = GENERATE(hours(-5), hours(0), hours(5));
-  Board board;
-  board.foreign_joins(node("b"), clock_error);
-  board.state.deadline = board.now.wall + clock_error + seconds(30);
-  C10dMachine machine = machine_of({"a"}, 1, 4, board);
-  CHECK(board.settle(machine) == Outlook::joining);
+  RendezvousBackend backend;
+  backend.foreign_joins(node("b"), clock_error);
+  backend.state.deadline = backend.now.wall + clock_error + seconds(30);
+  C10dMachine machine = machine_of({"a"}, 1, 4, backend);
+  CHECK(backend.settle(machine) == Outlook::joining);
   for (int i = 0; i < 29; ++i) {
-    board.pass(seconds(1));
-    board.foreign_beat(node("b"), clock_error);
-    CHECK(board.settle(machine) == Outlook::joining);
+    backend.pass(seconds(1));
+    backend.foreign_heartbeat(node("b"), clock_error);
+    CHECK(backend.settle(machine) == Outlook::joining);
   }
-  board.pass(seconds(1));
-  CHECK(board.settle(machine) == Outlook::in_round);
+  backend.pass(seconds(1));
+  CHECK(backend.settle(machine) == Outlook::in_round);
 }
 
-TEST_CASE("c10d machine: who falls below the least nodes takes the last call back", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a", "b"}, 2, 4, board);
-  board.settle(machine);
+TEST_CASE("c10d_machine: who falls below the least nodes takes the last call back", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a", "b"}, 2, 4, backend);
+  backend.settle(machine);
   machine.remove(node("b"));
-  CHECK(board.settle(machine) == Outlook::joining);
-  CHECK_FALSE(board.state.deadline.has_value());
-  CHECK(board.state.participants.size() == 1);
-  CHECK(board.state.last_heartbeats.size() == 1);
-  board.pass(seconds(3));
+  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK_FALSE(backend.state.deadline.has_value());
+  CHECK(backend.state.participants.size() == 1);
+  CHECK(backend.state.last_heartbeats.size() == 1);
+  backend.pass(seconds(3));
   machine.add(node("c"));
-  board.settle(machine);
-  CHECK(board.state.deadline == kMidday + seconds(33));
+  backend.settle(machine);
+  CHECK(backend.state.deadline == kMidday + seconds(33));
 }
 
-TEST_CASE("c10d machine: a heartbeat is due every interval, for all own nodes at once", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a", "b"}, 2, 2, board);
-  board.settle(machine);
-  board.pass(milliseconds(4999));
-  CHECK_FALSE(machine.step(board.state, board.now).write);
-  board.pass(milliseconds(1));
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(board.state.last_heartbeats.at(node("a")) == board.now.wall);
-  CHECK(board.state.last_heartbeats.at(node("b")) == board.now.wall);
+TEST_CASE("c10d_machine: a heartbeat is due every interval, for all own nodes at once", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a", "b"}, 2, 2, backend);
+  backend.settle(machine);
+  backend.pass(milliseconds(4999));
+  CHECK_FALSE(machine.step(backend.state, backend.now).write);
+  backend.pass(milliseconds(1));
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.state.last_heartbeats.at(node("a")) == backend.now.wall);
+  CHECK(backend.state.last_heartbeats.at(node("b")) == backend.now.wall);
 }
 
-TEST_CASE("c10d machine: clocks that are hours apart kill nobody", "[rendezvous]") {
+TEST_CASE("c10d_machine: clocks that are hours apart kill nobody", "[rendezvous]") {
   const auto clock_error = GENERATE(hours(-5), hours(5));
-  Board board;
-  C10dMachine machine = machine_of({"a"}, 2, 2, board);
-  board.foreign_joins(node("b"), clock_error);
-  CHECK(board.settle(machine) == Outlook::in_round);
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+  backend.foreign_joins(node("b"), clock_error);
+  CHECK(backend.settle(machine) == Outlook::in_round);
   for (int i = 0; i < 60; ++i) {
-    board.pass(seconds(1));
-    if (i % 5 == 0) board.foreign_beat(node("b"), clock_error);
-    REQUIRE(board.settle(machine) == Outlook::in_round);
+    backend.pass(seconds(1));
+    if (i % 5 == 0) backend.foreign_heartbeat(node("b"), clock_error);
+    REQUIRE(backend.settle(machine) == Outlook::in_round);
     // torchrun compares with its own clock: ours must not look older than 15 s.
-    CHECK(board.state.last_heartbeats.at(node("a")) > board.now.wall + clock_error - seconds(12));
+    CHECK(backend.state.last_heartbeats.at(node("a")) > backend.now.wall + clock_error - seconds(12));
   }
 }
 
-TEST_CASE("c10d machine: whose heartbeat stands still is gone, and the round is over", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a"}, 2, 2, board);
-  board.foreign_joins(node("b"));
-  CHECK(board.settle(machine) == Outlook::in_round);
-  board.pass(milliseconds(14'999));
-  CHECK(board.settle(machine) == Outlook::in_round);
-  board.pass(milliseconds(1));
-  CHECK(board.settle(machine) == Outlook::changed);
-  CHECK(machine.step(board.state, board.now).state.participants.size() == 1);
+TEST_CASE("c10d_machine: whose heartbeat stands still is gone, and the round is over", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+  backend.foreign_joins(node("b"));
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  backend.pass(milliseconds(14'999));
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  backend.pass(milliseconds(1));
+  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(machine.step(backend.state, backend.now).state.participants.size() == 1);
 }
 
-TEST_CASE("c10d machine: who is gone does not keep the next round from coming", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a"}, 1, 2, board);
-  board.foreign_joins(node("b"));
-  CHECK(board.settle(machine) == Outlook::in_round);
-  board.pass(seconds(15));
-  CHECK(board.settle(machine) == Outlook::changed);
-  machine.next_round(board.now);
-  CHECK(board.settle(machine) == Outlook::joining);
-  CHECK(board.state.round == 1);
-  CHECK_FALSE(board.state.last_heartbeats.contains(node("b")));
-  board.pass(seconds(30));
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(ranks(board.state) == std::vector<std::string>{"a"});
+TEST_CASE("c10d_machine: who is gone does not keep the next round from coming", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 1, 2, backend);
+  backend.foreign_joins(node("b"));
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  backend.pass(seconds(15));
+  CHECK(backend.settle(machine) == Outlook::changed);
+  machine.next_round(backend.now);
+  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.state.round == 1);
+  CHECK_FALSE(backend.state.last_heartbeats.contains(node("b")));
+  backend.pass(seconds(30));
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"a"});
 }
 
-TEST_CASE("c10d machine: an own node is never dead", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a", "b"}, 2, 2, board);
-  board.settle(machine);
-  board.pass(hours(1));
-  CHECK(board.settle(machine) == Outlook::in_round);
+TEST_CASE("c10d_machine: an own node is never dead", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a", "b"}, 2, 2, backend);
+  backend.settle(machine);
+  backend.pass(hours(1));
+  CHECK(backend.settle(machine) == Outlook::in_round);
 }
 
-TEST_CASE("c10d machine: the last call does not end before those who waited have come, or are gone",
+TEST_CASE("c10d_machine: the last call does not end before those who waited have come, or are gone",
           "[rendezvous]") {
-  Board board;
-  board.foreign_joins(node("b"));
-  board.state.participants.clear();
-  board.state.wait_list.insert(node("b"));
-  C10dMachine machine = machine_of({"a"}, 1, 3, board);
-  CHECK(board.settle(machine) == Outlook::joining);
+  RendezvousBackend backend;
+  backend.foreign_joins(node("b"));
+  backend.state.participants.clear();
+  backend.state.wait_list.insert(node("b"));
+  C10dMachine machine = machine_of({"a"}, 1, 3, backend);
+  CHECK(backend.settle(machine) == Outlook::joining);
   for (int i = 0; i < 6; ++i) {
-    board.pass(seconds(10));
-    board.foreign_beat(node("b"));
-    CHECK(board.settle(machine) == Outlook::joining);
+    backend.pass(seconds(10));
+    backend.foreign_heartbeat(node("b"));
+    CHECK(backend.settle(machine) == Outlook::joining);
   }
   SECTION("it comes") {
-    board.state.wait_list.clear();
-    board.foreign_joins(node("b"));
-    CHECK(board.settle(machine) == Outlook::in_round);
-    CHECK(board.state.participants.size() == 2);
+    backend.state.wait_list.clear();
+    backend.foreign_joins(node("b"));
+    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.state.participants.size() == 2);
   }
   SECTION("it is gone") {
-    board.pass(seconds(15));
-    CHECK(board.settle(machine) == Outlook::in_round);
-    CHECK(board.state.participants.size() == 1);
+    backend.pass(seconds(15));
+    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.state.participants.size() == 1);
   }
 }
 
-TEST_CASE("c10d machine: one who waits ends the round", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a"}, 1, 2, board);
-  board.settle(machine);
-  board.pass(seconds(30));
-  CHECK(board.settle(machine) == Outlook::in_round);
+TEST_CASE("c10d_machine: one who waits ends the round", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 1, 2, backend);
+  backend.settle(machine);
+  backend.pass(seconds(30));
+  CHECK(backend.settle(machine) == Outlook::in_round);
   SECTION("another's node") {
-    board.state.wait_list.insert(node("b"));
-    board.foreign_beat(node("b"));
-    CHECK(board.settle(machine) == Outlook::changed);
-    machine.next_round(board.now);
-    CHECK(board.settle(machine) == Outlook::joining);  // until b, which finds the round open, comes in
-    CHECK(board.state.round == 1);
-    CHECK(board.state.wait_list.contains(node("b")));
-    board.state.wait_list.clear();
-    board.foreign_joins(node("b"));
-    CHECK(board.settle(machine) == Outlook::in_round);
+    backend.state.wait_list.insert(node("b"));
+    backend.foreign_heartbeat(node("b"));
+    CHECK(backend.settle(machine) == Outlook::changed);
+    machine.next_round(backend.now);
+    CHECK(backend.settle(machine) == Outlook::joining);  // until b, which finds the round open, comes in
+    CHECK(backend.state.round == 1);
+    CHECK(backend.state.wait_list.contains(node("b")));
+    backend.state.wait_list.clear();
+    backend.foreign_joins(node("b"));
+    CHECK(backend.settle(machine) == Outlook::in_round);
   }
   SECTION("an own node") {
     machine.add(node("b"));
-    CHECK(board.settle(machine) == Outlook::changed);
-    CHECK(board.state.wait_list.contains(node("b")));
-    machine.next_round(board.now);
-    CHECK(board.settle(machine) == Outlook::in_round);
-    CHECK(board.state.round == 1);
-    CHECK(ranks(board.state) == std::vector<std::string>{"a", "b"});
-    CHECK(board.state.wait_list.empty());
+    CHECK(backend.settle(machine) == Outlook::changed);
+    CHECK(backend.state.wait_list.contains(node("b")));
+    machine.next_round(backend.now);
+    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.state.round == 1);
+    CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b"});
+    CHECK(backend.state.wait_list.empty());
   }
 }
 
-TEST_CASE("c10d machine: after a round of own nodes alone no last call is needed", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a", "b", "c"}, 2, 4, board);
-  board.settle(machine);
-  board.pass(seconds(30));
-  CHECK(board.settle(machine) == Outlook::in_round);
+TEST_CASE("c10d_machine: after a round of own nodes alone no last call is needed", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a", "b", "c"}, 2, 4, backend);
+  backend.settle(machine);
+  backend.pass(seconds(30));
+  CHECK(backend.settle(machine) == Outlook::in_round);
   machine.remove(node("c"));
-  CHECK(board.settle(machine) == Outlook::changed);
-  machine.next_round(board.now);
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(ranks(board.state) == std::vector<std::string>{"a", "b"});
+  CHECK(backend.settle(machine) == Outlook::changed);
+  machine.next_round(backend.now);
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("c10d machine: beside others' nodes the old round ends when all have left it", "[rendezvous]") {
-  Board board;
-  C10dMachine one = machine_of({"a"}, 2, 2, board);
-  C10dMachine two = machine_of({"b"}, 2, 2, board);
-  board.settle(one);
-  board.settle(two);
-  CHECK(board.settle(one) == Outlook::in_round);
-  one.next_round(board.now);
-  CHECK(board.settle(one) == Outlook::joining);
-  CHECK(board.state.wait_list.contains(node("a")));
-  CHECK(board.state.round == 0);
-  CHECK(board.settle(two) == Outlook::changed);
-  two.next_round(board.now);
-  CHECK(board.settle(two) == Outlook::joining);
-  CHECK(board.state.round == 1);
-  CHECK(board.settle(one) == Outlook::in_round);
-  CHECK(board.settle(two) == Outlook::in_round);
+TEST_CASE("c10d_machine: beside others' nodes the old round ends when all have left it", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine one = machine_of({"a"}, 2, 2, backend);
+  C10dMachine two = machine_of({"b"}, 2, 2, backend);
+  backend.settle(one);
+  backend.settle(two);
+  CHECK(backend.settle(one) == Outlook::in_round);
+  one.next_round(backend.now);
+  CHECK(backend.settle(one) == Outlook::joining);
+  CHECK(backend.state.wait_list.contains(node("a")));
+  CHECK(backend.state.round == 0);
+  CHECK(backend.settle(two) == Outlook::changed);
+  two.next_round(backend.now);
+  CHECK(backend.settle(two) == Outlook::joining);
+  CHECK(backend.state.round == 1);
+  CHECK(backend.settle(one) == Outlook::in_round);
+  CHECK(backend.settle(two) == Outlook::in_round);
 }
 
-TEST_CASE("c10d machine: surplus nodes are spares, and come in when one is lost", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a", "b", "c"}, 2, 2, board);
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(ranks(board.state) == std::vector<std::string>{"a", "b"});
-  CHECK(board.state.redundancy_list.contains(node("c")));
+TEST_CASE("c10d_machine: surplus nodes are spares, and come in when one is lost", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a", "b", "c"}, 2, 2, backend);
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b"});
+  CHECK(backend.state.redundancy_list.contains(node("c")));
   machine.remove(node("a"));
-  CHECK(board.settle(machine) == Outlook::changed);
-  CHECK(board.state.wait_list.contains(node("c")));
-  machine.next_round(board.now);
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(ranks(board.state) == std::vector<std::string>{"b", "c"});
-  CHECK(board.state.redundancy_list.empty());
+  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.state.wait_list.contains(node("c")));
+  machine.next_round(backend.now);
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(ranks(backend.state) == std::vector<std::string>{"b", "c"});
+  CHECK(backend.state.redundancy_list.empty());
 }
 
-TEST_CASE("c10d machine: a set that is all surplus waits without a time limit", "[rendezvous]") {
-  Board board;
-  C10dMachine ones = machine_of({"a", "b"}, 2, 2, board);
-  board.settle(ones);
-  C10dMachine machine = machine_of({"c"}, 2, 2, board);
+TEST_CASE("c10d_machine: a set that is all surplus waits without a time limit", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine ones = machine_of({"a", "b"}, 2, 2, backend);
+  backend.settle(ones);
+  C10dMachine machine = machine_of({"c"}, 2, 2, backend);
   for (int i = 0; i < 300; ++i) {
-    CHECK(board.settle(machine) == Outlook::spare);
-    CHECK(board.settle(ones) == Outlook::in_round);
-    board.pass(seconds(4));
+    CHECK(backend.settle(machine) == Outlook::spare);
+    CHECK(backend.settle(ones) == Outlook::in_round);
+    backend.pass(seconds(4));
   }
   ones.remove(node("b"));
-  board.settle(ones);
-  CHECK(board.settle(machine) == Outlook::joining);
-  CHECK(board.settle(ones) == Outlook::changed);
-  ones.next_round(board.now);
-  board.settle(ones);
-  CHECK(board.settle(machine) == Outlook::in_round);
+  backend.settle(ones);
+  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(ones) == Outlook::changed);
+  ones.next_round(backend.now);
+  backend.settle(ones);
+  CHECK(backend.settle(machine) == Outlook::in_round);
 }
 
-TEST_CASE("c10d machine: too few nodes in time is an end, and leaves nothing behind", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a"}, 2, 2, board);
-  board.settle(machine);
+TEST_CASE("c10d_machine: too few nodes in time is an end, and leaves nothing behind", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+  backend.settle(machine);
   for (int i = 0; i < 150; ++i) {
-    board.pass(seconds(4));
-    CHECK(board.settle(machine) == (i < 149 ? Outlook::joining : Outlook::timed_out));
+    backend.pass(seconds(4));
+    CHECK(backend.settle(machine) == (i < 149 ? Outlook::joining : Outlook::timed_out));
   }
-  CHECK(board.state.participants.empty());
-  CHECK(board.state.last_heartbeats.empty());
+  CHECK(backend.state.participants.empty());
+  CHECK(backend.state.last_heartbeats.empty());
 }
 
-TEST_CASE("c10d machine: closed is closed for all", "[rendezvous]") {
-  Board board;
-  C10dMachine one = machine_of({"a"}, 2, 2, board);
-  C10dMachine two = machine_of({"b"}, 2, 2, board);
-  board.settle(one);
-  board.settle(two);
+TEST_CASE("c10d_machine: closed is closed for all", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine one = machine_of({"a"}, 2, 2, backend);
+  C10dMachine two = machine_of({"b"}, 2, 2, backend);
+  backend.settle(one);
+  backend.settle(two);
   one.close();
-  CHECK(board.settle(one) == Outlook::closed);
-  CHECK(board.state.closed);
-  CHECK(board.settle(two) == Outlook::closed);
-  two.next_round(board.now);
-  CHECK(board.settle(two) == Outlook::closed);
+  CHECK(backend.settle(one) == Outlook::closed);
+  CHECK(backend.state.closed);
+  CHECK(backend.settle(two) == Outlook::closed);
+  two.next_round(backend.now);
+  CHECK(backend.settle(two) == Outlook::closed);
 }
 
-TEST_CASE("c10d machine: taken for dead while it slept, it waits for the next round", "[rendezvous]") {
-  Board board;
-  C10dMachine machine = machine_of({"a"}, 1, 2, board);
-  board.foreign_joins(node("b"));
-  board.settle(machine);
-  CHECK(board.settle(machine) == Outlook::in_round);
-  board.state.participants.erase(node("a"));
-  board.state.last_heartbeats.erase(node("a"));
-  board.foreign_beat(node("b"));
-  CHECK(board.settle(machine) == Outlook::changed);
-  CHECK(board.state.wait_list.contains(node("a")));
+TEST_CASE("c10d_machine: taken for dead while it slept, it waits for the next round", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 1, 2, backend);
+  backend.foreign_joins(node("b"));
+  backend.settle(machine);
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  backend.state.participants.erase(node("a"));
+  backend.state.last_heartbeats.erase(node("a"));
+  backend.foreign_heartbeat(node("b"));
+  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.state.wait_list.contains(node("a")));
 }
 
-TEST_CASE("c10d machine: the times keep the kind that is found", "[rendezvous]") {
-  Board board;
-  board.foreign_joins(node("b"));
-  board.state.times_have_zone = false;
-  C10dMachine machine = machine_of({"a"}, 2, 2, board);
-  CHECK(board.settle(machine) == Outlook::in_round);
-  CHECK(board.state.times_have_zone == false);
+TEST_CASE("c10d_machine: the times keep the kind that is found", "[rendezvous]") {
+  RendezvousBackend backend;
+  backend.foreign_joins(node("b"));
+  backend.state.times_have_zone = false;
+  C10dMachine machine = machine_of({"a"}, 2, 2, backend);
+  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.state.times_have_zone == false);
 }

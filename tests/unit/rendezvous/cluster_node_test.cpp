@@ -8,7 +8,12 @@
 #include <set>
 #include <stdexcept>
 
-#include "acc/rendezvous/reserved_port.hpp"
+#include "acc/rendezvous/connected.hpp"
+#include "acc/rendezvous/coordinator_lost.hpp"
+#include "acc/rendezvous/hosting.hpp"
+#include "acc/rendezvous/node_ports.hpp"
+#include "acc/rendezvous/node_state.hpp"
+#include "acc/rendezvous/searching.hpp"
 #include "acc/store/client.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
@@ -40,10 +45,10 @@ struct Node {
 
 // Nodes that meet on loopback.
 struct Cluster {
-  explicit Cluster(RendezvousBackend backend, int least, int most) {
+  explicit Cluster(RendezvousKind backend, int least, int most) {
     plan.rendezvous.backend = backend;
-    plan.rendezvous.least_nodes = least;
-    plan.rendezvous.most_nodes = most;
+    plan.rendezvous.min_nodes = least;
+    plan.rendezvous.max_nodes = most;
     plan.rendezvous.endpoint_host = "127.0.0.1";
     plan.rendezvous.endpoint_port = port.port();
     plan.master_addr = "127.0.0.1";
@@ -82,7 +87,7 @@ struct Cluster {
 }  // namespace
 
 TEST_CASE("cluster_node: static: nodes have the ranks they were given, whoever comes first", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add(false);
   cluster.add();
   cluster[0].rendezvous->join();
@@ -94,9 +99,9 @@ TEST_CASE("cluster_node: static: nodes have the ranks they were given, whoever c
   CHECK(cluster[1].round().master_port == cluster.plan.master_port);
 }
 
-TEST_CASE("cluster_node: c10d: the first on the endpoint's machine hosts, the others link to it",
+TEST_CASE("cluster_node: c10d: the first on the endpoint's machine hosts, the others connect to it",
           "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 3, 3);
+  Cluster cluster(RendezvousKind::c10d, 3, 3);
   for (int i = 0; i < 3; ++i) cluster.add();
   cluster.until_all_ready();
   const Round first = cluster[0].round();
@@ -112,7 +117,7 @@ TEST_CASE("cluster_node: c10d: the first on the endpoint's machine hosts, the ot
 }
 
 TEST_CASE("cluster_node: a failure is everybody's, and the next round has a new store", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.max_restarts = 1;
   cluster.add();
   cluster.add();
@@ -131,7 +136,7 @@ TEST_CASE("cluster_node: a failure is everybody's, and the next round has a new 
 }
 
 TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.add();
   cluster.add();
   cluster.until_all_ready();
@@ -145,7 +150,7 @@ TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]")
 }
 
 TEST_CASE("cluster_node: a lost node is noticed by all, and a range goes on without it", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 3);
+  Cluster cluster(RendezvousKind::c10d, 2, 3);
   for (int i = 0; i < 3; ++i) cluster.add();
   cluster.until_all_ready();
   cluster.forget_events();
@@ -160,7 +165,7 @@ TEST_CASE("cluster_node: a lost node is noticed by all, and a range goes on with
 }
 
 TEST_CASE("cluster_node: the host is lost, and the others go on with a new one", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 4);
+  Cluster cluster(RendezvousKind::c10d, 2, 4);
   cluster.plan.rendezvous.node_timeout = 500ms;
   for (int i = 0; i < 4; ++i) cluster.add();
   cluster.until_all_ready();
@@ -174,8 +179,8 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
 }
 
-TEST_CASE("cluster_node: an heir that stood still is told where the others went on", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 4);
+TEST_CASE("cluster_node: a successor that stood still is told where the others went on", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::c10d, 2, 4);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.plan.rendezvous.is_host = true;
   cluster.add();
@@ -214,10 +219,10 @@ TEST_CASE("cluster_node: an heir that stood still is told where the others went 
     one.node->rendezvous->join();
   }
   until([&] { return cluster[0].ready() && all(&Node::ready); });
-  Apart& heir =
+  Apart& successor =
       *std::ranges::find(others, 1, [](const Apart& one) { return one.node->round().machine_rank; });
 
-  heir.stands_still = true;
+  successor.stands_still = true;
   cluster[0].stop();
   until([&] { return all(&Node::over); });
   join();
@@ -226,17 +231,17 @@ TEST_CASE("cluster_node: an heir that stood still is told where the others went 
     if (!one.stands_still) CHECK(one.node->round().num_machines == 2);
   }
 
-  heir.stands_still = false;
-  until([&] { return heir.node->over(); });
-  heir.node->rendezvous->join();
+  successor.stands_still = false;
+  until([&] { return successor.node->over(); });
+  successor.node->rendezvous->join();
   until([&] { return all(&Node::over); });
   join();
   until([&] { return all(&Node::ready); });
-  CHECK(heir.node->round().num_machines == 3);
+  CHECK(successor.node->round().num_machines == 3);
 }
 
 TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends the job", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add();
   cluster.add();
   cluster.until_all_ready();
@@ -248,7 +253,7 @@ TEST_CASE("cluster_node: with a fixed number of nodes the loss of the host ends 
 
 TEST_CASE("cluster_node: a job of fixed size that loses its host waits for it while restarts are left",
           "[rendezvous]") {
-  const auto backend = GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d);
+  const auto backend = GENERATE(RendezvousKind::static_, RendezvousKind::c10d);
   Cluster cluster(backend, 3, 3);
   cluster.plan.max_restarts = 1;
   for (int i = 0; i < 3; ++i) cluster.add();
@@ -272,7 +277,7 @@ TEST_CASE("cluster_node: a job of fixed size that loses its host waits for it wh
 }
 
 TEST_CASE("cluster_node: a spare takes the place of the host", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.max_restarts = 1;
   cluster.add();
   cluster.add();
@@ -289,7 +294,7 @@ TEST_CASE("cluster_node: a spare takes the place of the host", "[rendezvous]") {
 }
 
 TEST_CASE("cluster_node: the host's signal ends the job of all that need it, with its code", "[rendezvous]") {
-  const auto backend = GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d);
+  const auto backend = GENERATE(RendezvousKind::static_, RendezvousKind::c10d);
   Cluster cluster(backend, 2, 2);
   cluster.add();
   cluster.add();
@@ -301,7 +306,7 @@ TEST_CASE("cluster_node: the host's signal ends the job of all that need it, wit
 }
 
 TEST_CASE("cluster_node: a node that arrives in a running job of a range is taken in", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 1, 2);
+  Cluster cluster(RendezvousKind::c10d, 1, 2);
   cluster.plan.rendezvous.last_call_timeout = 1ms;
   cluster.add();
   cluster.until_all_ready();
@@ -317,7 +322,7 @@ TEST_CASE("cluster_node: a node that arrives in a running job of a range is take
 }
 
 TEST_CASE("cluster_node: who is missing is said when the time is over", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
   Node& alone = cluster.add();
   cluster.until([&] { return alone.over(); });
@@ -327,7 +332,7 @@ TEST_CASE("cluster_node: who is missing is said when the time is over", "[rendez
 }
 
 TEST_CASE("cluster_node: nobody hosts", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
   cluster.plan.rendezvous.is_host = false;
   Node& alone = cluster.add();
@@ -338,7 +343,7 @@ TEST_CASE("cluster_node: nobody hosts", "[rendezvous]") {
 
 TEST_CASE("cluster_node: the static rendezvous's port is taken", "[rendezvous]") {
   boost::asio::io_context loop;
-  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  Cluster cluster(RendezvousKind::static_, 2, 2);
   const StoreServer other(cluster.loop, {.port = cluster.plan.master_port});
   Node& alone = cluster.add();
   cluster.until([&] { return alone.over(); });
@@ -347,7 +352,7 @@ TEST_CASE("cluster_node: the static rendezvous's port is taken", "[rendezvous]")
 }
 
 TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::static_, 2, 2);
+  Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add();
   cluster.plan.run_id = "another";
   cluster.plan.rendezvous.join_timeout = 300ms;
@@ -358,34 +363,35 @@ TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rende
 
 namespace {
 
-// Where the host's store says that nodes link.
-std::uint16_t link_port(Cluster& cluster) {
+// Where the host's store says that nodes connect.
+std::uint16_t node_port(Cluster& cluster) {
   StoreClient client(cluster.loop);
-  std::optional<std::string> said;
+  std::optional<std::string> messages;
   client.connect(
       {"127.0.0.1", cluster.port.port()}, std::chrono::steady_clock::now() + 10s, [](const auto&) {},
       [](const auto&) {});
-  client.get(hub_key("job7"), [&](StoreOutcome, const auto& value) { said = value; });
-  cluster.until([&] { return said.has_value(); });
-  return static_cast<std::uint16_t>(std::stoi(*said));
+  client.get(coordinator_key("job7"), [&](StoreOutcome, const auto& value) { messages = value; });
+  cluster.until([&] { return messages.has_value(); });
+  return static_cast<std::uint16_t>(std::stoi(*messages));
 }
 
 // Says to the host that the job runs elsewhere, and waits for its answer.
 void claim_to_host(Cluster& cluster) {
   boost::asio::ip::tcp::socket socket(cluster.loop);
-  socket.connect({boost::asio::ip::address_v4::loopback(), link_port(cluster)});
-  const auto link = std::make_shared<Link>(std::move(socket), 10s);
+  socket.connect({boost::asio::ip::address_v4::loopback(), node_port(cluster)});
+  const auto connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
   bool ended = false;
-  link->hear([](const NodeMessage&) {}, [&](const LinkLoss&) { ended = true; });
-  link->start();
-  link->send(Hello{.run_id = "job7", .node = {.addr = "127.0.0.1", .link_port = 9}, .is_hub = true});
+  connection->set_handlers([](const NodeMessage&) {}, [&](const ConnectionLoss&) { ended = true; });
+  connection->start();
+  connection->send(
+      Hello{.run_id = "job7", .node = {.addr = "127.0.0.1", .node_port = 9}, .is_coordinator = true});
   cluster.until([&] { return ended; });
 }
 
 }  // namespace
 
 TEST_CASE("cluster_node: nobody is believed to host the job because it says so", "[rendezvous]") {
-  Cluster cluster(GENERATE(RendezvousBackend::static_, RendezvousBackend::c10d), 2, 2);
+  Cluster cluster(GENERATE(RendezvousKind::static_, RendezvousKind::c10d), 2, 2);
   cluster.add();
   SECTION("before the nodes have met") {
     claim_to_host(cluster);
@@ -402,7 +408,7 @@ TEST_CASE("cluster_node: nobody is believed to host the job because it says so",
 }
 
 TEST_CASE("cluster_node: a host that comes back finds the job that has gone on without it", "[rendezvous]") {
-  Cluster cluster(RendezvousBackend::c10d, 2, 3);
+  Cluster cluster(RendezvousKind::c10d, 2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;
   for (int i = 0; i < 3; ++i) cluster.add();
   cluster.until_all_ready();
@@ -432,17 +438,17 @@ namespace {
 
 // Nodes that find each other through etcd.
 struct EtcdCluster : Cluster {
-  EtcdCluster(int least, int most) : Cluster(RendezvousBackend::etcd, least, most) {
+  EtcdCluster(int least, int most) : Cluster(RendezvousKind::etcd, least, most) {
     plan.rendezvous.endpoint_port = server.port();
     plan.rendezvous.local_addr = "127.0.0.1";
   }
 
-  std::string hub() const { return server.etcd.value("/acc/rendezvous/job7/hub"); }
+  std::string coordinator() const { return server.etcd.value("/acc/rendezvous/job7/hub"); }
 
   // The first is the host.
   void start(int count) {
     add();
-    until([this] { return !hub().empty(); });
+    until([this] { return !coordinator().empty(); });
     while (static_cast<int>(nodes.size()) < count) add();
     until_all_ready();
     forget_events();
@@ -458,13 +464,13 @@ struct EtcdCluster : Cluster {
 
 }  // namespace
 
-TEST_CASE("cluster_node: etcd: the first node hosts, the others link to it", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: the first node hosts, the others connect to it", "[rendezvous]") {
   EtcdCluster cluster(3, 3);
   for (int i = 0; i < 3; ++i) cluster.add();
   cluster.until_all_ready();
   CHECK(cluster[0].round().num_machines == 3);
   CHECK(cluster[2].round().master_port == cluster[0].round().master_port);
-  CHECK(cluster.hub().starts_with("127.0.0.1:"));
+  CHECK(cluster.coordinator().starts_with("127.0.0.1:"));
 }
 
 TEST_CASE("cluster_node: etcd: a finished job leaves no key, and its name can be used at once",
@@ -479,19 +485,19 @@ TEST_CASE("cluster_node: etcd: a finished job leaves no key, and its name can be
     cluster.until([&] { return cluster[0].events.has<JobDone>() && cluster[1].events.has<JobDone>(); });
     for (int i : {0, 1}) cluster.nodes.at(static_cast<std::size_t>(i))->rendezvous->leave("", 0);
     cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
-    CHECK(cluster.hub().empty());
+    CHECK(cluster.coordinator().empty());
   }
 }
 
-TEST_CASE("cluster_node: etcd: the host is lost, and its heir writes the key", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: the host is lost, and its successor writes the key", "[rendezvous]") {
   EtcdCluster cluster(2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.start(3);
-  const std::string lost = cluster.hub();
+  const std::string lost = cluster.coordinator();
   cluster[0].stop();
   cluster.rejoin({1, 2});
   cluster.until_all_ready();
-  cluster.until([&] { return !cluster.hub().empty() && cluster.hub() != lost; });
+  cluster.until([&] { return !cluster.coordinator().empty() && cluster.coordinator() != lost; });
   cluster.forget_events();
   cluster.add();
   cluster.rejoin({1, 2});
@@ -516,7 +522,7 @@ TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that 
   EtcdCluster cluster(2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.start(3);
-  // The lease lapses, and another node comes beside the heir.
+  // The lease lapses, and another node comes beside the successor.
   cluster[0].stop();
   cluster.server.etcd.expire_leases();
   cluster.add();
@@ -535,17 +541,17 @@ TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that 
 TEST_CASE("cluster_node: etcd: a host whose key another has taken yields to it", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.add();
-  cluster.until([&] { return !cluster.hub().empty(); });
+  cluster.until([&] { return !cluster.coordinator().empty(); });
   EtcdCluster other(2, 2);
   other.add();
-  other.until([&] { return !other.hub().empty(); });
-  cluster.server.etcd.set("/acc/rendezvous/job7/hub", other.hub());
+  other.until([&] { return !other.coordinator().empty(); });
+  cluster.server.etcd.set("/acc/rendezvous/job7/hub", other.coordinator());
   other.until([&] {
     cluster.loop.poll();
     return cluster[0].ready() && other[0].ready();
   });
   CHECK(cluster[0].round().num_machines == 2);
-  CHECK(cluster.hub() == other.hub());
+  CHECK(cluster.coordinator() == other.coordinator());
 }
 
 TEST_CASE("cluster_node: etcd: a host that has died without a word is waited out", "[rendezvous]") {
@@ -584,10 +590,10 @@ TEST_CASE("cluster_node: etcd: no server is said when the time is over", "[rende
 TEST_CASE("cluster_node: in a file: nodes meet with no host, and the end of one is everybody's",
           "[rendezvous]") {
   const test::TemporaryFolder folder;
-  Cluster cluster(RendezvousBackend::c10d, 2, 2);
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.store_file = folder.path() / "job7";
   cluster.plan.max_restarts = 3;
-  for (const char* address : {"127.0.0.1", "127.0.0.2"}) {  // one process has one address on the board
+  for (const char* address : {"127.0.0.1", "127.0.0.2"}) {  // one process has one address on the backend
     cluster.plan.rendezvous.local_addr = address;
     cluster.add();
   }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/connecting.hpp"
 
+#include <functional>
+#include <optional>
+
+#include "acc/rendezvous/node_listener.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
@@ -67,4 +71,120 @@ TEST_CASE("connecting: cancelled, it says nothing", "[rendezvous]") {
   connecting->cancel();
   loop.run();
   CHECK(calls == 0);
+}
+
+namespace {
+
+const JobSecret kSecret("0123456789abcdef", "");
+const JobSecret kOther("fedcba9876543210", "");
+
+// A node that listens, and one that connects to it; each knows a secret or none.
+struct Meeting {
+  Meeting(const JobSecret& of_listener, const JobSecret& of_dialer, const std::string& run_id = "job7")
+      : listener(loop, {"127.0.0.1"}, "job7", of_listener, 10s,
+                 [this](std::shared_ptr<Member> member) { members.push_back(std::move(member)); }) {
+    asio::ip::tcp::socket socket(loop);
+    socket.connect({asio::ip::address_v4::loopback(), listener.port()});
+    connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
+    connection->set_handlers([](const NodeMessage&) {}, [this](const ConnectionLoss&) { lost = true; });
+    connection->start();
+    introduce(
+        connection, of_dialer, {.run_id = run_id, .node = {.host = "node1"}},
+        [this](bool is_proven) {
+          proven = is_proven;
+          connection->set_handlers([this](NodeMessage message) { heard.push_back(std::move(message)); },
+                                   [this](const ConnectionLoss&) { lost = true; });
+        },
+        [this](const ConnectionLoss&) { lost = true; });
+  }
+  void until(const std::function<bool()>& reached) { test::drive(loop, reached); }
+
+  asio::io_context loop;
+  std::vector<std::shared_ptr<Member>> members = {};
+  NodeListener listener;
+  std::shared_ptr<NodeConnection> connection = {};
+  std::vector<NodeMessage> heard = {};
+  std::optional<bool> proven = {};
+  bool lost = false;
+};
+
+}  // namespace
+
+TEST_CASE("connecting: without a secret a node says who it is", "[rendezvous]") {
+  Meeting meeting({}, {});
+  meeting.until([&] { return !meeting.members.empty(); });
+  CHECK(meeting.members[0]->hello.node.host == "node1");
+  CHECK_FALSE(meeting.members[0]->is_proven);
+  CHECK(meeting.proven == true);
+}
+
+TEST_CASE("connecting: nodes with one secret prove it to each other", "[rendezvous]") {
+  Meeting meeting(kSecret, kSecret);
+  meeting.until([&] { return !meeting.members.empty(); });
+  CHECK(meeting.members[0]->is_proven);
+  CHECK(meeting.proven == true);
+}
+
+TEST_CASE("connecting: a node that has another secret, or is the only one with one, says nothing",
+          "[rendezvous]") {
+  Meeting meeting(GENERATE(kOther, JobSecret()), kSecret);
+  meeting.until([&] { return meeting.proven.has_value(); });
+  CHECK(meeting.proven == false);
+  CHECK(meeting.members.empty());
+}
+
+TEST_CASE("connecting: a node without the secret is told so and not heard", "[rendezvous]") {
+  Meeting meeting(kSecret, {});
+  meeting.until([&] { return meeting.lost; });
+  REQUIRE(meeting.heard.size() == 1);
+  CHECK(std::get<RoundEnds>(meeting.heard[0]).over.text.starts_with("the nodes of this job prove a secret"));
+  CHECK(meeting.members.empty());
+}
+
+namespace {
+
+// Who says what it likes.
+struct Stranger {
+  explicit Stranger(Meeting& meeting) {
+    asio::ip::tcp::socket socket(meeting.loop);
+    socket.connect({asio::ip::address_v4::loopback(), meeting.listener.port()});
+    connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
+    connection->set_handlers([this](NodeMessage message) { heard.push_back(std::move(message)); },
+                             [this](const ConnectionLoss&) { lost = true; });
+    connection->start();
+  }
+  std::shared_ptr<NodeConnection> connection;
+  std::vector<NodeMessage> heard = {};
+  bool lost = false;
+};
+
+}  // namespace
+
+TEST_CASE("connecting: what one node has proven is of no use to another", "[rendezvous]") {
+  Meeting meeting(kSecret, kSecret);
+  meeting.until([&] { return !meeting.members.empty(); });
+  const Hello overheard = meeting.members[0]->hello;
+  REQUIRE_FALSE(overheard.proof.empty());
+  Stranger stranger(meeting);
+  SECTION("said again") {
+    stranger.connection->send(overheard);
+  }
+  SECTION("said again after a challenge") {
+    stranger.connection->send(Challenge{"d"});
+    meeting.until([&] { return !stranger.heard.empty(); });
+    stranger.connection->send(overheard);
+  }
+  SECTION("the listener's own proof, given back") {
+    stranger.connection->send(Challenge{"d"});
+    meeting.until([&] { return !stranger.heard.empty(); });
+    Hello hello = overheard;
+    hello.proof = std::get<Proof>(stranger.heard[0]).proof;
+    stranger.connection->send(hello);
+  }
+  SECTION("a second challenge") {
+    stranger.connection->send(Challenge{"d"});
+    stranger.connection->send(Challenge{"d"});
+  }
+  meeting.until([&] { return stranger.lost; });
+  CHECK(meeting.members.size() == 1);
 }

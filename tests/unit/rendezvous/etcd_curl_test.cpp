@@ -19,7 +19,7 @@ struct Asked {
 
   EtcdReply ask(const EtcdRequest& request) {
     std::optional<EtcdReply> reply;
-    gateway->post(request, [&](const EtcdReply& said) { reply = said; });
+    gateway->post(request, [&](const EtcdReply& messages) { reply = messages; });
     test::drive(loop, [&] { return reply.has_value(); });
     return *reply;
   }
@@ -84,7 +84,7 @@ TEST_CASE("etcd_curl: https is spoken, and a file that is missing is named", "[r
                           .cacert = "/nowhere/ca.pem",
                           .timeout = 500ms});
   std::optional<EtcdReply> reply;
-  gateway.post(etcd_grant(5), [&](const EtcdReply& said) { reply = said; });
+  gateway.post(etcd_grant(5), [&](const EtcdReply& messages) { reply = messages; });
   test::drive(loop, [&] { return reply.has_value(); });
   CHECK(reply->status == 0);
   CHECK(reply->body.find("/nowhere/ca.pem") != std::string::npos);

@@ -14,14 +14,14 @@ namespace {
 LaunchPlan plan_of(int nodes) {
   LaunchPlan plan;
   plan.run_id = "job7";
-  plan.rendezvous.backend = RendezvousBackend::c10d;
-  plan.rendezvous.least_nodes = plan.rendezvous.most_nodes = nodes;
+  plan.rendezvous.backend = RendezvousKind::c10d;
+  plan.rendezvous.min_nodes = plan.rendezvous.max_nodes = nodes;
   return plan;
 }
 
 }  // namespace
 
-TEST_CASE("host: says in its store where nodes link", "[rendezvous]") {
+TEST_CASE("host: says in its store where nodes connect", "[rendezvous]") {
   boost::asio::io_context loop;
   const LaunchPlan plan = plan_of(2);
   std::uint16_t port = 0;
@@ -31,12 +31,12 @@ TEST_CASE("host: says in its store where nodes link", "[rendezvous]") {
   }
   const Host host(loop, plan, [](const NodeMessage&) {}, {"127.0.0.1"}, port, 4711, {});
   StoreClient client(loop);
-  std::optional<std::string> said;
+  std::optional<std::string> messages;
   client.connect(
       {"127.0.0.1", port}, std::chrono::steady_clock::now() + 10s, [](const auto&) {}, [](const auto&) {});
-  client.get(hub_key("job7"), [&](StoreOutcome, const auto& value) { said = value; });
-  test::drive(loop, [&] { return said.has_value(); });
-  CHECK(said == "4711");
+  client.get(coordinator_key("job7"), [&](StoreOutcome, const auto& value) { messages = value; });
+  test::drive(loop, [&] { return messages.has_value(); });
+  CHECK(messages == "4711");
 }
 
 TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
@@ -45,8 +45,8 @@ TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   std::vector<NodeMessage> told;
   Host host(loop, plan, [&](const NodeMessage& message) { told.push_back(message); }, {"127.0.0.1"}, 0, 4711,
             {});
-  host.hello({.host = "node0", .addr = "127.0.0.1"}, {});
-  host.take(Join{4000});
+  host.on_hello({.host = "node0", .addr = "127.0.0.1"}, {});
+  host.on_message(Join{4000});
   test::drive(loop, [&] { return !told.empty(); });
   CHECK(std::get<RoundBegins>(told[0]).ready.round.master_port == 4000);
   bool gone = false;
@@ -67,7 +67,7 @@ TEST_CASE("host: its store says where the job runs already, if it does", "[rende
   client.connect(
       {"127.0.0.1", port}, std::chrono::steady_clock::now() + 10s, [](const auto&) {}, [](const auto&) {});
   client.set(running_key("job7"), "10.0.0.1:4000");
-  CHECK_FALSE(host.says_running_at("10.0.0.1:4000"));
-  test::drive(loop, [&] { return host.says_running_at("10.0.0.1:4000"); });
-  CHECK_FALSE(host.says_running_at("10.0.0.2:4000"));
+  CHECK_FALSE(host.is_running_at("10.0.0.1:4000"));
+  test::drive(loop, [&] { return host.is_running_at("10.0.0.1:4000"); });
+  CHECK_FALSE(host.is_running_at("10.0.0.2:4000"));
 }

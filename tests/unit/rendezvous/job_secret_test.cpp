@@ -19,7 +19,7 @@ const JobSecret::Challenge kChallenge = {.run_id = "job7", .of_dialer = "d", .of
 
 }  // namespace
 
-TEST_CASE("job_secret: who knows it proves it, for one link, one side and one job", "[rendezvous]") {
+TEST_CASE("job_secret: who knows it proves it, for one connection, one side and one job", "[rendezvous]") {
   const JobSecret secret(kText, "");
   const std::string proof = secret.proof(Side::dialer, kChallenge);
   CHECK(JobSecret(kText, "").is_proof(proof, Side::dialer, kChallenge));

@@ -16,7 +16,7 @@ const NodeInfo kNode = {.host = "node1",
                         .role = "r",
                         .workers = 8,
                         .store_port = 4000,
-                        .link_port = 4001};
+                        .node_port = 4001};
 
 }  // namespace
 
@@ -33,7 +33,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
   const RoundOver over = {.again = true, .text = "t", .failure = "{\"rank\":1}", .exit_code = 3};
   const std::vector<NodeMessage> messages = {Hello{.run_id = "a b\n\"",
                                                    .node = kNode,
-                                                   .is_hub = true,
+                                                   .is_coordinator = true,
                                                    .history = {.round = 3, .restarts = 1, .asked = 4001},
                                                    .proof = "q"},
                                              Challenge{"n"},
@@ -45,8 +45,8 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                                              Leave{"bye", true, 143},
                                              RoundBegins{.number = 2,
                                                          .ready = {round, 5},
-                                                         .heirs = {kNode, kNode},
-                                                         .hub = kNode,
+                                                         .successors = {kNode, kNode},
+                                                         .coordinator = kNode,
                                                          .nodes = 2,
                                                          .places = {"10.0.0.2"}},
                                              RoundEnds{over},
@@ -54,7 +54,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                                              Moved{"10.0.0.2", 4003},
                                              JobEnds{},
                                              Waiting{"for node 1", {kNode}},
-                                             Beat{}};
+                                             Heartbeat{}};
   for (const NodeMessage& message : messages) {
     const std::string line = encode(message);
     CHECK(line.find('\n') == line.size() - 1);
@@ -69,11 +69,12 @@ TEST_CASE("node_message: unknown fields are for later versions", "[rendezvous]")
 TEST_CASE("node_message: nonsense is refused", "[rendezvous]") {
   for (const std::string line : {"", "{", "[]", "7", R"({"message":"dance"})", R"({"round":1})",
                                  R"({"message":"done","round":"x"})"}) {
-    CHECK(test::error_of([&] { decode(line); }).starts_with("a node sent what is no message"));
+    CHECK(test::error_of([&] { decode(line); }).starts_with("a node sent what is not a message"));
   }
 }
 
 TEST_CASE("node_message: what is nested without end is not followed", "[rendezvous]") {
   const std::string line = R"({"message":"beat","x":)" + std::string(60'000, '[');
-  CHECK(test::error_of([&] { decode(line); }) == "a node sent what is no message: it is nested too deeply");
+  CHECK(test::error_of([&] { decode(line); }) ==
+        "a node sent what is not a message: it is nested too deeply");
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/base/pickle_writer.hpp"
+#include "acc/formats/pickle_writer.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
@@ -63,7 +63,7 @@ std::string error_of(const std::string& pickle) {
 
 }  // namespace
 
-TEST_CASE("rendezvous state: reads what torch 2.11 wrote", "[rendezvous]") {
+TEST_CASE("rendezvous_state: reads what torch 2.11 wrote", "[rendezvous]") {
   const RendezvousState state = read_rendezvous_state(golden("two_complete_v11"));
   CHECK(state.round == 0);
   CHECK(state.complete);
@@ -77,7 +77,7 @@ TEST_CASE("rendezvous state: reads what torch 2.11 wrote", "[rendezvous]") {
   CHECK(state.times_have_zone == true);
 }
 
-TEST_CASE("rendezvous state: reads the times of every version, and writes their kind", "[rendezvous]") {
+TEST_CASE("rendezvous_state: reads the times of every version, and writes their kind", "[rendezvous]") {
   const auto [name, zone] = GENERATE(table<std::string, bool>(
       {{"one_waiting_t24", false}, {"one_waiting_t25", false}, {"one_waiting_t15", true}}));
   const RendezvousState state = read_rendezvous_state(golden(name));
@@ -87,7 +87,7 @@ TEST_CASE("rendezvous state: reads the times of every version, and writes their 
   CHECK((to_pickle(state).find("timezone") != std::string::npos) == zone);
 }
 
-TEST_CASE("rendezvous state: what is written can be read again", "[rendezvous]") {
+TEST_CASE("rendezvous_state: what is written can be read again", "[rendezvous]") {
   for (const char* name : kGolden) {
     const RendezvousState state = read_rendezvous_state(golden(name));
     CHECK(read_rendezvous_state(to_pickle(state)) == state);
@@ -98,7 +98,7 @@ TEST_CASE("rendezvous state: what is written can be read again", "[rendezvous]")
   CHECK(read_rendezvous_state(to_pickle(RendezvousState())) == RendezvousState());
 }
 
-TEST_CASE("rendezvous state: a thousand nodes take some 100 KB", "[rendezvous]") {
+TEST_CASE("rendezvous_state: a thousand nodes take some 100 KB", "[rendezvous]") {
   RendezvousState state;
   for (int i = 0; i < 1000; ++i) {
     const RendezvousNode node = {"10.0.0." + std::to_string(i), 100'000 + i, 0};
@@ -108,7 +108,7 @@ TEST_CASE("rendezvous state: a thousand nodes take some 100 KB", "[rendezvous]")
   CHECK(to_pickle(state).size() < 110'000);
 }
 
-TEST_CASE("rendezvous state: nodes stand in the order of Python's strings", "[rendezvous]") {
+TEST_CASE("rendezvous_state: nodes stand in the order of Python's strings", "[rendezvous]") {
   CHECK(RendezvousNode{"node10", 1, 0} < RendezvousNode{"node2", 1, 0});
   CHECK(RendezvousNode{"Z", 1, 0} < RendezvousNode{"a", 1, 0});
   CHECK(RendezvousNode{"z", 1, 0} < RendezvousNode{"\xc3\xa9", 1, 0});
@@ -117,7 +117,7 @@ TEST_CASE("rendezvous state: nodes stand in the order of Python's strings", "[re
   CHECK(to_string(RendezvousNode{"a", 9, 1}) == "a_9_1");
 }
 
-TEST_CASE("rendezvous state: refuses what torchrun never wrote", "[rendezvous]") {
+TEST_CASE("rendezvous_state: refuses what torchrun never wrote", "[rendezvous]") {
   const std::string pickle = golden("two_complete_v11");
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string changed = pickle;
@@ -144,14 +144,14 @@ TEST_CASE("rendezvous state: refuses what torchrun never wrote", "[rendezvous]")
   CHECK(error_of(short_of_all.finish()) == start + module + "_RendezvousState without 'round'" + end);
 }
 
-TEST_CASE("rendezvous state: times of both kinds are refused", "[rendezvous]") {
+TEST_CASE("rendezvous_state: times of both kinds are refused", "[rendezvous]") {
   std::string pickle = golden("two_complete_v11");
   const std::string with_zone = "h\x27\x86\x94R\x94u";  // the last time: its bytes and the zone in a tuple
   pickle.replace(pickle.find(with_zone), with_zone.size(), "\x85\x94R\x94u");
   CHECK(error_of(pickle).find("times with and without a zone") != std::string::npos);
 }
 
-TEST_CASE("rendezvous state: damaged pickles are an error or another state, never worse", "[rendezvous]") {
+TEST_CASE("rendezvous_state: damaged pickles are an error or another state, never worse", "[rendezvous]") {
   std::mt19937 random(4711);
   int read = 0;
   for (const char* name : kGolden) {

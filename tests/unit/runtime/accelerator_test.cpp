@@ -8,8 +8,8 @@
 #include <string>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/checkpoint/pt_reader.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
@@ -173,8 +173,8 @@ TEST_CASE("accelerator: two that live at once have one precision", "[runtime]") 
     const acc::Accelerator second({.mixed_precision = acc::MixedPrecision::bf16});
     CHECK_THROWS_WITH(
         acc::Accelerator({.mixed_precision = acc::MixedPrecision::no}),
-        "mixed_precision: another Accelerator of this program is in bf16, this one in no (end the "
-        "other first, or give both the same)");
+        "mixed_precision: another Accelerator of this program is in bf16, this one in no (destroy "
+        "the other first, or give both the same)");
   }
   CHECK(acc::Accelerator().mixed_precision() == acc::MixedPrecision::no);
 }

@@ -13,7 +13,6 @@
 
 #include "acc/store/listener.hpp"
 #include "acc/store/server.hpp"
-#include "acc/store/turns.hpp"
 #include "support/catch.hpp"
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
@@ -47,7 +46,7 @@ class OddOwner : public acc::launcher::Connection::Owner {
     return Outcome::done;
   }
   void closed(acc::launcher::ClientId) override { ++ended; }
-  void take_turns(std::shared_ptr<acc::launcher::Connection> connection) override {
+  void schedule(std::shared_ptr<acc::launcher::Connection> connection) override {
     turns_->add([connection](auto until) { return connection->work_until(until); });
   }
   void holds(acc::launcher::ClientId, std::size_t) override {}
@@ -256,7 +255,7 @@ TEST_CASE("connection: who leaves without reading has its last requests carried 
 }
 
 TEST_CASE("connection: replies that would cost too much end it", "[store]") {
-  StoreThread store({.most_unsent_bytes = 100'000});
+  StoreThread store({.max_unsent_bytes = 100'000});
   auto greedy = StoreClient::greeted(store.port());
   greedy.set("/small", std::string(200, 'v'));
   acc::launcher::Request many = {.op = Op::multi_get};
@@ -268,7 +267,7 @@ TEST_CASE("connection: replies that would cost too much end it", "[store]") {
 }
 
 TEST_CASE("connection: a long value asked for a thousand times at once is not copied", "[store]") {
-  StoreThread store({.most_unsent_bytes = 200'000});
+  StoreThread store({.max_unsent_bytes = 200'000});
   auto client = StoreClient::greeted(store.port());
   const std::string value(100'000, 'v');
   client.set("/long", value);

@@ -8,7 +8,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <filesystem>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "acc/store/file_log.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"

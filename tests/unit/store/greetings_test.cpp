@@ -17,7 +17,7 @@ constexpr auto kPatience = std::chrono::milliseconds(300);
 }  // namespace
 
 TEST_CASE("greetings: who says nothing, or half a greeting, loses its connection", "[store]") {
-  StoreThread store({.greeting_patience = kPatience});
+  StoreThread store({.greeting_timeout = kPatience});
   StoreClient silent(store.port());
   StoreClient half(store.port());
   half.send(std::string("\x00\xce", 2));
@@ -27,7 +27,7 @@ TEST_CASE("greetings: who says nothing, or half a greeting, loses its connection
 }
 
 TEST_CASE("greetings: who has greeted may be silent as long as it likes", "[store]") {
-  StoreThread store({.greeting_patience = kPatience});
+  StoreThread store({.greeting_timeout = kPatience});
   auto quiet = StoreClient::greeted(store.port());
   REQUIRE(quiet.alive());
   StoreClient later(store.port());
@@ -37,7 +37,7 @@ TEST_CASE("greetings: who has greeted may be silent as long as it likes", "[stor
 
 TEST_CASE("greetings: a process that was held up reads before it judges", "[store]") {
   boost::asio::io_context loop{1};
-  acc::launcher::StoreServer server(loop, {.greeting_patience = kPatience});
+  acc::launcher::StoreServer server(loop, {.greeting_timeout = kPatience});
   auto client = StoreClient::greeted(server.port());
   while (server.connections() == 0) loop.run_one();
   client.set("/k", "v");

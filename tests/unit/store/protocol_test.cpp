@@ -144,7 +144,7 @@ TEST_CASE("protocol: nothing is read from a broken stream", "[store]") {
 }
 
 TEST_CASE("protocol: a length over its limit breaks the stream at once", "[store]") {
-  RequestParser parser = greeted({.most_key_bytes = 8, .most_value_bytes = 16, .most_keys = 3});
+  RequestParser parser = greeted({.max_key_bytes = 8, .max_value_bytes = 16, .max_keys = 3});
   SECTION("key") {
     all_of(parser, "\x03" + length(9));
   }
@@ -167,8 +167,8 @@ TEST_CASE("protocol: a length over its limit breaks the stream at once", "[store
 }
 
 TEST_CASE("protocol: what is just at a limit passes", "[store]") {
-  RequestParser parser = greeted(
-      {.most_key_bytes = 8, .most_value_bytes = 16, .most_keys = 3, .most_request_bytes = 3 * (8 + 16)});
+  RequestParser parser =
+      greeted({.max_key_bytes = 8, .max_value_bytes = 16, .max_keys = 3, .max_request_bytes = 3 * (8 + 16)});
   const std::string key(8, 'k');
   const std::string value(16, 'v');
   const Request request = {.op = Op::multi_set, .keys = {key, key, key}, .values = {value, value, value}};
@@ -176,7 +176,7 @@ TEST_CASE("protocol: what is just at a limit passes", "[store]") {
 }
 
 TEST_CASE("protocol: one request's keys and values together have a limit", "[store]") {
-  RequestParser parser = greeted({.most_request_bytes = 10});
+  RequestParser parser = greeted({.max_request_bytes = 10});
   SECTION("within it, again and again") {
     for (int i = 0; i < 3; ++i) {
       CHECK(all_of(parser, encode({.op = Op::check, .keys = {"12345", "67890"}})).size() == 1);

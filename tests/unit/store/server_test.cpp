@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 #include "support/store_client.hpp"

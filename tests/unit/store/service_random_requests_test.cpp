@@ -19,7 +19,7 @@ using acc::launcher::Op;
 using acc::launcher::Request;
 
 constexpr acc::launcher::RequestLimits kLimits = {
-    .most_key_bytes = 64, .most_value_bytes = 512, .most_keys = 16, .most_request_bytes = 4096};
+    .max_key_bytes = 64, .max_value_bytes = 512, .max_keys = 16, .max_request_bytes = 4096};
 constexpr std::size_t kClients = 8;
 
 int messages() {

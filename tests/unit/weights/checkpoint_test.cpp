@@ -34,7 +34,7 @@ TEST_CASE("checkpoint: what the index promises must be there", "[weights]") {
             .ends_with("the file b.safetensors is missing (download it again)"));
   CHECK(error(R"({"weight_map":{"z":"a.safetensors"}})").ends_with("the tensor 'z' is not in a.safetensors"));
   CHECK(error(R"({"weight_map":{"x":"../a.safetensors"}})").ends_with("names no file for the tensor 'x'"));
-  CHECK(error("[]").ends_with("is no index of safetensors files: it has no weight_map"));
+  CHECK(error("[]").ends_with("is not an index of safetensors files: it has no weight_map"));
 }
 
 TEST_CASE("checkpoint: without an index model.safetensors counts, or every file", "[weights]") {

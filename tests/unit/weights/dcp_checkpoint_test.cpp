@@ -3,7 +3,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/weights/safetensors_header.hpp"
+#include "acc/formats/safetensors.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -36,11 +36,11 @@ std::string error_of(const fs::path& checkpoint) {
 TEST_CASE("dcp checkpoint: parts by rows and by columns become the tensors that they were", "[weights]") {
   const fs::path whole = recorded() / "whole.safetensors";
   const std::string bytes = acc::read_file(whole);
-  const acc::launcher::SafetensorsHeader header = acc::launcher::read_safetensors_header(whole);
+  const acc::SafetensorsHeader header = acc::read_safetensors_header(whole);
   const std::vector<acc::launcher::DcpTensor> tensors =
       acc::launcher::read_dcp_checkpoint(recorded() / "sharded");
   REQUIRE(tensors.size() == header.tensors.size());
-  for (const acc::launcher::TensorInfo& wanted : header.tensors) {
+  for (const acc::TensorInfo& wanted : header.tensors) {
     INFO(wanted.name);
     const auto found =
         std::ranges::find(tensors, wanted.name, [](const auto& tensor) { return tensor.info.name; });

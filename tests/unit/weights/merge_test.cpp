@@ -16,7 +16,7 @@ namespace {
 
 std::string bytes_of(const acc::launcher::CheckpointFile& file, const std::string& tensor,
                      const std::string& text) {
-  for (const acc::launcher::TensorInfo& info : file.header.tensors) {
+  for (const acc::TensorInfo& info : file.header.tensors) {
     if (info.name == tensor) return text.substr(file.header.data_begin + info.begin, info.end - info.begin);
   }
   return "none";

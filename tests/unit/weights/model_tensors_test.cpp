@@ -27,7 +27,7 @@ TEST_CASE("model_tensors: a small llama has the tensors that were recorded", "[w
                        {"num_key_value_heads", shape("layers.0.self_attn.k_proj.weight")[0] / head},
                        {"num_hidden_layers", 2}};
   std::map<std::string, std::vector<std::int64_t>> ours;
-  for (const acc::launcher::TensorInfo& tensor : tensors_of_config(config, "config.json"))
+  for (const acc::TensorInfo& tensor : tensors_of_config(config, "config.json"))
     ours[tensor.name] = tensor.shape;
   CHECK(ours == expected);
 }

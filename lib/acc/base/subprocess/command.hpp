@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/files.hpp"
 
 namespace acc {
 
@@ -37,5 +39,11 @@ struct CommandOutput {
 /// Bytes beyond the limit are left out. What it started and left in its process group is killed with it.
 std::optional<CommandOutput> run_command(const std::vector<std::string>& command,
                                          const Environment& environment, const CommandLimits& limits);
+
+/// Runs `work` in a child process, while we go on. The child has default signal dispositions and, beside
+/// standard error, no descriptor but `to`, whose other end shows what it writes and when it ends; it is
+/// killed when we end. Nobody waits for it here: whoever reaps this process's children reaps it too. For a
+/// process without other threads. False: the system has no room for another process.
+bool run_in_child(Descriptor to, const std::function<void(int to)>& work);
 
 }  // namespace acc

@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "acc/base/blocked_signals.hpp"
-#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
 #include "acc/base/subprocess/command.hpp"
 
 namespace acc {

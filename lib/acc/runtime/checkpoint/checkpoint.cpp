@@ -3,20 +3,45 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
 #include <future>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/checkpoint/accumulated_gradients.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
-#include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
-#include "acc/runtime/checkpoint/pt_reader.hpp"
-#include "acc/runtime/checkpoint/pt_writer.hpp"
-#include "acc/runtime/checkpoint/random_states.hpp"
-#include "acc/runtime/checkpoint/weights_folder.hpp"
+#include "acc/runtime/checkpoint/process_states.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/process/operations.hpp"
 
 namespace acc {
+
+namespace detail {
+
+void together(const SavingProcesses& processes, const std::function<void()>& act) {
+  if (!processes.group) return act();
+  std::exception_ptr own;
+  std::string text;
+  try {
+    act();
+  } catch (const std::exception& error) {
+    own = std::current_exception();
+    text = error.what();
+    if (text.empty()) text = "failed";
+  }
+  const std::vector<std::string> texts = gather_texts({text}, processes.group.get());
+  if (own) std::rethrow_exception(own);
+  const auto failed = std::ranges::find_if(texts, [](const std::string& of) { return !of.empty(); });
+  if (failed == texts.end()) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = *failed,
+               .where = fmt::format("process {}", failed - texts.begin())});
+}
+
+}  // namespace detail
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,70 +52,72 @@ constexpr const char* kNumProcesses = "num_processes";
 constexpr const char* kGradients = "gradients";
 
 NamedTensors weights_of(const torch::nn::Module& module) {
-  const OrderedTensors tensors = without_ties(ordered_state_of(module));
+  const OrderedTensors tensors = detail::without_ties(ordered_state_of(module));
   return {tensors.begin(), tensors.end()};
 }
 
 void write_weights(const fs::path& folder, std::size_t index, const NamedTensors& weights, bool safe) {
   if (safe) {
-    write_safetensors(folder / numbered_file("model", index, ".safetensors"),
+    write_safetensors(folder / detail::numbered_file("model", index, ".safetensors"),
                       {.tensors = weights, .metadata = {{"format", "pt"}}});
     return;
   }
   PtDict dict;
   for (const auto& [name, tensor] : weights) dict.push_back({name, tensor});
-  write_pt_file(folder / numbered_file("pytorch_model", index, ".bin"), dict);
+  write_pt_file(folder / detail::numbered_file("pytorch_model", index, ".bin"), dict);
 }
 
 void write_states(const fs::path& folder, const std::string& stem, const std::vector<Stateful>& objects) {
   for (std::size_t i = 0; i < objects.size(); ++i)
-    write_pt_file(folder / numbered_file(stem, i, ".bin"), objects[i].state());
+    write_pt_file(folder / detail::numbered_file(stem, i, ".bin"), objects[i].state());
 }
 
-// What one process writes for all.
+// Writes the shared files, on one process.
 void write_shared(const fs::path& folder, const CheckpointContent& content,
                   const std::vector<NamedTensors>& weights, bool safe) {
-  // While the disk takes the one, the other is made ready.
+  // Prepares the optimizer state while the weights are written.
   std::future<void> weights_written = std::async(std::launch::async, [&] {
     for (std::size_t i = 0; i < weights.size(); ++i) write_weights(folder, i, weights[i], safe);
   });
   for (std::size_t i = 0; i < content.optimizers.size(); ++i)
-    write_pt_file(folder / numbered_file("optimizer", i, ".bin"), optimizer_state(*content.optimizers[i]));
+    write_pt_file(folder / detail::numbered_file("optimizer", i, ".bin"),
+                  detail::optimizer_state(*content.optimizers[i]));
   write_states(folder, "scheduler", content.schedulers);
   write_states(folder, "dl_state_dict", content.loaders);
   for (std::size_t i = 0; i < content.gradient_buckets.size(); ++i) {
     const PtValue buckets = content.gradient_buckets[i].state();
-    if (!buckets.is_none()) write_pt_file(folder / numbered_file(kBuckets, i, ".bin"), buckets);
+    if (!buckets.is_none()) write_pt_file(folder / detail::numbered_file(kBuckets, i, ".bin"), buckets);
   }
   if (content.scaler) write_pt_file(folder / kScaler, content.scaler->state());
   for (std::size_t i = 0; i < content.registered.size(); ++i)
-    write_pt_file(folder / custom_file(i), content.registered[i].state());
+    write_pt_file(folder / detail::custom_file(i), content.registered[i].state());
   weights_written.get();
 }
 
-// What each process writes of its own.
+// Writes the files of this process.
 void write_own(const fs::path& folder, const CheckpointContent& content, int process) {
-  write_pt_file(folder / random_states_file(process), random_states(content.step));
+  write_pt_file(folder / detail::random_states_file(process), detail::random_states(content.step));
   if (!content.accumulates) return;
-  write_pt_file(folder / gradients_file(process),
-                PtDict{{kNumProcesses, content.num_processes}, {kGradients, gradients_of(content.models)}});
+  write_pt_file(
+      folder / detail::gradients_file(process),
+      PtDict{{kNumProcesses, content.num_processes}, {kGradients, detail::gradients_of(content.models)}});
 }
 
-// Machines may share the file system or not: who comes after the main process does what is still to be done.
-void begin(FolderReplacement& folder, const SavingProcesses& processes) {
-  together(processes, [&] {
+// Machines may share the file system or not: after the main process, the others do what is still to be done.
+void begin(detail::FolderReplacement& folder, const SavingProcesses& processes) {
+  detail::together(processes, [&] {
     if (processes.is_main()) folder.begin();
   });
-  together(processes, [&] {
+  detail::together(processes, [&] {
     if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
   });
 }
 
-void publish(FolderReplacement& folder, const SavingProcesses& processes) {
-  together(processes, [&] {
+void publish(detail::FolderReplacement& folder, const SavingProcesses& processes) {
+  detail::together(processes, [&] {
     if (processes.is_main()) folder.publish();
   });
-  together(processes, [&] {
+  detail::together(processes, [&] {
     if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
   });
 }
@@ -109,12 +136,12 @@ PtValue read_part(const fs::path& file) {
 
 void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& models, Loads& loads) {
   for (std::size_t i = 0; i < models.size(); ++i) {
-    const fs::path safe = folder / numbered_file("model", i, ".safetensors");
-    const fs::path other = folder / numbered_file("pytorch_model", i, ".bin");
+    const fs::path safe = folder / detail::numbered_file("model", i, ".safetensors");
+    const fs::path other = folder / detail::numbered_file("pytorch_model", i, ".bin");
     // One model's weights may be in shards.
     const fs::path first = i == 0 && !fs::exists(safe) && !fs::exists(other) ? folder : safe;
     const fs::path file = fs::exists(first) ? first : other;
-    loads.push_back(plan_model_load(*models[i], read_weights(file), file));
+    loads.push_back(detail::plan_model_load(*models[i], read_weights(file), file));
   }
 }
 
@@ -122,19 +149,19 @@ void plan_states(const fs::path& folder, const std::string& stem, const std::vec
                  Loads& loads) {
   for (std::size_t i = 0; i < objects.size(); ++i) {
     loads.emplace_back([load = objects[i].load_state,
-                        state = read_part(folder / numbered_file(stem, i, ".bin"))] { load(state); });
+                        state = read_part(folder / detail::numbered_file(stem, i, ".bin"))] { load(state); });
   }
 }
 
-// Python writes no states of loaders but those of torchdata.
+// Python only writes the states of torchdata's loaders.
 void plan_loaders(const fs::path& folder, const std::vector<Stateful>& loaders, Loads& loads) {
-  if (fs::exists(folder / numbered_file("dl_state_dict", 0, ".bin")))
+  if (fs::exists(folder / detail::numbered_file("dl_state_dict", 0, ".bin")))
     plan_states(folder, "dl_state_dict", loaders, loads);
 }
 
 void plan_registered(const fs::path& folder, const std::vector<Stateful>& objects, Loads& loads) {
   std::size_t saved = 0;
-  while (fs::exists(folder / custom_file(saved))) ++saved;
+  while (fs::exists(folder / detail::custom_file(saved))) ++saved;
   if (saved != objects.size()) {
     throw Error(
         {.what = fmt::format("has {} registered objects, but {} are registered", saved, objects.size()),
@@ -142,14 +169,15 @@ void plan_registered(const fs::path& folder, const std::vector<Stateful>& object
          .hint = "register_for_checkpointing the same objects as when it was saved"});
   }
   for (std::size_t i = 0; i < saved; ++i) {
-    loads.emplace_back(
-        [load = objects[i].load_state, state = read_pt_file(folder / custom_file(i))] { load(state); });
+    loads.emplace_back([load = objects[i].load_state, state = read_pt_file(folder / detail::custom_file(i))] {
+      load(state);
+    });
   }
 }
 
 void plan_buckets(const fs::path& folder, const std::vector<Stateful>& buckets, Loads& loads) {
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    const fs::path file = folder / numbered_file(kBuckets, i, ".bin");
+    const fs::path file = folder / detail::numbered_file(kBuckets, i, ".bin");
     if (!fs::exists(file)) continue;
     loads.emplace_back([load = buckets[i].load_state, state = read_pt_file(file)] { load(state); });
   }
@@ -160,33 +188,33 @@ const PtValue& field(const PtValue& state, const char* name, const fs::path& fil
   throw Error({.kind = ErrorKind::config, .what = fmt::format("has no '{}'", name), .where = file.string()});
 }
 
-// Of n processes that saved and m that load, each of these takes what every m-th of those had gathered, times
-// m / n: the mean over all stays what it was.
+// When n processes saved and m load, each takes the gradients of every m-th saved process, times m / n: the
+// mean over all processes stays the same.
 void plan_gradients(const fs::path& folder, const CheckpointContent& content, int process, Loads& loads) {
-  fs::path known = folder / gradients_file(process);
-  if (!fs::exists(known)) known = folder / gradients_file(0);
+  fs::path known = folder / detail::gradients_file(process);
+  if (!fs::exists(known)) known = folder / detail::gradients_file(0);
   if (!fs::exists(known)) return;
   const int saved = static_cast<int>(field(read_pt_file(known), kNumProcesses, known).number().value_or(0));
   if (saved < 1)
     throw Error({.kind = ErrorKind::config, .what = "is not of any process", .where = known.string()});
   std::vector<PtValue> parts;
   for (int part = process; part < saved; part += content.num_processes) {
-    const fs::path file = folder / gradients_file(part);
+    const fs::path file = folder / detail::gradients_file(part);
     parts.push_back(field(read_part(file), kGradients, file));
   }
   loads.push_back(
-      plan_gradients_load(content.models, parts, static_cast<double>(content.num_processes) / saved));
+      detail::plan_gradients_load(content.models, parts, static_cast<double>(content.num_processes) / saved));
 }
 
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
                      const SavingProcesses& processes, const SaveCheckpointOptions& options) {
-  FolderReplacement replacement(folder, is_checkpoint_file);
+  detail::FolderReplacement replacement(folder, detail::is_checkpoint_file);
   begin(replacement, processes);
   const fs::path& made = replacement.temporary();
   try {
-    together(processes, [&] {
+    detail::together(processes, [&] {
       std::vector<NamedTensors> weights;
       for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
       for (const SaveStatePreHook& hook : options.hooks) hook(weights, made);
@@ -203,7 +231,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
 
 std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const CheckpointContent& content,
                                             int process, const std::vector<LoadStatePreHook>& hooks) {
-  const fs::path whole = whole_folder(folder);
+  const fs::path whole = detail::whole_folder(folder);
   if (!fs::is_directory(whole)) {
     throw Error({.what = "there is no such folder", .where = folder.string()});
   }
@@ -214,8 +242,8 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
   Loads loads;
   plan_models(whole, models, loads);
   for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
-    const fs::path file = whole / numbered_file("optimizer", i, ".bin");
-    loads.push_back(plan_optimizer_load(*content.optimizers[i], read_part(file), file.string()));
+    const fs::path file = whole / detail::numbered_file("optimizer", i, ".bin");
+    loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], read_part(file), file.string()));
   }
   plan_states(whole, "scheduler", content.schedulers, loads);
   plan_loaders(whole, content.loaders, loads);
@@ -226,12 +254,12 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
   plan_registered(whole, content.registered, loads);
   plan_buckets(whole, content.gradient_buckets, loads);
   plan_gradients(whole, content, process, loads);
-  const bool own = fs::exists(whole / random_states_file(process));
-  const fs::path random = whole / random_states_file(own ? process : 0);
+  const bool own = fs::exists(whole / detail::random_states_file(process));
+  const fs::path random = whole / detail::random_states_file(own ? process : 0);
   const PtValue states = fs::exists(random) ? read_pt_file(random) : PtValue();
 
   for (const auto& load : loads) load();
-  if (own) return load_random_states(states, random.string());
+  if (own) return detail::load_random_states(states, random.string());
   const PtValue* step = states.find("step");
   return step != nullptr && step->number() ? std::optional(static_cast<std::int64_t>(*step->number()))
                                            : std::nullopt;

@@ -5,10 +5,10 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "acc/runtime/checkpoint/safetensors.hpp"
-#include "acc/runtime/checkpoint/saving_processes.hpp"
 #include "acc/runtime/checkpoint/stateful.hpp"
 
 namespace torch::nn {
@@ -20,14 +20,49 @@ class Optimizer;
 
 namespace acc {
 
-/// Called before a checkpoint's weights are written, on every process. May change them, or take some out, as
-/// when it writes them itself: `folder` is where the checkpoint is being made.
+class ProcessGroup;
+
+/// The processes that write a checkpoint together, as one of them sees them.
+struct SavingProcesses {
+  int index = 0;
+  int local_index = 0;
+  /// Null for one process.
+  std::shared_ptr<ProcessGroup> group = {};
+
+  bool is_main() const { return index == 0; }
+  bool is_local_main() const { return local_index == 0; }
+  /// Whether this process writes the shared files: the first, or the first of each machine.
+  bool writes_shared(bool on_each_node) const { return is_main() || (on_each_node && is_local_main()); }
+};
+
+namespace detail {
+
+/// Calls `act` and returns when it is done on every process. When it throws on any, this throws on all: its
+/// own error on a process that failed, on the others Error{system} with the text and rank of the first.
+void together(const SavingProcesses& processes, const std::function<void()>& act);
+
+}  // namespace detail
+
+/// Called before a checkpoint's weights are written, on every process. It may change them, or remove those
+/// that it writes itself. `folder` is the folder in which the checkpoint is being written.
 using SaveStatePreHook =
     std::function<void(std::vector<NamedTensors>& weights, const std::filesystem::path& folder)>;
 
-/// Called before a checkpoint is read, on every process. Models that it takes out are not loaded.
+/// Called before a checkpoint is read, on every process. Models that it removes are not loaded.
 using LoadStatePreHook =
     std::function<void(std::vector<torch::nn::Module*>& models, const std::filesystem::path& folder)>;
+
+/// A registered hook. It stays registered when the handle is destroyed.
+class HookHandle {
+ public:
+  explicit HookHandle(std::function<void()> remove) : remove_(std::move(remove)) {}
+
+  /// Removes the hook; a second call does nothing.
+  void remove() { remove_(); }
+
+ private:
+  std::function<void()> remove_;
+};
 
 /// What goes into a checkpoint, of each kind in the order of preparation.
 struct CheckpointContent {
@@ -37,12 +72,12 @@ struct CheckpointContent {
   std::vector<Stateful> loaders = {};
   std::optional<Stateful> scaler = {};
   std::vector<Stateful> registered = {};
-  /// How the models' gradients are laid out in messages, of which sums depend in their last bit: none for a
-  /// model that is not averaged, or has not been yet.
+  /// The gradient buckets of the models, on which the last bit of sums depends: none for a model that is not
+  /// averaged, or has not been yet.
   std::vector<Stateful> gradient_buckets = {};
-  /// Of the accumulation.
+  /// The step of the gradient accumulation.
   std::int64_t step = 0;
-  /// Whether gradients have been gathered for a step that is still to come; each process saves its own.
+  /// Whether gradients are accumulated for a step that is still to come; each process saves its own.
   bool accumulates = false;
   int num_processes = 1;
 };
@@ -55,17 +90,16 @@ struct SaveCheckpointOptions {
   std::vector<SaveStatePreHook> hooks = {};
 };
 
-/// Together: writes a checkpoint that accelerate's load_state takes, in the place of `folder` in one step:
-/// whenever a process is killed, `folder` is what it was before or the whole new checkpoint. Files there that
-/// are no part of a checkpoint stay. Throws the same on every process when one of them cannot write.
+/// Together: writes a checkpoint that accelerate's load_state can read, and replaces `folder` atomically:
+/// whenever a process is killed, `folder` is what it was before or the complete new checkpoint. Files there
+/// that are not part of a checkpoint stay. Throws the same on every process when one of them cannot write.
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointContent& content,
                      const SavingProcesses& processes, const SaveCheckpointOptions& options = {});
 
-/// Loads a checkpoint of ours or of accelerate's into the same objects, and gives back the step of the
-/// accumulation. A process that has no random states in it, since others saved it, keeps its own; gradients
-/// of an unfinished accumulation are dealt out so that their mean over the processes stays. Throws
-/// Error naming the file that is missing or damaged, or with all weights that do not fit; models and
-/// optimizers are then unchanged.
+/// Loads a checkpoint of ours or of accelerate's into the same objects, and returns the step of the
+/// accumulation. A process without random states in the checkpoint keeps its own; gradients of an unfinished
+/// accumulation are distributed so that their mean over the processes stays. Throws Error naming the file
+/// that is missing or damaged, or with all weights that do not fit; models and optimizers are then unchanged.
 std::optional<std::int64_t> load_checkpoint(const std::filesystem::path& folder,
                                             const CheckpointContent& content, int process,
                                             const std::vector<LoadStatePreHook>& hooks = {});

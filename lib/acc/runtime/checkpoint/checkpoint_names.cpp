@@ -17,13 +17,16 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "checkpoint_";
 
-std::optional<std::int64_t> number_of(const std::string& name) {
-  static const std::regex kNumbered(R"(checkpoint_\d{1,18})");
-  if (!std::regex_match(name, kNumbered)) return {};
-  return parse_integer(name.substr(kPrefix.size()));
+std::optional<std::int64_t> number_of(const std::string& name, std::string_view prefix) {
+  static const std::regex kNumber(R"(\d{1,18})");
+  if (!name.starts_with(prefix)) return {};
+  const std::string number = name.substr(prefix.size());
+  return std::regex_match(number, kNumber) ? parse_integer(number) : std::nullopt;
 }
 
 }  // namespace
+
+namespace detail {
 
 std::string numbered_file(const std::string& stem, std::size_t index, const std::string& ending) {
   return index == 0 ? stem + ending : fmt::format("{}_{}{}", stem, index, ending);
@@ -54,31 +57,14 @@ fs::path numbered_checkpoint(const fs::path& folder, std::int64_t number) {
   return folder / fmt::format("{}{}", kPrefix, number);
 }
 
-std::vector<NumberedCheckpoint> list_checkpoints(const fs::path& folder) {
-  std::vector<NumberedCheckpoint> found;
-  if (!fs::is_directory(folder)) return found;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto number = number_of(entry.path().filename().string());
-    if (number && entry.is_directory()) found.push_back({*number, entry.path()});
-  }
-  std::ranges::sort(found, {}, &NumberedCheckpoint::number);
-  return found;
-}
-
 fs::path folder_to_save(const fs::path& folder, std::int64_t number) {
   const fs::path place = numbered_checkpoint(folder, number);
   if (fs::exists(place)) {
-    throw Error({.what = "is there already",
+    throw Error({.what = "already exists",
                  .where = place.string(),
-                 .hint = "load_state() goes on after it; a new training needs another project_dir"});
+                 .hint = "load_state() continues after it; a new training needs another project_dir"});
   }
   return place;
-}
-
-fs::path newest_checkpoint(const fs::path& folder) {
-  const std::vector<NumberedCheckpoint> all = list_checkpoints(folder);
-  if (all.empty()) throw Error({.what = "holds no checkpoint", .where = folder.string()});
-  return all.back().folder;
 }
 
 std::int64_t next_number(const fs::path& folder) {
@@ -92,7 +78,7 @@ void keep_newest(const fs::path& folder, std::size_t limit) {
 }
 
 void remove_leftovers(const fs::path& folder) {
-  static const std::regex kLeftover(R"(\.checkpoint_\d+\.acc-(new|gone))");
+  static const std::regex kLeftover(R"(\.checkpoint[_-]\d+\.acc-(new|gone))");
   if (!fs::is_directory(folder)) return;
   std::vector<fs::path> leftovers;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -100,6 +86,25 @@ void remove_leftovers(const fs::path& folder) {
   }
   std::error_code another_process_did;
   for (const fs::path& leftover : leftovers) fs::remove_all(leftover, another_process_did);
+}
+
+}  // namespace detail
+
+std::vector<NumberedCheckpoint> list_checkpoints(const fs::path& folder, std::string_view prefix) {
+  std::vector<NumberedCheckpoint> found;
+  if (!fs::is_directory(folder)) return found;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto number = number_of(entry.path().filename().string(), prefix);
+    if (number && entry.is_directory()) found.push_back({*number, entry.path()});
+  }
+  std::ranges::sort(found, {}, &NumberedCheckpoint::number);
+  return found;
+}
+
+fs::path newest_checkpoint(const fs::path& folder) {
+  const std::vector<NumberedCheckpoint> all = list_checkpoints(folder);
+  if (all.empty()) throw Error({.what = "holds no checkpoint", .where = folder.string()});
+  return all.back().folder;
 }
 
 }  // namespace acc

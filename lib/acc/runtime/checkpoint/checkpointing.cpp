@@ -1,16 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/checkpointing.hpp"
 
-#include "acc/base/byte_size.hpp"
+#include <algorithm>
+#include <limits>
+
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
-#include "acc/runtime/checkpoint/model_file.hpp"
-#include "acc/runtime/checkpoint/prepared_content.hpp"
-#include "acc/runtime/checkpoint/pt_writer.hpp"
-#include "acc/runtime/checkpoint/weights_folder.hpp"
+#include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
 
-namespace acc {
+namespace acc::detail {
+namespace {
+
+// Adapts a state to Python's schedulers: LambdaLR needs the entry of its (unsaved) functions, and
+// ReduceLROnPlateau cannot read a best metric of None.
+PtValue for_python(PtValue state) {
+  auto* fields = std::get_if<PtDict>(&state.content);
+  if (fields == nullptr) return state;
+  std::erase_if(*fields, [](const PtEntry& field) { return field.value.is_none(); });
+  const PtValue* base = state.find("base_lrs");
+  const auto* rates = base != nullptr ? base->get_if<PtList>() : nullptr;
+  if (rates != nullptr && state.find("lr_lambdas") == nullptr)
+    fields->push_back({"lr_lambdas", PtList(rates->size())});
+  return state;
+}
+
+Stateful stateful_of(const PreparedScheduler& scheduler) {
+  return {.state = [scheduler] { return for_python(from_json(scheduler.state())); },
+          .load_state = [scheduler](const PtValue& state) { scheduler.load_state(to_json(state)); }};
+}
+
+double field(const PtValue& state, std::string_view name) {
+  const PtValue* value = state.find(name);
+  const auto number = value != nullptr ? value->number() : std::nullopt;
+  if (number) return *number;
+  throw Error({.kind = ErrorKind::config,
+               .what = "has no '" + std::string(name) + "'",
+               .where = "the gradient scaler's state"});
+}
+
+// Entries as in Python's GradScaler.state_dict().
+Stateful stateful_of(const std::shared_ptr<GradScaler>& scaler) {
+  return {.state = [scaler]() -> PtValue {
+            const GradScalerState state = scaler->state();
+            return PtDict{{"scale", state.scale},
+                          {"growth_factor", state.growth_factor},
+                          {"backoff_factor", state.backoff_factor},
+                          {"growth_interval", state.growth_interval},
+                          {"_growth_tracker", state.growth_tracker}};
+          },
+          .load_state =
+              [scaler](const PtValue& state) {
+                scaler->load_state(
+                    {.scale = field(state, "scale"),
+                     .growth_factor = field(state, "growth_factor"),
+                     .backoff_factor = field(state, "backoff_factor"),
+                     .growth_interval = static_cast<std::int64_t>(field(state, "growth_interval")),
+                     .growth_tracker = static_cast<std::int64_t>(field(state, "_growth_tracker"))});
+              }};
+}
+
+constexpr std::size_t kNoParameter = std::numeric_limits<std::size_t>::max();
+
+PtValue to_value(const BucketLayout& layout) {
+  if (layout.empty()) return {};
+  PtList buckets;
+  for (const std::vector<std::size_t>& bucket : layout) {
+    PtList indices;
+    for (const std::size_t index : bucket) indices.emplace_back(static_cast<std::int64_t>(index));
+    buckets.emplace_back(std::move(indices));
+  }
+  return buckets;
+}
+
+BucketLayout to_layout(const PtValue& value) {
+  BucketLayout layout;
+  const auto* buckets = value.get_if<PtList>();
+  for (const PtValue& bucket : buckets != nullptr ? *buckets : PtList()) {
+    const auto* indices = bucket.get_if<PtList>();
+    layout.emplace_back();
+    for (const PtValue& index : indices != nullptr ? *indices : PtList()) {
+      const auto* number = index.get_if<std::int64_t>();
+      // A layout that does not fit is ignored as a whole.
+      layout.back().push_back(number != nullptr ? static_cast<std::size_t>(*number) : kNoParameter);
+    }
+  }
+  return layout;
+}
+
+// Without a replica gradients are not averaged.
+Stateful buckets_of(const std::shared_ptr<DdpReplica>& ddp) {
+  return {.state = [ddp] { return ddp ? to_value(ddp->bucket_layout()) : PtValue(); },
+          .load_state =
+              [ddp](const PtValue& value) {
+                if (ddp) ddp->set_bucket_layout(to_layout(value));
+              }};
+}
+
+}  // namespace
+
+CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
+                             int num_processes) {
+  CheckpointContent content{.registered = registered,
+                            .step = prepared.gradients->step(),
+                            .accumulates = !prepared.gradients->sync_gradients(),
+                            .num_processes = num_processes};
+  for (const PreparedModel& model : prepared.models) {
+    content.models.push_back(model.module.get());
+    content.gradient_buckets.push_back(buckets_of(model.ddp));
+  }
+  for (const Optimizer& optimizer : prepared.optimizers) content.optimizers.push_back(&optimizer.native());
+  for (const PreparedScheduler& scheduler : prepared.schedulers)
+    content.schedulers.push_back(stateful_of(scheduler));
+  for (const auto& loader : prepared.loaders) content.loaders.push_back(stateful(*loader));
+  if (prepared.scaler) content.scaler = stateful_of(prepared.scaler);
+  return content;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +135,7 @@ SavingProcesses processes_of(const PartialState& state) {
                .hint = "give one, or set project_dir and automatic_checkpoint_naming"});
 }
 
-// As torch.save: a folder that is missing is more often mistyped than meant to be made.
+// As torch.save: a missing folder is more likely a typing error than meant to be created.
 void require_parent(const fs::path& file) {
   const fs::path parent = resolved_path(file).parent_path();
   if (fs::is_directory(parent)) return;
@@ -46,7 +154,7 @@ fs::path Checkpointing::numbered_folder() {
   return preparation_.project_dir() / "checkpoints";
 }
 
-// Those that were there stay until the new one is whole. Machines may share the folder or not.
+// Older checkpoints stay until the new one is complete. Machines may share the folder or not.
 void Checkpointing::make_room(const fs::path& folder, const SavingProcesses& processes) {
   const auto limit = preparation_.project().total_limit;
   if (!limit || *limit < 1) return;
@@ -103,21 +211,25 @@ HookHandle Checkpointing::register_load_state_pre_hook(LoadStatePreHook hook) {
   return registry_.load_hooks.add(std::move(hook));
 }
 
+bool Checkpointing::should_save_model() const {
+  return processes_of(state_).writes_shared(preparation_.project().save_on_each_node);
+}
+
 void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& place,
                                std::string_view max_shard_size) const {
-  const std::uint64_t most = parse_byte_size(max_shard_size, "max_shard_size");
-  if (!processes_of(state_).writes_shared(preparation_.project().save_on_each_node)) return;
+  const std::uint64_t max_bytes = parse_byte_size(max_shard_size, "max_shard_size");
+  if (!should_save_model()) return;
   if (place.empty()) refuse_without_folder("save_model");
   if (place.extension() == ".safetensors") {
     require_parent(place);
     save_model_file(module, place);
   } else {
-    save_weights(module, place, most);
+    save_weights(module, place, max_bytes);
   }
 }
 
 void Checkpointing::save(const PtValue& value, const fs::path& file) const {
-  if (!processes_of(state_).writes_shared(preparation_.project().save_on_each_node)) return;
+  if (!should_save_model()) return;
   require_parent(file);
   write_pt_file(file, value);
 }
@@ -127,4 +239,4 @@ IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::
   return acc::load_state(module, read_weights(place), place, strict);
 }
 
-}  // namespace acc
+}  // namespace acc::detail

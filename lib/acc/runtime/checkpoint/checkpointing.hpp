@@ -2,24 +2,64 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "acc/runtime/checkpoint/checkpoint_registry.hpp"
-#include "acc/runtime/checkpoint/model_file.hpp"
+#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/preparation.hpp"
+#include "acc/runtime/prepared.hpp"
 
-namespace acc {
+namespace acc::detail {
 
-/// The part of an Accelerator that saves and loads what was prepared. What each function promises stands at
-/// the Accelerator's of the same name.
+/// The content of a checkpoint: everything that was prepared, and the registered objects, by reference.
+CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
+                             int num_processes);
+
+/// Hooks of one kind, in the order in which they were added.
+template <class Hook>
+class Hooks {
+ public:
+  HookHandle add(Hook hook) {
+    const std::size_t key = next_++;
+    hooks_->emplace(key, std::move(hook));
+    return HookHandle([hooks = std::weak_ptr(hooks_), key] {
+      if (const auto all = hooks.lock()) all->erase(key);
+    });
+  }
+
+  std::vector<Hook> all() const {
+    std::vector<Hook> list;
+    for (const auto& [key, hook] : *hooks_) list.push_back(hook);
+    return list;
+  }
+
+ private:
+  std::shared_ptr<std::map<std::size_t, Hook>> hooks_ = std::make_shared<std::map<std::size_t, Hook>>();
+  std::size_t next_ = 0;
+};
+
+/// The objects and hooks that were registered for checkpoints.
+struct CheckpointRegistry {
+  std::vector<Stateful> objects = {};
+  Hooks<SaveStatePreHook> save_hooks = {};
+  Hooks<LoadStatePreHook> load_hooks = {};
+};
+
+/// The part of an Accelerator that saves and loads what was prepared. See the Accelerator's functions of the
+/// same names.
 class Checkpointing {
  public:
   /// Both outlive this.
   Checkpointing(const PartialState& state, Preparation& preparation)
       : state_(state), preparation_(preparation) {}
 
+  bool should_save_model() const;
   void save(const PtValue& value, const std::filesystem::path& file) const;
   void save_model(const torch::nn::Module& module, const std::filesystem::path& place,
                   std::string_view max_shard_size) const;
@@ -42,4 +82,4 @@ class Checkpointing {
   CheckpointRegistry registry_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -10,11 +10,10 @@
 #include <string>
 #include <utility>
 
-#include "acc/base/descriptor.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 namespace fs = std::filesystem;
@@ -41,7 +40,7 @@ void put_at(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "cannot be replaced", errno);
 }
 
-// The same file under a second name; a copy where the file system has no such thing.
+// A hard link, or a copy where the file system has none.
 void link(const fs::path& from, const fs::path& to) {
   const auto kinds = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
   std::error_code error;
@@ -77,7 +76,7 @@ void FolderReplacement::begin() {
   fs::remove_all(old_, error);
   fs::remove_all(temporary_, error);
   fs::create_directories(temporary_, error);
-  if (error) fail(target_, "cannot be made", error.value());
+  if (error) fail(target_, "cannot be created", error.value());
 }
 
 void FolderReplacement::keep_others() const {
@@ -90,7 +89,7 @@ void FolderReplacement::keep_others() const {
 void FolderReplacement::exchange() const {
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) fail(target_, "cannot be replaced", errno);
-  // A file system that cannot: between the two, the old one is where whole_folder() finds it.
+  // The file system cannot exchange: between the two renames whole_folder() finds the old one.
   put_at(target_, old_);
   put_at(temporary_, target_);
 }
@@ -125,7 +124,7 @@ void remove_folder(const fs::path& folder) {
   const fs::path place = resolved_path(folder);
   const fs::path gone = beside(place, kGone);
   std::error_code error;
-  fs::remove_all(gone, error);  // of a process that was killed while it removed
+  fs::remove_all(gone, error);  // left by a process that was killed
   if (::rename(place.c_str(), gone.c_str()) != 0) {
     if (errno == ENOENT) return;
     fail(folder, "cannot be removed", errno);
@@ -134,4 +133,4 @@ void remove_folder(const fs::path& folder) {
   if (error) fail(folder, "cannot be removed", error.value());
 }
 
-}  // namespace acc
+}  // namespace acc::detail

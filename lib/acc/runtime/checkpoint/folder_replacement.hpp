@@ -4,25 +4,24 @@
 #include <filesystem>
 #include <functional>
 
-namespace acc {
+namespace acc::detail {
 
-/// A folder that is filled beside its place and put there in one step: whoever looks sees the old folder
-/// whole or the new one whole, also when the process or the machine dies at any moment. Entries of the old
-/// folder that the new one does not have and `is_replaced` does not name go over into the new one.
+/// Replaces a folder atomically: a new folder is filled beside it and then renamed. Readers see the complete
+/// old or the complete new folder, also when the process or the machine dies at any moment. Entries of the
+/// old folder that the new one lacks are kept in the new one, unless `is_replaced` names them.
 class FolderReplacement {
  public:
-  /// Nothing is done yet. Throws Error{usage} for the working folder or one around it.
+  /// Does not touch the disk. Throws Error{usage} for the working folder or one of its parents.
   FolderReplacement(const std::filesystem::path& target,
                     std::function<bool(const std::string& name)> is_replaced);
 
-  /// Where the new folder is filled.
+  /// The folder to fill.
   const std::filesystem::path& temporary() const { return temporary_; }
 
-  /// Removes what a killed process left of earlier attempts and makes the new folder. Throws Error{system}.
+  /// Removes the remains of earlier attempts and creates the new folder. Throws Error{system}.
   void begin();
 
-  /// The new folder is in its place when it returns, and the old one is gone. Throws Error{system}; the old
-  /// one is then still there.
+  /// Replaces the old folder by the new one. Throws Error{system}; the old one is then unchanged.
   void publish();
 
   /// Removes the new folder.
@@ -38,11 +37,11 @@ class FolderReplacement {
   std::function<bool(const std::string&)> is_replaced_;
 };
 
-/// Where the folder is whole: `target`, or beside it, when a process was killed while it replaced the folder
-/// on a file system that cannot exchange two. `target` when it is nowhere.
+/// The complete folder: `target`, or the old one beside it, when a process was killed between two renames on
+/// a file system that cannot exchange folders. `target` when neither exists.
 std::filesystem::path whole_folder(const std::filesystem::path& target);
 
-/// Removes a folder so that no part of it is ever seen under its name.
+/// Renames a folder, then removes it: it is never visible in part.
 void remove_folder(const std::filesystem::path& folder);
 
-}  // namespace acc
+}  // namespace acc::detail

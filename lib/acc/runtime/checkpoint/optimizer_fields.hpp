@@ -11,7 +11,7 @@
 #include <concepts>
 #include <type_traits>
 
-namespace acc {
+namespace acc::detail {
 
 /// T, or const T.
 template <class Given, class T>
@@ -23,7 +23,7 @@ struct Optional {
   T& value;
 };
 
-/// A whole number that is one in Python too; steps are a tensor there.
+/// An integer that is one in Python, too; steps are a tensor there.
 template <class T>
 struct Count {
   T& value;
@@ -120,7 +120,7 @@ void visit_fields(Options& options, Visit visit) {
   visit("line_search_fn", options.line_search_fn());
 }
 
-// `al` is only room to compute in.
+// `al` is scratch memory.
 template <Like<torch::optim::LBFGSParamState> State, class Visit>
 void visit_fields(State& state, Visit visit) {
   visit("func_evals", Count{state.func_evals()});
@@ -166,4 +166,4 @@ bool with_kind(const torch::optim::Optimizer& optimizer, Act act) {
   return true;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -16,15 +16,15 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/optimizer_fields.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 using torch::optim::Optimizer;
 using Betas = std::tuple<double, double>;
 using Tensors = std::deque<at::Tensor>;
 
-// Python counts steps in a float32; beyond this one they would no longer count.
-constexpr std::int64_t kMostFloatSteps = std::int64_t{1} << 24U;
+// Python counts steps in a float32, which cannot represent every integer beyond this.
+constexpr std::int64_t kMaxFloatSteps = std::int64_t{1} << 24U;
 
 [[noreturn]] void refuse_kind() {
   throw Error({.what = "the state of this kind of optimizer cannot be saved or loaded",
@@ -42,7 +42,7 @@ struct WriteFields {
     dict.push_back({name, PtTuple{{std::get<0>(field), std::get<1>(field)}}});
   }
   void operator()(const char* name, std::int64_t steps) const {
-    const auto type = steps <= kMostFloatSteps ? at::kFloat : at::kDouble;
+    const auto type = steps <= kMaxFloatSteps ? at::kFloat : at::kDouble;
     dict.push_back({name, at::full({}, static_cast<double>(steps), at::TensorOptions(type))});
   }
   void operator()(const char* name, const at::Tensor& field) const {
@@ -66,7 +66,7 @@ struct WriteFields {
   }
 };
 
-// Sets fields from a dict; what is missing or no such value becomes a problem.
+// Sets fields from a dict; missing and invalid values become problems.
 struct ReadFields {
   const PtValue& dict;
   const at::Tensor* parameter = nullptr;  // whose state it is
@@ -201,13 +201,13 @@ PtValue write_state(const Optimizer& optimizer) {
   return PtDict{{"state", std::move(state)}, {"param_groups", std::move(groups)}};
 }
 
-// Everything that a load will put into the optimizer.
+// The values that a load sets in the optimizer.
 struct Loaded {
   std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> options = {};
   std::vector<std::pair<void*, std::unique_ptr<torch::optim::OptimizerParamState>>> states = {};
 };
 
-// Reads one optimizer's state, and collects what does not fit.
+// Reads an optimizer's state, and collects everything that does not fit.
 template <class Kind>
 class StateReader {
  public:
@@ -219,7 +219,7 @@ class StateReader {
     const auto* list = groups != nullptr ? groups->get_if<PtList>() : nullptr;
     states_ = from_.find("state");
     if (list == nullptr || states_ == nullptr) {
-      add("", "is no state of an optimizer");
+      add("", "is not the state of an optimizer");
     } else if (list->size() != optimizer_.param_groups().size()) {
       add("", fmt::format("has {} parameter groups, the optimizer {}", list->size(),
                           optimizer_.param_groups().size()));
@@ -272,7 +272,7 @@ class StateReader {
     }
   }
 
-  // LBFGS trusts them to be of one length, for which it has room.
+  // LBFGS does not check that they have the same length, at most history_size.
   void check_history(const typename Kind::State& state, std::vector<std::string>& wrong) const {
     if constexpr (std::is_same_v<typename Kind::State, torch::optim::LBFGSParamState>) {
       const auto& options = static_cast<const torch::optim::LBFGSOptions&>(*loaded_->options.back());
@@ -326,4 +326,4 @@ std::function<void()> plan_optimizer_load(Optimizer& optimizer, const PtValue& s
   };
 }
 
-}  // namespace acc
+}  // namespace acc::detail

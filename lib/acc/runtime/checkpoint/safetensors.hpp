@@ -11,18 +11,19 @@ namespace acc {
 
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-/// A safetensors file: tensors by name, and free text by name.
+/// A safetensors file: tensors and metadata by name.
 struct Safetensors {
   NamedTensors tensors = {};
   std::map<std::string, std::string> metadata = {};
 };
 
 /// Reads a file that Python's safetensors or write_safetensors wrote. The tensors keep the file mapped and
-/// read it when they are used; writing to them does not change it. Throws Error{system} naming the file when
-/// it cannot be read or is damaged; nothing in a file is executed, and nothing outside of it is read.
+/// read it when they are used; writing to them does not change it. Throws Error{config} naming the file when
+/// it is damaged or has a dtype that LibTorch lacks, Error{system} when it cannot be read; nothing in a file
+/// is executed, and nothing outside of it is read.
 Safetensors read_safetensors(const std::filesystem::path& file);
 
-/// Replaces `file` in one step. Tensors of any device, stride and supported type. Throws Error{usage} naming
+/// Replaces `file` atomically. Tensors of any device, stride and supported type. Throws Error{usage} naming
 /// a tensor whose type the format lacks, Error{system} when the file cannot be written; the old one is then
 /// untouched.
 void write_safetensors(const std::filesystem::path& file, const Safetensors& content);

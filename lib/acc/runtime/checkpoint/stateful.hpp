@@ -6,12 +6,22 @@
 #include <string>
 #include <string_view>
 
-#include "acc/runtime/checkpoint/json_value.hpp"
-#include "acc/runtime/checkpoint/pt_value.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
 
 namespace acc {
 
-/// Anything that has a state: gives it, and takes it back.
+namespace detail {
+
+/// Parses JSON text: objects become dicts. Throws Error{usage} for text that is not JSON.
+PtValue from_json(std::string_view text);
+
+/// Writes a value as JSON text. Values that JSON lacks become null: objects, numbers that are not finite, and
+/// tensors of more than one element; keys that are not strings are left out.
+std::string to_json(const PtValue& value);
+
+}  // namespace detail
+
+/// Functions that save and load the state of an object.
 struct Stateful {
   std::function<PtValue()> state = {};
   std::function<void(const PtValue&)> load_state = {};
@@ -38,8 +48,8 @@ requires JsonStateful<T> || PtStateful<T> Stateful stateful(T& object) {
     return {.state = [&object] { return object.state(); },
             .load_state = [&object](const PtValue& value) { object.load_state(value); }};
   } else {
-    return {.state = [&object] { return from_json(object.state()); },
-            .load_state = [&object](const PtValue& value) { object.load_state(to_json(value)); }};
+    return {.state = [&object] { return detail::from_json(object.state()); },
+            .load_state = [&object](const PtValue& value) { object.load_state(detail::to_json(value)); }};
   }
 }
 

@@ -5,9 +5,9 @@
 
 #include <array>
 
-#include "acc/base/torch_file.hpp"
+#include "acc/formats/torch_file.hpp"
 
-namespace acc {
+namespace acc::detail {
 
 /// LibTorch's own names of the types in kTorchDtypes, in the same order.
 inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = {
@@ -15,4 +15,4 @@ inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = 
     at::kShort,  at::kChar,   at::kByte,   at::kBool,          at::kComplexFloat, at::kComplexDouble,
     at::kUInt16, at::kUInt32, at::kUInt64, at::kFloat8_e4m3fn, at::kFloat8_e5m2};
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;
@@ -105,4 +105,4 @@ const std::vector<std::string_view>& ZipWriter::finish() {
   return parts_;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace acc {
+namespace acc::detail {
 
 /// A zip archive as torch.save lays it out: stored, each file's bytes at a multiple of 64. The bytes are
 /// referred to, not copied.
@@ -41,4 +41,4 @@ class ZipWriter {
   std::vector<std::string_view> parts_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::detail

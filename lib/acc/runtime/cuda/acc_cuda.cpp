@@ -10,9 +10,9 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "acc/runtime/cuda/cuda_table.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 int count_devices(std::string& why) {
@@ -39,7 +39,7 @@ void empty_cache() {
   c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
-// The options hold a struct of nccl.h that grows from one minor version to the next.
+// The options contain a struct of nccl.h whose size changes between minor versions.
 void require_same_nccl() {
   const auto [major, minor, patch] = c10d::getNcclVersionTuple();
   TORCH_CHECK(major == NCCL_MAJOR && minor == NCCL_MINOR,
@@ -61,14 +61,14 @@ c10::intrusive_ptr<c10d::Backend> make_nccl_backend(const c10::intrusive_ptr<c10
 }
 
 }  // namespace
-}  // namespace acc
+}  // namespace acc::detail
 
-extern "C" [[gnu::visibility("default")]] const acc::CudaTable* acc_cuda_table() {
-  static constexpr acc::CudaTable table{.torch_version = TORCH_VERSION,
-                                        .count_devices = acc::count_devices,
-                                        .set_device = acc::set_device,
-                                        .synchronize = acc::synchronize,
-                                        .empty_cache = acc::empty_cache,
-                                        .make_nccl_backend = acc::make_nccl_backend};
+extern "C" [[gnu::visibility("default")]] const acc::detail::CudaTable* acc_cuda_table() {
+  static constexpr acc::detail::CudaTable table{.torch_version = TORCH_VERSION,
+                                                .count_devices = acc::detail::count_devices,
+                                                .set_device = acc::detail::set_device,
+                                                .synchronize = acc::detail::synchronize,
+                                                .empty_cache = acc::detail::empty_cache,
+                                                .make_nccl_backend = acc::detail::make_nccl_backend};
   return &table;
 }

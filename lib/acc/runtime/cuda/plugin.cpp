@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
-#include "acc/runtime/parallel/collective_failure.hpp"
+#include "acc/runtime/parallel/explain_failure.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 constexpr const char* kPluginFile = "libacc_cuda.so";
@@ -34,7 +34,7 @@ CudaPlugin load_cuda_plugin(const std::filesystem::path& file) {
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fmt::format("CUDA's half of LibTorch cannot be loaded: {}", ::dlerror());
   const auto function = reinterpret_cast<CudaTableFunction>(::dlsym(library, kCudaTableFunction));
-  if (function == nullptr) return fmt::format("{} is no plug-in of acc", file.string());
+  if (function == nullptr) return fmt::format("{} is not a plug-in of acc", file.string());
   const CudaTable* table = function();
   if (std::string_view(table->torch_version) != TORCH_VERSION) {
     return fmt::format("{} was built for LibTorch {}, libacc.so for {}", file.string(), table->torch_version,
@@ -63,4 +63,4 @@ CudaDevices find_cuda_devices(const CudaPlugin& plugin) {
   return devices;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -1,19 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
 #include <filesystem>
 #include <string>
 #include <variant>
 
-#include "acc/runtime/cuda/cuda_table.hpp"
+namespace c10d {
+class Backend;
+class Store;
+}  // namespace c10d
 
-namespace acc {
+namespace acc::detail {
 
-/// The CUDA plug-in of this process, or a line that says why it could not be loaded; an empty line where
-/// nothing asked for it.
+/// The functions of libacc_cuda.so, which links CUDA's half of LibTorch and is loaded by libacc.so at run
+/// time.
+struct CudaTable {
+  /// The LibTorch version that it was compiled with.
+  const char* torch_version = "";
+
+  /// The number of devices that this process may use. Where there is none, `why` is LibTorch's reason. The
+  /// first call initializes the driver.
+  int (*count_devices)(std::string& why) = nullptr;
+
+  /// Sets this thread's device.
+  void (*set_device)(c10::DeviceIndex device) = nullptr;
+
+  /// Waits until the device has finished all work.
+  void (*synchronize)(c10::DeviceIndex device) = nullptr;
+
+  /// Returns unused memory to the driver.
+  void (*empty_cache)() = nullptr;
+
+  /// Connects this process, which computes on `device`, to all others through NCCL; they find each other
+  /// through `store`.
+  c10::intrusive_ptr<c10d::Backend> (*make_nccl_backend)(const c10::intrusive_ptr<c10d::Store>& store,
+                                                         int rank, int size,
+                                                         std::chrono::milliseconds timeout,
+                                                         c10::Device device) = nullptr;
+};
+
+/// The one function that libacc_cuda.so exports, by this name.
+inline constexpr const char* kCudaTableFunction = "acc_cuda_table";
+using CudaTableFunction = const CudaTable* (*)();
+
+/// The CUDA plug-in of this process, or the reason why it could not be loaded; empty when it was not
+/// requested.
 using CudaPlugin = std::variant<const CudaTable*, std::string>;
 
-/// Loads a plug-in for good. One that was compiled with another LibTorch than this library is not taken.
+/// Loads a plug-in until the process ends. One that was compiled with another LibTorch than this library is
+/// refused.
 CudaPlugin load_cuda_plugin(const std::filesystem::path& file);
 
 /// Loads the plug-in in libacc.so's folder as that of this process.
@@ -25,13 +64,14 @@ const CudaPlugin& cuda_plugin();
 /// The plug-in, where a device of it is in use.
 const CudaTable& cuda_table();
 
-/// The devices that this process may use, and where there are none, why: empty when nothing asked for them.
+/// The devices that this process may use, and where there are none, the reason: empty when they were not
+/// requested.
 struct CudaDevices {
   int count = 0;
   std::string why_none = {};
 };
 
-/// Asks the plug-in; the first call initializes the driver.
+/// Queries the plug-in; the first call initializes the driver.
 CudaDevices find_cuda_devices(const CudaPlugin& plugin);
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -9,9 +9,9 @@
 #include <cstring>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/process/tensor_form.hpp"
+#include "acc/runtime/process/operations.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 constexpr const char* kWhere = "dispatch_batches";
@@ -56,14 +56,14 @@ void append_text(std::string& text, std::string_view part) {
   text += part;
 }
 
-std::uint64_t take_number(std::string_view& text) {
+std::uint64_t read_number(std::string_view& text) {
   const auto number = ObjectText<std::uint64_t>::read(text);
   text.remove_prefix(sizeof(number));
   return number;
 }
 
-std::string_view take_text(std::string_view& text) {
-  const std::size_t size = take_number(text);
+std::string_view read_text(std::string_view& text) {
+  const std::size_t size = read_number(text);
   const std::string_view part = text.substr(0, size);
   text.remove_prefix(size);
   return part;
@@ -93,14 +93,14 @@ std::string to_text(const BatchParts& parts) {
 }
 
 BatchParts parts_of_text(std::string_view text) {
-  BatchParts parts{.common = std::string(take_text(text))};
-  parts.lists.resize(take_number(text));
+  BatchParts parts{.common = std::string(read_text(text))};
+  parts.lists.resize(read_number(text));
   for (auto& list : parts.lists) {
-    list.resize(take_number(text));
-    for (std::string& element : list) element = take_text(text);
+    list.resize(read_number(text));
+    for (std::string& element : list) element = read_text(text);
   }
-  parts.tensors.resize(take_number(text));
-  for (at::Tensor& tensor : parts.tensors) tensor = tensor_of(take_text(text));
+  parts.tensors.resize(read_number(text));
+  for (at::Tensor& tensor : parts.tensors) tensor = tensor_of(read_text(text));
   return parts;
 }
 
@@ -122,7 +122,7 @@ std::size_t count_rows(const BatchParts& parts) {
   return rows.front();
 }
 
-BatchParts take_rows(const BatchParts& parts, std::size_t begin, std::size_t length) {
+BatchParts slice_rows(const BatchParts& parts, std::size_t begin, std::size_t length) {
   BatchParts taken{.common = parts.common};
   for (const at::Tensor& tensor : parts.tensors) {
     taken.tensors.push_back(
@@ -142,7 +142,7 @@ BatchParts concatenate(const std::vector<BatchParts>& batches) {
   BatchParts whole = batches.front();
   for (std::size_t i = 1; i < batches.size(); ++i) {
     if (!fit(whole, batches[i])) {
-      throw Error({.what = "batches of different shapes, keys or values cannot be put together",
+      throw Error({.what = "batches of different shapes, keys or values cannot be concatenated",
                    .where = kWhere,
                    .hint = "set dispatch_batches to false, or split_batches to true"});
     }
@@ -158,4 +158,4 @@ BatchParts concatenate(const std::vector<BatchParts>& batches) {
   return whole;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

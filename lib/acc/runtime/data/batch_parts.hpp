@@ -19,36 +19,38 @@
 
 namespace acc {
 
-/// A batch as it is cut into parts and sent.
+namespace detail {
+
+/// A batch in the form in which it is sliced and sent.
 struct BatchParts {
   /// Each has a row for each sample.
   std::vector<at::Tensor> tensors = {};
-  /// Each has an element for each sample: the bytes of what is no tensor.
+  /// Each has an element for each sample: the bytes of values that are not tensors.
   std::vector<std::vector<std::string>> lists = {};
-  /// What the batch has once: keys, numbers of tensors, values.
+  /// Values that the batch has once: keys, numbers of tensors, single values.
   std::string common = {};
 };
 
-/// All of it as one text, and back.
+/// Serializes all parts to one string, and back.
 std::string to_text(const BatchParts& parts);
 BatchParts parts_of_text(std::string_view text);
 
-/// The number of rows. Throws Error{usage} when there is nothing that has rows, or they differ.
+/// The number of rows. Throws Error{usage} when nothing has rows, or their numbers differ.
 std::size_t count_rows(const BatchParts& parts);
 
 /// Rows [begin, begin + length); fewer where there are not as many.
-BatchParts take_rows(const BatchParts& parts, std::size_t begin, std::size_t length);
+BatchParts slice_rows(const BatchParts& parts, std::size_t begin, std::size_t length);
 
 /// The rows of all. Throws Error{usage} when the batches differ in more than rows.
 BatchParts concatenate(const std::vector<BatchParts>& batches);
 
 void append_number(std::string& text, std::uint64_t number);
 void append_text(std::string& text, std::string_view part);
-/// Take from the front of `text` what those appended.
-std::uint64_t take_number(std::string_view& text);
-std::string_view take_text(std::string_view& text);
+/// Read from the front of `text` and remove it.
+std::uint64_t read_number(std::string_view& text);
+std::string_view read_text(std::string_view& text);
 
-/// Throws Error{usage} where a batch's own type has places for another number of tensors than it holds.
+/// Throws Error{usage} when a default-constructed batch has another number of tensors than this one.
 void require_places(std::size_t places, std::size_t tensors);
 
 namespace batch_parts {
@@ -183,16 +185,16 @@ class Reader {
     } else if constexpr (kind == Kind::tuple) {
       std::apply([this](auto&... part) { (get(part), ...); }, value);
     } else if constexpr (kind == Kind::optional) {
-      if (take_number(common_) != 0) get(value.emplace());
+      if (read_number(common_) != 0) get(value.emplace());
     } else if constexpr (kind == Kind::map) {
-      for (auto count = take_number(common_); count > 0; --count) {
+      for (auto count = read_number(common_); count > 0; --count) {
         auto key = next_value<typename Value::key_type>();
         typename Value::mapped_type part{};
         get(part);
         value.emplace(std::move(key), std::move(part));
       }
     } else if constexpr (kind == Kind::dictionary) {
-      for (auto count = take_number(common_); count > 0; --count) {
+      for (auto count = read_number(common_); count > 0; --count) {
         auto key = next_value<Key<Value>>();
         Item<Value> part{};
         get(part);
@@ -212,13 +214,13 @@ class Reader {
   const at::Tensor& next_tensor() { return parts_.tensors.at(next_tensor_++); }
   template <class Value>
   Value next_value() {
-    return ObjectText<Value>::read(take_text(common_));
+    return ObjectText<Value>::read(read_text(common_));
   }
   template <class List>
   void get_list(List& list) {
     using Element = std::ranges::range_value_t<List>;
     if constexpr (std::is_same_v<Element, at::Tensor>) {
-      for (auto count = take_number(common_); count > 0; --count) list.push_back(next_tensor());
+      for (auto count = read_number(common_); count > 0; --count) list.push_back(next_tensor());
     } else {
       for (const std::string& text : parts_.lists.at(next_list_++)) {
         const BatchParts parts = parts_of_text(text);
@@ -237,11 +239,15 @@ class Reader {
 
 }  // namespace batch_parts
 
+}  // namespace detail
+
 /// Batches that can be sent: structures of tensors, see nested_tensors.hpp, and of values that ObjectText can
-/// write. A vector of tensors is a tuple of them; other vectors have an element for each row. Of a type with
-/// a for_each_tensor of its own only the tensors are sent.
+/// write. A vector of tensors is sent as a tuple of them; other vectors have an element for each row. Of a
+/// type with a for_each_tensor of its own only the tensors are sent.
 template <class Batch>
-concept SendableBatch = batch_parts::is_sendable<Batch>();
+concept SendableBatch = detail::batch_parts::is_sendable<Batch>();
+
+namespace detail {
 
 template <SendableBatch Batch>
 BatchParts parts_of(Batch& batch) {
@@ -256,5 +262,7 @@ Batch batch_of(const BatchParts& parts) {
   batch_parts::Reader(parts).get(batch);
   return batch;
 }
+
+}  // namespace detail
 
 }  // namespace acc

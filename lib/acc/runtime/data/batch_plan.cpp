@@ -10,10 +10,10 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
-// The first samples of a pass, over and over: what fills batches at its end.
+// Repeats the first samples of a pass to fill the batches at its end.
 class Refill {
  public:
   Refill(const std::vector<BatchIndices>& batches, std::size_t rounds) {
@@ -109,4 +109,18 @@ std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t seed) {
   return {first, first + size};
 }
 
-}  // namespace acc
+BlockRule block_rule(const BatchRule& rule, const Shard& shard) {
+  if (shard.split_batches && rule.batch_size % shard.count != 0) {
+    throw Error({.what = fmt::format("{} cannot be split among {} processes", rule.batch_size, shard.count),
+                 .where = "batch_size",
+                 .hint = "split_batches needs a multiple of the number of processes"});
+  }
+  const std::size_t part = shard.split_batches ? rule.batch_size / shard.count : rule.batch_size;
+  return {.block_size = part * shard.count,
+          .slice_begin = part * shard.index,
+          .slice_end = part * (shard.index + 1),
+          .fill = shard.count > 1 && !rule.drop_last,
+          .drop_last = rule.drop_last};
+}
+
+}  // namespace acc::detail

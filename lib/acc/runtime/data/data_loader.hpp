@@ -16,12 +16,13 @@
 #include "acc/runtime/data/batch_source.hpp"
 #include "acc/runtime/data/dispatcher.hpp"
 #include "acc/runtime/data/loader_iterator.hpp"
-#include "acc/runtime/data/loader_job.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
 #include "acc/runtime/data/map_reader.hpp"
 #include "acc/runtime/data/stream_reader.hpp"
 
 namespace acc {
+
+namespace detail {
 
 template <class Dataset>
 struct ReaderOf {
@@ -32,21 +33,23 @@ struct ReaderOf<Dataset> {
   using Type = StreamReader<Dataset>;
 };
 
+}  // namespace detail
+
 /// Reads a data set in batches; `for (auto& batch : loader)` is one pass. The data set is one of
 ///  - LibTorch's concept, `size()` and `get_batch(indices)`: acc::TensorDataset, acc::ImageDataset, or
 ///    torch::data's own with a Stack transform;
 ///  - `size()` and `get(index)`, whose samples are then collated;
 ///  - an IterableDataset.
 /// Copies of a loader read one data set and count its passes together. Several iterators may live at once,
-/// each with a pass and threads of its own. What reading throws reaches the loop as an Error that names the
-/// sample, after the batches before it.
+/// each with a pass and threads of its own. An exception while reading reaches the loop as an Error that
+/// names the sample, after the batches before it.
 template <class Dataset>
 class DataLoader {
-  using Reader = typename ReaderOf<Dataset>::Type;
+  using Reader = typename detail::ReaderOf<Dataset>::Type;
 
  public:
   using Batch = typename Reader::Batch;
-  using Iterator = LoaderIterator<Batch>;
+  using Iterator = detail::LoaderIterator<Batch>;
   static constexpr bool kIterable = IterableDataset<Dataset>;
 
   /// Throws Error{usage} when the options do not fit.
@@ -61,8 +64,9 @@ class DataLoader {
     if (job_.before_pass && !pass.resumed) job_.before_pass();
     auto source = plan_->dispatched() ? dispatch(pass) : read(pass, plan_->shard(), pass.skip);
     pass.batches.clear();
-    ActiveLoaders::Entry entry = job_.active->enter(pass.remainder);
-    return Iterator(plan_, std::move(pass), std::move(source), std::move(entry), DeviceCopy(job_.device));
+    detail::ActiveLoaders::Entry entry = job_.active->enter(pass.remainder);
+    return Iterator(plan_, std::move(pass), std::move(source), std::move(entry),
+                    detail::DeviceCopy(job_.device));
   }
   std::default_sentinel_t end() const { return {}; }
 
@@ -77,7 +81,7 @@ class DataLoader {
   void set_epoch(std::uint64_t epoch) { plan_->set_epoch(epoch); }
   std::uint64_t epoch() const { return plan_->epoch(); }
 
-  /// Where the loop is, for `load_state` of a loader over the same data: see LoaderPlan.
+  /// The position of the loop, for `load_state` of a loader over the same data: see LoaderPlan.
   std::string state() const { return plan_->state(); }
   void load_state(std::string_view state) { plan_->load_state(state); }
 
@@ -89,14 +93,14 @@ class DataLoader {
   void set_plan(std::shared_ptr<LoaderPlan> plan) { plan_ = std::move(plan); }
 
   /// Accelerator::prepare sets its own.
-  void set_job(LoaderJob job) { job_ = std::move(job); }
-  const LoaderJob& job() const { return job_; }
+  void set_job(detail::LoaderJob job) { job_ = std::move(job); }
+  const detail::LoaderJob& job() const { return job_; }
 
   template <class AnyDataset>
   friend DataLoader<AnyDataset> skip_first_batches(DataLoader<AnyDataset> loader, std::size_t num_batches);
 
  private:
-  using Source = BatchSource<Batch>;
+  using Source = detail::BatchSource<Batch>;
 
   // torch::data's sizes are optional, ours are not.
   static std::optional<std::size_t> size_of(const Dataset& dataset) {
@@ -109,7 +113,7 @@ class DataLoader {
   }
 
   std::unique_ptr<Source> read(const LoaderPass& pass, const Shard& shard, std::size_t skip) {
-    // The samples of a stream have one order: one thread reads them.
+    // A stream is read by a single thread, which keeps its order.
     const std::size_t threads =
         kIterable ? std::min<std::size_t>(options_.num_workers, 1) : options_.num_workers;
     const std::size_t ahead = threads * options_.prefetch_factor;
@@ -117,33 +121,33 @@ class DataLoader {
       if constexpr (kIterable) {
         LoaderPass from = pass;
         from.skip = skip;
-        return Reader(dataset_, from, block_rule(plan_->rule(), shard));
+        return Reader(dataset_, from, detail::block_rule(plan_->rule(), shard));
       } else {
         return Reader(dataset_, pass, threads);
       }
     }();
-    return std::make_unique<ReadAhead<Batch>>(threads, ahead, skip, pinned(read_batch));
+    return std::make_unique<detail::ReadAhead<Batch>>(threads, ahead, skip, pinned(read_batch));
   }
 
-  typename ReadAhead<Batch>::Read pinned(Reader reader) const {
+  typename detail::ReadAhead<Batch>::Read pinned(Reader reader) const {
     if (!options_.pin_memory || job_.device.is_cpu()) return reader;
     return [reader = std::move(reader)](std::size_t index, std::size_t worker) mutable {
       auto item = reader(index, worker);
-      if (item) for_each_tensor(item->batch, [](at::Tensor& tensor) { tensor = pin(tensor); });
+      if (item) for_each_tensor(item->batch, [](at::Tensor& tensor) { tensor = detail::pin(tensor); });
       return item;
     };
   }
 
-  std::unique_ptr<Source> dispatch(const LoaderPass& /*pass*/) { refuse_batch(); }
+  std::unique_ptr<Source> dispatch(const LoaderPass& /*pass*/) { detail::refuse_batch(); }
   std::unique_ptr<Source> dispatch(const LoaderPass& pass) requires SendableBatch<Batch> {
     const Shard& shard = plan_->shard();
-    block_rule(plan_->rule(), shard);  // refuses batches that do not divide
+    detail::block_rule(plan_->rule(), shard);  // refuses batches that do not divide
     const std::size_t per_step = shard.split_batches ? 1 : shard.count;
     std::shared_ptr<Source> reader;
     std::function<std::shared_ptr<Source>()> from_start;
     if (shard.index == 0) {
       reader = read(pass, Shard(), pass.skip * per_step);
-      // Few rows, and only if the last step does not divide: without threads.
+      // Without threads, since it reads few rows, and only if the last step is not full.
       if (pass.skip > 0) {
         from_start = [loader = *this, pass]() mutable {
           loader.options_.num_workers = 0;
@@ -151,24 +155,23 @@ class DataLoader {
         };
       }
     }
-    return std::make_unique<DispatchSource<Batch>>(job_.broadcast, shard, plan_->rule().drop_last,
-                                                   std::move(reader), std::move(from_start));
+    return std::make_unique<detail::DispatchSource<Batch>>(job_.broadcast, shard, plan_->rule().drop_last,
+                                                           std::move(reader), std::move(from_start));
   }
 
   std::shared_ptr<Dataset> dataset_;
   DataLoaderOptions options_;
   std::shared_ptr<LoaderPlan> plan_;
   std::size_t skip_ = 0;
-  LoaderJob job_ = {};
+  detail::LoaderJob job_ = {};
 };
 
 template <class Dataset>
 DataLoader(Dataset, DataLoaderOptions) -> DataLoader<Dataset>;
 
-/// The loader without the first batches of each pass, which are not read, except from an iterable data set;
-/// of one that leaves some out already, as many more.
-/// It and `loader` count passes together: when it has read the rest of epoch 3, `loader` goes on with
-/// epoch 4.
+/// The loader without the first batches of each pass, which are not read, except from an iterable data set.
+/// Repeated calls add up. It and `loader` count passes together: after it has read the rest of epoch 3,
+/// `loader` continues with epoch 4.
 template <class Dataset>
 DataLoader<Dataset> skip_first_batches(DataLoader<Dataset> loader, std::size_t num_batches) {
   loader.skip_ += num_batches;

@@ -5,7 +5,7 @@
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-namespace acc {
+namespace acc::detail {
 
 struct DeviceCopy::Impl {
   explicit Impl(at::Device on)
@@ -52,4 +52,4 @@ at::Tensor pin(const at::Tensor& tensor) {
   return tensor.pin_memory();
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -5,10 +5,10 @@
 
 #include <memory>
 
-namespace acc {
+namespace acc::detail {
 
-/// Copies batches to a device while the device computes: on a stream of its own, from page-locked memory. On
-/// the CPU it does nothing.
+/// Copies batches to a device while the device computes: on a stream of its own, from page-locked memory.
+/// Does nothing on the CPU.
 class DeviceCopy {
  public:
   explicit DeviceCopy(at::Device device);
@@ -19,10 +19,10 @@ class DeviceCopy {
   /// Whether there is something to do.
   bool needed() const;
 
-  /// Begins to copy and returns the copy, to be used only after `finish`.
+  /// Starts a copy and returns it; use it only after `finish`.
   at::Tensor start(const at::Tensor& tensor);
 
-  /// What the calling thread computes on `tensor` from now on comes after its copy.
+  /// Makes the calling thread's further operations on `tensor` wait for its copy.
   void finish(const at::Tensor& tensor);
 
  private:
@@ -33,4 +33,4 @@ class DeviceCopy {
 /// The tensor in page-locked memory. Only where there is an accelerator.
 at::Tensor pin(const at::Tensor& tensor);
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -9,28 +9,28 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/process/tensor_form.hpp"
+#include "acc/runtime/process/operations.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
-constexpr std::int64_t kMostTensors = 32;
-// With the bytes of what is no tensor.
-constexpr std::int64_t kHeadSize = 2 + (kMostTensors + 1) * kFormSize;
+constexpr std::int64_t kMaxTensors = 32;
+// Including the bytes of values that are not tensors.
+constexpr std::int64_t kHeadSize = 2 + (kMaxTensors + 1) * kFormSize;
 
-// A head begins with how many tensors follow, or with one of these.
+// A head begins with the number of tensors, or with one of these.
 constexpr std::int64_t kEnd = -1;
 constexpr std::int64_t kFailed = -2;
 
 void require_sendable(const BatchParts& parts) {
-  if (static_cast<std::int64_t>(parts.tensors.size()) <= kMostTensors) return;
+  if (static_cast<std::int64_t>(parts.tensors.size()) <= kMaxTensors) return;
   throw Error(
-      {.what = fmt::format("a batch may have at most {} tensors, not {}", kMostTensors, parts.tensors.size()),
+      {.what = fmt::format("a batch may have at most {} tensors, not {}", kMaxTensors, parts.tensors.size()),
        .where = "dispatch_batches",
        .hint = "set dispatch_batches to false"});
 }
 
-// What of a batch is no tensor; nothing where its type says it all.
+// The parts of a batch that are not tensors; empty for a batch of tensors only.
 at::Tensor rest_of(const BatchParts& parts) {
   if (parts.lists.empty() && parts.common.empty()) return at::empty({0}, at::kByte);
   const std::string text = to_text({.lists = parts.lists, .common = parts.common});
@@ -44,8 +44,8 @@ BatchParts parts_of_rest(const at::Tensor& rest) {
   return parts_of_text({static_cast<const char*>(rest.const_data_ptr()), rest.nbytes()});
 }
 
-// How many tensors follow, how many of a step's rows are not there twice, and types and shapes: every rank
-// can then make room for them.
+// The number of tensors, the number of rows that are not repetitions, and types and shapes, with which every
+// rank allocates them.
 at::Tensor head_of(const std::vector<at::Tensor>& tensors, std::size_t rows) {
   at::Tensor head = at::zeros({kHeadSize}, at::kLong);
   auto* number = head.mutable_data_ptr<std::int64_t>();
@@ -75,7 +75,7 @@ void refuse_batch() {
   throw Error(
       {.what = "rank 0 cannot send batches of this type: only structures of tensors, numbers and texts",
        .where = "dispatch_batches",
-       .hint = "include acc/runtime/process/objects.hpp if JSON can say the rest, or set "
+       .hint = "include acc/objects.hpp if JSON can represent the rest, or set "
                "dispatch_batches to false"});
 }
 
@@ -92,7 +92,7 @@ std::optional<BatchParts> Dispatcher::read_batches(const Read& read) const {
   while (batches.size() < wanted) {
     auto batch = read();
     if (!batch) break;
-    count_rows(*batch);  // refuses one whose rows do not fit; put together they might
+    count_rows(*batch);  // throws if the rows differ, which concatenation could hide
     batches.push_back(std::move(*batch));
   }
   if (batches.empty() || (drop_last_ && batches.size() < wanted)) return std::nullopt;
@@ -111,7 +111,7 @@ std::optional<Dispatcher::Step> Dispatcher::read_step() {
 BatchParts Dispatcher::filled(BatchParts parts, std::size_t rows) {
   const std::size_t count = shard_.count;
   const auto keep_first = [&](const BatchParts& step) {
-    first_ = take_rows(step, 0, count);
+    first_ = slice_rows(step, 0, count);
     for (at::Tensor& tensor : first_->tensors) tensor = tensor.clone();
   };
   if (!first_ && !from_start_) keep_first(parts);
@@ -120,7 +120,7 @@ BatchParts Dispatcher::filled(BatchParts parts, std::size_t rows) {
   if (count_rows(*first_) == 0) keep_first(parts);
   const std::size_t whole = (rows + count - 1) / count * count;
   while (count_rows(parts) < whole) parts = concatenate({parts, *first_});
-  return take_rows(parts, 0, whole);
+  return slice_rows(parts, 0, whole);
 }
 
 std::optional<Dispatcher::Step> Dispatcher::receive() {
@@ -130,7 +130,7 @@ std::optional<Dispatcher::Step> Dispatcher::receive() {
   if (numbers[0] == kEnd) return std::nullopt;
   if (numbers[0] == kFailed) {
     throw Error({.kind = ErrorKind::system,
-                 .what = "rank 0 could not read the next batch; its own error says why",
+                 .what = "rank 0 could not read the next batch; its own error names the cause",
                  .where = "dispatch_batches"});
   }
   std::vector<at::Tensor> sent = room_for(head);
@@ -158,7 +158,7 @@ std::optional<Dispatcher::Step> Dispatcher::fetch() {
       head = head_of(sent, step->rows);
     }
   } catch (...) {
-    // The others wait for a head: without one they would wait for ever.
+    // The others wait for a head, also after an error here.
     tell(kFailed);
     throw;
   }
@@ -178,7 +178,7 @@ std::optional<BatchParts> Dispatcher::next() {
   ahead_ = fetch();
   remainder_ = !ahead_ && step.rows % shard_.count != 0 && !drop_last_ ? step.rows : 0;
   const std::size_t part = count_rows(step.parts) / shard_.count;
-  return take_rows(step.parts, part * shard_.index, part);
+  return slice_rows(step.parts, part * shard_.index, part);
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -12,31 +12,31 @@
 #include "acc/runtime/data/batch_plan.hpp"
 #include "acc/runtime/data/batch_source.hpp"
 
-namespace acc {
+namespace acc::detail {
 
 /// Together: overwrites a tensor with rank 0's; all have one shape and type.
 using Broadcast = std::function<void(at::Tensor&)>;
 
-/// Rank 0 reads batches and sends them to all, of which each keeps its part: the dispatch_batches of
-/// accelerate. One batch of each process, or with split_batches one in all, makes a step.
+/// Rank 0 reads batches and sends them to all processes, each of which keeps its part: the dispatch_batches
+/// of accelerate. One batch of each process, or with split_batches one in all, makes a step.
 class Dispatcher {
  public:
   /// On rank 0: the next batch, nothing after the last.
   using Read = std::function<std::optional<BatchParts>()>;
 
-  /// `from_start`: where the pass begins in its middle, reads it from its start.
+  /// `from_start`: for a pass that was resumed, reads it from its start.
   Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read, Read from_start = {});
 
   /// Together: this process's part of the next step; nothing after the last. Throws Error{usage} when batches
-  /// cannot be put together, and on every rank when rank 0 could not read.
+  /// cannot be concatenated, and on every rank when rank 0 could not read.
   std::optional<BatchParts> next();
 
-  /// Whether `next` gave the last step, and how many of its rows are not there twice; 0: all.
+  /// Whether `next` returned the last step, and how many of its rows are not repetitions; 0: all.
   bool at_end() const { return !ahead_; }
   std::size_t remainder() const { return remainder_; }
 
  private:
-  // What all processes get in one step, and how many of its rows are not there twice.
+  // The rows of all processes in one step, and how many of them are not repetitions.
   struct Step {
     BatchParts parts = {};
     std::size_t rows = 0;
@@ -55,15 +55,15 @@ class Dispatcher {
   Read from_start_;
   bool started_ = false;
   std::optional<Step> ahead_ = {};
-  // On rank 0: the first rows of the pass, which fill up a step that does not divide.
+  // On rank 0: the first rows of the pass, which fill a last step that is not full.
   std::optional<BatchParts> first_ = {};
   std::size_t remainder_ = 0;
 };
 
-/// Throws Error{usage} for batches that are no SendableBatch.
+/// Throws Error{usage} for batches that are not a SendableBatch.
 [[noreturn]] void refuse_batch();
 
-/// A Dispatcher's batches as a loop gets them.
+/// A Dispatcher as a BatchSource.
 template <SendableBatch Batch>
 class DispatchSource final : public BatchSource<Batch> {
  public:
@@ -71,8 +71,8 @@ class DispatchSource final : public BatchSource<Batch> {
 
   using Reader = std::shared_ptr<BatchSource<Batch>>;
 
-  /// `reader` is null but on rank 0; `from_start` is, unless the pass begins in its middle: it makes a reader
-  /// of the whole pass.
+  /// `reader` is null except on rank 0. `from_start` makes a reader of the whole pass; null unless the pass
+  /// was resumed.
   DispatchSource(Broadcast broadcast, const Shard& shard, bool drop_last, Reader reader,
                  std::function<Reader()> from_start)
       : dispatcher_(
@@ -102,4 +102,4 @@ class DispatchSource final : public BatchSource<Batch> {
   Dispatcher dispatcher_;
 };
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -1,19 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstddef>
+#include <functional>
 #include <iterator>
+#include <list>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "acc/runtime/data/active_loaders.hpp"
 #include "acc/runtime/data/batch_source.hpp"
 #include "acc/runtime/data/device_copy.hpp"
+#include "acc/runtime/data/dispatcher.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
 #include "acc/runtime/nested_tensors.hpp"
 
-namespace acc {
+namespace acc::detail {
+
+/// The loaders that a program is reading, the innermost last. gather_for_metrics uses it to find out whether
+/// a batch is the last of its pass.
+class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
+ public:
+  struct State {
+    bool at_end = false;
+    /// Rows of the gathered last batch that are not repetitions; 0: all.
+    std::size_t remainder = 0;
+  };
+
+  /// A loader that is being read, from the first batch until the end of the loop.
+  class Entry {
+   public:
+    Entry(std::shared_ptr<ActiveLoaders> owner, std::list<State>::iterator place)
+        : owner_(std::move(owner)), place_(place) {}
+    ~Entry() {
+      if (owner_) owner_->states_.erase(place_);
+    }
+    Entry(Entry&& other) noexcept = default;
+    Entry& operator=(Entry&&) = delete;
+
+    /// The batch that is being read is the pass's last, and `remainder` of its gathered rows are new.
+    void set_at_end(std::size_t remainder) { *place_ = {.at_end = true, .remainder = remainder}; }
+
+   private:
+    std::shared_ptr<ActiveLoaders> owner_;
+    std::list<State>::iterator place_;
+  };
+
+  Entry enter(std::size_t remainder = 0) {
+    states_.push_back({.at_end = false, .remainder = remainder});
+    return Entry(shared_from_this(), std::prev(states_.end()));
+  }
+
+  /// The innermost loader, or null outside of every loop.
+  const State* innermost() const { return states_.empty() ? nullptr : &states_.back(); }
+
+ private:
+  std::list<State> states_ = {};
+};
+
+/// The parts of a job that a prepared loader uses.
+struct LoaderJob {
+  /// The loaders that are being read.
+  std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
+  /// The device of the batches.
+  at::Device device = at::Device(at::kCPU);
+  /// Called at the start of each pass on every process, except of a resumed one.
+  std::function<void()> before_pass = {};
+  /// For loaders that rank 0 reads for all.
+  Broadcast broadcast = {};
+};
 
 /// One pass of a DataLoader, from its first batch on. Ends its threads when it is destroyed.
 template <class Batch>
@@ -59,7 +116,7 @@ class LoaderIterator {
     plan_->set_given(pass_, ++given_);
   }
 
-  // The next batch is copied while the loop computes on this one, if it is read by then.
+  // The next batch is copied while the loop computes on this one, if it has been read by then.
   std::optional<Item> next_on_device() {
     std::optional<Item> item = staged_ ? std::exchange(staged_, std::nullopt) : start_copy();
     if (!item) return item;
@@ -84,4 +141,4 @@ class LoaderIterator {
   std::optional<Item> staged_ = {};
 };
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -29,8 +29,8 @@ void require_consistent(std::optional<std::size_t> dataset_size, const DataLoade
     refuse("prefetch_factor", "must be at least 1");
 }
 
-// As torch's DistributedSampler, which starts from 0: each process draws its part of one order, also where
-// every process was seeded differently.
+// Seed 0 for samplers that are distributed, as torch's DistributedSampler: all processes must use the same
+// order, even with different seeds.
 std::uint64_t choose_seed(const DataLoaderOptions& options) {
   const bool distributed = options.sampler && options.sampler->distributed();
   return options.seed.value_or(distributed ? 0 : default_seed());
@@ -83,10 +83,10 @@ std::vector<BatchIndices> LoaderPlan::batches_of(std::uint64_t epoch, std::size_
   } else {
     const std::vector<std::size_t> order = sampler_->order(pass);
     if (samples != nullptr && !sampler_->distributed()) *samples = order.size();
-    batches = make_batches(order, rule_);
+    batches = detail::make_batches(order, rule_);
     if (sampler_->distributed()) return batches;
   }
-  return dispatched_ ? batches : shard_batches(batches, rule_, shard_);
+  return dispatched_ ? batches : detail::shard_batches(batches, rule_, shard_);
 }
 
 std::size_t LoaderPlan::size() const {

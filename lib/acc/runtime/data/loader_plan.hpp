@@ -19,11 +19,11 @@ struct DataLoaderOptions {
   std::size_t batch_size = 1;
   /// A new order in each pass.
   bool shuffle = false;
-  /// Leaves out a last batch that is not full.
+  /// Drops a last batch that is not full.
   bool drop_last = false;
-  /// Decides the orders: pass number e is torch.randperm of a generator seeded with seed + e, as Python's
-  /// DistributedSampler and accelerate's SeedableRandomSampler. Default: what set_seed was given; with
-  /// a sampler that distributes by itself 0.
+  /// Determines the order: epoch e is torch.randperm of a generator seeded with seed + e, as Python's
+  /// DistributedSampler and accelerate's SeedableRandomSampler. Default: the seed of set_seed; 0 with a
+  /// sampler that is distributed.
   std::optional<std::uint64_t> seed = {};
   /// Chooses the samples, instead of `shuffle`.
   std::shared_ptr<const Sampler> sampler = {};
@@ -33,32 +33,32 @@ struct DataLoaderOptions {
   std::size_t num_workers = 0;
   /// How many batches each worker reads ahead of the loop.
   std::size_t prefetch_factor = 2;
-  /// Puts batches into page-locked memory, from which copies to an accelerator overlap with computing.
+  /// Copies batches to page-locked memory, from which copies to an accelerator overlap with computation.
   bool pin_memory = false;
 };
 
-/// What one pass reads.
+/// The batches of one pass.
 struct LoaderPass {
-  /// How many passes the loader had begun before.
+  /// The number of passes that the loader had begun before.
   std::uint64_t number = 0;
   std::uint64_t epoch = 0;
-  /// The loader's seed + epoch: decides the order, and the random numbers of transforms.
+  /// The loader's seed + epoch, which determines the order and the random numbers of transforms.
   std::uint64_t seed = 0;
-  /// Of this process, in order; empty for an iterable data set, which has no indices.
+  /// The batches of this process in order; empty for an iterable data set, which has no indices.
   std::vector<BatchIndices> batches = {};
-  /// How many batches of this process come before the first that the loop gets.
+  /// The number of batches of this process that the loop skips.
   std::size_t skip = 0;
-  /// Whether it goes on where a restored loader was.
+  /// Whether it resumes the pass of a restored loader.
   bool resumed = false;
-  /// How many rows of the last batch, gathered from all processes, are not there twice; 0: all of them.
+  /// The number of rows of the last batch, gathered from all processes, that are not repetitions; 0: all.
   std::size_t remainder = 0;
 };
 
-/// What a loader knows without its data: which batches come in which pass, and where the loop is. Copies of a
-/// loader share one.
+/// The state of a loader without its data: the batches of each pass, and the position of the loop. Copies of
+/// a loader share one.
 class LoaderPlan {
  public:
-  /// For an iterable data set the size is absent. Throws Error{usage} for a batch size of 0 and for options
+  /// The size is absent for an iterable data set. Throws Error{usage} for a batch size of 0 and for options
   /// that exclude each other.
   LoaderPlan(std::optional<std::size_t> dataset_size, const DataLoaderOptions& options);
 
@@ -70,14 +70,14 @@ class LoaderPlan {
 
   void set_seed(std::uint64_t seed) { seed_ = seed; }
   void set_shard(const Shard& shard) { shard_ = shard; }
-  /// Whether rank 0 reads for all: its batches are then not dealt out. Throws Error{usage} when the sampler
-  /// has already given each process its part.
+  /// Sets whether rank 0 reads for all: batches are then not distributed by index. Throws Error{usage} for a
+  /// sampler that is distributed.
   void set_dispatched(bool dispatched);
   bool dispatched() const { return dispatched_; }
 
-  /// Which epoch the next pass is: they count from 0, and a pass that was left counts.
+  /// The epoch of the next pass, from 0; an unfinished pass counts.
   std::uint64_t epoch() const { return next_.epoch; }
-  /// The next pass is this epoch's, from its start.
+  /// Sets the epoch of the next pass, which begins at its start.
   void set_epoch(std::uint64_t epoch);
 
   /// The number of batches in a whole pass of this process. Throws Error{usage} for an iterable data set,
@@ -86,17 +86,18 @@ class LoaderPlan {
 
   /// Begins the next pass, without its first `skip` batches.
   LoaderPass begin_pass(std::size_t skip = 0);
-  /// The loop has now got `batches` of the pass, skipped ones included. A pass counts until another begins.
+  /// The loop has read `batches` of the pass, including skipped ones.
   void set_given(const LoaderPass& pass, std::size_t batches);
-  /// The loop has seen the end of the pass.
+  /// The loop has reached the end of the pass.
   void set_finished(const LoaderPass& pass);
 
-  /// Where the loop is, as JSON: epoch, seed, and how many batches it has got, not those only read ahead.
+  /// The position of the loop as JSON: epoch, seed, and the batches that it has used, without those only read
+  /// ahead.
   std::string state() const;
 
-  /// The next pass goes on where the loop was that gave `state`, also on another number of processes: batches
-  /// that cannot be told apart exactly are then read again. Throws Error{config} for what is no state of a
-  /// loader of this data set; the plan is then unchanged.
+  /// The next pass resumes at the position of `state`, also on another number of processes: where the
+  /// positions differ, some batches are read again. Throws Error{config} unless it is the state of a loader
+  /// of this data set; the plan is then unchanged.
   void load_state(std::string_view state);
 
  private:
@@ -106,9 +107,9 @@ class LoaderPlan {
     std::size_t batches = 0;
   };
 
-  // How many samples, or batches of a BatchSampler, all processes read in one step.
+  // The number of samples, or batches of a BatchSampler, that all processes read in one step.
   std::size_t step_size() const;
-  // How many batches of the shared reader make one step of this process.
+  // The number of batches of the shared reader in one step of this process.
   std::size_t batches_per_step() const;
   std::vector<BatchIndices> batches_of(std::uint64_t epoch, std::size_t* samples = nullptr) const;
 
@@ -122,7 +123,7 @@ class LoaderPlan {
 
   std::uint64_t passes_ = 0;
   Position next_ = {};
-  // Where the loop is in the latest pass; none before the first.
+  // The position of the loop in the latest pass; none before the first.
   std::optional<Position> current_ = {};
 };
 

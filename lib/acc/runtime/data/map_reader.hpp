@@ -11,15 +11,13 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/data/batch_source.hpp"
-#include "acc/runtime/data/collate.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
-#include "acc/runtime/data/sample_error.hpp"
-#include "acc/runtime/data/sample_random.hpp"
+#include "acc/runtime/data/sample.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 
-namespace acc {
+namespace acc::detail {
 
-/// The samples `indices` of a data set as one batch: what its `get_batch` gives, or what `get` gives for
-/// each, collated.
+/// The samples `indices` of a data set as one batch: the result of `get_batch`, or those of `get`, collated.
 template <class Dataset>
 auto fetch(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
   if constexpr (requires { dataset.get_batch(indices); }) {
@@ -33,7 +31,7 @@ auto fetch(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
 }
 
 /// Reads the batches of a pass from a data set that has an index. Threads share a data set whose functions
-/// are const; of another each gets its own copy.
+/// are const; otherwise each has a copy.
 template <class Dataset>
 class MapReader {
  public:
@@ -66,7 +64,7 @@ class MapReader {
   static constexpr bool kHasConstSamples = requires(const Dataset& dataset) { dataset.get(std::size_t{0}); };
   static constexpr bool kShareable = kHasBatches ? kHasConstBatches : kHasConstSamples;
 
-  // Not the original itself, which another pass may read meanwhile.
+  // A copy, since another pass may read the original.
   static std::shared_ptr<Dataset> for_thread(const std::shared_ptr<Dataset>& dataset, std::size_t threads) {
     if constexpr (kShareable) {
       return dataset;
@@ -92,4 +90,4 @@ class MapReader {
   std::vector<std::shared_ptr<Dataset>> datasets_;
 };
 
-}  // namespace acc
+}  // namespace acc::detail

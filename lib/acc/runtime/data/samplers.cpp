@@ -26,7 +26,7 @@ void append(std::vector<std::size_t>& order, const at::Tensor& indices, std::siz
 }  // namespace
 
 std::vector<std::size_t> SequentialSampler::order(const SamplerPass& /*pass*/) const {
-  return plain_order(size_);
+  return detail::plain_order(size_);
 }
 
 RandomSampler::RandomSampler(std::size_t size, const RandomSamplerOptions& options)
@@ -53,7 +53,7 @@ std::vector<std::size_t> RandomSampler::order(const SamplerPass& pass) const {
 }
 
 std::vector<std::size_t> SubsetRandomSampler::order(const SamplerPass& pass) const {
-  std::vector<std::size_t> order = shuffled_order(indices_.size(), pass.seed);
+  std::vector<std::size_t> order = detail::shuffled_order(indices_.size(), pass.seed);
   for (std::size_t& place : order) place = indices_[place];
   return order;
 }
@@ -99,7 +99,7 @@ DistributedSamplerBase::DistributedSamplerBase(std::size_t size, const SamplerSh
   process_index_ = share.process_index.value_or(process_index_);
   num_processes_ = share.num_processes.value_or(num_processes_);
   if (process_index_ < num_processes_) return;
-  throw Error({.what = fmt::format("process {} is none of {}", process_index_, num_processes_),
+  throw Error({.what = fmt::format("process {} is not one of {}", process_index_, num_processes_),
                .where = "DistributedSampler"});
 }
 
@@ -115,7 +115,8 @@ std::size_t DistributedSampler::total_size() const {
 }
 
 std::vector<std::size_t> DistributedSampler::order(const SamplerPass& pass) const {
-  std::vector<std::size_t> order = options_.shuffle ? shuffled_order(size(), pass.seed) : plain_order(size());
+  std::vector<std::size_t> order =
+      options_.shuffle ? detail::shuffled_order(size(), pass.seed) : detail::plain_order(size());
   const std::size_t total = total_size();
   if (total < order.size()) order.resize(total);
   for (std::size_t i = 0; order.size() < total; ++i) order.push_back(order[i]);
@@ -123,7 +124,7 @@ std::vector<std::size_t> DistributedSampler::order(const SamplerPass& pass) cons
 }
 
 std::vector<std::size_t> DistributedEvalSampler::order(const SamplerPass& pass) const {
-  return part_of(shuffle_ ? shuffled_order(size(), pass.seed) : plain_order(size()));
+  return part_of(shuffle_ ? detail::shuffled_order(size(), pass.seed) : detail::plain_order(size()));
 }
 
 }  // namespace acc

@@ -10,7 +10,7 @@
 
 namespace acc {
 
-/// Which pass over a data set a sampler is asked for, and by which process.
+/// The pass over a data set and the process for which a sampler is called.
 struct SamplerPass {
   /// The loader's seed + the number of the pass.
   std::uint64_t seed = 0;
@@ -19,17 +19,18 @@ struct SamplerPass {
 };
 
 /// Chooses the samples of a pass and their order. Pure: equal passes give equal orders, so that all processes
-/// agree and a restored loader goes on where it was. The orders are those of torch.utils.data for a generator
-/// with the pass's seed.
+/// agree and a restored loader resumes exactly. The orders are those of torch.utils.data for a generator with
+/// the pass's seed.
 class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual std::vector<std::size_t> order(const SamplerPass& pass) const = 0;
 
-  /// Whether `order` is one process's part. A prepared loader deals out the order of any other sampler.
+  /// Whether `order` is the part of one process. A prepared loader distributes the order of any other
+  /// sampler.
   virtual bool distributed() const { return false; }
 
-  /// Over how many processes a sampler that is distributed deals the samples out; 0: the pass says it.
+  /// The number of processes of a distributed sampler; 0: that of the pass.
   virtual std::size_t num_processes() const { return 0; }
 };
 
@@ -44,9 +45,9 @@ class SequentialSampler : public Sampler {
 };
 
 struct RandomSamplerOptions {
-  /// Draws each sample from all, so that some come twice and some never.
+  /// Draws with replacement: some samples come twice and some never.
   bool replacement = false;
-  /// How many to draw; default: the size of the data set. Without replacement, a sample comes again only
+  /// The number of samples; default: the size of the data set. Without replacement, a sample is repeated only
   /// after all others.
   std::optional<std::size_t> num_samples = {};
 };
@@ -87,14 +88,14 @@ class WeightedRandomSampler : public Sampler {
   bool replacement_;
 };
 
-/// Which part of the samples a sampler gives. Default: that of this process in the job that started it.
+/// The part of the samples that a distributed sampler gives. Default: that of this process in its job.
 struct SamplerShare {
   std::optional<std::size_t> process_index = {};
   std::optional<std::size_t> num_processes = {};
 };
 
-/// A sampler that gives one process its part, in any loader: a prepared one does not divide it again. It
-/// takes rank and world size from the launcher's variables when it is made.
+/// A sampler that gives one process its part, in any loader: a prepared one does not divide it again. Its
+/// constructor reads rank and world size from the launcher's variables.
 class DistributedSamplerBase : public Sampler {
  public:
   bool distributed() const override { return true; }
@@ -105,7 +106,7 @@ class DistributedSamplerBase : public Sampler {
   std::size_t size() const { return size_; }
 
  protected:
-  /// Throws Error{usage} for variables that make no sense and a process that is none of so many.
+  /// Throws Error{usage} for invalid variables and a process index out of range.
   DistributedSamplerBase(std::size_t size, const SamplerShare& share);
 
   /// Every num_processes-th of all samples, from this process's first.
@@ -119,13 +120,14 @@ class DistributedSamplerBase : public Sampler {
 
 struct DistributedSamplerOptions {
   bool shuffle = true;
-  /// Leaves out the samples that do not divide, rather than repeating some.
+  /// Drops the last samples where the number does not divide, rather than repeating some.
   bool drop_last = false;
   SamplerShare share = {};
 };
 
-/// Every num_processes-th sample, as many for each process: samples from the start come again where the
-/// number does not divide. gather_for_metrics cannot tell them apart; evaluate with DistributedEvalSampler.
+/// Every num_processes-th sample, the same number for each process: samples from the start are repeated where
+/// the number does not divide. gather_for_metrics cannot recognize them; evaluate with
+/// DistributedEvalSampler.
 class DistributedSampler : public DistributedSamplerBase {
  public:
   explicit DistributedSampler(std::size_t size, const DistributedSamplerOptions& options = {})
@@ -154,7 +156,7 @@ class DistributedEvalSampler : public DistributedSamplerBase {
   bool shuffle_;
 };
 
-/// Chooses whole batches, of any sizes: a prepared loader deals them out in turn. Pure, as a Sampler.
+/// Chooses whole batches of any size; a prepared loader distributes them in turn. Pure, as a Sampler.
 class BatchSampler {
  public:
   virtual ~BatchSampler() = default;

@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "acc/runtime/data/batch_source.hpp"
-#include "acc/runtime/data/collate.hpp"
 #include "acc/runtime/data/loader_plan.hpp"
-#include "acc/runtime/data/sample_error.hpp"
-#include "acc/runtime/data/sample_random.hpp"
+#include "acc/runtime/data/sample.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 
 namespace acc {
+
+namespace detail {
 
 template <class Dataset>
 concept GivesSamples = requires(Dataset& dataset) {
@@ -30,26 +31,15 @@ concept GivesBlocks = requires(Dataset& dataset) {
   dataset.get_batch(std::size_t{1})->front();
 };
 
-/// A data set without an index. `reset()` starts it over; then `next()` gives an optional sample, nothing at
+}  // namespace detail
+
+/// A data set without an index. `reset()` starts again; then `next()` returns an optional sample, nothing at
 /// the end, or `get_batch(n)` an optional vector of up to n samples, as torch::data's stateful data sets do.
 /// If it has `set_epoch(epoch)`, that is called before `reset()`.
 template <class Dataset>
-concept IterableDataset = GivesSamples<Dataset> || GivesBlocks<Dataset>;
+concept IterableDataset = detail::GivesSamples<Dataset> || detail::GivesBlocks<Dataset>;
 
-/// Which samples of a stream a process gets: of each block its slice, as accelerate 1.15's
-/// IterableDatasetShard.
-struct BlockRule {
-  std::size_t block_size = 1;
-  std::size_t slice_begin = 0;
-  std::size_t slice_end = 1;
-  /// Fills the last block up from the first one; otherwise it stays short.
-  bool fill = false;
-  bool drop_last = false;
-};
-
-/// Throws Error{usage} when batches are to be split and their size is not a multiple of the number of
-/// processes.
-BlockRule block_rule(const BatchRule& rule, const Shard& shard);
+namespace detail {
 
 /// Reads the batches of a pass from a data set that has no index, on one thread at a time. Each pass reads a
 /// copy of a data set that can be copied: several passes may then live at once.
@@ -102,7 +92,7 @@ class StreamReader {
     ahead_ = read_block();
   }
 
-  // A failure comes in its turn, after the batches before it.
+  // A failure is thrown in order, after the batches before it.
   void look_ahead() {
     try {
       ahead_ = read_block();
@@ -111,7 +101,7 @@ class StreamReader {
     }
   }
 
-  // Empty at the end, and for a last block that is to be left out.
+  // Empty at the end, and for a last block that is dropped.
   std::vector<Sample> read_block() {
     std::vector<Sample> block;
     while (!ended_ && block.size() < rule_.block_size) ended_ = !read_some(block);
@@ -155,5 +145,7 @@ class StreamReader {
   std::vector<Sample> ahead_ = {};
   std::exception_ptr failure_ = {};
 };
+
+}  // namespace detail
 
 }  // namespace acc

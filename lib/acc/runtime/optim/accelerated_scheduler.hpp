@@ -2,38 +2,48 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "acc/runtime/optim/gradient_state.hpp"
+#include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
+
+namespace torch::optim {
+class LRScheduler;
+}
 
 namespace acc {
 
-/// When a prepared scheduler steps, and how far.
+namespace detail {
+
+/// When a prepared scheduler steps, and by how many steps.
 struct SchedulerRule {
   std::shared_ptr<const GradientState> gradients = {};
-  /// The scheduler waits when one of these left its last step out.
+  /// The scheduler does not step when one of these skipped its last step.
   std::vector<Optimizer> optimizers = {};
   /// Off: each call is one step.
   bool step_with_optimizer = true;
-  /// Steps for one of the optimizer's: the number of processes, or 1 where they share a batch.
+  /// Steps for each step of the optimizer: the number of processes, or 1 with split batches.
   int steps = 1;
 
-  /// How many steps a call stands for, now.
+  /// The number of steps of the present call.
   int steps_due() const;
 };
 
-/// A scheduler as Accelerator::prepare gives it back: it is called once a batch and steps as
-/// accelerate 1.15's AcceleratedScheduler, by the rule above and never past the end of its schedule. Copies
-/// are the same one.
+}  // namespace detail
+
+/// A scheduler as Accelerator::prepare returns it: call it once for each batch. It steps by the rule above,
+/// as accelerate 1.15's AcceleratedScheduler, and never past the end of its schedule. Copies share one
+/// scheduler.
 template <class Native>
 class AcceleratedScheduler {
  public:
-  AcceleratedScheduler(std::shared_ptr<Native> native, SchedulerRule rule)
+  AcceleratedScheduler(std::shared_ptr<Native> native, detail::SchedulerRule rule)
       : native_(std::move(native)), rule_(std::move(rule)) {}
 
-  /// `arguments` are those of the scheduler's own step. Throws what that throws.
+  /// Passes `arguments` to the scheduler's own step.
   template <class... Arguments>
   void step(const Arguments&... arguments) {
     for (int left = rule_.steps_due(); left > 0; --left) {
@@ -57,7 +67,21 @@ class AcceleratedScheduler {
   }
 
   std::shared_ptr<Native> native_;
-  SchedulerRule rule_;
+  detail::SchedulerRule rule_;
 };
+
+namespace detail {
+
+/// Throws Error{usage} when the optimizer of a LibTorch scheduler was moved away, as into
+/// Accelerator::prepare: LibTorch's schedulers keep a reference that cannot be changed.
+void require_optimizer(const torch::optim::LRScheduler& scheduler);
+
+/// The state of a LibTorch scheduler without its optimizer's rates, as a JSON object.
+std::string scheduler_state(const torch::optim::LRScheduler& scheduler);
+
+/// Restores `state`. Throws Error{config} for any other text.
+void load_scheduler_state(torch::optim::LRScheduler& scheduler, std::string_view state);
+
+}  // namespace detail
 
 }  // namespace acc

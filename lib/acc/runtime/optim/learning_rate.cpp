@@ -27,7 +27,7 @@ double half_cosine(double from, double to, double part) {
   return to + (from - to) * (1 + std::cos(kPi * part)) / 2;
 }
 
-// The rise to base that transformers' schedules begin with, then `after(step)`.
+// The warmup of transformers' schedules, then `after(step)`.
 Schedule after_warmup(std::int64_t warmup, std::function<double(const RatePoint&)> after) {
   return {.rate = [=](const RatePoint& point) {
     if (point.step < warmup) return point.base * (real(point.step) / real(std::max<std::int64_t>(1, warmup)));
@@ -54,7 +54,7 @@ double in_phases(const std::vector<Phase>& phases, double step, Anneal anneal) {
   return 0;
 }
 
-// The ends of a cycle's phases, with the values between which they go: low, high, low, last.
+// The ends of a cycle's phases with their values: low, high, low, last.
 std::vector<Phase> cycle(const OneCycleOptions& options, double low, double high, double last) {
   const double rise = options.pct_start * real(options.total_steps);
   const double end = real(options.total_steps - 1);

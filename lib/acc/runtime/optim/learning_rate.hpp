@@ -9,11 +9,11 @@
 
 namespace acc {
 
-/// Where a schedule stands, for one parameter group.
+/// A point of a schedule for one parameter group.
 struct RatePoint {
-  /// Steps of the schedule so far; 0 is the rate before the first.
+  /// Steps of the schedule so far; 0 is the point before the first.
   std::int64_t step = 0;
-  /// The group's rate (or momentum) before the schedule began, and the one of the step before.
+  /// The group's rate (or momentum) before the schedule began, and that of the previous step.
   double base = 0;
   double current = 0;
   std::size_t group = 0;
@@ -22,29 +22,29 @@ struct RatePoint {
 /// The value for a point.
 using Rate = std::function<double(const RatePoint&)>;
 
-/// How the learning rate goes over the steps: what a Scheduler applies. Pure.
+/// The learning rate as a function of the step, which a Scheduler applies. Pure.
 struct Schedule {
   Rate rate = {};
-  /// The momentum, or Adam's first beta; empty: left alone.
+  /// The momentum, or Adam's first beta; empty: unchanged.
   Rate momentum = {};
   /// Where the schedule ends, if it does: a step past it is an error.
   std::optional<std::int64_t> total_steps = {};
 };
 
 /// These are PyTorch 2.11's schedulers of the same names, with its defaults and values. All throw
-/// Error{usage} for arguments that make no sense.
+/// Error{usage} for invalid arguments.
 
 /// Multiplies by `gamma` every `step_size` steps.
 Schedule step_lr(std::int64_t step_size, double gamma = 0.1);
-/// Multiplies by `gamma` at each milestone; one that is there twice counts twice.
+/// Multiplies by `gamma` at each milestone; repeated milestones count repeatedly.
 Schedule multi_step_lr(std::vector<std::int64_t> milestones, double gamma = 0.1);
 /// Multiplies by `gamma` at each step.
 Schedule exponential_lr(double gamma);
-/// In a line from base * start_factor to base * end_factor, over `total_iters` steps.
+/// Linear from base * start_factor to base * end_factor over `total_iters` steps.
 Schedule linear_lr(double start_factor = 1.0 / 3, double end_factor = 1.0, std::int64_t total_iters = 5);
 /// Half a cosine down to `eta_min` in `t_max` steps, and up again after them.
 Schedule cosine_annealing_lr(std::int64_t t_max, double eta_min = 0);
-/// Half a cosine down, again and again; each is `t_mult` times as long as the one before.
+/// Repeated half cosines down; each is `t_mult` times as long as the one before.
 Schedule cosine_annealing_warm_restarts(std::int64_t t_0, std::int64_t t_mult = 1, double eta_min = 0);
 /// base * factor(step).
 Schedule lambda_lr(std::function<double(std::int64_t)> factor);
@@ -73,7 +73,7 @@ struct OneCycleOptions {
 /// A step past `total_steps` throws Error{usage}.
 Schedule one_cycle_lr(const OneCycleOptions& options);
 
-/// These are transformers' get_*_schedule_with_warmup: from 0 in a line to base, then down until
+/// These are transformers' get_*_schedule_with_warmup: linear from 0 to base, then down until
 /// `num_training_steps`.
 Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps);
 Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,

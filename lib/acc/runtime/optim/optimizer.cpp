@@ -1,22 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/optim/optimizer.hpp"
 
+#include <fmt/format.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/lbfgs.h>
 #include <torch/optim/optimizer.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/optim/gradient_state.hpp"
-#include "acc/runtime/optim/step_checks.hpp"
+#include "acc/runtime/optim/gradients.hpp"
+#include "acc/runtime/parallel/ddp.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
 
 namespace acc {
+
+namespace detail {
+
+void StepChecks::require_prepared(const torch::optim::Optimizer& optimizer) const {
+  if (options_.allow_unprepared_parameters) return;
+  const auto is_prepared = [&](const at::Tensor& parameter) {
+    return std::ranges::any_of(models_, [&](const auto& model) { return model->has_parameter(parameter); });
+  };
+  std::size_t all = 0;
+  std::size_t unprepared = 0;
+  for (const auto& group : optimizer.param_groups()) {
+    for (const at::Tensor& parameter : group.params()) {
+      ++all;
+      if (!is_prepared(parameter)) ++unprepared;
+    }
+  }
+  if (unprepared == 0) return;
+  throw Error(
+      {.what = fmt::format("{} of its {} parameters belong to no prepared model, so each process would "
+                           "train them by its own gradients alone",
+                           unprepared, all),
+       .where = "optimizer step",
+       .hint = "prepare the model that they belong to, with everything that is trained registered in it; "
+               "AcceleratorOptions::allow_unprepared_parameters, where the program averages them itself"});
+}
+
+void StepChecks::require_announced_gradients() const {
+  for (const auto& model : models_) model->require_announced_gradients();
+}
+
+void StepChecks::require_equal_parameters() const {
+  for (const auto& model : models_) model->require_equal_parameters();
+}
+
+void StepChecks::after_step(std::int64_t steps) const {
+  if (options_.check_parameters_every == 0 || steps % options_.check_parameters_every != 0) return;
+  if (std::ranges::all_of(models_, [](const auto& model) { return model->in_step(); }))
+    require_equal_parameters();
+}
+
+}  // namespace detail
 
 struct Optimizer::State {
   std::shared_ptr<torch::optim::Optimizer> native = {};
   std::shared_ptr<const GradientState> gradients = {};
   std::shared_ptr<GradScaler> scaler = {};
-  std::shared_ptr<const StepChecks> checks = {};
+  std::shared_ptr<const detail::StepChecks> checks = {};
   std::int64_t steps = 0;
   bool step_was_skipped = false;
 
@@ -28,7 +77,7 @@ Optimizer::Optimizer(std::shared_ptr<torch::optim::Optimizer> native)
 
 Optimizer::Optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                      std::shared_ptr<const GradientState> gradients, std::shared_ptr<GradScaler> scaler,
-                     std::shared_ptr<const StepChecks> checks)
+                     std::shared_ptr<const detail::StepChecks> checks)
     : state_(std::make_shared<State>(State{.native = std::move(native),
                                            .gradients = std::move(gradients),
                                            .scaler = std::move(scaler),
@@ -69,5 +118,66 @@ bool Optimizer::step_was_skipped() const {
 torch::optim::Optimizer& Optimizer::native() const {
   return *state_->native;
 }
+
+namespace {
+
+using namespace torch::optim;
+
+struct Mover {
+  c10::Device device;
+
+  void operator()(at::Tensor& tensor) const {
+    if (tensor.defined()) tensor = tensor.to(device);
+  }
+  template <class Tensors>
+  void all(Tensors& tensors) const {
+    for (at::Tensor& tensor : tensors) (*this)(tensor);
+  }
+
+  void state(SGDParamState& state) const { (*this)(state.momentum_buffer()); }
+  void state(AdagradParamState& state) const { (*this)(state.sum()); }
+  void state(RMSpropParamState& state) const {
+    (*this)(state.square_avg());
+    (*this)(state.momentum_buffer());
+    (*this)(state.grad_avg());
+  }
+  template <class Adams>
+  requires std::same_as<Adams, AdamParamState> || std::same_as<Adams, AdamWParamState>
+  void state(Adams& state) const {
+    (*this)(state.exp_avg());
+    (*this)(state.exp_avg_sq());
+    (*this)(state.max_exp_avg_sq());
+  }
+  void state(LBFGSParamState& state) const {
+    (*this)(state.d());
+    (*this)(state.H_diag());
+    (*this)(state.prev_flat_grad());
+    all(state.old_dirs());
+    all(state.old_stps());
+    all(state.ro());
+    if (state.al()) all(*state.al());
+  }
+};
+
+template <class... States>
+void move_known(OptimizerParamState& state, const Mover& mover) {
+  const auto move = [&](auto* known) {
+    if (known != nullptr) mover.state(*known);
+  };
+  (move(dynamic_cast<States*>(&state)), ...);
+}
+
+}  // namespace
+
+namespace detail {
+
+void move_optimizer_state(torch::optim::Optimizer& optimizer, c10::Device device) {
+  for (auto& [parameter, state] : optimizer.state()) {
+    move_known<SGDParamState, AdamParamState, AdamWParamState, AdagradParamState, RMSpropParamState,
+               LBFGSParamState>(*state, {device});
+  }
+}
+
+}  // namespace detail
 
 }  // namespace acc

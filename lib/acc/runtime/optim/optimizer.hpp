@@ -2,9 +2,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 namespace torch::optim {
 class Optimizer;
@@ -14,32 +17,76 @@ namespace acc {
 
 class GradientState;
 class GradScaler;
-class StepChecks;
 
-/// A LibTorch optimizer as Accelerator::prepare gives it back. Copies are the same optimizer.
+namespace detail {
+
+class DdpReplica;
+
+struct StepCheckOptions {
+  /// Optimizers may have parameters that belong to no prepared model.
+  bool allow_unprepared_parameters = false;
+  /// After so many steps of an optimizer the models' values are compared; 0: never.
+  int check_parameters_every = 0;
+};
+
+/// The checks of an Accelerator on several processes around the steps of its optimizers, which detect
+/// processes that drift apart.
+class StepChecks {
+ public:
+  explicit StepChecks(StepCheckOptions options) : options_(options) {}
+
+  void add_model(std::shared_ptr<DdpReplica> model) { models_.push_back(std::move(model)); }
+
+  /// Ends all checks: the models are released.
+  void release() {
+    models_.clear();
+    options_ = {.allow_unprepared_parameters = true};
+  }
+
+  /// Throws Error{usage} when the optimizer has parameters whose gradients are not averaged.
+  void require_prepared(const torch::optim::Optimizer& optimizer) const;
+
+  /// Throws Error{usage} when gradients that were not averaged reached a model, see
+  /// DdpReplica::require_announced_gradients.
+  void require_announced_gradients() const;
+
+  /// Together: throws Error{usage} when a model's values are not the same on all processes.
+  void require_equal_parameters() const;
+
+  /// Together, after step number `steps` of an optimizer: compares parameters when it is due.
+  void after_step(std::int64_t steps) const;
+
+ private:
+  StepCheckOptions options_;
+  std::vector<std::shared_ptr<DdpReplica>> models_ = {};
+};
+
+}  // namespace detail
+
+/// A LibTorch optimizer as Accelerator::prepare returns it. Copies share one optimizer.
 class Optimizer {
  public:
-  /// Computes the loss anew, as LBFGS asks for.
+  /// Computes the loss again, as LBFGS requires.
   using Closure = std::function<at::Tensor()>;
 
-  /// One that steps on every call.
+  /// Steps on every call.
   explicit Optimizer(std::shared_ptr<torch::optim::Optimizer> native);
 
-  /// One that steps when `gradients` says so and, with a `scaler`, when its gradients are finite; on several
+  /// Steps when `gradients` allows it and, with a `scaler`, when its gradients are finite; on several
   /// processes with `checks`.
   Optimizer(std::shared_ptr<torch::optim::Optimizer> native, std::shared_ptr<const GradientState> gradients,
-            std::shared_ptr<GradScaler> scaler, std::shared_ptr<const StepChecks> checks = {});
+            std::shared_ptr<GradScaler> scaler, std::shared_ptr<const detail::StepChecks> checks = {});
 
-  /// Changes the parameters by their gradients, which are the same on all processes; nothing while gradients
-  /// accumulate. Gives back what LibTorch's step does: the closure's loss. Throws Error{usage} for a closure
-  /// in fp16, what GradScaler throws, and what StepChecks finds.
+  /// Updates the parameters with their gradients, which are the same on all processes; does nothing while
+  /// gradients accumulate. Returns the closure's loss, as LibTorch's step. Throws Error{usage} for a closure
+  /// in fp16, and the errors of GradScaler and of the checks.
   at::Tensor step(const Closure& closure = {});
 
-  /// Forgets the gradients; nothing while they accumulate. Unlike LibTorch's own, also where they live in the
-  /// buckets of data parallelism.
+  /// Resets the gradients; does nothing while they accumulate. Unlike LibTorch's own, also gradients that are
+  /// views of DDP's buckets.
   void zero_grad();
 
-  /// Whether the last step was left out because gradients overflowed in fp16.
+  /// Whether the last step was skipped because gradients overflowed in fp16.
   bool step_was_skipped() const;
 
   /// LibTorch's object, for schedulers, options and state.
@@ -51,5 +98,13 @@ class Optimizer {
   struct State;
   std::shared_ptr<State> state_;
 };
+
+namespace detail {
+
+/// Moves the state of LibTorch's optimizers, such as momentum, to `device`. The state of other optimizers is
+/// not moved.
+void move_optimizer_state(torch::optim::Optimizer& optimizer, c10::Device device);
+
+}  // namespace detail
 
 }  // namespace acc

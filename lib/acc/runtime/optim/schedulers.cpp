@@ -31,7 +31,7 @@ void set_rates(torch::optim::Optimizer& optimizer, const std::vector<double>& ra
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
 }
 
-// Replaces the momentum or first beta by what `change` makes of it; false: the options have neither.
+// Applies `change` to the momentum or first beta; false: the options have neither.
 bool change_momentum(torch::optim::OptimizerOptions& options, const std::function<double(double)>& change) {
   const auto of_betas = [&](auto* adam) {
     adam->betas({change(std::get<0>(adam->betas())), std::get<1>(adam->betas())});

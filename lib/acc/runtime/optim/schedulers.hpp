@@ -29,21 +29,21 @@ class Scheduler {
   /// The rates of the parameter groups as the last step set them.
   const std::vector<double>& last_lr() const { return last_lr_; }
 
-  /// How many steps have been done.
+  /// The number of steps so far.
   std::int64_t last_epoch() const { return last_epoch_; }
 
-  /// How many there can be; nothing: any number.
+  /// The maximum number of steps, if there is one.
   std::optional<std::int64_t> total_steps() const { return schedule_.total_steps; }
 
-  /// Whose rates it sets; another one is the same optimizer in another place, as after a move.
+  /// The optimizer whose rates it sets; set_optimizer is for one that was moved.
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
   void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
 
-  /// What it takes to go on: a JSON object with Python's names. The schedule itself is not in it.
+  /// The state as a JSON object with Python's names, without the schedule itself.
   std::string state() const;
 
-  /// Goes on where `state` was taken, and sets the optimizer's rates to those of then. Throws Error{config}
-  /// for text that is no such state, or one of another number of parameter groups.
+  /// Restores `state` and the optimizer's rates. Throws Error{config} for any other text, or another number
+  /// of parameter groups.
   void load_state(std::string_view state);
 
  private:
@@ -63,15 +63,15 @@ struct PlateauOptions {
   /// Whether less or more is better.
   Mode mode = Mode::min;
   double factor = 0.1;
-  /// How many steps without an improvement are let pass.
+  /// The number of steps without an improvement before a reduction.
   std::int64_t patience = 10;
   /// What counts as an improvement.
   double threshold = 1e-4;
   ThresholdMode threshold_mode = ThresholdMode::rel;
-  /// Steps after a reduction in which nothing is counted.
+  /// The number of steps after a reduction that are not counted.
   std::int64_t cooldown = 0;
   double min_lr = 0;
-  /// A reduction smaller than this is left out.
+  /// Smaller reductions are skipped.
   double eps = 1e-8;
 };
 

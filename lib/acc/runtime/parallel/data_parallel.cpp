@@ -16,7 +16,7 @@
 
 #include "acc/base/error.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 using Tensors = std::vector<at::Tensor>;
@@ -27,17 +27,18 @@ Tensors to_device(const Tensors& tensors, at::Device device) {
   return moved;
 }
 
-// For each device its part of all inputs; fewer than there are devices when the batch is small.
+// The part of all inputs for each device; fewer parts than devices when the batch is small.
 std::vector<Tensors> scatter(const Tensors& inputs, const DataParallelOptions& options) {
   std::vector<Tensors> parts;
   for (const at::Tensor& input : inputs) {
     const Tensors chunks = input.chunk(static_cast<std::int64_t>(options.device_ids.size()), options.dim);
     if (parts.empty()) parts.resize(chunks.size());
     if (parts.size() != chunks.size()) {
-      throw Error({.what = fmt::format("inputs cannot be cut alike along dimension {}: one gives {} parts, "
-                                       "another {}",
-                                       options.dim, parts.size(), chunks.size()),
-                   .where = "DataParallel"});
+      throw Error(
+          {.what = fmt::format("inputs cannot be split equally along dimension {}: one gives {} parts, "
+                               "another {}",
+                               options.dim, parts.size(), chunks.size()),
+           .where = "DataParallel"});
     }
     for (std::size_t i = 0; i < chunks.size(); ++i) parts[i].push_back(chunks[i].to(options.device_ids[i]));
   }
@@ -77,8 +78,8 @@ void keep_buffers(const torch::nn::Module& from, const torch::nn::Module& to) {
   for (const auto& item : from.named_buffers()) kept[item.key()].copy_(item.value());
 }
 
-// Each call on a thread of its own, in the caller's state: no_grad, autocast. The first exception is thrown
-// when all have ended.
+// Runs each call on a thread of its own with the caller's no_grad and autocast state. The first exception is
+// thrown when all have ended.
 Tensors call_all(std::size_t count, const std::function<at::Tensor(std::size_t)>& call) {
   Tensors results(count);
   std::vector<std::exception_ptr> failures(count);
@@ -144,4 +145,4 @@ at::Tensor DeviceTeam::forward(torch::nn::Module& module, const std::vector<at::
   return at::cat(to_device(outputs, output_device), options_.dim);
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -20,13 +20,15 @@ namespace acc {
 struct DataParallelOptions {
   /// Default: every CUDA device.
   std::vector<at::Device> device_ids = {};
-  /// Where the output goes. Default: the first of device_ids.
+  /// The device of the output. Default: the first of device_ids.
   std::optional<at::Device> output_device = {};
-  /// Along which the inputs are cut and the outputs are put together.
+  /// The dimension along which inputs are split and outputs are concatenated.
   std::int64_t dim = 0;
 };
 
-/// The devices of one process, and what they compute together; for DataParallel.
+namespace detail {
+
+/// The devices of one process, and their forward passes; for DataParallel.
 class DeviceTeam {
  public:
   /// The module's forward, called for a copy of the module on one device, on a thread of its own.
@@ -42,8 +44,10 @@ class DeviceTeam {
   DataParallelOptions options_;
 };
 
+}  // namespace detail
+
 /// One process on several devices, the older way, as torch.nn.DataParallel in Python: each forward copies the
-/// module to every device, cuts the batch among them and puts the outputs together. Gradients come back to
+/// module to every device, splits the batch among them and concatenates the outputs. Gradients flow back to
 /// the module itself, and so do the buffers of the first device's copy. With fewer than two devices it is the
 /// plain module, on that device. One process per device, as `acc launch` starts them, is faster.
 template <class Module>
@@ -53,8 +57,8 @@ class DataParallel {
   explicit DataParallel(std::shared_ptr<Module> module, DataParallelOptions options = {})
       : module_(std::move(module)), team_(std::move(options)) {}
 
-  /// The module's forward of tensors. Throws Error{usage} when the inputs cannot be cut into the same number
-  /// of parts, or the module cannot be copied (it must be a torch::nn::Cloneable).
+  /// The module's forward of tensors. Throws Error{usage} when the inputs cannot be split into the same
+  /// number of parts, or the module cannot be copied (it must be a torch::nn::Cloneable).
   template <std::convertible_to<at::Tensor>... Inputs>
   at::Tensor forward(const Inputs&... inputs) {
     const auto call = [](torch::nn::Module& copy, const std::vector<at::Tensor>& parts) {
@@ -76,7 +80,7 @@ class DataParallel {
 
  private:
   std::shared_ptr<Module> module_;
-  DeviceTeam team_;
+  detail::DeviceTeam team_;
 };
 
 }  // namespace acc

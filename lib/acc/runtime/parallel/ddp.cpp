@@ -12,15 +12,14 @@
 #include <unordered_set>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/parallel/gradient_sink.hpp"
-#include "acc/runtime/parallel/gradient_watch.hpp"
+#include "acc/runtime/parallel/explain_failure.hpp"
+#include "acc/runtime/parallel/gradient_hooks.hpp"
 #include "acc/runtime/parallel/joined_step.hpp"
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 #include "acc/runtime/parallel/reducer.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
-#include "acc/runtime/parallel/unused_parameters.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
@@ -107,7 +106,7 @@ struct DdpReplica::Impl {
     reduces_late = options.static_graph;
   }
 
-  // Layers were frozen or unfrozen: on all processes, or the error is the same on all.
+  // Layers were frozen or unfrozen, on all processes alike: otherwise all get the same error.
   void take_up_changes() {
     const auto unchanged = [](const Parameter& one) { return one.tensor.requires_grad() == one.reduced; };
     if (std::ranges::all_of(parameters, unchanged)) return;
@@ -121,7 +120,7 @@ struct DdpReplica::Impl {
     make_new_reducer();
   }
 
-  // The highest rank of those that may be the one; every process gets the same answer.
+  // The highest rank of the candidates; every process computes the same one.
   int agree_on_rank(bool may_be_this) const {
     at::Tensor rank =
         at::full({1}, may_be_this ? group->rank() : -1, at::TensorOptions(device).dtype(at::kLong));
@@ -248,9 +247,9 @@ void DdpReplica::after_forward(const std::vector<at::Tensor*>& outputs) {
   if (!impl_->trains) return;
   if (!impl_->synchronizes) impl_->watch->expect_local();
   if (impl_->synchronizes && finds_unused && outputs.empty()) {
-    throw Error({.what = "find_unused_parameters sees no tensor in what forward gives back",
+    throw Error({.what = "find_unused_parameters finds no tensor in the output of forward",
                  .where = impl_->module->name(),
-                 .hint = "give back tensors, or tuples, vectors or maps of them, or declare for_each_tensor "
+                 .hint = "return tensors, or tuples, vectors or maps of them, or declare for_each_tensor "
                          "for the type"});
   }
   if (impl_->synchronizes) {
@@ -282,12 +281,12 @@ void DdpReplica::synchronize_next_backward() {
 }
 void DdpReplica::require_announced_gradients() {
   if (!impl_->watch->take_unexpected()) return;
-  throw Error(
-      {.what = "gradients reached the prepared model outside of a forward of its own, so they were not "
-               "averaged over the processes",
-       .where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name()),
-       .hint = "call what prepare gave back, as model(x), not model->forward(x) or the module itself; "
-               "and backward once for each forward, of the sum of the losses"});
+  throw Error({.what =
+                   "gradients reached the prepared model outside of a forward of its own, so they were not "
+                   "averaged over the processes",
+               .where = fmt::format("rank {}, {}", impl_->group->rank(), impl_->module->name()),
+               .hint = "call the prepared model, as model(x), not model->forward(x) or the module itself; "
+                       "and backward once for each forward, of the sum of the losses"});
 }
 bool DdpReplica::has_parameter(const at::Tensor& parameter) const {
   return std::ranges::any_of(impl_->parameters,
@@ -299,7 +298,7 @@ bool DdpReplica::in_step() const {
 void DdpReplica::require_equal_parameters() {
   std::vector<std::string> names;
   for (const Parameter& parameter : impl_->parameters) names.push_back(parameter.name);
-  acc::require_equal_parameters(names, impl_->tensors(), *impl_->group);
+  acc::detail::require_equal_parameters(names, impl_->tensors(), *impl_->group);
 }
 BucketLayout DdpReplica::bucket_layout() const {
   return impl_->reducer->layout();
@@ -336,4 +335,4 @@ void DdpReplica::finish_join(bool was_last) {
   impl_->broadcast_state(impl_->agree_on_rank(was_last));
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -3,12 +3,13 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "acc/runtime/nested_tensors.hpp"
-#include "acc/runtime/parallel/ddp_options.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 
 namespace torch::nn {
@@ -16,6 +17,38 @@ class Module;
 }
 
 namespace acc {
+
+namespace detail {
+
+/// Which of the trained parameters, by index, have their gradients averaged in one message, and in which
+/// order.
+using BucketLayout = std::vector<std::vector<std::size_t>>;
+
+}  // namespace detail
+
+/// How gradients are sent: as they are, or compressed to half the size (each process first divides its own by
+/// the number of processes), as Python's fp16_compress_hook and bf16_compress_hook do.
+enum class CommHook { none, fp16, bf16 };
+
+/// Tuning of data parallelism; the defaults are those of Python's DistributedDataParallel.
+struct DdpOptions {
+  /// The size of the buckets in which gradients are averaged while backward still runs. Default: 25 with a
+  /// first one of 1.
+  std::optional<double> bucket_cap_mb = {};
+  /// Rank 0's buffers (running means of batch norms) go to all before each forward.
+  bool broadcast_buffers = true;
+  /// Gradients live in the buckets: saves a copy of the gradients in memory and time.
+  bool gradient_as_bucket_view = false;
+  /// Looks in each forward for the parameters that its output does not depend on, and does not wait for
+  /// their gradients. Costs a walk through the graph in each step: only for models with such parameters.
+  bool find_unused_parameters = false;
+  /// Each step uses the same parameters in the same way. The first step then finds the unused
+  /// ones once and for all, and a parameter may be used several times in one backward (checkpointing).
+  bool static_graph = false;
+  CommHook comm_hook = CommHook::none;
+};
+
+namespace detail {
 
 struct JoinedStep;
 
@@ -32,9 +65,9 @@ class DdpReplica {
   DdpReplica(const DdpReplica&) = delete;
   DdpReplica& operator=(const DdpReplica&) = delete;
 
-  /// Calls `forward`, one pass through the module, and returns what it returned. Takes up parameters that
-  /// were frozen or unfrozen since the last pass. Throws Error{usage} when the step before left parameters
-  /// without a gradient, and names them; on every rank when they freeze different parameters; when
+  /// Calls `forward`, one pass through the module, and returns its output. Picks up parameters that were
+  /// frozen or unfrozen since the last pass. Throws Error{usage} when the step before left parameters without
+  /// a gradient, and names them; on every rank when they freeze different parameters; when
   /// find_unused_parameters finds no tensors in what `forward` returned.
   template <class Forward>
   auto run_forward(Forward forward) {
@@ -84,12 +117,12 @@ class DdpReplica {
   /// For local_sgd: parameters become the mean of all processes'.
   void average_parameters();
 
-  /// For join_uneven_inputs: from now on each forward tells the processes that have run out of data that a
-  /// step begins. The first of several modules tells, through the JoinedStep that they share; null ends it.
+  /// For join_uneven_inputs: from now on each forward notifies the processes that have run out of data that a
+  /// step begins. The first of several modules does so, through the JoinedStep that they share; null ends it.
   void set_join(std::shared_ptr<JoinedStep> step);
 
-  /// For join_uneven_inputs: what this process, which has no data left, adds to one step of the others:
-  /// gradients of zero.
+  /// For join_uneven_inputs: this process, which has no data left, adds gradients of zero to one step of the
+  /// others.
   void shadow_step();
 
   /// For join_uneven_inputs: takes parameters and buffers from a process that was among the last with data.
@@ -105,11 +138,13 @@ class DdpReplica {
   std::shared_ptr<Impl> impl_;
 };
 
+}  // namespace detail
+
 /// While it lives, backward adds up gradients on this process alone: for all but the last of the batches
 /// whose gradients are accumulated. It covers forward and backward.
 class NoSync {
  public:
-  explicit NoSync(std::shared_ptr<DdpReplica> ddp) : ddp_(std::move(ddp)) {
+  explicit NoSync(std::shared_ptr<detail::DdpReplica> ddp) : ddp_(std::move(ddp)) {
     if (!ddp_) return;
     was_on_ = ddp_->synchronizes();
     ddp_->set_synchronizes(false);
@@ -121,7 +156,7 @@ class NoSync {
   NoSync& operator=(const NoSync&) = delete;
 
  private:
-  std::shared_ptr<DdpReplica> ddp_;
+  std::shared_ptr<detail::DdpReplica> ddp_;
   bool was_on_ = true;
 };
 
@@ -134,7 +169,7 @@ class Ddp {
   /// Together. Throws Error{usage}, see DdpReplica.
   Ddp(std::shared_ptr<Module> module, std::shared_ptr<ProcessGroup> group, DdpOptions options = {})
       : module_(std::move(module)),
-        replica_(std::make_shared<DdpReplica>(module_, std::move(group), options)) {}
+        replica_(std::make_shared<detail::DdpReplica>(module_, std::move(group), options)) {}
 
   /// Together: the module's forward. Throws Error{usage}, see DdpReplica::run_forward.
   template <class... Arguments>
@@ -149,14 +184,14 @@ class Ddp {
 
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }
-  const std::shared_ptr<DdpReplica>& replica() const { return replica_; }
+  const std::shared_ptr<detail::DdpReplica>& replica() const { return replica_; }
 
   /// While the result lives, backward adds up gradients on this process alone.
   [[nodiscard]] NoSync no_sync() const { return NoSync(replica_); }
 
  private:
   std::shared_ptr<Module> module_;
-  std::shared_ptr<DdpReplica> replica_;
+  std::shared_ptr<detail::DdpReplica> replica_;
 };
 
 }  // namespace acc

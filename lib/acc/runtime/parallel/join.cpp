@@ -10,7 +10,7 @@
 namespace acc {
 namespace {
 
-using Replicas = std::vector<std::shared_ptr<DdpReplica>>;
+using Replicas = std::vector<std::shared_ptr<detail::DdpReplica>>;
 
 Replicas replicas_of(const std::vector<Joinable>& models) {
   Replicas replicas;
@@ -20,11 +20,11 @@ Replicas replicas_of(const std::vector<Joinable>& models) {
   return replicas;
 }
 
-// While it lives, the models' forwards tell the processes without data that a step begins.
+// While it lives, the models' forwards notify the processes without data that a step begins.
 class JoinedForwards {
  public:
   JoinedForwards(const Replicas& models, bool divide_by_initial_world_size) : models_(models) {
-    const auto step = std::make_shared<JoinedStep>();
+    const auto step = std::make_shared<detail::JoinedStep>();
     step->first = models_.front().get();
     step->divide_by_initial_world_size = divide_by_initial_world_size;
     for (const auto& model : models_) model->set_join(step);

@@ -27,10 +27,10 @@ class Joinable {
   template <class Module>
   Joinable(const Ddp<Module>& model) : ddp_(model.replica()) {}  // NOLINT: the same
 
-  const std::shared_ptr<DdpReplica>& ddp() const { return ddp_; }
+  const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }
 
  private:
-  std::shared_ptr<DdpReplica> ddp_;
+  std::shared_ptr<detail::DdpReplica> ddp_;
 };
 
 /// Together: calls `train`, in which processes may train on different numbers of batches, as Python's Join. A

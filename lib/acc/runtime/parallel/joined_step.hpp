@@ -5,15 +5,15 @@
 
 #include "acc/runtime/parallel/ddp.hpp"
 
-namespace acc {
+namespace acc::detail {
 
 /// What the modules of one join_uneven_inputs share while their processes still have data.
 struct JoinedStep {
-  /// Its forward is the one that begins a step.
+  /// The model whose forward begins a step.
   const DdpReplica* first = nullptr;
   bool divide_by_initial_world_size = true;
   /// The sum of ones over the processes that take part in the present step.
   c10::intrusive_ptr<c10d::Work> begins = {};
 };
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -9,7 +9,7 @@
 
 namespace acc {
 
-LocalSGD::LocalSGD(std::shared_ptr<DdpReplica> ddp, int local_sgd_steps)
+LocalSGD::LocalSGD(std::shared_ptr<detail::DdpReplica> ddp, int local_sgd_steps)
     : ddp_(std::move(ddp)), local_sgd_steps_(local_sgd_steps) {
   if (local_sgd_steps < 1) {
     throw Error(

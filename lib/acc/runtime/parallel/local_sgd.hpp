@@ -9,12 +9,12 @@
 
 namespace acc {
 
-/// What local_sgd gives to the training: counts its steps.
+/// Counts the steps of a training in local_sgd.
 class LocalSGD {
  public:
   /// Averages after every `local_sgd_steps` calls of step(); does nothing when `ddp` is null. Throws
   /// Error{usage} when `local_sgd_steps` is below 1.
-  LocalSGD(std::shared_ptr<DdpReplica> ddp, int local_sgd_steps);
+  LocalSGD(std::shared_ptr<detail::DdpReplica> ddp, int local_sgd_steps);
 
   /// Together: to be called after each step of the optimizer.
   void step();
@@ -23,17 +23,17 @@ class LocalSGD {
   void average();
 
  private:
-  std::shared_ptr<DdpReplica> ddp_;
+  std::shared_ptr<detail::DdpReplica> ddp_;
   int local_sgd_steps_;
   int num_steps_ = 0;
 };
 
 /// Local SGD, as accelerate's: in `train`, which is given a LocalSGD, each process trains its own copy of the
-/// model without talking to the others, and after every `local_sgd_steps` steps the copies' parameters are
-/// averaged; once more when `train` returns. An exception of `train` passes through at once, without
-/// averaging. Afterwards gradients are averaged again. Without `enabled`, and for a model of one process, it
-/// only calls `train`. Throws Error{usage} when `local_sgd_steps` is below 1, Error{system} when another
-/// process is lost.
+/// model without communication, and after every `local_sgd_steps` steps the copies' parameters are averaged;
+/// once more when `train` returns. An exception of `train` passes through at once, without averaging.
+/// Afterwards gradients are averaged again. Without `enabled`, and for a model of one process, it only calls
+/// `train`. Throws Error{usage} when `local_sgd_steps` is below 1, Error{system} when another process is
+/// lost.
 template <class Module, class Train>
 void local_sgd(const Model<Module>& model, int local_sgd_steps, bool enabled, Train train) {
   const auto ddp = enabled ? model.ddp() : nullptr;

@@ -15,25 +15,13 @@
 
 namespace acc {
 
-/// Throws Error{usage}: forward gives back a type whose tensors cannot be made float32.
-[[noreturn]] void refuse_opaque(std::string_view type);
-
-/// What a forward pass under autocast gives back: every half tensor in it as float32.
-template <class Output>
-Output to_float32(Output output) {
-  for_each_tensor(output, [](at::Tensor& part) {
-    if (part.scalar_type() == at::kBFloat16 || part.scalar_type() == at::kHalf) part = part.to(at::kFloat);
-  });
-  return output;
-}
-
 /// A module as Accelerator::prepare gives it back: its forward runs in the chosen precision, and its
 /// gradients are averaged over the processes. `model->` reaches the module itself: train(), eval(),
 /// parameters().
 template <class Module>
 class Model {
  public:
-  Model(std::shared_ptr<Module> module, std::shared_ptr<DdpReplica> ddp, MixedPrecision precision,
+  Model(std::shared_ptr<Module> module, std::shared_ptr<detail::DdpReplica> ddp, MixedPrecision precision,
         c10::DeviceType device = c10::DeviceType::CPU)
       : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision), device_(device) {}
 
@@ -53,7 +41,7 @@ class Model {
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }
   /// Null where gradients are not averaged.
-  const std::shared_ptr<DdpReplica>& ddp() const { return ddp_; }
+  const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }
 
   /// While the result lives, backward adds up gradients on this process alone.
   [[nodiscard]] NoSync no_sync() const { return NoSync(ddp_); }
@@ -63,13 +51,13 @@ class Model {
   auto compute(Arguments&&... arguments) {
     if (precision_ == MixedPrecision::no) return module_->forward(std::forward<Arguments>(arguments)...);
     using Output = std::remove_cvref_t<decltype(module_->forward(std::forward<Arguments>(arguments)...))>;
-    if constexpr (kIsOpaque<Output>) refuse_opaque(c10::demangle_type<Output>());
+    if constexpr (detail::kIsOpaque<Output>) detail::refuse_opaque(c10::demangle_type<Output>());
     const Autocast autocast(precision_, device_);
-    return to_float32(module_->forward(std::forward<Arguments>(arguments)...));
+    return detail::to_float32(module_->forward(std::forward<Arguments>(arguments)...));
   }
 
   std::shared_ptr<Module> module_;
-  std::shared_ptr<DdpReplica> ddp_;
+  std::shared_ptr<detail::DdpReplica> ddp_;
   MixedPrecision precision_;
   c10::DeviceType device_;
 };

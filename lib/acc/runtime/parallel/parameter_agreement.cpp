@@ -14,10 +14,10 @@
 #include "acc/base/text.hpp"
 #include "acc/runtime/process/operations.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
-// Neither appears in a parameter's name: LibTorch refuses dots and nothing else, but these are not typed.
+// Control characters: LibTorch allows them in a parameter's name, but nobody uses them.
 constexpr char kFieldEnd = '\x1f';
 constexpr char kLineEnd = '\x1e';
 
@@ -106,7 +106,7 @@ void require_same_parameters(const torch::nn::Module& module, ProcessGroup& grou
   const at::Tensor all = group.all_gather(own);
   if (all.equal(own.expand_as(all))) return;
 
-  // Only now the names travel: a big job does not pay for them while all is well.
+  // The names are only exchanged after a difference was found.
   std::vector<std::vector<ParameterInfo>> by_rank;
   for (const std::string& from_rank : gather_texts({text}, &group)) by_rank.push_back(unpack(from_rank));
   if (const auto error = find_disagreement(by_rank)) throw *error;
@@ -139,4 +139,4 @@ void require_equal_parameters(const std::vector<std::string>& names, const std::
   }
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -12,9 +12,9 @@ namespace torch::nn {
 class Module;
 }
 
-namespace acc {
+namespace acc::detail {
 
-/// What must be the same on all processes about one parameter or buffer.
+/// The properties of a parameter or buffer that must be the same on all processes.
 struct ParameterInfo {
   std::string name = {};
   /// As `float32 [64, 10]`.
@@ -33,8 +33,8 @@ std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterIn
 /// Throws the same Error{usage} on every rank when the module is not the same everywhere.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);
 
-/// A number for each tensor: the sum of its elements' bits as whole numbers. Tensors that differ have
-/// different ones, but for rare accidents.
+/// A checksum for each tensor: the sum of its elements' bits as integers. Different tensors have different
+/// checksums, except in rare cases.
 at::Tensor checksums(const std::vector<at::Tensor>& tensors);
 
 /// Throws the same Error{usage} on every rank, with the first name and the ranks that differ from rank 0,
@@ -42,4 +42,4 @@ at::Tensor checksums(const std::vector<at::Tensor>& tensors);
 void require_equal_parameters(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors,
                               ProcessGroup& group);
 
-}  // namespace acc
+}  // namespace acc::detail

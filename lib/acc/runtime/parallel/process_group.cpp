@@ -14,10 +14,9 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
-#include "acc/runtime/parallel/collective_failure.hpp"
+#include "acc/runtime/parallel/explain_failure.hpp"
 #include "acc/runtime/parallel/gloo/gloo_backend.hpp"
-#include "acc/runtime/parallel/join_watch.hpp"
-#include "acc/runtime/parallel/roll_call.hpp"
+#include "acc/runtime/parallel/missing_peers.hpp"
 #include "acc/runtime/process/record.hpp"
 
 // LibTorch's log level; no header has it.
@@ -26,9 +25,9 @@ C10_DECLARE_int(caffe2_log_level);
 namespace acc {
 namespace {
 
-// While a process joins, or waits for answers at a roll call, LibTorch logs each try that fails, with stack
-// traces, although the failure also comes as an exception, which acc tells in a line. Who asked for
-// LibTorch's log gets it.
+// While a process joins, or waits for answers at a roll call, LibTorch logs each failed attempt with stack
+// traces, although the failure is also an exception, which acc reports in one line. A log level that the user
+// set stays.
 class QuietLog {
  public:
   QuietLog() {
@@ -45,16 +44,16 @@ class QuietLog {
 
 using Store = c10::intrusive_ptr<c10d::Store>;
 
-// Under which keys this process's next group finds the others. As torch's init_process_group, so that the
-// launcher's store looks the same to C++ and Python; but who joins again, after it left, must not meet the
-// addresses of the first time.
+// The prefix of the keys under which this process's next group finds the others: that of torch's
+// init_process_group, so that the launcher's store looks the same to C++ and Python. A process that joins
+// again needs another prefix, since the first one holds the old addresses.
 std::string next_group_keys() {
   static std::atomic<int> joined = 0;
   const int before = joined++;
   return before == 0 ? "default_pg" : fmt::format("default_pg_{}", before);
 }
 
-// A guest serves no store, and is not counted among those that have come.
+// A client that does not serve the store and is not counted as joined.
 enum class StoreUser { member, guest };
 
 Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, const std::string& keys,
@@ -78,9 +77,9 @@ bool has_nccl(c10d::ProcessGroup& group, c10::Device device) {
   return device.is_cuda() && group.getBackend(device.type()) != group.getBackend(c10::DeviceType::CPU);
 }
 
-std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                         c10::Device device, const std::string& keys,
-                                         const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
+std::unique_ptr<detail::RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                                 c10::Device device, const std::string& keys,
+                                                 const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
   if (!worker.use_agent_store) return nullptr;
   const auto calls = [group, device] {
     std::uint64_t begun = group->getBackend(c10::DeviceType::CPU)->getSequenceNumberForGroup();
@@ -88,24 +87,26 @@ std::unique_ptr<RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::m
       begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
     return begun;
   };
-  return std::make_unique<RollCall>(open_store(worker, timeout, keys), worker.rank, worker.world_size, calls);
+  return std::make_unique<detail::RollCall>(open_store(worker, timeout, keys), worker.rank, worker.world_size,
+                                            calls);
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                             c10::Device device, CudaBackend cuda_backend,
                                             const std::string& keys) {
   const Store all_keys = open_store(worker, timeout, keys);
-  all_keys->set(joined_key(worker.rank), "1");
+  all_keys->set(detail::joined_key(worker.rank), "1");
   const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", all_keys);
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
-  const auto gloo = make_gloo_backend(store, worker.rank, worker.world_size, timeout);
+  const auto gloo = detail::make_gloo_backend(store, worker.rank, worker.world_size, timeout);
   group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
   if (device.is_cuda() && cuda_backend == CudaBackend::gloo) {
     group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::GLOO, gloo);
   } else if (device.is_cuda()) {
-    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
-                      cuda_table().make_nccl_backend(store, worker.rank, worker.world_size, timeout, device));
+    group->setBackend(
+        c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
+        detail::cuda_table().make_nccl_backend(store, worker.rank, worker.world_size, timeout, device));
     group->setBoundDeviceId(device);
   }
   group->setGroupName("0");
@@ -119,12 +120,12 @@ std::string message_of(const std::exception& error) {
   return from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
 }
 
-// Any type travels as bytes, also those that Gloo has no name for.
+// Tensors are sent as bytes, since Gloo does not know all types.
 at::Tensor as_bytes(const at::Tensor& contiguous) {
   return contiguous.reshape({-1}).view(at::kByte);
 }
 
-// By LibTorch's new name of it, or by the one that newer versions deprecate.
+// By LibTorch's new name of the function, or by the one that newer versions deprecate.
 template <class Group>
 auto gather_into(Group& group, at::Tensor& output, at::Tensor& input) {
   if constexpr (requires { group.all_gather_single(output, input); }) {
@@ -140,8 +141,8 @@ struct ProcessGroup::Impl {
   c10::intrusive_ptr<c10d::ProcessGroup> group = {};
   std::chrono::milliseconds timeout = {};
   c10::Device device = c10::Device(c10::kCPU);
-  // Null where the launcher serves no store: rank 0's goes with rank 0, and LibTorch logs that at length.
-  std::unique_ptr<RollCall> roll_call = {};
+  // Null where the launcher serves no store: rank 0's store ends with rank 0, which LibTorch logs at length.
+  std::unique_ptr<detail::RollCall> roll_call = {};
 
   void set_place(std::string_view where, std::string_view doing) const {
     if (roll_call) roll_call->set_place(fmt::format("{} {}", where, doing));
@@ -155,21 +156,21 @@ struct ProcessGroup::Impl {
       throw;
     } catch (const std::exception& error) {
       const std::string text = message_of(error);
-      CollectiveContext context{
+      detail::CollectiveContext context{
           .rank = group->getRank(), .size = group->getSize(), .doing = doing, .timeout = timeout, .roll = {}};
-      if (!explain_collective_failure(text, context)) throw;
+      if (!detail::explain_collective_failure(text, context)) throw;
       if (roll_call) {
         const QuietLog quiet;
         context.roll = roll_call->call();
       }
-      const Error explained = *explain_collective_failure(text, context);
+      const Error explained = *detail::explain_collective_failure(text, context);
       write_error_file(explained.what(), FailureRole::consequence);
       throw explained;
     }
     set_place("after", doing);
   }
 
-  // In here LibTorch does nothing but talk to the others: whatever it throws is about that.
+  // LibTorch only communicates in here: all its exceptions are about the other processes.
   void together(std::string_view doing, const std::function<void()>& act) const {
     try {
       const at::NoGradGuard no_grad;
@@ -178,7 +179,7 @@ struct ProcessGroup::Impl {
       throw;
     } catch (const std::exception& error) {
       throw Error({.kind = ErrorKind::system,
-                   .what = first_line(message_of(error)),
+                   .what = detail::first_line(message_of(error)),
                    .where = fmt::format("rank {}, {}", group->getRank(), doing)});
     }
   }
@@ -192,16 +193,16 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
   try {
     const QuietLog quiet;
     const std::string keys = next_group_keys();
-    const JoinWatch watch(worker, [worker, keys] {
+    const detail::JoinWatch watch(worker, [worker, keys] {
       constexpr std::chrono::seconds kConnectTimeout{1};
       return open_store(worker, kConnectTimeout, keys, StoreUser::guest);
     });
     impl_->group = join(worker, timeout, device, cuda_backend, keys);
     impl_->roll_call = open_roll_call(worker, timeout, device, keys, impl_->group);
   } catch (const std::exception& error) {
-    const CollectiveContext context{
+    const detail::CollectiveContext context{
         .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .roll = {}};
-    const Error explained = explain_join_failure(
+    const Error explained = detail::explain_join_failure(
         message_of(error), context, fmt::format("{}:{}", worker.master_addr, worker.master_port));
     if (explained.kind() == ErrorKind::rendezvous)
       write_error_file(explained.what(), FailureRole::consequence);

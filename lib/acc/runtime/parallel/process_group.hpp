@@ -20,22 +20,22 @@ namespace acc {
 /// How `reduce` combines the values of all processes. `none` is accelerate's word for sum without a mean.
 enum class ReduceOp { sum, mean, max, none };
 
-/// What carries tensors on CUDA devices. NCCL wants a device for each process; Gloo goes through the memory
-/// of the CPU, and processes may share a device.
+/// The backend for tensors on CUDA devices. NCCL needs a device for each process; Gloo copies through the
+/// memory of the CPU, and processes may share a device.
 enum class CudaBackend { nccl, gloo };
 
-/// How long a process waits for the others.
+/// The time after which a process gives up waiting for the others.
 inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minutes(30);
 
-/// The processes of a job, and what they do together: over Gloo with tensors on the CPU, over NCCL, or Gloo
-/// too, with those on CUDA devices. Every process makes the same calls in the same order. Each function
-/// throws Error{system} naming this rank when another process is lost or does not answer in time; then the
-/// group is of no more use.
+/// The processes of a job and their collective operations: over Gloo for tensors on the CPU, over NCCL or
+/// Gloo for those on CUDA devices. Every process makes the same calls in the same order. Each function throws
+/// Error{system} naming this rank when another process is lost or does not answer in time; the group is then
+/// unusable.
 class ProcessGroup {
  public:
   /// Joins the job that `worker` describes: as a client of the launcher's store where it has one, else rank 0
-  /// serves the store. `device` is where this process computes; a CUDA one brings `cuda_backend`. Returns
-  /// when all processes have joined. Throws Error{rendezvous} when they do not in time.
+  /// serves the store. `device` is where this process computes; on CUDA devices `cuda_backend` is used.
+  /// Returns when all processes have joined. Throws Error{rendezvous} when they do not in time.
   explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout,
                         c10::Device device = c10::Device(c10::kCPU),
                         CudaBackend cuda_backend = CudaBackend::nccl);
@@ -56,14 +56,14 @@ class ProcessGroup {
   /// Overwrites `tensor` with that of rank `from`. All must have one shape and type.
   void broadcast(at::Tensor& tensor, int from);
 
-  /// The same for many at once, in few messages.
+  /// The same for many tensors, in few messages.
   void broadcast(const std::vector<at::Tensor>& tensors, int from);
 
   /// Returns when every process has called it.
   void barrier();
 
-  /// Calls `act`, in which LibTorch itself talks to the other processes; `doing` is what a person calls it.
-  /// What LibTorch throws about them leaves as Error{system}, everything else as it is.
+  /// Calls `act`, in which LibTorch itself communicates; `doing` names it in errors. Exceptions of LibTorch
+  /// about other processes leave as Error{system}, all others as they are.
   void explained(std::string_view doing, const std::function<void()>& act);
 
   /// LibTorch's own object, for what acc has no function for.

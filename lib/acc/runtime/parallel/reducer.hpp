@@ -7,12 +7,12 @@
 #include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <vector>
 
-#include "acc/runtime/parallel/ddp_options.hpp"
+#include "acc/runtime/parallel/ddp.hpp"
 
-namespace acc {
+namespace acc::detail {
 
-/// LibTorch's Reducer. After its first step it lays gradients out anew, in the order in which they came; with
-/// three and more processes the order of a sum's terms, and so its last bit, depends on the layout.
+/// LibTorch's Reducer. After its first step it rebuilds its buckets in the order in which gradients arrived.
+/// With three and more processes the order of a sum's terms, and so its last bit, depends on the buckets.
 class GradientReducer : public c10d::Reducer {
  public:
   using Reducer::Reducer;
@@ -37,4 +37,4 @@ std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& par
                                               const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                                               const DdpOptions& options);
 
-}  // namespace acc
+}  // namespace acc::detail

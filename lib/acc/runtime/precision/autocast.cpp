@@ -2,8 +2,37 @@
 #include "acc/runtime/precision/autocast.hpp"
 
 #include <ATen/autocast_mode.h>
+#include <fmt/format.h>
+
+#include <string>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc {
+
+MixedPrecision parse_mixed_precision(std::string_view word, std::string_view where) {
+  const std::string lower = to_lower(trim(word));
+  if (lower == "no") return MixedPrecision::no;
+  if (lower == "fp16") return MixedPrecision::fp16;
+  if (lower == "bf16") return MixedPrecision::bf16;
+  throw Error({.what = lower == "fp8" ? "fp8 is not supported by the C++ runtime"
+                                      : fmt::format("'{}' is not a precision", word),
+               .where = std::string(where),
+               .hint = "use bf16, fp16 or no"});
+}
+
+std::string_view to_string(MixedPrecision precision) {
+  switch (precision) {
+    case MixedPrecision::fp16:
+      return "fp16";
+    case MixedPrecision::bf16:
+      return "bf16";
+    case MixedPrecision::no:
+      break;
+  }
+  return "no";
+}
 
 Autocast::Autocast(MixedPrecision precision, c10::DeviceType device, AutocastOptions options)
     : active_(precision != MixedPrecision::no), device_(device) {
@@ -25,5 +54,17 @@ Autocast::~Autocast() {
   at::autocast::set_autocast_dtype(device_, old_type_);
   at::autocast::set_autocast_cache_enabled(was_cached_);
 }
+
+namespace detail {
+
+void refuse_opaque(std::string_view type) {
+  throw Error(
+      {.what = fmt::format("{} is an unknown type, so its tensors would stay in half precision", type),
+       .where = "the output of forward",
+       .hint = "return tensors, or tuples, vectors or maps of them, or declare `void "
+               "for_each_tensor(YourType&, const acc::TensorAct&)` beside the type"});
+}
+
+}  // namespace detail
 
 }  // namespace acc

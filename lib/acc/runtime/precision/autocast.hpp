@@ -1,17 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/ScalarType.h>
 
 #include <optional>
+#include <string_view>
 
-#include "acc/runtime/precision/mixed_precision.hpp"
+#include "acc/runtime/nested_tensors.hpp"
 
 namespace acc {
 
+/// The number format of a model's forward pass. Parameters and gradients stay float32. In fp16 the
+/// loss is scaled, see GradScaler.
+enum class MixedPrecision { no, fp16, bf16 };
+
+/// Parses accelerate's names. `where` is the flag or variable that held it. Throws Error{usage} for an
+/// unknown precision, and for one that acc does not support.
+MixedPrecision parse_mixed_precision(std::string_view word, std::string_view where);
+
+std::string_view to_string(MixedPrecision precision);
+
 struct AutocastOptions {
-  /// Off: computes in float32 again, inside of another Autocast.
+  /// Off: computes in float32 within another Autocast.
   bool enabled = true;
   /// Keeps converted weights until the outermost ends. Default: as it is set on this thread, which is on.
   std::optional<bool> cache_enabled = {};
@@ -34,5 +46,21 @@ class Autocast {
   bool was_cached_ = false;
   c10::ScalarType old_type_ = c10::ScalarType::Float;
 };
+
+namespace detail {
+
+/// Throws Error{usage}: forward returns a type whose tensors cannot be converted to float32.
+[[noreturn]] void refuse_opaque(std::string_view type);
+
+/// The output of a forward pass under autocast with every half tensor as float32.
+template <class Output>
+Output to_float32(Output output) {
+  for_each_tensor(output, [](at::Tensor& part) {
+    if (part.scalar_type() == at::kBFloat16 || part.scalar_type() == at::kHalf) part = part.to(at::kFloat);
+  });
+  return output;
+}
+
+}  // namespace detail
 
 }  // namespace acc

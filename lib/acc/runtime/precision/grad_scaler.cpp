@@ -56,7 +56,7 @@ std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
 }  // namespace
 
 struct GradScaler::Impl {
-  // What is known about an optimizer's gradients since the last update.
+  // The state of an optimizer's gradients since the last update.
   struct Check {
     std::vector<at::Tensor> found_inf = {};
     bool stepped = false;
@@ -64,7 +64,7 @@ struct GradScaler::Impl {
 
   GradScalerOptions options = {};
   GradScalerState begin = {};
-  // Not there before the first loss tells the device.
+  // Undefined before the first loss, which determines the device.
   at::Tensor scale = {};
   at::Tensor growth_tracker = {};
   // 1 / scale as it was when the last loss was multiplied.
@@ -155,7 +155,7 @@ void GradScaler::update() {
   at::_amp_update_scale_(impl_->scale, impl_->growth_tracker, found, impl_->begin.growth_factor,
                          impl_->begin.backoff_factor, impl_->begin.growth_interval);
   impl_->inverse_is_old = true;
-  // What was only unscaled stays so, for the step that is still to come.
+  // Optimizers that were only unscaled stay so until their step.
   std::erase_if(impl_->checks, [](const auto& entry) { return entry.second.stepped; });
 }
 

@@ -23,7 +23,7 @@ struct GradScalerOptions {
   bool enabled = true;
 };
 
-/// What it takes to go on: the entries of Python's GradScaler.state_dict().
+/// The entries of Python's GradScaler.state_dict().
 struct GradScalerState {
   double scale = 0;
   double growth_factor = 0;
@@ -35,8 +35,8 @@ struct GradScalerState {
 };
 
 /// Multiplies losses, so that small gradients survive in fp16, and leaves out steps whose gradients
-/// overflowed: torch.amp.GradScaler, with the same numbers. Steps of several optimizers may be updated one by
-/// one: gradients are divided by what their loss was multiplied with, whatever the scale is by then.
+/// overflowed: torch.amp.GradScaler, with the same numbers. Several optimizers may be updated one by one:
+/// gradients are divided by the scale of their loss, even if the scale has changed since.
 class GradScaler {
  public:
   explicit GradScaler(GradScalerOptions options = {});
@@ -53,12 +53,12 @@ class GradScaler {
   void unscale(torch::optim::Optimizer& optimizer);
   bool is_unscaled(const torch::optim::Optimizer& optimizer) const;
 
-  /// Steps, after `unscale` where that is still to do, unless a gradient is infinite or NaN; false: not
+  /// Calls `unscale` if that is still to do, then steps unless a gradient is infinite or NaN; false: not
   /// stepped. Throws Error{usage} for a second step without `update`, and when there are no gradients.
   bool step(torch::optim::Optimizer& optimizer);
 
-  /// Sets the scale for the next batch by what the steps since the last update met. Throws Error{usage} when
-  /// there was none.
+  /// Sets the scale for the next batch from the overflows of the steps since the last update. Throws
+  /// Error{usage} when there was none.
   void update();
 
   /// 1 when it is not enabled.

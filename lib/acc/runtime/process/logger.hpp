@@ -21,16 +21,16 @@ struct LogOptions {
 };
 
 struct LoggerOptions {
-  /// The least that is written; absent: what ACCELERATE_LOG_LEVEL says, else warning.
+  /// The lowest level that is written. Default: ACCELERATE_LOG_LEVEL, else warning.
   std::optional<LogLevel> level = {};
-  /// Gets every line too, behind what is there already; all processes may write to the same. Empty: none.
+  /// Each line is appended to this file, too; all processes may write to the same one. Empty: none.
   std::filesystem::path file = {};
   /// As spdlog's set_pattern() takes it, with `%K` for the rank and `%Q` for the level's name in Python.
   std::string pattern = "%Q:%n:[RANK %K] %v";
 };
 
-/// Writes lines to standard error that tell which process wrote them, as accelerate's get_logger does. On
-/// spdlog. Copies are the same logger.
+/// Writes lines with the rank of this process to standard error, as accelerate's get_logger. Uses spdlog.
+/// Copies are the same logger.
 class Logger {
  public:
   /// Throws Error{usage} when ACCELERATE_LOG_LEVEL is not a level, Error{system} when the file cannot be
@@ -53,7 +53,7 @@ class Logger {
     log(LogLevel::critical, text, options);
   }
 
-  /// A warning, only the first time that it is given this text.
+  /// A warning, only the first time that it is called with this text.
   void warning_once(std::string_view text, const LogOptions& options = {}) const;
 
   /// One line by the logger's pattern; nothing below its level.

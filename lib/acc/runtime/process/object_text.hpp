@@ -9,8 +9,8 @@
 
 namespace acc {
 
-/// How an object becomes bytes for other processes and back. Where the compiler calls it incomplete for a
-/// type: include acc/runtime/process/objects.hpp.
+/// Converts an object to bytes for other processes and back. Where the compiler reports it as incomplete for
+/// a type: include acc/objects.hpp.
 template <class T>
 struct ObjectText;
 
@@ -21,9 +21,7 @@ struct ObjectText<std::string> {
 };
 
 template <class T>
-concept Scalar = std::is_arithmetic_v<T> || std::is_enum_v<T>;
-
-template <Scalar T>
+requires std::is_arithmetic_v<T> || std::is_enum_v<T>
 struct ObjectText<T> {
   static std::string write(T value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }
   static T read(std::string_view text) {
@@ -33,11 +31,15 @@ struct ObjectText<T> {
   }
 };
 
-/// Whether an object of this type can be sent, as far as this source's includes tell.
+namespace detail {
+
+/// Whether an object of this type can be sent with this source's includes.
 template <class T>
 concept HasText = requires(const T& object, std::string_view text) {
   { ObjectText<T>::write(object) } -> std::same_as<std::string>;
   { ObjectText<T>::read(text) } -> std::same_as<T>;
 };
+
+}  // namespace detail
 
 }  // namespace acc

@@ -7,19 +7,27 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 #include "acc/runtime/process/object_text.hpp"
 
 namespace acc {
 
+namespace detail {
+
 template <class T>
-concept JsonValue = !Scalar<T> && requires(const T& object, const nlohmann::json& json) {
+concept JsonValue =
+    !std::is_arithmetic_v<T> && !std::is_enum_v<T> && requires(const T& object, const nlohmann::json& json) {
   nlohmann::json(object);
   json.get<T>();
 };
 
-/// Objects travel as CBOR, which keeps every bit of a number, also of those that JSON's text has no word for.
-template <JsonValue T>
+}  // namespace detail
+
+/// Objects are sent as CBOR, which keeps every bit of a number, also of those that JSON text cannot
+/// represent.
+template <detail::JsonValue T>
 struct ObjectText<T> {
   static std::string write(const T& object) {
     const std::vector<std::uint8_t> bytes = nlohmann::json::to_cbor(nlohmann::json(object));

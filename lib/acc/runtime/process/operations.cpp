@@ -2,20 +2,54 @@
 #include "acc/runtime/process/operations.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/view_as_complex.h>
 #include <ATen/ops/view_as_real.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/process/tensor_form.hpp"
 
-namespace acc {
+namespace acc::detail {
+namespace {
+
+at::ScalarType type_of(const std::int64_t* numbers) {
+  return static_cast<at::ScalarType>(numbers[0]);
+}
+
+c10::IntArrayRef sizes_of(const std::int64_t* numbers) {
+  return {numbers + kFormSizes, static_cast<std::size_t>(numbers[1])};
+}
+
+}  // namespace
+
+void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where) {
+  if (tensor.dim() > kMaxDimensions) {
+    throw Error({.what = fmt::format("a tensor has {} dimensions, and at most {} can be sent", tensor.dim(),
+                                     kMaxDimensions),
+                 .where = where});
+  }
+  numbers[0] = static_cast<std::int64_t>(tensor.scalar_type());
+  numbers[1] = tensor.dim();
+  std::ranges::copy(tensor.sizes(), numbers + kFormSizes);
+  std::fill(numbers + kFormSizes + tensor.dim(), numbers + kFormSize, 0);
+}
+
+at::Tensor empty_of_form(const std::int64_t* numbers) {
+  return at::empty(sizes_of(numbers), at::TensorOptions(type_of(numbers)));
+}
+
+std::string form_text(const std::int64_t* numbers) {
+  return fmt::format("{} [{}]", c10::toString(type_of(numbers)), fmt::join(sizes_of(numbers), ", "));
+}
+
 namespace {
 
 // The form of every process's tensor, in rank order.
@@ -25,8 +59,8 @@ at::Tensor forms_of(const at::Tensor& tensor, const char* where, ProcessGroup& g
   return group.all_gather(form);
 }
 
-// Throws where the first `numbers` of two forms differ, which is all that `must_give` speaks of: Gloo would
-// hang or mix the bytes up.
+// Throws when the first `numbers` of two forms differ, which `must_give` describes: Gloo would hang or mix
+// the bytes up.
 void require_same(const at::Tensor& forms, std::int64_t numbers, const char* must_give, const char* where) {
   const auto text = [&](std::int64_t rank) { return form_text(forms[rank].const_data_ptr<std::int64_t>()); };
   for (std::int64_t rank = 1; rank < forms.size(0); ++rank) {
@@ -41,7 +75,7 @@ void require_same_form(const at::Tensor& tensor, const char* where, ProcessGroup
   require_same(forms_of(tensor, where, group), kFormSize, "the same shape and type", where);
 }
 
-// Gloo's own words for the others are "Invalid scalar type".
+// Gloo's own error for the other types is "Invalid scalar type".
 void require_reducible(at::ScalarType type, ReduceOp op) {
   constexpr std::array kTypes{at::kBool, at::kChar,     at::kByte,  at::kInt,   at::kLong,
                               at::kHalf, at::kBFloat16, at::kFloat, at::kDouble};
@@ -57,7 +91,7 @@ void require_reducible(at::ScalarType type, ReduceOp op) {
                                    c10::isIntegralType(type, false) ? "kLong" : "kFloat")});
 }
 
-// A complex number travels as two real ones. A sum of bools says whether one is true.
+// A complex number is sent as two real ones. The sum of bools is true when one is true.
 at::Tensor reduce_all(const at::Tensor& tensor, ReduceOp op, ProcessGroup& group) {
   require_reducible(tensor.scalar_type(), op);
   const bool is_complex = tensor.is_complex();
@@ -99,7 +133,7 @@ at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group) {
 at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group) {
   at::Tensor result = tensor.detach();
   if (group == nullptr) {
-    // A mean of whole numbers is none, also that of one.
+    // The mean of integers is not an integer, also for one process.
     result = op == ReduceOp::mean ? result.div(1) : result.clone();
   } else {
     require_same_form(tensor, "reduce", *group);
@@ -134,7 +168,7 @@ at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, Proce
 
 std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group) {
   if (group == nullptr) return texts;
-  // Three messages: how many texts each has, how long they are, and all of them in one.
+  // Three collectives: the number of texts of each process, their lengths, and all bytes.
   std::string own;
   std::vector<std::int64_t> own_lengths;
   for (const std::string& text : texts) {
@@ -168,4 +202,29 @@ std::string broadcast_text(std::string_view text, int from, ProcessGroup* group)
   return text_of(bytes, size.item<std::int64_t>());
 }
 
-}  // namespace acc
+Part part_of_process(std::size_t length, std::size_t index, std::size_t count, bool apply_padding) {
+  const std::size_t each = length / count;
+  const std::size_t extra = length % count;
+  Part part{.begin = index * each + std::min(index, extra)};
+  part.end = part.begin + each + (index < extra ? 1 : 0);
+  if (apply_padding) part.padding = each + (extra > 0 ? 1 : 0) - (part.end - part.begin);
+  return part;
+}
+
+void require_same_length(std::size_t first, std::size_t other) {
+  if (first == other) return;
+  throw Error(
+      {.what = fmt::format("all values must have the same length, but there are {} and {}", first, other),
+       .where = "split_between_processes"});
+}
+
+at::Tensor take_part(const at::Tensor& tensor, const Part& part) {
+  const at::Tensor taken =
+      tensor.slice(0, static_cast<std::int64_t>(part.begin), static_cast<std::int64_t>(part.end));
+  if (part.padding == 0) return taken;
+  std::vector<std::int64_t> repeats(static_cast<std::size_t>(tensor.dim()), 1);
+  repeats[0] = static_cast<std::int64_t>(part.padding);
+  return at::cat({taken, tensor.slice(0, -1).repeat(repeats)});
+}
+
+}  // namespace acc::detail

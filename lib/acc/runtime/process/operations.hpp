@@ -3,29 +3,124 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "acc/runtime/parallel/process_group.hpp"
 
 namespace acc {
 
-// What PartialState does with each tensor of a structure. `group` is null where there is one process.
-
-at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group);
-at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group);
-at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group);
-
+/// The arguments of pad_across_processes.
 struct PadOptions {
   std::int64_t dim = 0;
   double pad_index = 0;
   bool pad_first = false;
 };
+
+namespace detail {
+
+// A tensor's type and shape as a fixed number of integers, which processes exchange before the tensor itself.
+
+constexpr std::int64_t kMaxDimensions = 16;
+// Type and number of dimensions come before the sizes.
+constexpr std::int64_t kFormSizes = 2;
+constexpr std::int64_t kFormSize = kFormSizes + kMaxDimensions;
+
+/// Writes kFormSize numbers. Throws Error{usage} at `where` for a tensor of more than kMaxDimensions.
+void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where);
+
+/// A tensor of this form on the CPU, its content undefined.
+at::Tensor empty_of_form(const std::int64_t* numbers);
+
+/// As in "Float [4, 2]".
+std::string form_text(const std::int64_t* numbers);
+
+// The collectives of PartialState for one tensor. `group` is null where there is one process.
+
+at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group);
+at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group);
+at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group);
 at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group);
 
 /// The texts of all processes, in rank order; each may give any number, of any length.
 std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group);
 std::string broadcast_text(std::string_view text, int from, ProcessGroup* group);
+
+/// The part of a sequence for one process.
+struct Part {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  /// How often the last element of the sequence is repeated after it.
+  std::size_t padding = 0;
+
+  bool operator==(const Part&) const = default;
+};
+
+/// Divides `length` elements among `count` processes, as accelerate's split_between_processes: the first
+/// `length % count` processes get one more; with padding all get as many as the first. Pure.
+Part part_of_process(std::size_t length, std::size_t index, std::size_t count, bool apply_padding);
+
+/// Throws Error{usage} when the values of a map or tuple differ in length.
+void require_same_length(std::size_t first, std::size_t other);
+
+/// Tuples, pairs and arrays.
+template <class Values>
+concept TupleLike = requires {
+  std::tuple_size<Values>::value;
+};
+
+/// The number of elements to split: the rows of a tensor; in a map or tuple all values have the same number.
+template <TupleLike Values>
+std::size_t split_length(const Values& values);
+inline std::size_t split_length(const at::Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.size(0));
+}
+template <class T>
+std::size_t split_length(const std::vector<T>& list) {
+  return list.size();
+}
+template <class Key, class Value>
+std::size_t split_length(const std::map<Key, Value>& values) {
+  if (values.empty()) return 0;
+  const std::size_t length = split_length(values.begin()->second);
+  for (const auto& [key, value] : values) require_same_length(length, split_length(value));
+  return length;
+}
+template <TupleLike Values>
+std::size_t split_length(const Values& values) {
+  const std::size_t length = split_length(std::get<0>(values));
+  std::apply([&](const auto&... value) { (require_same_length(length, split_length(value)), ...); }, values);
+  return length;
+}
+
+template <TupleLike Values>
+Values take_part(Values values, const Part& part);
+at::Tensor take_part(const at::Tensor& tensor, const Part& part);
+template <class T>
+std::vector<T> take_part(const std::vector<T>& list, const Part& part) {
+  const auto at = [&](std::size_t place) { return list.begin() + static_cast<std::ptrdiff_t>(place); };
+  std::vector<T> taken(at(part.begin), at(part.end));
+  if (part.padding > 0) taken.insert(taken.end(), part.padding, list.back());
+  return taken;
+}
+template <class Key, class Value>
+std::map<Key, Value> take_part(std::map<Key, Value> values, const Part& part) {
+  for (auto& [key, value] : values) value = take_part(value, part);
+  return values;
+}
+template <TupleLike Values>
+Values take_part(Values values, const Part& part) {
+  std::apply([&](auto&... value) { ((value = take_part(value, part)), ...); }, values);
+  return values;
+}
+
+}  // namespace detail
 
 }  // namespace acc

@@ -6,8 +6,8 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/runtime/cuda/device_choice.hpp"
+#include "acc/runtime/on_load.hpp"
 #include "acc/runtime/process/record.hpp"
-#include "acc/runtime/torch_version.hpp"
 
 namespace acc {
 namespace {
@@ -27,7 +27,7 @@ std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::millise
 
 WorkerEnv read_place() {
   record_uncaught_exceptions();
-  require_compiled_torch();
+  detail::require_compiled_torch();
   return read_worker_env(Environment::of_process());
 }
 
@@ -35,7 +35,7 @@ WorkerEnv read_place() {
 
 PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu, CudaBackend cuda_backend)
     : worker_(read_place()),
-      device_(claim_device(worker_, cpu, cuda_backend == CudaBackend::gloo)),
+      device_(detail::claim_device(worker_, cpu, cuda_backend == CudaBackend::gloo)),
       group_(join(worker_, timeout, device_, cuda_backend)) {}
 
 DistributedType PartialState::distributed_type() const {
@@ -45,7 +45,7 @@ DistributedType PartialState::distributed_type() const {
 
 ProcessGroup* PartialState::group_of_all() const {
   if (!left_) return group_.get();
-  throw Error({.what = "this process has left the job: nothing can be done together any more",
+  throw Error({.what = "this process has left the job: collective operations are no longer possible",
                .where = "after end_training",
                .hint = "call end_training last"});
 }

@@ -14,21 +14,19 @@
 #include "acc/runtime/parallel/process_group.hpp"
 #include "acc/runtime/process/object_text.hpp"
 #include "acc/runtime/process/operations.hpp"
-#include "acc/runtime/process/split.hpp"
 
 namespace acc {
 
 enum class DistributedType { no, multi_cpu, multi_gpu };
 
-/// A process's place in the job, and what the processes do together beside training: accelerate's
+/// A process's rank in the job and the collective operations beside training: accelerate's
 /// PartialState, which every Accelerator has. All processes call the functions marked "together", in
 /// the same order; those throw Error{system} when another process is lost.
 class PartialState {
  public:
-  /// Together: joins the job that the environment describes; the second object of a program shares what the
-  /// first joined. Throws Error{usage} for an environment that makes no sense, Error{rendezvous} when the
-  /// others do not come.
-  /// With `cpu`, or ACCELERATE_USE_CPU, it stays on the CPU where there are GPUs.
+  /// Together: joins the job that the environment describes; the second object of a program shares the
+  /// process group of the first. Throws Error{usage} for an invalid environment, Error{rendezvous} when the
+  /// others do not join. With `cpu`, or ACCELERATE_USE_CPU, it stays on the CPU where there are GPUs.
   explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false,
                         CudaBackend cuda_backend = CudaBackend::nccl);
 
@@ -57,7 +55,7 @@ class PartialState {
     one_first(is_local_main_process(), act);
   }
 
-  /// Call `act` on the process that the name says, and on no other; without other processes always.
+  /// Calls `act` on the named process only; a single process always calls it.
   template <class Act>
   void on_main_process(Act act) const {
     if (is_main_process()) act();
@@ -84,10 +82,11 @@ class PartialState {
   /// element. One process gets all. Throws Error{usage} when values of a map or tuple differ in length.
   template <class Sequence>
   Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
-    const std::size_t length = split_length(sequence);
+    const std::size_t length = detail::split_length(sequence);
     if (!distributed()) return sequence;
-    return take(sequence, split(length, static_cast<std::size_t>(process_index()),
-                                static_cast<std::size_t>(num_processes()), apply_padding));
+    return detail::take_part(
+        sequence, detail::part_of_process(length, static_cast<std::size_t>(process_index()),
+                                          static_cast<std::size_t>(num_processes()), apply_padding));
   }
 
   /// Together: the tensors of all processes one after the other along dimension 0; a 0-d one counts as one
@@ -95,7 +94,8 @@ class PartialState {
   /// Error{usage} on every rank when shapes or types differ.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {
-    return map_tensors(tensors, [this](const at::Tensor& one) { return gather_tensor(one, group_of_all()); });
+    return map_tensors(tensors,
+                       [this](const at::Tensor& one) { return detail::gather_tensor(one, group_of_all()); });
   }
 
   /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`. The mean of whole
@@ -103,15 +103,16 @@ class PartialState {
   /// cannot be reduced, as int16.
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
-    return map_tensors(tensors,
-                       [&](const at::Tensor& one) { return reduce_tensor(one, op, scale, group_of_all()); });
+    return map_tensors(tensors, [&](const at::Tensor& one) {
+      return detail::reduce_tensor(one, op, scale, group_of_all());
+    });
   }
 
   /// Together: rank `from`'s tensors, on each process. All must have one shape and type; throws as gather.
   template <TensorStructure Structure>
   Structure broadcast(const Structure& tensors, int from = 0) const {
-    return map_tensors(tensors,
-                       [&](const at::Tensor& one) { return broadcast_tensor(one, from, group_of_all()); });
+    return map_tensors(
+        tensors, [&](const at::Tensor& one) { return detail::broadcast_tensor(one, from, group_of_all()); });
   }
 
   /// Together: fills each tensor up with `pad_index` to the largest size that a process has along `dim`, at
@@ -119,18 +120,18 @@ class PartialState {
   /// Error{usage} on every rank when types or numbers of dimensions differ.
   template <TensorStructure Structure>
   Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
-    return map_tensors(tensors,
-                       [&](const at::Tensor& one) { return pad_tensor(one, options, group_of_all()); });
+    return map_tensors(
+        tensors, [&](const at::Tensor& one) { return detail::pad_tensor(one, options, group_of_all()); });
   }
 
   /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, numbers,
-  /// and with acc/runtime/process/objects.hpp any type that nlohmann's JSON library converts.
+  /// and with acc/objects.hpp any type that nlohmann's JSON library converts.
   template <class T>
   std::vector<T> gather_object(const std::vector<T>& objects) const {
     std::vector<std::string> texts;
     for (const T& object : objects) texts.push_back(ObjectText<T>::write(object));
     std::vector<T> all;
-    for (const std::string& text : gather_texts(texts, group_of_all()))
+    for (const std::string& text : detail::gather_texts(texts, group_of_all()))
       all.push_back(ObjectText<T>::read(text));
     return all;
   }
@@ -139,21 +140,21 @@ class PartialState {
   template <class T>
   T broadcast_object(const T& object, int from = 0) const {
     const bool is_source = process_index() == from;
-    return ObjectText<T>::read(
-        broadcast_text(is_source ? ObjectText<T>::write(object) : std::string(), from, group_of_all()));
+    return ObjectText<T>::read(detail::broadcast_text(
+        is_source ? ObjectText<T>::write(object) : std::string(), from, group_of_all()));
   }
 
   /// A line on standard output, from the first process of each machine.
   void print(std::string_view line) const;
 
-  /// What the processes talk through; null when there is one process.
+  /// The group of all processes; null when there is one process.
   const std::shared_ptr<ProcessGroup>& process_group() const { return group_; }
   const WorkerEnv& worker() const { return worker_; }
 
  private:
   friend class Accelerator;
 
-  // Leaves the job: from now on what is done together throws Error{usage}.
+  // Leaves the job: from now on collective operations throw Error{usage}.
   void leave() {
     group_.reset();
     left_ = true;

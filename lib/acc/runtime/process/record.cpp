@@ -24,8 +24,8 @@ std::terminate_handler handler_before = nullptr;
 std::string in_torch_form(std::string_view message, FailureRole role) {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();
-  // torchrun takes whole seconds alone; acc compares the exact times of one machine. There is no
-  // py_callstack: torchrun would show that, even an empty one, in place of the message.
+  // torchrun reads whole seconds only; acc compares the exact times of one machine. There is no py_callstack:
+  // torchrun would show it, even an empty one, in place of the message.
   const Json extra = {{"timestamp", std::to_string(floor<seconds>(now).count())},
                       {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
                       {"consequence", role == FailureRole::consequence}};
@@ -38,7 +38,7 @@ std::string in_torch_form(std::string_view message, FailureRole role) {
     try {
       std::rethrow_exception(uncaught);
     } catch (const std::exception& error) {
-      write_error_file(describe_exception(error));
+      write_error_file(detail::describe_exception(error));
     } catch (...) {
       write_error_file("an exception that is not a std::exception");
     }
@@ -58,9 +58,11 @@ void write_error_file(std::string_view message, FailureRole role) noexcept {
     const std::string file = Environment::of_process().get("TORCHELASTIC_ERROR_FILE");
     if (file.empty()) return;
     replace_file(file, in_torch_form(message, lost_another ? FailureRole::consequence : FailureRole::cause));
-  } catch (const std::exception&) {  // NOLINT: the failure itself is what a person must hear of
+  } catch (const std::exception&) {  // NOLINT: the failure itself is what must be reported
   }
 }
+
+namespace detail {
 
 std::string describe_exception(const std::exception& error) {
   if (dynamic_cast<const Error*>(&error) != nullptr) return error.what();
@@ -68,6 +70,8 @@ std::string describe_exception(const std::exception& error) {
   return fmt::format("{}: {}", c10::demangle(typeid(error).name()),
                      from_torch != nullptr ? from_torch->what_without_backtrace() : error.what());
 }
+
+}  // namespace detail
 
 void record_uncaught_exceptions() {
   static std::once_flag once;

@@ -12,15 +12,16 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 
-namespace acc {
+namespace acc::detail {
 
 AppendedFile::AppendedFile(std::filesystem::path file) : file_(std::move(file)) {
   const std::filesystem::path folder = resolved_path(file_).parent_path();
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    throw Error(
-        {.kind = ErrorKind::system, .what = "cannot be made: " + error.message(), .where = folder.string()});
+    throw Error({.kind = ErrorKind::system,
+                 .what = "cannot be created: " + error.message(),
+                 .where = folder.string()});
   }
   descriptor_ = Descriptor(::open(file_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!descriptor_) fail("cannot be opened");
@@ -30,7 +31,7 @@ void AppendedFile::append(std::string_view record) {
   const off_t before = ::lseek(descriptor_.get(), 0, SEEK_END);
   if (write_all(descriptor_.get(), record)) return;
   const int reason = errno;
-  if (before >= 0 && ::ftruncate(descriptor_.get(), before) != 0) fail("cannot be cut");
+  if (before >= 0 && ::ftruncate(descriptor_.get(), before) != 0) fail("cannot be truncated");
   errno = reason;
   fail("cannot be written");
 }
@@ -39,7 +40,7 @@ void AppendedFile::cut_unfinished_line() {
   off_t end = ::lseek(descriptor_.get(), 0, SEEK_END);
   char last = '\0';
   while (end > 0 && ::pread(descriptor_.get(), &last, 1, end - 1) == 1 && last != '\n') --end;
-  if (::ftruncate(descriptor_.get(), end) != 0) fail("cannot be cut");
+  if (::ftruncate(descriptor_.get(), end) != 0) fail("cannot be truncated");
 }
 
 void AppendedFile::fail(std::string_view what) const {
@@ -48,4 +49,4 @@ void AppendedFile::fail(std::string_view what) const {
                .where = file_.string()});
 }
 
-}  // namespace acc
+}  // namespace acc::detail

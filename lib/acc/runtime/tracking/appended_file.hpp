@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string_view>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 
-namespace acc {
+namespace acc::detail {
 
 /// A file that grows by whole records: each is written at once and unbuffered, so that nothing that was
 /// appended is lost when the process dies.
@@ -18,7 +19,7 @@ class AppendedFile {
   /// Throws Error{system} when it cannot, as on a full disk; no part of the record is then left.
   void append(std::string_view record);
 
-  /// Removes what stands behind the last newline: the part of a line whose writer was killed meanwhile.
+  /// Removes the text after the last newline: part of a line whose writer was killed.
   void cut_unfinished_line();
 
  private:
@@ -28,4 +29,9 @@ class AppendedFile {
   Descriptor descriptor_;
 };
 
-}  // namespace acc
+/// The current time, as trackers write it.
+inline double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace acc::detail

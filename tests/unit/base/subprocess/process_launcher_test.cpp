@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "acc/base/descriptor.hpp"
+#include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"

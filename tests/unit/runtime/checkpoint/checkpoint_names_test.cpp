@@ -19,10 +19,10 @@ std::vector<std::int64_t> numbers_in(const fs::path& folder) {
 }  // namespace
 
 TEST_CASE("checkpoint names: the first of a kind has no number", "[runtime]") {
-  CHECK(acc::numbered_file("optimizer", 0, ".bin") == "optimizer.bin");
-  CHECK(acc::numbered_file("model", 2, ".safetensors") == "model_2.safetensors");
-  CHECK(acc::random_states_file(3) == "random_states_3.pkl");
-  CHECK(acc::custom_file(0) == "custom_checkpoint_0.pkl");
+  CHECK(acc::detail::numbered_file("optimizer", 0, ".bin") == "optimizer.bin");
+  CHECK(acc::detail::numbered_file("model", 2, ".safetensors") == "model_2.safetensors");
+  CHECK(acc::detail::random_states_file(3) == "random_states_3.pkl");
+  CHECK(acc::detail::custom_file(0) == "custom_checkpoint_0.pkl");
 }
 
 TEST_CASE("checkpoint names: accelerate's files are parts of a checkpoint, others are not", "[runtime]") {
@@ -30,10 +30,10 @@ TEST_CASE("checkpoint names: accelerate's files are parts of a checkpoint, other
       "model.safetensors", "model_1.safetensors", "pytorch_model.bin", "model-00001-of-00002.safetensors",
       "model.safetensors.index.json", "optimizer.bin", "optimizer_1.bin", "scheduler.bin", "sampler.bin",
       "dl_state_dict_1.bin", "scaler.pt", "random_states_12.pkl", "custom_checkpoint_0.pkl");
-  CHECK(acc::is_checkpoint_file(part));
+  CHECK(acc::detail::is_checkpoint_file(part));
   const std::string other = GENERATE("config.json", "model.txt", "best_model.safetensors",
                                      "random_states.pkl", "optimizer.bin.bak", "tokenizer.json", "");
-  CHECK_FALSE(acc::is_checkpoint_file(other));
+  CHECK_FALSE(acc::detail::is_checkpoint_file(other));
 }
 
 TEST_CASE("checkpoint names: checkpoints are in the order of their numbers, others are passed over",
@@ -44,27 +44,39 @@ TEST_CASE("checkpoint names: checkpoints are in the order of their numbers, othe
     fs::create_directories(folder / name);
   acc::replace_file(folder / "checkpoint_11", std::string_view("a file"));
   CHECK(numbers_in(folder) == std::vector<std::int64_t>{0, 9, 10});
-  CHECK(acc::list_checkpoints(folder).back().folder == acc::numbered_checkpoint(folder, 10));
+  CHECK(acc::list_checkpoints(folder).back().folder == acc::detail::numbered_checkpoint(folder, 10));
   CHECK(acc::list_checkpoints(folder / "none").empty());
+}
+
+TEST_CASE("checkpoint names: a Trainer's are told apart from an Accelerator's", "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder();
+  for (const char* name : {"checkpoint-10", "checkpoint-9", "checkpoint_3", "checkpoint-x", "checkpoint-"})
+    fs::create_directories(folder / name);
+  const auto found = acc::list_checkpoints(folder, "checkpoint-");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].number == 9);
+  CHECK(found[1].folder == folder / "checkpoint-10");
+  CHECK(acc::list_checkpoints(folder).size() == 1);
 }
 
 TEST_CASE("checkpoint names: the newest are kept", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
-  for (const int number : {2, 9, 10}) fs::create_directories(acc::numbered_checkpoint(folder, number));
+  for (const int number : {2, 9, 10})
+    fs::create_directories(acc::detail::numbered_checkpoint(folder, number));
   fs::create_directories(folder / "best");
-  acc::keep_newest(folder, 2);
+  acc::detail::keep_newest(folder, 2);
   CHECK(numbers_in(folder) == std::vector<std::int64_t>{9, 10});
   CHECK(fs::exists(folder / "best"));
-  acc::keep_newest(folder, 5);
+  acc::detail::keep_newest(folder, 5);
   CHECK(numbers_in(folder).size() == 2);
 }
 
 TEST_CASE("checkpoint names: leftovers of killed processes go, whole checkpoints stay", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
-  for (const char* name :
-       {".checkpoint_1.acc-new", ".checkpoint_0.acc-gone", "checkpoint_2", ".other.acc-new"})
+  for (const char* name : {".checkpoint_1.acc-new", ".checkpoint_0.acc-gone", ".checkpoint-5.acc-new",
+                           "checkpoint_2", ".other.acc-new"})
     acc::replace_file(folder / name / "f", std::string_view("x"));
-  acc::remove_leftovers(folder);
+  acc::detail::remove_leftovers(folder);
   CHECK(fs::exists(folder / "checkpoint_2"));
   CHECK(fs::exists(folder / ".other.acc-new"));
   CHECK(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 2);
@@ -72,14 +84,14 @@ TEST_CASE("checkpoint names: leftovers of killed processes go, whole checkpoints
 
 TEST_CASE("checkpoint names: the next number is after the highest, and none is written twice", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
-  CHECK(acc::next_number(folder / "none") == 0);
+  CHECK(acc::detail::next_number(folder / "none") == 0);
   CHECK(acc::test::error_of([&] { acc::newest_checkpoint(folder); }) ==
         folder.string() + ": holds no checkpoint");
-  for (const int number : {2, 10}) fs::create_directories(acc::numbered_checkpoint(folder, number));
-  CHECK(acc::next_number(folder) == 11);
+  for (const int number : {2, 10}) fs::create_directories(acc::detail::numbered_checkpoint(folder, number));
+  CHECK(acc::detail::next_number(folder) == 11);
   CHECK(acc::newest_checkpoint(folder) == folder / "checkpoint_10");
-  CHECK(acc::folder_to_save(folder, 11) == folder / "checkpoint_11");
-  CHECK(acc::test::error_of([&] { acc::folder_to_save(folder, 2); }) ==
+  CHECK(acc::detail::folder_to_save(folder, 11) == folder / "checkpoint_11");
+  CHECK(acc::test::error_of([&] { acc::detail::folder_to_save(folder, 2); }) ==
         (folder / "checkpoint_2").string() +
-            ": is there already (load_state() goes on after it; a new training needs another project_dir)");
+            ": already exists (load_state() continues after it; a new training needs another project_dir)");
 }

@@ -10,7 +10,7 @@
 #include <csignal>
 
 #include "acc/base/files.hpp"
-#include "acc/runtime/checkpoint/json_value.hpp"
+#include "acc/runtime/checkpoint/stateful.hpp"
 #include "acc/runtime/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -98,7 +98,7 @@ TEST_CASE("checkpoint: the files are accelerate's", "[runtime]") {
   acc::CheckpointContent content = training.content();
   content.models.push_back(content.models.front());
   content.optimizers.push_back(content.optimizers.front());
-  const acc::Stateful json = {.state = [] { return acc::from_json(R"({"last_epoch":1})"); },
+  const acc::Stateful json = {.state = [] { return acc::detail::from_json(R"({"last_epoch":1})"); },
                               .load_state = [](const acc::PtValue&) {}};
   content.schedulers = {json, json};
   content.loaders = {json};

@@ -27,7 +27,7 @@ std::size_t entries(const fs::path& folder) {
 
 TEST_CASE("folder replacement: a new folder is not there until it is published", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
-  acc::FolderReplacement folder(parent / "deep" / "target", is_replaced);
+  acc::detail::FolderReplacement folder(parent / "deep" / "target", is_replaced);
   folder.begin();
   write(folder.temporary() / "part", "new");
   CHECK_FALSE(fs::exists(parent / "deep" / "target"));
@@ -43,7 +43,7 @@ TEST_CASE("folder replacement: parts of the old folder go, everything else stays
   write(target / "part_2", "old");
   write(target / "notes" / "a.txt", "mine");
   write(target / "shared", "old");
-  acc::FolderReplacement folder(target, is_replaced);
+  acc::detail::FolderReplacement folder(target, is_replaced);
   folder.begin();
   write(folder.temporary() / "part_1", "new");
   write(folder.temporary() / "shared", "new");
@@ -58,7 +58,7 @@ TEST_CASE("folder replacement: parts of the old folder go, everything else stays
 TEST_CASE("folder replacement: abandoned, the old folder is as it was", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "target" / "part", "old");
-  acc::FolderReplacement folder(parent / "target", is_replaced);
+  acc::detail::FolderReplacement folder(parent / "target", is_replaced);
   folder.begin();
   write(folder.temporary() / "part", "new");
   folder.abandon();
@@ -66,12 +66,12 @@ TEST_CASE("folder replacement: abandoned, the old folder is as it was", "[runtim
   CHECK(entries(parent) == 1);
 }
 
-TEST_CASE("folder replacement: what a killed process left is no part of the next", "[runtime]") {
+TEST_CASE("folder replacement: the remains of a killed process are not part of the next", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
-  acc::FolderReplacement killed(parent / "target", is_replaced);
+  acc::detail::FolderReplacement killed(parent / "target", is_replaced);
   killed.begin();
   write(killed.temporary() / "part_of_the_killed", "x");
-  acc::FolderReplacement folder(parent / "target", is_replaced);
+  acc::detail::FolderReplacement folder(parent / "target", is_replaced);
   folder.begin();
   write(folder.temporary() / "part", "new");
   folder.publish();
@@ -82,8 +82,8 @@ TEST_CASE("folder replacement: killed between two renames, the old folder is fou
           "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / ".target.acc-old" / "part", "old");
-  CHECK(acc::read_file(acc::whole_folder(parent / "target") / "part") == "old");
-  acc::FolderReplacement folder(parent / "target", is_replaced);
+  CHECK(acc::read_file(acc::detail::whole_folder(parent / "target") / "part") == "old");
+  acc::detail::FolderReplacement folder(parent / "target", is_replaced);
   folder.begin();
   CHECK(acc::read_file(parent / "target" / "part") == "old");
 }
@@ -92,7 +92,7 @@ TEST_CASE("folder replacement: a link to a folder stays a link", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "real" / "part", "old");
   fs::create_directory_symlink(parent / "real", parent / "link");
-  acc::FolderReplacement folder(parent / "link", is_replaced);
+  acc::detail::FolderReplacement folder(parent / "link", is_replaced);
   folder.begin();
   write(folder.temporary() / "part", "new");
   folder.publish();
@@ -111,14 +111,14 @@ TEST_CASE("folder replacement: a folder is named in any way that the shell takes
         std::string("dangling")}) {
     INFO(name);
     for (const std::string text : {"first", "second"}) {
-      acc::FolderReplacement folder(name, is_replaced);
+      acc::detail::FolderReplacement folder(name, is_replaced);
       folder.begin();
       write(folder.temporary() / "part", text);
       folder.publish();
       CHECK(acc::read_file(fs::path(name) / "part") == text);
     }
-    CHECK(acc::whole_folder(name) == name);
-    acc::remove_folder(name);
+    CHECK(acc::detail::whole_folder(name) == name);
+    acc::detail::remove_folder(name);
     CHECK_FALSE(fs::exists(name));
   }
 }
@@ -126,9 +126,9 @@ TEST_CASE("folder replacement: a folder is named in any way that the shell takes
 TEST_CASE("folder replacement: a file and the working folder are refused", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "file", "x");
-  CHECK(acc::test::error_of([&] { acc::FolderReplacement(parent / "file", is_replaced); }) ==
+  CHECK(acc::test::error_of([&] { acc::detail::FolderReplacement(parent / "file", is_replaced); }) ==
         (parent / "file").string() + ": cannot be replaced: Not a directory");
-  CHECK(acc::test::error_of([] { acc::FolderReplacement(".", is_replaced); }) ==
+  CHECK(acc::test::error_of([] { acc::detail::FolderReplacement(".", is_replaced); }) ==
         ".: holds the working folder, and would be replaced as a whole (give the checkpoint a folder of its "
         "own)");
 }
@@ -137,7 +137,7 @@ TEST_CASE("folder replacement: a removed folder is gone, with what was left of i
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "target" / "part", "x");
   write(parent / ".target.acc-gone" / "part", "x");
-  acc::remove_folder(parent / "target");
+  acc::detail::remove_folder(parent / "target");
   CHECK(fs::is_empty(parent));
-  acc::remove_folder(parent / "target");
+  acc::detail::remove_folder(parent / "target");
 }

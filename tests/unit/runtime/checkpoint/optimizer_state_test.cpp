@@ -10,8 +10,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include "acc/runtime/checkpoint/pt_reader.hpp"
-#include "acc/runtime/checkpoint/pt_writer.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/random.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -70,7 +69,7 @@ torch::nn::Linear copy_of(const torch::nn::Linear& net) {
 }
 
 std::string error_of(torch::optim::Optimizer& optimizer, const PtValue& state) {
-  return acc::test::error_of([&] { acc::plan_optimizer_load(optimizer, state, "f"); });
+  return acc::test::error_of([&] { acc::detail::plan_optimizer_load(optimizer, state, "f"); });
 }
 
 }  // namespace
@@ -83,12 +82,12 @@ TEST_CASE("optimizer state: through a file, training goes on bit for bit", "[run
     const OptimizerPointer optimizer = make(net->parameters());
     train(net, *optimizer, 3);
     const auto file = acc::test::temporary_folder() / "optimizer.bin";
-    acc::write_pt_file(file, acc::optimizer_state(*optimizer));
+    acc::write_pt_file(file, acc::detail::optimizer_state(*optimizer));
 
     torch::nn::Linear other = copy_of(net);
     const OptimizerPointer loaded = make(other->parameters());
     loaded->param_groups()[0].options().set_lr(7);
-    acc::plan_optimizer_load(*loaded, acc::read_pt_file(file), file.string())();
+    acc::detail::plan_optimizer_load(*loaded, acc::read_pt_file(file), file.string())();
     CHECK(loaded->param_groups()[0].options().get_lr() == optimizer->param_groups()[0].options().get_lr());
 
     acc::set_seed(2);
@@ -104,7 +103,7 @@ TEST_CASE("optimizer state: the form is Python's", "[runtime]") {
   torch::nn::Linear net(3, 2);
   torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(0.01));
   train(net, optimizer, 2);
-  const PtValue state = acc::optimizer_state(optimizer);
+  const PtValue state = acc::detail::optimizer_state(optimizer);
   const PtValue* first = state.find("state")->find(0);
   REQUIRE(first != nullptr);
   CHECK(first->find("step")->get_if<at::Tensor>()->scalar_type() == at::kFloat);
@@ -125,10 +124,10 @@ TEST_CASE("optimizer state: a parameter without a gradient has none", "[runtime]
   for (const at::Tensor& parameter : unused->parameters()) all.push_back(parameter);
   torch::optim::Adam optimizer(all);
   train(used, optimizer, 1);
-  const PtValue state = acc::optimizer_state(optimizer);
+  const PtValue state = acc::detail::optimizer_state(optimizer);
   CHECK(state.find("state")->get_if<PtDict>()->size() == 2);
   torch::optim::Adam loaded(all);
-  acc::plan_optimizer_load(loaded, state, "f")();
+  acc::detail::plan_optimizer_load(loaded, state, "f")();
   CHECK(loaded.state().size() == 2);
 }
 
@@ -141,7 +140,7 @@ TEST_CASE("optimizer state: everything that does not fit is in one error, and no
   torch::optim::AdamW adamw(net->parameters());
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.1));
   train(net, adam, 1);
-  const PtValue state = acc::optimizer_state(adam);
+  const PtValue state = acc::detail::optimizer_state(adam);
   CHECK(error_of(other, state) ==
         "f: parameter 0 'exp_avg' is [2, 3], the parameter is [2, 4]\n"
         "f: parameter 0 'exp_avg_sq' is [2, 3], the parameter is [2, 4]");
@@ -149,7 +148,7 @@ TEST_CASE("optimizer state: everything that does not fit is in one error, and no
   CHECK(error_of(adamw, state) == "f: parameter group 0 is of Adam, not AdamW");
   CHECK(
       error_of(sgd, state).starts_with("f: parameter group 0 has no 'momentum': it is another optimizer's"));
-  CHECK(error_of(adam, PtDict{}) == "f: is no state of an optimizer");
+  CHECK(error_of(adam, PtDict{}) == "f: is not the state of an optimizer");
   CHECK(error_of(adam, PtDict{{"state", PtDict{}}, {"param_groups", PtList{}}}) ==
         "f: has 0 parameter groups, the optimizer 1");
   torch::optim::Adam fewer(std::vector<at::Tensor>{net->weight});
@@ -165,7 +164,7 @@ TEST_CASE("optimizer state: a kind that acc does not know is refused", "[runtime
   const Own optimizer({torch::optim::OptimizerParamGroup(net->parameters())},
                       std::make_unique<torch::optim::SGDOptions>(0.1));
   CHECK(
-      acc::test::error_of([&] { acc::optimizer_state(optimizer); }) ==
+      acc::test::error_of([&] { acc::detail::optimizer_state(optimizer); }) ==
       "optimizer: the state of this kind of optimizer cannot be saved or loaded (SGD, Adam, AdamW, RMSprop, "
       "Adagrad and LBFGS can)");
 }
@@ -175,11 +174,11 @@ TEST_CASE("optimizer state: LBFGS's is of all parameters together, and empty bef
   torch::nn::Linear wider(4, 2);
   torch::optim::LBFGS optimizer(net->parameters());
   torch::optim::LBFGS other(wider->parameters());
-  acc::plan_optimizer_load(other, acc::optimizer_state(optimizer), "f")();
+  acc::detail::plan_optimizer_load(other, acc::detail::optimizer_state(optimizer), "f")();
   train(net, optimizer, 1);
-  CHECK(error_of(other, acc::optimizer_state(optimizer))
+  CHECK(error_of(other, acc::detail::optimizer_state(optimizer))
             .starts_with("f: parameter 0 'd' is not of 10 elements, as the parameters"));
-  PtValue damaged = acc::optimizer_state(optimizer);
+  PtValue damaged = acc::detail::optimizer_state(optimizer);
   auto& parameters = std::get<PtDict>(std::get<PtDict>(damaged.content)[0].value.content);
   for (auto& [name, value] : std::get<PtDict>(parameters[0].value.content)) {
     if (*name.get_if<std::string>() == "ro") std::get<PtList>(value.content).pop_back();

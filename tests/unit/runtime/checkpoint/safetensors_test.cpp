@@ -23,7 +23,7 @@ std::string with_length(const std::string& header, const std::string& data) {
   return text + header + data;
 }
 
-std::string complaint_about(const std::string& content) {
+std::string failure_of(const std::string& content) {
   const auto file = new_file();
   acc::replace_file(file, content);
   try {
@@ -86,26 +86,26 @@ TEST_CASE("safetensors: a type that the format lacks is an error that names the 
 }
 
 TEST_CASE("safetensors: a damaged file is an error and nothing outside of it is read", "[runtime]") {
-  CHECK(complaint_about("") == "is too short");
-  CHECK(complaint_about(std::string(8, '\xff')) == "has no whole header");
-  CHECK(complaint_about(with_length("{", "")) == "is no safetensors file, or its header is damaged");
-  CHECK(complaint_about(with_length("[]", "")) == "has a header that is no JSON object");
-  const auto damaged = [](const std::string& rest) {
-    return complaint_about(with_length(entry(rest), "12345678"));
-  };
+  const std::string refused = "is not a safetensors file: ";
+  CHECK(failure_of("") == refused + "it is too short");
+  CHECK(failure_of(std::string(8, '\xff')) == refused + "its header is truncated");
+  CHECK(failure_of(with_length("{", "")) == refused + "its header is not a JSON object");
+  CHECK(failure_of(with_length("[]", "")) == refused + "its header is not a JSON object");
+  const auto damaged = [](const std::string& rest) { return failure_of(with_length(entry(rest), "1234")); };
+  const std::string mismatch = refused + "the bytes of 'w' do not match its shape";
   CHECK(damaged(R"("dtype":"F31","shape":[1],"data_offsets":[0,4])") ==
-        "is damaged: tensor 'w' has the unknown type F31");
+        refused + "'w' has the unknown dtype F31");
+  CHECK(damaged(R"("dtype":"F4","shape":[8],"data_offsets":[0,4])") ==
+        "tensor 'w' has dtype F4, which LibTorch lacks");
   CHECK(damaged(R"("dtype":"F32","shape":[4],"data_offsets":[0,16])") ==
-        "is damaged: tensor 'w' has offsets that do not fit");
-  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,8])") ==
-        "is damaged: tensor 'w' has offsets that do not fit");
-  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[8,4])") ==
-        "is damaged: tensor 'w' has offsets that do not fit");
+        refused + "its header describes 16 bytes of tensors, the file has 4");
+  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,8])") == mismatch);
+  CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[8,4])") == mismatch);
   CHECK(damaged(R"("dtype":"F32","shape":[-1],"data_offsets":[0,4])") ==
-        "is damaged: tensor 'w' has a size that is no whole number");
-  CHECK(damaged(R"("dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0])") ==
-        "is damaged: tensor 'w' has an impossible shape");
-  CHECK(damaged(R"("dtype":"F32","shape":[1])") == "is no safetensors file, or its header is damaged");
+        refused + "the shape of 'w' has an invalid size");
+  CHECK(damaged(R"("dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,0])") == mismatch);
+  CHECK(damaged(R"("dtype":"F32","shape":[1])") ==
+        refused + "dtype, shape or data_offsets of 'w' are missing or invalid");
   CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,4])") == "none");
 }
 

@@ -1,9 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/stateful.hpp"
 
-#include "acc/runtime/checkpoint/checkpoint_registry.hpp"
+#include <limits>
+
+#include "acc/runtime/checkpoint/checkpointing.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
+
+TEST_CASE("json value: what JSON can say comes back as it was", "[runtime]") {
+  const std::string text =
+      R"({"b":true,"a":null,"i":-5,"r":0.1,"t":"x","l":[1,[2.5]],"o":{"k":9007199254740993}})";
+  CHECK(acc::detail::to_json(acc::detail::from_json(text)) == text);
+}
+
+TEST_CASE("json value: what JSON cannot say is null", "[runtime]") {
+  const acc::PtValue value = acc::PtDict{{"inf", std::numeric_limits<double>::infinity()},
+                                         {"object", acc::PtObject{"m.C"}},
+                                         {"one", acc::test::numbers({2.5}, {}, at::kDouble)},
+                                         {"many", acc::test::numbers({1, 2}, {2}, at::kFloat)},
+                                         {7, "no text"},
+                                         {"tuple", acc::PtTuple{{1}}}};
+  CHECK(acc::detail::to_json(value) == R"({"inf":null,"object":null,"one":2.5,"many":null,"tuple":[1]})");
+}
+
+TEST_CASE("json value: text that is not JSON is an error", "[runtime]") {
+  CHECK(acc::test::error_of([] { acc::detail::from_json("{"); }) == "checkpoint state: is not JSON");
+}
 
 namespace {
 
@@ -38,7 +61,7 @@ TEST_CASE("stateful: a state can hold tensors", "[runtime]") {
 }
 
 TEST_CASE("stateful: hooks are kept in order, and a removed one is gone", "[runtime]") {
-  acc::Hooks<int> hooks;
+  acc::detail::Hooks<int> hooks;
   hooks.add(1);
   acc::HookHandle second = hooks.add(2);
   hooks.add(3);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/checkpoint/zip_writer.hpp"
 
-#include "acc/base/zip_archive.hpp"
+#include "acc/formats/zip_archive.hpp"
 #include "support/catch.hpp"
 
 namespace {
 
-std::string written(acc::ZipWriter& zip) {
+std::string written(acc::detail::ZipWriter& zip) {
   std::string bytes;
   for (const std::string_view part : zip.finish()) bytes += part;
   return bytes;
@@ -15,7 +15,7 @@ std::string written(acc::ZipWriter& zip) {
 }  // namespace
 
 TEST_CASE("zip writer: files are found again, with 32-bit numbers and with 64-bit ones", "[runtime]") {
-  acc::ZipWriter zip(GENERATE(std::uint64_t{0xffffffff}, std::uint64_t{0}));
+  acc::detail::ZipWriter zip(GENERATE(std::uint64_t{0xffffffff}, std::uint64_t{0}));
   const std::string large(5000, 'x');
   zip.add("archive/a", "12345678");
   zip.add("archive/empty", "");
@@ -29,7 +29,7 @@ TEST_CASE("zip writer: files are found again, with 32-bit numbers and with 64-bi
 }
 
 TEST_CASE("zip writer: each file begins at a multiple of 64", "[runtime]") {
-  acc::ZipWriter zip(GENERATE(std::uint64_t{0xffffffff}, std::uint64_t{0}));
+  acc::detail::ZipWriter zip(GENERATE(std::uint64_t{0xffffffff}, std::uint64_t{0}));
   for (std::size_t length = 1; length < 70; ++length) zip.add(std::string(length, 'n'), "1");
   const std::string bytes = written(zip);
   for (const auto& [name, data] : acc::read_zip(bytes)) CHECK((data.data() - bytes.data()) % 64 == 0);

@@ -6,7 +6,7 @@
 namespace {
 
 std::string why_not(const std::string& file) {
-  return std::get<std::string>(acc::load_cuda_plugin(ACC_FAKE_CUDA "/" + file));
+  return std::get<std::string>(acc::detail::load_cuda_plugin(ACC_FAKE_CUDA "/" + file));
 }
 
 bool says(const std::string& text, const std::string& part) {
@@ -20,7 +20,7 @@ TEST_CASE("plugin: one that is not there says how to get it", "[runtime]") {
 }
 
 TEST_CASE("plugin: another library is none", "[runtime]") {
-  CHECK(says(why_not("libcuda.so.1"), "libcuda.so.1 is no plug-in of acc"));
+  CHECK(says(why_not("libcuda.so.1"), "libcuda.so.1 is not a plug-in of acc"));
 }
 
 TEST_CASE("plugin: one for another LibTorch is not taken", "[runtime]") {
@@ -28,20 +28,20 @@ TEST_CASE("plugin: one for another LibTorch is not taken", "[runtime]") {
 }
 
 TEST_CASE("plugin: it counts the devices, and where there is none its first line says why", "[runtime]") {
-  static constexpr acc::CudaTable two{.count_devices = [](std::string&) { return 2; }};
-  CHECK(acc::find_cuda_devices(&two).count == 2);
-  CHECK(acc::find_cuda_devices(&two).why_none.empty());
+  static constexpr acc::detail::CudaTable two{.count_devices = [](std::string&) { return 2; }};
+  CHECK(acc::detail::find_cuda_devices(&two).count == 2);
+  CHECK(acc::detail::find_cuda_devices(&two).why_none.empty());
 
-  static constexpr acc::CudaTable none{.count_devices = [](std::string& why) {
+  static constexpr acc::detail::CudaTable none{.count_devices = [](std::string& why) {
     why = "No CUDA GPUs are available\nsecond line";
     return 0;
   }};
-  CHECK(acc::find_cuda_devices(&none).count == 0);
-  CHECK(acc::find_cuda_devices(&none).why_none == "No CUDA GPUs are available");
+  CHECK(acc::detail::find_cuda_devices(&none).count == 0);
+  CHECK(acc::detail::find_cuda_devices(&none).why_none == "No CUDA GPUs are available");
 }
 
 TEST_CASE("plugin: where none was loaded there is no device, for the same reason", "[runtime]") {
-  const acc::CudaPlugin missing = std::string("the reason");
-  CHECK(acc::find_cuda_devices(missing).count == 0);
-  CHECK(acc::find_cuda_devices(missing).why_none == "the reason");
+  const acc::detail::CudaPlugin missing = std::string("the reason");
+  CHECK(acc::detail::find_cuda_devices(missing).count == 0);
+  CHECK(acc::detail::find_cuda_devices(missing).why_none == "the reason");
 }

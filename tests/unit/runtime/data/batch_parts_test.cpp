@@ -51,17 +51,17 @@ const at::Tensor kRows = at::arange(6, at::kInt).reshape({3, 2});
 // As another process gets it.
 template <class Batch>
 Batch sent(Batch batch) {
-  const std::string text = acc::to_text(acc::parts_of(batch));
-  return acc::batch_of<Batch>(acc::parts_of_text(text));
+  const std::string text = acc::detail::to_text(acc::detail::parts_of(batch));
+  return acc::detail::batch_of<Batch>(acc::detail::parts_of_text(text));
 }
 
 template <class Batch>
-acc::BatchParts parts(Batch batch) {
-  return acc::parts_of(batch);
+acc::detail::BatchParts parts(Batch batch) {
+  return acc::detail::parts_of(batch);
 }
 
-std::string said(const acc::BatchParts& parts) {
-  return acc::test::error_of([&] { acc::count_rows(parts); });
+std::string said(const acc::detail::BatchParts& parts) {
+  return acc::test::error_of([&] { acc::detail::count_rows(parts); });
 }
 
 }  // namespace
@@ -124,17 +124,17 @@ TEST_CASE("batch_parts: a type tells whether its batches can be sent", "[runtime
 
 TEST_CASE("batch_parts: batches are put together where only rows differ, and cut", "[runtime]") {
   using Batch = std::tuple<at::Tensor, std::vector<int>, int>;
-  const acc::BatchParts one = parts(Batch{kRows, {1, 2, 3}, 5});
-  const acc::BatchParts two = parts(Batch{kRows.slice(0, 0, 1), {4}, 5});
-  const acc::BatchParts whole = acc::concatenate({one, two});
-  CHECK(acc::count_rows(whole) == 4);
-  const auto cut = acc::batch_of<Batch>(acc::take_rows(whole, 2, 9));
+  const acc::detail::BatchParts one = parts(Batch{kRows, {1, 2, 3}, 5});
+  const acc::detail::BatchParts two = parts(Batch{kRows.slice(0, 0, 1), {4}, 5});
+  const acc::detail::BatchParts whole = acc::detail::concatenate({one, two});
+  CHECK(acc::detail::count_rows(whole) == 4);
+  const auto cut = acc::detail::batch_of<Batch>(acc::detail::slice_rows(whole, 2, 9));
   CHECK(std::get<0>(cut).equal(at::stack({kRows[2], kRows[0]})));
   CHECK(std::get<1>(cut) == std::vector{3, 4});
   CHECK(std::get<2>(cut) == 5);
 
-  const auto refused = [&](const acc::BatchParts& other) {
-    return acc::test::error_of([&] { acc::concatenate({one, other}); });
+  const auto refused = [&](const acc::detail::BatchParts& other) {
+    return acc::test::error_of([&] { acc::detail::concatenate({one, other}); });
   };
   const std::string differ = "dispatch_batches: batches of different shapes, keys or values";
   CHECK(refused(parts(Batch{kRows, {1, 2, 3}, 6})).starts_with(differ));

@@ -13,7 +13,8 @@ namespace {
 using Batches = std::vector<acc::BatchIndices>;
 
 Batches shard(std::size_t samples, const acc::BatchRule& rule, const acc::Shard& part) {
-  return acc::shard_batches(acc::make_batches(acc::plain_order(samples), rule), rule, part);
+  return acc::detail::shard_batches(acc::detail::make_batches(acc::detail::plain_order(samples), rule), rule,
+                                    part);
 }
 
 }  // namespace
@@ -75,15 +76,16 @@ TEST_CASE("batch_plan: every recorded case of batches of their own sizes is met"
       const acc::Shard part{
           .index = index, .count = one["processes"].size(), .even_batches = one["even_batches"]};
       INFO(one.dump() << " process " << index);
-      CHECK(acc::shard_batches(batches, {.batch_size = 0}, part) == one["processes"][index].get<Batches>());
+      CHECK(acc::detail::shard_batches(batches, {.batch_size = 0}, part) ==
+            one["processes"][index].get<Batches>());
     }
   }
-  CHECK_THROWS_AS(acc::shard_batches({{1}}, {.batch_size = 0}, {.count = 2, .split_batches = true}),
+  CHECK_THROWS_AS(acc::detail::shard_batches({{1}}, {.batch_size = 0}, {.count = 2, .split_batches = true}),
                   acc::Error);
 }
 
 TEST_CASE("batch_plan: a shuffled order is torch.randperm of the seed", "[runtime]") {
   // torch.randperm(10, generator=torch.Generator().manual_seed(42)).
-  CHECK(acc::shuffled_order(10, 42) == std::vector<std::size_t>{2, 6, 1, 8, 4, 5, 0, 9, 3, 7});
-  CHECK(acc::shuffled_order(7, 0) == std::vector<std::size_t>{4, 0, 5, 3, 2, 6, 1});
+  CHECK(acc::detail::shuffled_order(10, 42) == std::vector<std::size_t>{2, 6, 1, 8, 4, 5, 0, 9, 3, 7});
+  CHECK(acc::detail::shuffled_order(7, 0) == std::vector<std::size_t>{4, 0, 5, 3, 2, 6, 1});
 }

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/data/tensor_dataset.hpp"
+#include "acc/runtime/data/tensor_batches.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
@@ -55,14 +55,14 @@ TEST_CASE("data_loader: pass e is shuffled with seed + e, and set_epoch repeats 
   Loader loader(Echo{20}, {.batch_size = 20, .shuffle = true, .seed = 5});
   const Pass first = read(loader);
   const Pass second = read(loader);
-  CHECK(first == Pass{acc::shuffled_order(20, 5)});
-  CHECK(second == Pass{acc::shuffled_order(20, 6)});
+  CHECK(first == Pass{acc::detail::shuffled_order(20, 5)});
+  CHECK(second == Pass{acc::detail::shuffled_order(20, 6)});
   loader.set_epoch(0);
   CHECK(read(loader) == first);
 }
 
 TEST_CASE("data_loader: the last batch of a pass is known while it is read", "[runtime]") {
-  const auto active = std::make_shared<acc::ActiveLoaders>();
+  const auto active = std::make_shared<acc::detail::ActiveLoaders>();
   Loader loader(Echo{5}, {.batch_size = 2});
   loader.plan().set_shard({.index = 0, .count = 2});
   loader.set_job({.active = active});
@@ -76,7 +76,7 @@ TEST_CASE("data_loader: the last batch of a pass is known while it is read", "[r
 }
 
 TEST_CASE("data_loader: a loop that is left no longer counts as read", "[runtime]") {
-  const auto active = std::make_shared<acc::ActiveLoaders>();
+  const auto active = std::make_shared<acc::detail::ActiveLoaders>();
   Loader outer(Echo{4}, {.batch_size = 2});
   Loader inner(Echo{4}, {.batch_size = 4});
   outer.set_job({.active = active});
@@ -177,8 +177,8 @@ TEST_CASE("data_loader: several iterators live at once, each with its own pass",
   auto first = loader.begin();
   auto second = loader.begin();
   ++first;
-  CHECK(*second == acc::make_batches(acc::shuffled_order(6, 5), {.batch_size = 2})[0]);
-  CHECK(*first == acc::make_batches(acc::shuffled_order(6, 4), {.batch_size = 2})[1]);
+  CHECK(*second == acc::detail::make_batches(acc::detail::shuffled_order(6, 5), {.batch_size = 2})[0]);
+  CHECK(*first == acc::detail::make_batches(acc::detail::shuffled_order(6, 4), {.batch_size = 2})[1]);
 }
 
 TEST_CASE("data_loader: a pass that is left ends its threads, and outlives its loader until then",

@@ -5,7 +5,7 @@
 #include "support/torch_tensor.hpp"
 
 TEST_CASE("device_copy: on the CPU a batch stays where it is", "[runtime]") {
-  acc::DeviceCopy copy(at::Device(at::kCPU));
+  acc::detail::DeviceCopy copy(at::Device(at::kCPU));
   CHECK_FALSE(copy.needed());
   const at::Tensor batch = acc::test::numbers({1, 2}, {2}, at::kFloat);
   const at::Tensor same = copy.start(batch);

@@ -42,8 +42,9 @@ Numbers numbers_of(const std::vector<std::vector<std::string>>& lists) {
 }
 
 // What each of `count` ranks gets when rank 0 reads with `read`.
-std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last, const acc::Dispatcher::Read& read,
-                             const acc::Dispatcher::Read& from_start = {}) {
+std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last,
+                             const acc::detail::Dispatcher::Read& read,
+                             const acc::detail::Dispatcher::Read& from_start = {}) {
   std::barrier meet(static_cast<std::ptrdiff_t>(count));
   at::Tensor sent;
   std::vector<Result> results(count);
@@ -54,8 +55,8 @@ std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last, cons
       if (rank != 0) tensor.copy_(sent);
       meet.arrive_and_wait();
     };
-    acc::Dispatcher dispatcher(broadcast, {.index = rank, .count = count, .split_batches = split}, drop_last,
-                               read, from_start);
+    acc::detail::Dispatcher dispatcher(broadcast, {.index = rank, .count = count, .split_batches = split},
+                                       drop_last, read, from_start);
     try {
       while (const auto part = dispatcher.next()) {
         results[rank].batches.push_back(numbers_of(part->tensors.front()));
@@ -73,14 +74,14 @@ std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last, cons
 }
 
 // 0..samples-1 in batches, as tensors and as a list.
-acc::Dispatcher::Read rows(std::int64_t samples, std::int64_t batch_size, bool drop_last = false) {
-  return [=, next = std::int64_t{0}]() mutable -> std::optional<acc::BatchParts> {
+acc::detail::Dispatcher::Read rows(std::int64_t samples, std::int64_t batch_size, bool drop_last = false) {
+  return [=, next = std::int64_t{0}]() mutable -> std::optional<acc::detail::BatchParts> {
     const std::int64_t end = std::min(samples, next + batch_size);
     if (next == end || (drop_last && end - next < batch_size)) return std::nullopt;
     const at::Tensor batch = at::arange(next, end, at::kLong);
     std::vector<std::string> list;
     while (next < end) list.push_back(std::to_string(next++));
-    return acc::BatchParts{
+    return acc::detail::BatchParts{
         .tensors = {batch, batch.unsqueeze(1).expand({batch.size(0), 2})}, .lists = {list}, .common = "keys"};
   };
 }
@@ -121,7 +122,7 @@ TEST_CASE("dispatcher: after a first batch without rows the next one with some f
   const auto read = [full = rows(3, 3), begun = false]() mutable {
     if (std::exchange(begun, true)) return full();
     auto batch = rows(1, 1)();
-    return std::optional(acc::take_rows(*batch, 0, 0));
+    return std::optional(acc::detail::slice_rows(*batch, 0, 0));
   };
   const auto results = dispatch(2, true, false, read);
   CHECK(results[0].batches == Batches{{}, {0, 1}});
@@ -131,7 +132,7 @@ TEST_CASE("dispatcher: after a first batch without rows the next one with some f
 TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one", "[runtime]") {
   const bool split = GENERATE(false, true);
   const auto whole = dispatch(3, split, false, rows(25, 6));
-  acc::Dispatcher::Read rest = rows(25, 6);
+  acc::detail::Dispatcher::Read rest = rows(25, 6);
   for (int batch = 0; batch < (split ? 1 : 3); ++batch) rest();
   const auto resumed = dispatch(3, split, false, rest, rows(25, 6));
   for (std::size_t rank = 0; rank < 3; ++rank) {
@@ -142,29 +143,32 @@ TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one",
 }
 
 TEST_CASE("dispatcher: what rank 0 cannot read ends all ranks, and none waits", "[runtime]") {
-  const auto results =
-      dispatch(2, false, false, []() -> std::optional<acc::BatchParts> { throw std::runtime_error("torn"); });
+  const auto results = dispatch(
+      2, false, false, []() -> std::optional<acc::detail::BatchParts> { throw std::runtime_error("torn"); });
   CHECK(results[0].error == "torn");
-  CHECK(results[1].error == "dispatch_batches: rank 0 could not read the next batch; its own error says why");
+  CHECK(results[1].error ==
+        "dispatch_batches: rank 0 could not read the next batch; its own error names the cause");
 }
 
 TEST_CASE("dispatcher: batches that do not fit together are an error on all ranks", "[runtime]") {
-  const auto results = dispatch(2, false, false, [wide = false]() mutable -> std::optional<acc::BatchParts> {
-    wide = !wide;
-    return acc::BatchParts{.tensors = {at::zeros({2, wide ? 3 : 2}, at::kLong)}};
-  });
+  const auto results =
+      dispatch(2, false, false, [wide = false]() mutable -> std::optional<acc::detail::BatchParts> {
+        wide = !wide;
+        return acc::detail::BatchParts{.tensors = {at::zeros({2, wide ? 3 : 2}, at::kLong)}};
+      });
   CHECK(results[0].error.starts_with(
-      "dispatch_batches: batches of different shapes, keys or values cannot be put together"));
+      "dispatch_batches: batches of different shapes, keys or values cannot be concatenated"));
   CHECK_FALSE(results[1].error.empty());
 }
 
 TEST_CASE("dispatcher: a batch of uneven rows is an error, also if the next would make up for it",
           "[runtime]") {
-  const auto results = dispatch(2, false, false, [first = false]() mutable -> std::optional<acc::BatchParts> {
-    first = !first;
-    return acc::BatchParts{.tensors = {at::zeros({first ? 2 : 1}, at::kLong)},
-                           .lists = {std::vector<std::string>(first ? 1 : 2)}};
-  });
+  const auto results =
+      dispatch(2, false, false, [first = false]() mutable -> std::optional<acc::detail::BatchParts> {
+        first = !first;
+        return acc::detail::BatchParts{.tensors = {at::zeros({first ? 2 : 1}, at::kLong)},
+                                       .lists = {std::vector<std::string>(first ? 1 : 2)}};
+      });
   CHECK(results[0].error ==
         "dispatch_batches: every tensor and vector of a batch needs the same number of rows");
   CHECK_FALSE(results[1].error.empty());

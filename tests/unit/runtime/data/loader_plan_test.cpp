@@ -19,8 +19,8 @@ acc::LoaderPlan plan_of(std::size_t samples, const acc::DataLoaderOptions& optio
   return plan;
 }
 
-std::string complaint_about(const acc::DataLoaderOptions& options,
-                            std::optional<std::size_t> size = std::size_t{4}) {
+std::string failure_of(const acc::DataLoaderOptions& options,
+                       std::optional<std::size_t> size = std::size_t{4}) {
   try {
     acc::LoaderPlan(size, options);
   } catch (const acc::Error& error) {
@@ -81,7 +81,7 @@ TEST_CASE("loader_plan: processes that were seeded differently share one order o
   acc::BatchIndices all = batches(1, 0);
   for (const std::size_t sample : batches(2, 1)) all.push_back(sample);
   std::ranges::sort(all);
-  CHECK(all == acc::plain_order(6));
+  CHECK(all == acc::detail::plain_order(6));
 }
 
 TEST_CASE("loader_plan: a batch sampler's batches are dealt out whole", "[runtime]") {
@@ -93,13 +93,13 @@ TEST_CASE("loader_plan: a batch sampler's batches are dealt out whole", "[runtim
 TEST_CASE("loader_plan: options that exclude each other are errors", "[runtime]") {
   const auto sampler = std::make_shared<acc::SequentialSampler>(4);
   const auto batches = std::make_shared<TwoBatches>();
-  CHECK(complaint_about({.batch_size = 0}) == "batch_size: must be at least 1");
-  CHECK(complaint_about({.shuffle = true, .sampler = sampler}) == "sampler: excludes shuffle");
-  CHECK(complaint_about({.sampler = sampler, .batch_sampler = batches}) == "batch_sampler: excludes sampler");
-  CHECK(complaint_about({.batch_size = 2, .batch_sampler = batches}) ==
+  CHECK(failure_of({.batch_size = 0}) == "batch_size: must be at least 1");
+  CHECK(failure_of({.shuffle = true, .sampler = sampler}) == "sampler: excludes shuffle");
+  CHECK(failure_of({.sampler = sampler, .batch_sampler = batches}) == "batch_sampler: excludes sampler");
+  CHECK(failure_of({.batch_size = 2, .batch_sampler = batches}) ==
         "batch_sampler: excludes batch_size, shuffle and drop_last");
-  CHECK(complaint_about({.num_workers = 2, .prefetch_factor = 0}) == "prefetch_factor: must be at least 1");
-  CHECK(complaint_about({.shuffle = true}, std::nullopt) ==
+  CHECK(failure_of({.num_workers = 2, .prefetch_factor = 0}) == "prefetch_factor: must be at least 1");
+  CHECK(failure_of({.shuffle = true}, std::nullopt) ==
         "sampler: an iterable data set has its own order: it takes no sampler and no shuffle");
 }
 
@@ -156,7 +156,7 @@ TEST_CASE("loader_plan: a state of four processes goes on with two, and reads no
   CHECK(three.begin_pass().skip == 6);  // 6 * 24 of the 160 samples that were read
 }
 
-TEST_CASE("loader_plan: what is no state of this data set is an error and changes nothing", "[runtime]") {
+TEST_CASE("loader_plan: the state of another data set is an error and changes nothing", "[runtime]") {
   acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
   const std::string before = plan.state();
   CHECK_THROWS_AS(plan.load_state("{"), acc::Error);

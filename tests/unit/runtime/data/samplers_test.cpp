@@ -93,7 +93,7 @@ TEST_CASE("samplers: evaluation repeats no sample: 10,000 over three processes a
     all.insert(all.end(), mine.begin(), mine.end());
   }
   std::sort(all.begin(), all.end());
-  CHECK(all == acc::plain_order(10000));
+  CHECK(all == acc::detail::plain_order(10000));
 }
 
 TEST_CASE("samplers: what distributes knows its part of the job, and how many samples all have",
@@ -111,7 +111,7 @@ TEST_CASE("samplers: what distributes knows its part of the job, and how many sa
   CHECK(eval.total_size() == 10000);
   CHECK(eval.order({}) == acc::DistributedEvalSampler(10000, false, share(6, 7)).order({}));
   CHECK(acc::test::error_of([] { acc::DistributedEvalSampler(3, false, share(2, 2)); }) ==
-        "DistributedSampler: process 2 is none of 2");
+        "DistributedSampler: process 2 is not one of 2");
 }
 
 TEST_CASE("samplers: weights that cannot be drawn from are errors", "[runtime]") {

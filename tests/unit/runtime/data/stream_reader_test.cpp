@@ -43,8 +43,8 @@ struct TextBlocks {
 
 template <class Dataset>
 Batches read(Dataset dataset, const acc::BatchRule& rule, const acc::Shard& shard, std::size_t skip = 0) {
-  acc::StreamReader<Dataset> reader(std::make_shared<Dataset>(dataset), {.skip = skip},
-                                    acc::block_rule(rule, shard));
+  acc::detail::StreamReader<Dataset> reader(std::make_shared<Dataset>(dataset), {.skip = skip},
+                                            acc::detail::block_rule(rule, shard));
   Batches batches;
   bool last = false;
   while (auto item = reader(0, 0)) {
@@ -95,20 +95,21 @@ TEST_CASE("stream_reader: skipped batches are read and dropped", "[runtime]") {
 }
 
 TEST_CASE("stream_reader: a failure comes after the batches before it and names the sample", "[runtime]") {
-  acc::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{9, 5}), {},
-                                  {.block_size = 2, .slice_end = 2});
+  acc::detail::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{9, 5}), {},
+                                          {.block_size = 2, .slice_end = 2});
   CHECK(reader(0, 0)->batch == std::vector<std::string>{"0", "1"});
   CHECK_FALSE(reader(1, 0)->last);
   CHECK_THROWS_WITH(reader(2, 0), "sample 5: torn");
 }
 
 TEST_CASE("stream_reader: the rows that fill the last batch up are told", "[runtime]") {
-  acc::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{5}), {},
-                                  acc::block_rule({.batch_size = 2}, {.count = 2}));
+  acc::detail::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{5}), {},
+                                          acc::detail::block_rule({.batch_size = 2}, {.count = 2}));
   CHECK(reader(0, 0)->remainder == 0);
   CHECK(reader(1, 0)->remainder == 1);
 }
 
 TEST_CASE("stream_reader: a batch size that cannot be split is an error", "[runtime]") {
-  CHECK_THROWS_AS(acc::block_rule({.batch_size = 3}, {.count = 2, .split_batches = true}), acc::Error);
+  CHECK_THROWS_AS(acc::detail::block_rule({.batch_size = 3}, {.count = 2, .split_batches = true}),
+                  acc::Error);
 }

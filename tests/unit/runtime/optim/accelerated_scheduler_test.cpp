@@ -8,6 +8,7 @@
 
 #include <limits>
 
+#include "acc/base/error.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
 #include "support/catch.hpp"
@@ -21,7 +22,7 @@ std::shared_ptr<torch::optim::SGD> sgd() {
 
 // A schedule that counts its steps: the rate is their number.
 acc::AcceleratedScheduler<acc::Scheduler> counting(torch::optim::Optimizer& optimizer,
-                                                   acc::SchedulerRule rule) {
+                                                   acc::detail::SchedulerRule rule) {
   acc::Schedule schedule = acc::lambda_lr([](std::int64_t step) { return static_cast<double>(step); });
   schedule.total_steps = 5;
   return {std::make_shared<acc::Scheduler>(optimizer, schedule), std::move(rule)};
@@ -73,7 +74,7 @@ TEST_CASE("accelerated_scheduler: without step_with_optimizer each call is one s
 TEST_CASE("accelerated_scheduler: LibTorch's schedulers and one that takes a metric step the same way",
           "[runtime]") {
   const auto native = sgd();
-  const acc::SchedulerRule rule{.gradients = std::make_shared<acc::GradientState>(), .steps = 2};
+  const acc::detail::SchedulerRule rule{.gradients = std::make_shared<acc::GradientState>(), .steps = 2};
   acc::AcceleratedScheduler step(std::make_shared<torch::optim::StepLR>(*native, 2, 0.1), rule);
   step.step();
   CHECK(native->param_groups()[0].options().get_lr() == 1.0);
@@ -83,4 +84,43 @@ TEST_CASE("accelerated_scheduler: LibTorch's schedulers and one that takes a met
       std::make_shared<acc::ReduceOnPlateau>(*native, acc::PlateauOptions{.patience = 0}), rule);
   plateau.step(1.0);
   CHECK(std::abs(plateau->last_lr()[0] - 0.01) < 1e-12);
+}
+
+namespace {
+
+torch::optim::SGD sgd_by_value() {
+  return torch::optim::SGD({at::zeros({1}).set_requires_grad(true)}, 1.0);
+}
+double rate_of(torch::optim::Optimizer& optimizer) {
+  return optimizer.param_groups()[0].options().get_lr();
+}
+
+}  // namespace
+
+TEST_CASE("torch_scheduler: a saved one goes on where it was", "[runtime]") {
+  torch::optim::SGD optimizer = sgd_by_value();
+  torch::optim::StepLR saved(optimizer, 3, 0.1);
+  saved.step();
+  saved.step();
+  torch::optim::SGD other = sgd_by_value();
+  torch::optim::StepLR loaded(other, 3, 0.1);
+  acc::detail::load_scheduler_state(loaded, acc::detail::scheduler_state(saved));
+  for (int step = 0; step < 2; ++step) {
+    saved.step();
+    loaded.step();
+    CHECK(rate_of(other) == rate_of(optimizer));
+  }
+  CHECK(rate_of(other) == 0.1);
+  CHECK_THROWS_AS(acc::detail::load_scheduler_state(loaded, "{}"), acc::Error);
+}
+
+TEST_CASE("torch_scheduler: an optimizer that was moved away is noticed", "[runtime]") {
+  torch::optim::SGD optimizer = sgd_by_value();
+  const torch::optim::StepLR scheduler(optimizer, 1);
+  acc::detail::require_optimizer(scheduler);
+  const torch::optim::SGD moved = std::move(optimizer);
+  CHECK_THROWS_WITH(
+      acc::detail::require_optimizer(scheduler),
+      "prepare: scheduler: its optimizer was moved away (make the optimizer with std::make_shared, "
+      "or the scheduler from the prepared optimizer's native())");
 }

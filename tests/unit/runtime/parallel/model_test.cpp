@@ -27,7 +27,7 @@ struct Spy : torch::nn::Module {
   at::ScalarType computed_in = at::kFloat;
 };
 
-// Nobody can look into what it gives back.
+// Its output is of an unknown type.
 struct Hidden {
   at::Tensor inside;
 };
@@ -41,14 +41,13 @@ TEST_CASE("model: half precision refuses what it cannot make float32 again", "[r
   const at::Tensor x = acc::test::numbers({1, 2}, {1, 2}, at::kFloat);
   acc::Model<HidingNet> half(std::make_shared<HidingNet>(), nullptr, acc::MixedPrecision::bf16);
   const std::string error = acc::test::error_of([&] { half(x); });
-  CHECK(error.starts_with("what forward gives back: std::tuple<at::Tensor, std::vector<"));
-  CHECK(error.find("cannot be looked into, so its tensors would stay in half precision") !=
-        std::string::npos);
+  CHECK(error.starts_with("the output of forward: std::tuple<at::Tensor, std::vector<"));
+  CHECK(error.find("is an unknown type, so its tensors would stay in half precision") != std::string::npos);
   acc::Model<HidingNet> whole(std::make_shared<HidingNet>(), nullptr, acc::MixedPrecision::no);
   whole(x);
-  STATIC_REQUIRE(acc::kIsOpaque<std::shared_ptr<Hidden>>);
-  STATIC_REQUIRE_FALSE(acc::kIsOpaque<std::tuple<at::Tensor, int, std::string, std::vector<bool>>>);
-  STATIC_REQUIRE_FALSE(acc::kIsOpaque<std::map<std::string, std::optional<at::Tensor>>>);
+  STATIC_REQUIRE(acc::detail::kIsOpaque<std::shared_ptr<Hidden>>);
+  STATIC_REQUIRE_FALSE(acc::detail::kIsOpaque<std::tuple<at::Tensor, int, std::string, std::vector<bool>>>);
+  STATIC_REQUIRE_FALSE(acc::detail::kIsOpaque<std::map<std::string, std::optional<at::Tensor>>>);
 }
 
 TEST_CASE("model: forward computes in bf16, gives float32 back and passes other parts on", "[runtime]") {

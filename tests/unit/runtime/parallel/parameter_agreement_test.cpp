@@ -5,22 +5,22 @@
 
 namespace {
 
-using Parameters = std::vector<acc::ParameterInfo>;
+using Parameters = std::vector<acc::detail::ParameterInfo>;
 
 const Parameters kNet = {{"fc.weight", "Float [4, 2]"}, {"fc.bias", "Float [4]"}};
 
 }  // namespace
 
 TEST_CASE("parameter_agreement: equal models agree", "[runtime]") {
-  CHECK_FALSE(acc::find_disagreement({kNet, kNet, kNet}).has_value());
-  CHECK_FALSE(acc::find_disagreement({{}, {}}).has_value());
+  CHECK_FALSE(acc::detail::find_disagreement({kNet, kNet, kNet}).has_value());
+  CHECK_FALSE(acc::detail::find_disagreement({{}, {}}).has_value());
 }
 
 TEST_CASE("parameter_agreement: the first parameter that differs is named with both forms", "[runtime]") {
   Parameters other = kNet;
   other[0].form = "Float [5, 2]";
   other[1].form = "Float [5]";
-  const auto error = acc::find_disagreement({kNet, kNet, other});
+  const auto error = acc::detail::find_disagreement({kNet, kNet, other});
   REQUIRE(error.has_value());
   CHECK(error->problems().front().where == "parameter 'fc.weight'");
   CHECK(error->problems().front().what ==
@@ -31,7 +31,7 @@ TEST_CASE("parameter_agreement: the first parameter that differs is named with b
 TEST_CASE("parameter_agreement: a parameter that one rank lacks is named", "[runtime]") {
   const Parameters shorter = {kNet[0]};
   for (const auto& by_rank : {std::vector{kNet, shorter}, std::vector{shorter, kNet}}) {
-    const auto error = acc::find_disagreement(by_rank);
+    const auto error = acc::detail::find_disagreement(by_rank);
     REQUIRE(error.has_value());
     CHECK(error->problems().front().where == "parameter 'fc.bias'");
     CHECK(error->problems().front().what.find("none") != std::string::npos);

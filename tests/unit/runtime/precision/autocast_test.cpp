@@ -4,8 +4,38 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 
+#include <string>
+
+#include "acc/base/error.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
+
+namespace {
+
+std::string failure_of(const std::string& word) {
+  try {
+    acc::parse_mixed_precision(word, "PLACE");
+  } catch (const acc::Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace
+
+TEST_CASE("mixed_precision: accelerate's words are read, in any case", "[runtime]") {
+  CHECK(acc::parse_mixed_precision("no", "") == acc::MixedPrecision::no);
+  CHECK(acc::parse_mixed_precision("BF16", "") == acc::MixedPrecision::bf16);
+  for (const auto precision :
+       {acc::MixedPrecision::no, acc::MixedPrecision::fp16, acc::MixedPrecision::bf16}) {
+    CHECK(acc::parse_mixed_precision(acc::to_string(precision), "") == precision);
+  }
+}
+
+TEST_CASE("mixed_precision: what is not supported says what is", "[runtime]") {
+  CHECK(failure_of("fp8") == "PLACE: fp8 is not supported by the C++ runtime (use bf16, fp16 or no)");
+  CHECK(failure_of("half") == "PLACE: 'half' is not a precision (use bf16, fp16 or no)");
+}
 
 TEST_CASE("autocast: the precision holds inside of the guard alone, also nested", "[runtime]") {
   const at::Tensor x = acc::test::numbers({1, 2, 3, 4}, {2, 2}, at::kFloat);

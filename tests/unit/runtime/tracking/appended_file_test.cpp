@@ -14,7 +14,7 @@ TEST_CASE("appended file: what was appended is there at once, also of a process 
           "[runtime]") {
   const acc::test::TemporaryFolder folder;
   acc::test::in_child([&] {
-    acc::AppendedFile file(folder.path() / "new/file");
+    acc::detail::AppendedFile file(folder.path() / "new/file");
     file.append("one\n");
     file.append("two\n");
     return std::raise(SIGKILL);
@@ -27,7 +27,7 @@ TEST_CASE("appended file: goes on where an earlier one ended, without the line t
   const acc::test::TemporaryFolder folder;
   const auto [before, kept] = GENERATE(table<std::string, std::string>(
       {{"", ""}, {"one\n", "one\n"}, {"one\ntw", "one\n"}, {"on", ""}, {"\n\n", "\n\n"}}));
-  acc::AppendedFile file(folder.write("file", before));
+  acc::detail::AppendedFile file(folder.write("file", before));
   file.cut_unfinished_line();
   file.append("next\n");
   CHECK(folder.read("file") == kept + "next\n");
@@ -35,13 +35,13 @@ TEST_CASE("appended file: goes on where an earlier one ended, without the line t
 
 TEST_CASE("appended file: a record that does not fit leaves no part of it", "[runtime]") {
   const acc::test::TemporaryFolder folder;
-  const std::string error = acc::test::error_of([&] { acc::AppendedFile("/proc/no/file"); });
-  CHECK(error.starts_with("/proc/no: cannot be made: "));
+  const std::string error = acc::test::error_of([&] { acc::detail::AppendedFile("/proc/no/file"); });
+  CHECK(error.starts_with("/proc/no: cannot be created: "));
   CHECK(acc::test::in_child([&] {
           std::signal(SIGXFSZ, SIG_IGN);
           const rlimit limit{.rlim_cur = 10, .rlim_max = 10};
           ::setrlimit(RLIMIT_FSIZE, &limit);
-          acc::AppendedFile file(folder.path() / "file");
+          acc::detail::AppendedFile file(folder.path() / "file");
           file.append("12345\n");
           const std::string full = acc::test::error_of([&] { file.append("67890\n"); });
           return full.ends_with("file: cannot be written: File too large") ? 0 : 1;

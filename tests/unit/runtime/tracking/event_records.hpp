@@ -31,7 +31,7 @@ inline std::vector<std::string> event_records(const std::filesystem::path& file)
     std::uint64_t length = 0;
     std::memcpy(&length, bytes.data() + begin, std::min<std::size_t>(8, bytes.size() - begin));
     const std::string record = bytes.substr(std::min(begin + 12, bytes.size()), length);
-    if (bytes.compare(begin, record.size() + 16, framed_record(record)) != 0)
+    if (bytes.compare(begin, record.size() + 16, detail::framed_record(record)) != 0)
       throw std::runtime_error("no record");
     records.push_back(record);
     begin += record.size() + 16;

@@ -3,15 +3,41 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/runtime/data/images/codecs.hpp"
 
 namespace acc {
+namespace {
+
+[[noreturn]] void refuse(std::string what, std::string hint = "") {
+  throw Error({.kind = ErrorKind::system, .what = std::move(what), .hint = std::move(hint)});
+}
+
+}  // namespace
+
+// The build sets the two macros to 1 where it found the library: without it there is no decoder to link.
+
+namespace detail {
+
+bool has_jpeg() {
+  return ACC_WITH_JPEG;
+}
+
+bool has_png() {
+  return ACC_WITH_PNG;
+}
+
+}  // namespace detail
 
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options) {
-  if (bytes.starts_with("\xff\xd8\xff")) return decode_jpeg(bytes, options.draft_size).permute({2, 0, 1});
-  if (bytes.starts_with("\x89PNG")) return decode_png(bytes).permute({2, 0, 1});
-  throw Error(
-      {.kind = ErrorKind::system, .what = bytes.empty() ? "is empty" : "is neither a JPEG nor a PNG image"});
+  if (bytes.starts_with("\xff\xd8\xff")) {
+    if constexpr (ACC_WITH_JPEG) return detail::decode_jpeg(bytes, options.draft_size).permute({2, 0, 1});
+    refuse("is a JPEG image, and acc was built without libjpeg-turbo",
+           "install libturbojpeg0-dev and build acc again");
+  }
+  if (bytes.starts_with("\x89PNG")) {
+    if constexpr (ACC_WITH_PNG) return detail::decode_png(bytes).permute({2, 0, 1});
+    refuse("is a PNG image, and acc was built without libpng", "install libpng-dev and build acc again");
+  }
+  refuse(bytes.empty() ? "is empty" : "is neither a JPEG nor a PNG image");
 }
 
 at::Tensor read_image(const std::filesystem::path& file, const DecodeOptions& options) {

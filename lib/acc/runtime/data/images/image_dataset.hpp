@@ -5,24 +5,44 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "acc/runtime/data/images/image_files.hpp"
 #include "acc/runtime/data/images/image_transforms.hpp"
 
 namespace acc {
 
-/// What becomes of an image that cannot be read.
+/// Image files and the class of each: files[i] is of classes[labels[i]].
+struct ImageFiles {
+  std::vector<std::filesystem::path> files = {};
+  std::vector<std::int64_t> labels = {};
+  /// In the order of their names.
+  std::vector<std::string> classes = {};
+};
+
+/// The .jpg, .jpeg and .png files below `root`, where each folder is a class: files and classes in the order
+/// of torchvision's ImageFolder. Throws Error{system} when `root` cannot be read, has no folders, or one of
+/// them has no such file.
+ImageFiles image_folder(const std::filesystem::path& root);
+
+/// Those files of the folder itself, by name; the class is what the first group of `pattern`, a regular
+/// expression of ECMAScript, finds in a file's name, as in "^(.*)_\\d+[.]jpg$". Throws Error{usage} for an
+/// invalid expression or one without a group, Error{system} for a folder without images and for a file in
+/// which the expression finds nothing.
+ImageFiles labelled_images(const std::filesystem::path& folder, const std::string& pattern);
+
+/// The treatment of images that cannot be read.
 enum class BrokenImages {
   refuse,  ///< reading it throws an Error that names the file
-  skip,    ///< the next file that can be read stands in for it, so that batches stay full
+  skip,    ///< the next file that can be read replaces it, so that batches stay full
 };
 
 struct ImageDatasetOptions {
-  /// Applied to each image in turn; what comes out must have one size in a batch.
+  /// Applied to each image in order; the results must have one size in a batch.
   std::vector<ImageTransform> transforms = {};
   /// With it batches are float32 and normalised, without it uint8.
   std::optional<Normalize> normalize = {};
@@ -31,7 +51,7 @@ struct ImageDatasetOptions {
   BrokenImages broken = BrokenImages::refuse;
 };
 
-/// Images in files, read when they are asked for: `for (auto& [images, labels] : loader)`. Images are
+/// Images in files, which are read on demand: `for (auto& [images, labels] : loader)`. Images are
 /// [n, 3, height, width], labels int64. Any number of threads may read at once.
 class ImageDataset {
  public:
@@ -46,7 +66,7 @@ class ImageDataset {
   /// Throws Error{system} naming the file, for one that cannot be read.
   Batch get_batch(c10::ArrayRef<std::size_t> indices) const;
 
-  /// Files that were skipped so far, each with what is wrong with it.
+  /// The files that were skipped so far, each with its error.
   std::vector<std::string> skipped() const;
 
  private:

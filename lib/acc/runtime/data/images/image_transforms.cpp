@@ -26,7 +26,7 @@ at::Tensor crop(const at::Tensor& image, std::int64_t top, std::int64_t left, st
   return image.slice(1, top, top + height).slice(2, left, left + width);
 }
 
-// LibTorch is quick where the colours of a pixel are side by side, which it sees in four dimensions.
+// LibTorch is fast for channels-last tensors, which it only recognizes in four dimensions.
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
   if (height_of(image) == height && width_of(image) == width) return image;
   const at::Tensor pixels = image.unsqueeze(0).contiguous(at::MemoryFormat::ChannelsLast);
@@ -80,7 +80,7 @@ void require_one_size(c10::ArrayRef<at::Tensor> images) {
   }
 }
 
-// Copies pixels, whose colours are side by side, into planes, each colour's values by way of its `table`.
+// Copies channels-last pixels to planes, and maps the values of each channel through its `table`.
 template <class Number, class Table>
 at::Tensor stack_planes(c10::ArrayRef<at::Tensor> images, at::ScalarType type, Table table) {
   require_one_size(images);

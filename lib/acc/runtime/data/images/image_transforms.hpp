@@ -8,34 +8,34 @@
 #include <cstdint>
 #include <functional>
 
-#include "acc/runtime/data/sample_random.hpp"
+#include "acc/runtime/data/sample.hpp"
 
 namespace acc {
 
-/// Makes another image of one. What is random follows from the sample and the pass alone.
+/// Transforms an image. Random numbers depend on the sample and the pass only.
 using ImageTransform = std::function<at::Tensor(const at::Tensor& image, SampleRandom& random)>;
 
-/// Antialiased and bilinear: the shorter side gets `size`, or both sides are given.
+/// Resizes with antialiased bilinear interpolation: the shorter side to `size`, or to both sizes.
 ImageTransform resize(std::int64_t size);
 ImageTransform resize(std::int64_t height, std::int64_t width);
 
-/// The middle `size` x `size`. Throws Error{usage} for a smaller image.
+/// Crops the central `size` x `size`. Throws Error{usage} for a smaller image.
 ImageTransform center_crop(std::int64_t size);
 
-/// Some `size` x `size` of the image with `padding` black pixels on each side.
+/// Crops `size` x `size` at a random position of the image with `padding` black pixels on each side.
 ImageTransform random_crop(std::int64_t size, std::int64_t padding = 0);
 
 struct RandomResizedCropOptions {
-  /// How much of the area is taken.
+  /// The range of the cropped fraction of the area.
   std::array<double, 2> scale = {0.08, 1};
-  /// Width / height of what is taken.
+  /// The range of its width / height.
   std::array<double, 2> ratio = {3.0 / 4, 4.0 / 3};
 };
 
-/// Some part of the image, resized to `size` x `size`.
+/// Crops a random part of the image and resizes it to `size` x `size`.
 ImageTransform random_resized_crop(std::int64_t size, const RandomResizedCropOptions& options = {});
 
-/// Left and right change places with this probability.
+/// Flips left and right with this probability.
 ImageTransform random_horizontal_flip(double probability = 0.5);
 
 /// Numbers of a normalised image: (value / 255 - mean) / std for each colour.

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/data/images/codecs.hpp"
+#include "acc/runtime/data/images/image.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 struct Destroy {
@@ -55,7 +55,7 @@ void shrink(Header& header, std::int64_t draft_size) {
   }
 }
 
-// Cyan, magenta, yellow and black are stored inverted, as Adobe's programs do and Pillow takes for granted.
+// CMYK values are stored inverted, as Adobe's programs write them and Pillow expects them.
 at::Tensor rgb_of_cmyk(const at::Tensor& cmyk) {
   at::Tensor rgb = at::empty({cmyk.size(0), cmyk.size(1), 3}, at::TensorOptions(at::kByte));
   const auto* from = cmyk.const_data_ptr<std::uint8_t>();
@@ -72,10 +72,6 @@ at::Tensor rgb_of_cmyk(const at::Tensor& cmyk) {
 
 }  // namespace
 
-bool has_jpeg() {
-  return true;
-}
-
 at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
   thread_local const Decoder decoder(tjInitDecompress());
   Header header = read_header(decoder.get(), bytes);
@@ -85,7 +81,7 @@ at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
   const int failed =
       tjDecompress2(decoder.get(), data_of(bytes), bytes.size(), image.mutable_data_ptr<std::uint8_t>(),
                     header.width, 0, header.height, cmyk ? TJPF_CMYK : TJPF_RGB, 0);
-  // Warnings of stray bytes are common and harmless; one says that the rest of the image is missing.
+  // Most warnings are harmless, such as extraneous bytes; one reports that the rest of the image is missing.
   if (failed != 0) {
     const bool warning = tjGetErrorCode(decoder.get()) == TJERR_WARNING;
     if (!warning || std::string_view(tjGetErrorStr2(decoder.get())).starts_with("Premature end of JPEG file"))
@@ -94,4 +90,4 @@ at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
   return cmyk ? rgb_of_cmyk(image) : image;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

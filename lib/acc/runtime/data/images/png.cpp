@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/data/images/codecs.hpp"
+#include "acc/runtime/data/images/image.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
-// libpng leaves by longjmp, past destructors: what it fills belongs to a function further out.
+// libpng reports errors by longjmp, which skips destructors: its buffers belong to an outer function.
 struct Reading {
   std::string_view bytes = {};
   std::size_t next = 0;
@@ -44,7 +44,7 @@ void give_bytes(png_structp png, png_bytep to, std::size_t size) {
   reading->next += size;
 }
 
-// RGB of 8 bits, whatever the file has; transparency is left out, as Pillow's convert("RGB") does.
+// Converts every format to 8-bit RGB and drops transparency, as Pillow's convert("RGB").
 void ask_for_rgb(Reading& reading) {
   png_set_palette_to_rgb(reading.png);
   png_set_expand_gray_1_2_4_to_8(reading.png);
@@ -76,10 +76,6 @@ bool read(Reading& reading) {
 
 }  // namespace
 
-bool has_png() {
-  return true;
-}
-
 at::Tensor decode_png(std::string_view bytes) {
   Reading reading(bytes);
   reading.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading, on_error, on_warning);
@@ -93,4 +89,4 @@ at::Tensor decode_png(std::string_view bytes) {
   return reading.image;
 }
 
-}  // namespace acc
+}  // namespace acc::detail

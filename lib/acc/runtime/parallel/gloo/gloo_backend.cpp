@@ -8,7 +8,7 @@
 
 #include "acc/base/environment.hpp"
 
-namespace acc {
+namespace acc::detail {
 namespace {
 
 template <class Options>
@@ -35,4 +35,4 @@ c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10
                                                      make_options<c10d::ProcessGroupGloo::Options>(timeout));
 }
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -10,11 +10,11 @@ class Backend;
 class Store;
 }  // namespace c10d
 
-namespace acc {
+namespace acc::detail {
 
 /// Connects this process to all others over TCP on the CPU; they find each other through `store`. The network
 /// interface is GLOO_SOCKET_IFNAME's, else the one that the host's name resolves to.
 c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                     int size, std::chrono::milliseconds timeout);
 
-}  // namespace acc
+}  // namespace acc::detail

@@ -8,7 +8,6 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/runtime/data/images/codecs.hpp"
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
@@ -16,7 +15,7 @@ namespace {
 
 const std::filesystem::path kImages = ACC_TEST_DATA "/runtime/images";
 
-std::string complaint_about(const std::string& bytes) {
+std::string failure_of(const std::string& bytes) {
   const auto file = acc::test::temporary_folder() / "image";
   acc::replace_file(file, bytes);
   try {
@@ -30,7 +29,7 @@ std::string complaint_about(const std::string& bytes) {
 }
 
 bool is_supported(const std::string& name) {
-  return name.ends_with(".png") ? acc::has_png() : acc::has_jpeg();
+  return name.ends_with(".png") ? acc::detail::has_png() : acc::detail::has_jpeg();
 }
 
 }  // namespace
@@ -50,12 +49,12 @@ TEST_CASE("image: pixels are those that Pillow reads", "[runtime]") {
   }
 }
 
-TEST_CASE("image: a draft is no smaller than asked for", "[runtime]") {
-  if (!acc::has_jpeg()) SUCCEED("built without libjpeg-turbo");
+TEST_CASE("image: a draft is at least as large as requested", "[runtime]") {
+  if (!acc::detail::has_jpeg()) SUCCEED("built without libjpeg-turbo");
   const auto size = [](std::int64_t draft) {
     return acc::read_image(kImages / "color.jpg", {.draft_size = draft}).sizes().vec();
   };
-  if (!acc::has_jpeg()) return;
+  if (!acc::detail::has_jpeg()) return;
   CHECK(size(0) == std::vector<std::int64_t>{3, 47, 61});
   CHECK(size(25) == std::vector<std::int64_t>{3, 47, 61});
   CHECK(size(24) == std::vector<std::int64_t>{3, 24, 31});
@@ -63,26 +62,27 @@ TEST_CASE("image: a draft is no smaller than asked for", "[runtime]") {
   CHECK(size(1) == std::vector<std::int64_t>{3, 6, 8});
 }
 
-TEST_CASE("image: what is no image, or a broken one, is an error that names the file", "[runtime]") {
-  CHECK(complaint_about("") == "is empty");
-  CHECK(complaint_about("GIF89a") == "is neither a JPEG nor a PNG image");
-  if (acc::has_jpeg()) {
+TEST_CASE("image: bytes that are not an image, or a broken one, are an error that names the file",
+          "[runtime]") {
+  CHECK(failure_of("") == "is empty");
+  CHECK(failure_of("GIF89a") == "is neither a JPEG nor a PNG image");
+  if (acc::detail::has_jpeg()) {
     const std::string jpeg = acc::read_file(kImages / "color.jpg");
-    CHECK(complaint_about(jpeg.substr(0, jpeg.size() / 2)).starts_with("is a broken JPEG image: "));
-    CHECK(complaint_about(jpeg.substr(0, 30)).starts_with("is a broken JPEG image: "));
-    CHECK(complaint_about(jpeg + "stray bytes") == "none");
+    CHECK(failure_of(jpeg.substr(0, jpeg.size() / 2)).starts_with("is a broken JPEG image: "));
+    CHECK(failure_of(jpeg.substr(0, 30)).starts_with("is a broken JPEG image: "));
+    CHECK(failure_of(jpeg + "stray bytes") == "none");
   }
-  if (acc::has_png()) {
+  if (acc::detail::has_png()) {
     std::string png = acc::read_file(kImages / "color.png");
-    CHECK(complaint_about(png.substr(0, png.size() / 2)).starts_with("is a broken PNG image: "));
+    CHECK(failure_of(png.substr(0, png.size() / 2)).starts_with("is a broken PNG image: "));
     png[png.size() / 2] = static_cast<char>(png[png.size() / 2] ^ 0x10);
-    CHECK(complaint_about(png).starts_with("is a broken PNG image: "));
+    CHECK(failure_of(png).starts_with("is a broken PNG image: "));
   }
 }
 
 TEST_CASE("image: without a format's library the error says how to get it", "[runtime]") {
-  if (!acc::has_jpeg())
-    CHECK(complaint_about("\xff\xd8\xff").find("without libjpeg-turbo") != std::string::npos);
-  if (!acc::has_png()) CHECK(complaint_about("\x89PNG").find("without libpng") != std::string::npos);
+  if (!acc::detail::has_jpeg())
+    CHECK(failure_of("\xff\xd8\xff").find("without libjpeg-turbo") != std::string::npos);
+  if (!acc::detail::has_png()) CHECK(failure_of("\x89PNG").find("without libpng") != std::string::npos);
   CHECK_THROWS_AS(acc::read_image(kImages / "missing.jpg"), acc::Error);
 }

@@ -9,7 +9,6 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/runtime/data/images/codecs.hpp"
 #include "acc/runtime/data/images/image.hpp"
 #include "support/catch.hpp"
 
@@ -46,7 +45,7 @@ std::uint32_t crc_of_image(const at::Tensor& image) {
 }  // namespace
 
 TEST_CASE("image_transforms: resizing and normalising are torch's to the bit", "[runtime]") {
-  if (!acc::has_png()) return;
+  if (!acc::detail::has_png()) return;
   const auto expected = nlohmann::json::parse(acc::read_file(kImages / "images.json"))["results"];
   const at::Tensor image = acc::read_image(kImages / "color.png");
   CHECK(crc_of_image(transformed(acc::resize(20, 30), image)) ==

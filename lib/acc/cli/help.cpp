@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/cli/help.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "acc/base/text.hpp"
+#include "acc/config/conversion.hpp"
+#include "acc/plan/command_line.hpp"
+
+namespace acc::launcher {
+
+namespace {
+
+std::string value_name(const SettingSpec& spec, const Flag& flag) {
+  if (flag.implicit_value)
+    return spec.type == ValueType::boolean ? "" : "[=" + std::string(spec.allowed.back()) + "]";
+  if (is_number(spec) && !spec.allowed.empty())
+    return " {N," + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
+  if (!spec.allowed.empty() && spec.allowed.size() <= 4) {
+    return " {" + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
+  }
+  constexpr std::size_t kLongest = 20;
+  switch (spec.type) {
+    case ValueType::integer:
+    case ValueType::number:
+      return " N";
+    case ValueType::boolean:
+      return " {true,false}";
+    default:
+      return " " + (spec.name.size() > kLongest ? "VALUE" : to_upper(spec.name));
+  }
+}
+
+std::string with_default(const SettingSpec& spec) {
+  std::string text(spec.help);
+  if (spec.default_value != "null" && spec.default_value != "false" && spec.default_value != "{}")
+    text += fmt::format(" Default: {}.", spec.default_value);
+  return text;
+}
+
+// The help of a setting, one or more lines; empty if it has no flag in this dialect.
+std::string setting_help(const SettingSpec& spec, Dialect dialect, std::size_t width, bool all) {
+  const std::string synopsis = flag_synopsis(spec, dialect);
+  if (synopsis.empty()) return "";
+  return help_entry(synopsis, all ? flag_description(spec) : with_default(spec), width);
+}
+
+// The headings of the families; a job uses few of them.
+constexpr std::array kFamilies = {"torch.compile (dynamo)",
+                                  "FSDP",
+                                  "DeepSpeed",
+                                  "Megatron-LM",
+                                  "Parallel dimensions",
+                                  "FP8",
+                                  "MPI",
+                                  "TPU",
+                                  "SageMaker"};
+
+bool is_family(std::string_view group) {
+  return std::ranges::find(kFamilies, group) != kFamilies.end();
+}
+
+bool is_shown(std::string_view group, const HelpScope& scope) {
+  return scope.all || !is_family(group) || std::ranges::find(scope.families, group) != scope.families.end();
+}
+
+}  // namespace
+
+HelpScope help_scope(const CommandLine& command_line) {
+  HelpScope scope{.all = command_line.help_all};
+  const auto has_flag = [&](std::string_view name) { return command_line.flags.contains(name); };
+  struct Switch {
+    std::string_view setting, family;
+  };
+  constexpr std::array kSwitches = {Switch{"use_fsdp", "FSDP"}, Switch{"use_deepspeed", "DeepSpeed"},
+                                    Switch{"use_megatron_lm", "Megatron-LM"},
+                                    Switch{"use_parallelism_config", "Parallel dimensions"},
+                                    Switch{"tpu", "TPU"}};
+  for (const Switch& one : kSwitches) {
+    if (has_flag(one.setting)) scope.families.push_back(one.family);
+  }
+  // A flag of a family selects the family.
+  for (const SettingSpec& spec : schema()) {
+    const bool selects = is_family(spec.group) && has_flag(spec.name);
+    if (selects && std::ranges::find(scope.families, spec.group) == scope.families.end())
+      scope.families.push_back(spec.group);
+  }
+  return scope;
+}
+
+std::vector<std::string_view> help_groups(Dialect dialect) {
+  std::vector<std::string_view> groups;
+  for (const SettingSpec& spec : schema()) {
+    const bool exists = !flag_synopsis(spec, dialect).empty();
+    if (exists && !spec.group.empty() && std::ranges::find(groups, spec.group) == groups.end())
+      groups.push_back(spec.group);
+  }
+  return groups;
+}
+
+std::string flag_synopsis(const SettingSpec& spec, Dialect dialect) {
+  std::vector<std::string> flags;
+  const Flag* last = nullptr;
+  for (const Flag& flag : spec.flags) {
+    if (!exists_in(flag, dialect)) continue;
+    flags.emplace_back(flag.spelling);
+    last = &flag;
+  }
+  return last == nullptr ? "" : join(flags, ", ") + value_name(spec, *last);
+}
+
+std::string flag_description(const SettingSpec& spec) {
+  std::vector<std::string> places;
+  if (spec.in_file && !spec.section.empty())
+    places.push_back(fmt::format("key {}.{}", spec.section, file_key(spec)));
+  if (spec.in_file && spec.section.empty()) places.push_back(fmt::format("key {}", file_key(spec)));
+  if (!spec.pet.empty()) places.push_back(fmt::format("variable {}", spec.pet));
+  if (!spec.environment.empty()) places.push_back(fmt::format("workers see {}", spec.environment));
+  return with_default(spec) + (places.empty() ? "" : " [" + join(places, "; ") + "]");
+}
+
+std::string launch_help(Dialect dialect, std::string_view program, std::size_t width,
+                        const HelpScope& scope) {
+  std::string text = fmt::format("usage: {} [options] PROGRAM [ARGUMENTS ...]\n\n", program);
+  text += wrap(
+      dialect == Dialect::launch
+          ? "Starts and guards one worker per device. Takes the flags of accelerate launch and of torchrun, "
+            "spelt with - or _."
+          : "Starts and guards workers by torchrun's rules: no config file is read.",
+      0, width);
+  text += '\n';
+  std::vector<std::string> hidden;
+  for (const std::string_view group : help_groups(dialect)) {
+    if (!is_shown(group, scope)) {
+      hidden.emplace_back(group);
+      continue;
+    }
+    text += fmt::format("\n{}:\n", group);
+    for (const SettingSpec& spec : schema()) {
+      if (spec.group == group) text += setting_help(spec, dialect, width, scope.all);
+    }
+  }
+  if (scope.all) return text;
+  const std::string more = hidden.empty() ? "" : fmt::format(", and the flags of {}", join(hidden, ", "));
+  return text + "\n" + wrap(fmt::format("--help-all shows keys and variables{}.", more), 0, width) + "\n";
+}
+
+std::span<const ExitCodeMeaning> exit_code_meanings() {
+  static constexpr std::array kMeanings = {
+      ExitCodeMeaning{"0", "every worker succeeded"},
+      ExitCodeMeaning{"1", "the system refused: permissions, a full disk, a port in use"},
+      ExitCodeMeaning{"2", "usage or configuration"},
+      ExitCodeMeaning{"75", "the nodes of the job did not find each other in time"},
+      ExitCodeMeaning{"124", "the job hung and was stopped for it (--hang-timeout, --on-hang)"},
+      ExitCodeMeaning{"128 + n", "ended by signal n: acc itself, or the worker that failed first"},
+      ExitCodeMeaning{"any other", "the code of the worker that failed first, unchanged"},
+  };
+  return kMeanings;
+}
+
+namespace {
+
+// In troff `\\` starts an escape, `-` is a dash, and `.` or `'` at the beginning of a line starts a
+// request.
+std::string escaped(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '\\') result += "\\e";
+    if (c == '-') result += "\\-";
+    if (c != '\\' && c != '-') result += c;
+  }
+  return result.starts_with('.') || result.starts_with('\'') ? "\\&" + result : result;
+}
+
+std::string heading(std::string_view name, std::string_view version, std::string_view what) {
+  return fmt::format(".TH {} 1 \"\" \"acc {}\" \"User commands\"\n.SH NAME\n{} \\- {}\n", to_upper(name),
+                     version, escaped(name), escaped(what));
+}
+
+std::string tagged(std::string_view tag, std::string_view text) {
+  return fmt::format(".TP\n.B {}\n{}\n", escaped(tag), escaped(text));
+}
+
+std::string exit_codes() {
+  std::string text = ".SH EXIT STATUS\n";
+  for (const auto& [code, meaning] : exit_code_meanings()) text += tagged(code, meaning);
+  return text;
+}
+
+}  // namespace
+
+std::string man_page(const std::vector<CompletionCommand>& commands, std::string_view version) {
+  std::string text = heading("acc", version, "launcher for distributed training");
+  text += ".SH SYNOPSIS\n.B acc\n.I COMMAND\n[\n.I arguments\n]\n.SH COMMANDS\n";
+  for (const CompletionCommand& command : commands) {
+    text += tagged("acc " + command.name, command.help + ".");
+    if (command.name == "launch" || command.name == "run") continue;
+    if (!command.words.empty()) text += escaped("One of: " + join(command.words, ", ") + ".") + "\n";
+    if (command.flags.empty()) continue;
+    text += ".RS\n";
+    for (const CompletionFlag& flag : command.flags)
+      text += tagged(flag.spelling + (flag.takes_value ? " VALUE" : ""), flag.help);
+    text += ".RE\n";
+  }
+  return text + exit_codes() + ".SH SEE ALSO\n.BR acc\\-launch (1),\n.BR acc\\-run (1)\n";
+}
+
+std::string launch_man_page(Dialect dialect, std::string_view version) {
+  const bool launch = dialect == Dialect::launch;
+  std::string text =
+      heading(launch ? "acc-launch" : "acc-run", version,
+              launch ? "start a program on one worker per device" : "start workers by torchrun's rules");
+  text += fmt::format(".SH SYNOPSIS\n.B acc {}\n[\n.I options\n]\n.I PROGRAM\n[\n.I arguments\n]\n",
+                      launch ? "launch" : "run");
+  text += ".SH DESCRIPTION\n";
+  text += launch ? "Takes the flags of accelerate launch and of torchrun. A flag takes precedence over a "
+                   "variable, a "
+                   "variable over the config file, the file over the default.\n"
+                 : "Takes the flags of torchrun. No config file is read.\n";
+  text += escaped("Each - inside of a flag may be written _ and the other way round.") + "\n.SH OPTIONS\n";
+  for (const std::string_view group : help_groups(dialect)) {
+    text += fmt::format(".SS {}\n", escaped(group));
+    for (const SettingSpec& spec : schema()) {
+      const std::string synopsis = flag_synopsis(spec, dialect);
+      if (spec.group == group && !synopsis.empty()) text += tagged(synopsis, flag_description(spec));
+    }
+  }
+  return text + exit_codes() + ".SH SEE ALSO\n.BR acc (1)\n";
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/rank_state.hpp"
+
+#include <fmt/format.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+#include "acc/control/process_table.hpp"
+
+namespace acc::launcher {
+namespace {
+
+std::chrono::milliseconds cpu_time_of(const ProcessTable& table, pid_t root) {
+  std::chrono::milliseconds sum = {};
+  for (const ProcessStat* process : table.tree(root)) sum += process->cpu_time;
+  return sum;
+}
+
+}  // namespace
+
+std::string state_in_words(char state) {
+  switch (state) {
+    case 'R':
+      return "running";
+    case 'S':
+    case 'I':
+      return "sleeping";
+    case 'D':
+      return "waiting for a device";
+    case 'T':
+      return "stopped";
+    case 't':
+      return "traced";
+    case 'Z':
+    case 'X':
+      return "ended";
+    default:
+      return "unknown";
+  }
+}
+
+std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
+                                  std::chrono::milliseconds interval) {
+  if (before.find(root) == nullptr || interval.count() <= 0) return std::nullopt;
+  const auto used = cpu_time_of(now, root) - cpu_time_of(before, root);
+  return std::max(0.0, 100.0 * static_cast<double>(used.count()) / static_cast<double>(interval.count()));
+}
+
+RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+                     std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes) {
+  RankUsage usage;
+  const auto tree = now.tree(rank.pid);
+  if (!rank.ended.empty() || tree.empty()) {
+    usage.state = rank.ended.empty() ? "ended" : rank.ended;
+    return usage;
+  }
+  usage.state = state_in_words(tree.front()->state);
+  // The rank waits for the child that does its work: what the child does is what the rank does.
+  const bool any_runs = std::ranges::any_of(tree, [](const auto* process) { return process->state == 'R'; });
+  if (any_runs && tree.front()->state == 'S') usage.state = "running";
+  usage.uptime = time_since_boot() - tree.front()->started;
+  usage.cpu_percent = cpu_percent(rank.pid, before, now, interval);
+  for (const ProcessStat* process : tree) {
+    ++usage.processes;
+    usage.threads += process->threads;
+    usage.memory_bytes += memory_of(*process);
+    for (const GpuProcess& on_gpu : gpu_processes) {
+      if (on_gpu.pid != process->pid) continue;
+      auto known = std::ranges::find(usage.gpus, on_gpu.gpu, &RankGpu::index);
+      if (known == usage.gpus.end())
+        known = usage.gpus.insert(known, {.index = on_gpu.gpu, .use = on_gpu.gpu_use});
+      known->memory_bytes += on_gpu.memory_bytes;
+    }
+  }
+  return usage;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+ThreadWait read_thread(const fs::path& folder, const ProcessStat& stat) {
+  ThreadWait thread{.id = stat.pid, .name = stat.name, .state = stat.state};
+  thread.kernel = first_line_of(folder / "wchan");
+  if (thread.kernel == "0") thread.kernel.clear();
+  // `202 0x... ...`, or `running`, or `-1 ...` outside a call.
+  const std::string line = first_line_of(folder / "syscall");
+  const auto number = parse_integer(std::string_view(line).substr(0, line.find(' ')));
+  if (number && *number >= 0) thread.call = name_of_call(static_cast<long>(*number));
+  return thread;
+}
+
+}  // namespace
+
+std::vector<ThreadWait> threads_of(pid_t pid, const fs::path& proc) {
+  std::vector<ThreadWait> threads;
+  const fs::path tasks = proc / std::to_string(pid) / "task";
+  std::error_code error;
+  for (fs::directory_iterator entry(tasks, error), end; !error && entry != end; entry.increment(error)) {
+    const auto id = parse_integer(entry->path().filename().native());
+    const auto stat = id ? read_process(static_cast<pid_t>(*id), tasks) : std::nullopt;
+    if (stat) threads.push_back(read_thread(entry->path(), *stat));
+  }
+  std::ranges::sort(threads, {},
+                    [&](const ThreadWait& thread) { return std::pair(thread.id != pid, thread.id); });
+  return threads;
+}
+
+std::string to_string(const ThreadWait& thread) {
+  std::string text = state_in_words(thread.state);
+  if (thread.state != 'S' && thread.state != 'D') return text;
+  if (!thread.call.empty()) text += " in " + thread.call;
+  if (!thread.kernel.empty())
+    text += thread.call.empty() ? " in " + thread.kernel : " (" + thread.kernel + ")";
+  return text;
+}
+
+std::string name_of_call(long number) {
+  static const std::map<long, std::string> names = {
+#define ACC_CALL(name) {SYS_##name, #name}
+      ACC_CALL(read),        ACC_CALL(write),           ACC_CALL(readv),           ACC_CALL(writev),
+      ACC_CALL(pread64),     ACC_CALL(pwrite64),        ACC_CALL(fsync),           ACC_CALL(openat),
+      ACC_CALL(ioctl),       ACC_CALL(futex),           ACC_CALL(ppoll),           ACC_CALL(pselect6),
+      ACC_CALL(epoll_pwait), ACC_CALL(nanosleep),       ACC_CALL(clock_nanosleep), ACC_CALL(connect),
+      ACC_CALL(accept),      ACC_CALL(accept4),         ACC_CALL(recvfrom),        ACC_CALL(recvmsg),
+      ACC_CALL(sendto),      ACC_CALL(sendmsg),         ACC_CALL(wait4),           ACC_CALL(waitid),
+      ACC_CALL(flock),       ACC_CALL(rt_sigtimedwait), ACC_CALL(rt_sigsuspend),
+#ifdef SYS_poll  // of older machines
+      ACC_CALL(poll),        ACC_CALL(select),          ACC_CALL(epoll_wait),      ACC_CALL(pause),
+      ACC_CALL(open),
+#endif
+#undef ACC_CALL
+  };
+  const auto found = names.find(number);
+  return found == names.end() ? "system call " + std::to_string(number) : found->second;
+}
+
+namespace {
+
+constexpr double kBusyPercent = 20;
+constexpr double kMuchLess = 5;
+
+std::string name_ranks(const std::vector<int>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i) text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  return text;
+}
+
+std::string differ(const std::vector<int>& few, const std::string& how, std::size_t others,
+                   const std::string& theirs) {
+  return fmt::format("{} {}: {}, while the other {} {} {}", name_ranks(few),
+                     few.size() == 1 ? "differs" : "differ", how, others, others == 1 ? "is" : "are", theirs);
+}
+
+Stragglers by_place(const std::vector<RankState>& ranks) {
+  std::map<std::string, std::vector<int>> places;
+  for (const RankState& rank : ranks) places[rank.place].push_back(rank.rank);
+  const auto most =
+      std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
+  if (places.size() < 2 || most->second.size() * 2 <= ranks.size()) return {};
+  Stragglers found;
+  for (const auto& [place, few] : places) {
+    if (place == most->first) continue;
+    if (!found.text.empty()) found.text += "\n";
+    found.text += differ(few, place, most->second.size(), most->first);
+    found.ranks.insert(found.ranks.end(), few.begin(), few.end());
+  }
+  return found;
+}
+
+// Half of the ranks use at least so much; absent when the use of one is not known.
+std::optional<double> usual_cpu(const std::vector<RankState>& ranks) {
+  std::vector<double> percents;
+  for (const RankState& rank : ranks) {
+    if (rank.cpu_percent) percents.push_back(*rank.cpu_percent);
+  }
+  if (ranks.empty() || percents.size() != ranks.size()) return std::nullopt;
+  std::ranges::sort(percents);
+  return percents[percents.size() / 2];
+}
+
+Stragglers by_cpu(const std::vector<RankState>& ranks, double usual) {
+  std::vector<int> few;
+  for (const RankState& rank : ranks) {
+    if (*rank.cpu_percent * kMuchLess <= usual) few.push_back(rank.rank);
+  }
+  if (few.empty() || few.size() * 2 >= ranks.size()) return {};
+  return {.ranks = few,
+          .text = differ(few, fmt::format("at most {:.0f}% CPU", usual / kMuchLess),
+                         ranks.size() - few.size(), fmt::format("near {:.0f}%", usual))};
+}
+
+}  // namespace
+
+RankState state_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+                   std::chrono::milliseconds interval) {
+  RankState state{.rank = rank.rank, .place = rank.ended.empty() ? "ended" : rank.ended};
+  const auto tree = now.tree(rank.own_pid());
+  if (!rank.ended.empty() || tree.empty()) return state;
+  for (const ProcessStat* process : tree) state.threads += process->threads;
+  state.processes = static_cast<int>(tree.size());
+  state.cpu_percent = cpu_percent(rank.own_pid(), before, now, interval);
+  const std::vector<ThreadWait> threads = threads_of(rank.own_pid());
+  if (!threads.empty()) state.place = to_string(threads.front());
+  return state;
+}
+
+std::string to_string(const RankState& state) {
+  return state.place + (state.cpu_percent ? fmt::format(", {:.0f}% CPU", *state.cpu_percent) : "");
+}
+
+Stragglers find_stragglers(const std::vector<RankState>& ranks) {
+  std::vector<RankState> alive = ranks;
+  std::erase_if(alive, [](const RankState& rank) { return rank.processes == 0; });
+  const std::optional<double> usual = usual_cpu(alive);
+  // Ranks that work are in another place each time one looks.
+  if (usual && *usual >= kBusyPercent) return by_cpu(alive, *usual);
+  return by_place(alive);
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/base/nvml.hpp"
+#include "acc/control/job_view.hpp"
+#include "acc/control/process_table.hpp"
+
+namespace acc::launcher {
+
+/// A rank's use of one GPU.
+struct RankGpu {
+  int index = 0;
+  std::uint64_t memory_bytes = 0;
+  /// Of the whole GPU, in percent; absent when the driver does not tell.
+  std::optional<int> use = {};
+};
+
+/// The resource use of a rank and its descendants.
+struct RankUsage {
+  /// In words: `running`, `sleeping`, `waiting for a device`, `stopped`, `ended`.
+  std::string state = {};
+  std::chrono::milliseconds uptime = {};
+  /// Of one core; nullopt in the first sample.
+  std::optional<double> cpu_percent = {};
+  std::uint64_t memory_bytes = 0;
+  int processes = 0;
+  int threads = 0;
+  std::vector<RankGpu> gpus = {};
+};
+
+/// The name of a process state letter of proc(5).
+std::string state_in_words(char state);
+
+/// CPU that `root` and everything below it have used since `before`, in percent of one core; absent when it
+/// was not there.
+std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
+                                  std::chrono::milliseconds interval);
+
+/// Looks at the rank in `now`; CPU use is what has grown since `before`, `interval` ago.
+RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+                     std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes);
+
+/// What a thread is doing, from /proc.
+struct ThreadWait {
+  pid_t id = 0;
+  std::string name = {};
+  /// As ProcessStat::state.
+  char state = '?';
+  /// The system call it is in; empty when in none or not permitted to know.
+  std::string call = {};
+  /// The kernel function it waits in (wchan); empty likewise.
+  std::string kernel = {};
+};
+
+/// The threads of a process, main thread first; empty when it has ended.
+std::vector<ThreadWait> threads_of(pid_t pid, const std::filesystem::path& proc = "/proc");
+
+/// `sleeping in futex (futex_wait_queue)`, `running`, `stopped`.
+std::string to_string(const ThreadWait& thread);
+
+/// The name of a system call that programs wait in, else its number.
+std::string name_of_call(long number);
+
+/// What a rank is doing, in words that are equal for ranks that do the same.
+struct RankState {
+  int rank = 0;
+  /// Of its main thread: `sleeping in futex (futex_wait_queue)`.
+  std::string place = {};
+  int processes = 0;
+  int threads = 0;
+  /// Of one core.
+  std::optional<double> cpu_percent = {};
+};
+
+/// As the job's agent sees it. CPU use is what has grown since `before`, `interval` ago.
+RankState state_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
+                   std::chrono::milliseconds interval);
+
+/// `sleeping in futex (futex_wait_queue), 3% CPU`.
+std::string to_string(const RankState& state);
+
+struct Stragglers {
+  std::vector<int> ranks = {};
+  /// `rank 3 differs: stopped, while the other 7 are running`.
+  std::string text = {};
+};
+
+/// The ranks that differ from the majority: they use at most a fifth of the CPU that the others use, or are
+/// in another place although not all ranks are working. Empty when there is no majority.
+Stragglers find_stragglers(const std::vector<RankState>& ranks);
+
+}  // namespace acc::launcher

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/job_status.hpp"
+
+namespace acc::launcher {
+
+void JobStatus::report(const Event& event) {
+  if (const auto* attempt = std::get_if<AttemptStarted>(&event)) {
+    view_.attempt = attempt->attempt;
+    view_.world_size = attempt->round.world_size;
+    view_.ranks.clear();
+  } else if (const auto* started = std::get_if<WorkerStarted>(&event)) {
+    auto [out, err] = places_(started->local_rank);
+    view_.ranks.push_back({.rank = started->rank,
+                           .local_rank = started->local_rank,
+                           .pid = started->pid,
+                           .pid_inside = started->pid_inside,
+                           .out = std::move(out),
+                           .err = std::move(err)});
+    started_(view_.ranks.back());
+  } else if (const auto* finished = std::get_if<WorkerFinished>(&event)) {
+    for (RankView& rank : view_.ranks) {
+      if (rank.local_rank == finished->local_rank) rank.ended = to_string(finished->status);
+    }
+  }
+}
+
+JobView view_of(const LaunchPlan& plan, pid_t supervisor, pid_t agent) {
+  std::error_code ignored;
+  return {.id = job_id(plan.worker_command, supervisor),
+          .pid = supervisor,
+          .agent = agent,
+          .run_id = plan.run_id,
+          .max_restarts = plan.max_restarts,
+          .world_size = plan.num_machines * plan.nproc_per_node,
+          .started = std::chrono::system_clock::now(),
+          .command = plan.worker_command,
+          .folder = std::filesystem::current_path(ignored)};
+}
+
+}  // namespace acc::launcher

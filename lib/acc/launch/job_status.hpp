@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "acc/control/job_view.hpp"
+#include "acc/launch/reporter.hpp"
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc::launcher {
+
+/// The destinations of a worker's stdout and stderr.
+using StreamPlaces = std::pair<StreamPlace, StreamPlace>;
+
+/// Keeps the JobView of a running job up to date from its events.
+class JobStatus : public Reporter {
+ public:
+  /// `places` is called when a worker has started.
+  JobStatus(JobView job, std::function<StreamPlaces(int local_rank)> places)
+      : view_(std::move(job)), places_(std::move(places)) {}
+
+  /// Called when a worker has started and the view shows it.
+  void on_started(std::function<void(const RankView&)> started) { started_ = std::move(started); }
+
+  void report(const Event& event) override;
+
+  const JobView& view() const { return view_; }
+
+ private:
+  JobView view_;
+  std::function<StreamPlaces(int local_rank)> places_;
+  std::function<void(const RankView&)> started_ = [](const RankView&) {};
+};
+
+/// The view of a job whose workers have not started.
+JobView view_of(const LaunchPlan& plan, pid_t supervisor, pid_t agent);
+
+}  // namespace acc::launcher

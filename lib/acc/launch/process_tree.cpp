@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/process_tree.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The fourth field of /proc/PID/stat. The second, the name in parentheses, may contain spaces and
+// parentheses.
+std::optional<pid_t> parent_of(const fs::path& process) {
+  const Descriptor file(::open((process / "stat").c_str(), O_RDONLY | O_CLOEXEC));
+  char buffer[512];
+  const ssize_t size = file ? ::read(file.get(), buffer, sizeof buffer) : -1;
+  if (size <= 0) return std::nullopt;
+  const std::string_view text(buffer, static_cast<std::size_t>(size));
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string_view::npos) return std::nullopt;
+  const std::vector<std::string> words = split(text.substr(name_end), ' ');  // ")", state, parent, ...
+  const auto parent = words.size() > 2 ? parse_integer(words[2]) : std::nullopt;
+  if (!parent) return std::nullopt;
+  return static_cast<pid_t>(*parent);
+}
+
+Descriptor open_process(pid_t pid) {
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+}  // namespace
+
+std::vector<Descendant> descendants_of(pid_t ancestor, const fs::path& proc) {
+  std::multimap<pid_t, pid_t> children;
+  std::error_code error;
+  for (fs::directory_iterator entry(proc, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const auto pid = parse_integer(name);
+    if (!pid) continue;
+    if (const auto parent = parent_of(entry->path())) children.emplace(*parent, static_cast<pid_t>(*pid));
+  }
+  std::vector<Descendant> found = {{.pid = ancestor}};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto [first, last] = children.equal_range(found[i].pid);
+    for (auto child = first; child != last; ++child) {
+      found.push_back({.pid = child->second, .parent = child->first});
+    }
+  }
+  found.erase(found.begin());
+  return found;
+}
+
+Descriptor signal_descendant(const Descendant& descendant, int signal) {
+  Descriptor process = open_process(descendant.pid);
+  if (!process) return {};
+  // With an open pidfd the pid cannot be reused any more: check that it is still the same process. An orphan
+  // has become our child meanwhile.
+  const auto parent = parent_of(fs::path("/proc") / std::to_string(descendant.pid));
+  if (parent != descendant.parent && parent != ::getpid()) return {};
+  if (::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0) != 0 && errno == EPERM) return {};
+  return process;
+}
+
+bool reap_orphans(const std::function<bool(pid_t)>& is_ours) {
+  for (;;) {
+    siginfo_t info = {};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    // waitid() returns the same child until it is reaped; others come after it.
+    if (info.si_pid == 0 || is_ours(info.si_pid)) return true;
+    ::waitpid(info.si_pid, nullptr, WNOHANG);
+  }
+}
+
+bool kill_descendants() {
+  bool found = false;
+  const pid_t self = ::getpid();
+  while (reap_orphans([](pid_t) { return false; })) {
+    int ending = 0;
+    for (const Descendant& descendant : descendants_of(self)) {
+      if (!signal_descendant(descendant, SIGKILL)) continue;
+      found = true;
+      if (descendant.parent == self) ++ending;
+    }
+    // The rest may not be killed by us.
+    if (ending == 0) break;
+    // The others become our children when their parents have ended, and are killed in the next round.
+    for (; ending > 0; --ending) {
+      while (::waitpid(-1, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  return found;
+}
+
+namespace {
+
+[[noreturn]] void fail(const char* what) {
+  const int reason = errno;
+  throw Error({.kind = ErrorKind::system,
+               .what = fmt::format("the system does not allow it: {}: {}", what, std::strerror(reason)),
+               .where = "--pid-namespace",
+               .hint = "it takes root, or users that may make namespaces"});
+}
+
+bool write_to(const char* file, const std::string& text) {
+  const Descriptor fd(::open(file, O_WRONLY | O_CLOEXEC));
+  return fd && write_all(fd.get(), text);
+}
+
+pid_t to_number(std::string_view text) {
+  return static_cast<pid_t>(parse_integer(trim(text)).value_or(0));
+}
+
+}  // namespace
+
+void enter_pid_namespace() {
+  if (::unshare(CLONE_NEWPID) == 0) return;
+  if (errno != EPERM) fail("a pid namespace");
+  const uid_t user = ::geteuid();
+  const gid_t group = ::getegid();
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) fail("a user namespace");
+  if (!write_to("/proc/self/setgroups", "deny") ||
+      !write_to("/proc/self/uid_map", fmt::format("{0} {0} 1", user)) ||
+      !write_to("/proc/self/gid_map", fmt::format("{0} {0} 1", group)))
+    fail("a user namespace");
+}
+
+// A mount of its own propagates nothing outside, and still sees what is mounted there later.
+HostPids::HostPids() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (!proc_ || ::unshare(CLONE_NEWNS) != 0 ||
+      ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
+      ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    fail("/proc");
+}
+
+// The kernel numbers what it shows in /proc for those who mounted it.
+pid_t HostPids::of(int pidfd) const {
+  const std::string name = fmt::format("self/fdinfo/{}", pidfd);
+  const Descriptor file(::openat(proc_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, 512> buffer;
+  const ssize_t size = file ? ::read(file.get(), buffer.data(), buffer.size()) : -1;
+  if (size <= 0) return 0;
+  for (const std::string& line :
+       split(std::string_view(buffer.data(), static_cast<std::size_t>(size)), '\n')) {
+    if (line.starts_with("Pid:")) return to_number(std::string_view(line).substr(4));
+  }
+  return 0;
+}
+
+pid_t HostPids::own() const {
+  std::array<char, 32> buffer;
+  const ssize_t size = ::readlinkat(proc_.get(), "self", buffer.data(), buffer.size());
+  return size <= 0 ? 0 : to_number({buffer.data(), static_cast<std::size_t>(size)});
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/other_launchers.hpp"
+
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+
+OtherLauncher find_launcher(const std::vector<std::string>& names, const LaunchInputs& inputs) {
+  for (const std::string& name : names) {
+    WorkerProgram found =
+        find_program({.words = {name}, .no_python = true}, inputs.environment, inputs.file_kind);
+    if (!found.problem) return {.command = {name}, .file = found.file};
+  }
+  return {
+      .command = {names.front()},
+      .problem = Problem{.what = fmt::format("this job needs {}, which is not on PATH", join(names, " or ")),
+                         .hint = "install it on this machine"}};
+}
+
+bool uses_mpi(const JobShape& shape, const Settings& settings) {
+  return shape.launcher == "simple" && settings.given("mpirun_hostfile");
+}
+
+OtherLauncher mpi_command(const LaunchInputs& inputs, const JobShape& shape, const Settings& settings,
+                          const std::vector<std::string>& worker) {
+  OtherLauncher mpi = find_launcher({"mpirun", "mpiexec"}, inputs);
+  const std::string per_node = fmt::to_string(shape.nproc_per_node);
+  const std::string total = fmt::to_string(shape.nproc_per_node * shape.num_machines);
+  const std::string hostfile = settings.text("mpirun_hostfile");
+  const std::vector<std::string> words =
+      inputs.open_mpi ? std::vector<std::string>{"--hostfile", hostfile, "--npernode", per_node,
+                                                 "-n",         total,    "--bind-to",  "socket"}
+                      : std::vector<std::string>{"-f", hostfile, "-ppn", per_node, "-n", total};
+  mpi.command.insert(mpi.command.end(), words.begin(), words.end());
+  mpi.command.insert(mpi.command.end(), worker.begin(), worker.end());
+  return mpi;
+}
+
+Environment mpi_environment(const JobShape& shape, const Settings& settings) {
+  const bool has_place = settings.given("main_process_ip") && settings.given("main_process_port");
+  if (shape.num_machines > 1 && !has_place) {
+    throw Error(
+        {.what = fmt::format("{} machines need the address and port of machine 0", shape.num_machines),
+         .where = settings.origin("num_machines"),
+         .hint = "--main_process_ip and --main_process_port"});
+  }
+  if (shape.num_machines * shape.nproc_per_node == 1) return {};
+  // MPI processes need a port that is known in advance.
+  Environment environment{{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "29500"}};
+  if (settings.given("main_process_ip")) environment.set("MASTER_ADDR", settings.text("main_process_ip"));
+  if (settings.given("main_process_port")) environment.set("MASTER_PORT", settings.text("main_process_port"));
+  return environment;
+}
+
+Environment open_mpi_environment(const Environment& added, const Environment& inherited) {
+  const std::string list = "OMPI_MCA_mca_base_env_list";
+  const std::string delimiter = inherited.get("OMPI_MCA_mca_base_env_list_delimiter", ";");
+  std::string names = inherited.get(list);
+  for (const auto& [name, value] : added.variables()) names += (names.empty() ? "" : delimiter) + name;
+  return {{list, names}};
+}
+
+namespace {
+
+// accelerate imports the script in its own process; acc starts this Python program for it. Arguments: the
+// function, `file` or `module`, the script, its arguments.
+constexpr std::string_view kSpawn = R"py(import importlib, pathlib, sys
+from accelerate.utils import PrepareForLaunch
+import torch_xla.distributed.xla_multiprocessing as xmp
+function, kind, script = sys.argv[1:4]
+if kind == "file":
+    sys.path.append(str(pathlib.Path(script).parent.resolve()))
+    script = pathlib.Path(script).stem
+module = importlib.import_module(script)
+if not hasattr(module, function):
+    sys.exit(f"acc: {module.__file__} has no function {function} (--main_training_function names another)")
+sys.argv = [module.__file__, *sys.argv[4:]]
+xmp.spawn(PrepareForLaunch(getattr(module, function)), args=())
+)py";
+
+void refuse_no_python(const Settings& settings) {
+  if (!settings.truth("no_python")) return;
+  throw Error({.what = "TPU jobs are started by Python",
+               .where = settings.origin("no_python"),
+               .hint = "leave --no_python out"});
+}
+
+void append(std::vector<std::string>& words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+}
+
+OtherLauncher python_launcher(const LaunchInputs& inputs, const Settings& settings) {
+  const Python python =
+      find_python(settings.text("python"), inputs.environment, inputs.file_kind, inputs.called_as);
+  return {.command = {python.word}, .file = python.file, .problem = python.problem};
+}
+
+}  // namespace
+
+OtherLauncher tpu_command(const LaunchInputs& inputs, const Settings& settings) {
+  refuse_no_python(settings);
+  OtherLauncher python = python_launcher(inputs, settings);
+  append(python.command, {"-c", std::string(kSpawn), settings.text("main_training_function"),
+                          settings.truth("module") ? "module" : "file"});
+  append(python.command, inputs.command_line.program);
+  return python;
+}
+
+OtherLauncher tpu_pod_command(const LaunchInputs& inputs, const Settings& settings) {
+  refuse_no_python(settings);
+  if (!settings.given("tpu_name")) {
+    throw Error({.what = "the TPU pod has no name",
+                 .where = settings.origin("tpu_use_cluster"),
+                 .hint = "write tpu_name and tpu_zone into the config file"});
+  }
+  OtherLauncher python = python_launcher(inputs, settings);
+  append(python.command, {"-m", "torch_xla.distributed.xla_dist", "--tpu=" + settings.text("tpu_name"),
+                          "--restart-tpuvm-pod-server"});
+  if (settings.given("tpu_vm")) {
+    for (const Value& vm : settings["tpu_vm"].value)
+      python.command.push_back("--vm=" + vm.get<std::string>());
+  }
+  Environment environment = tpu_environment(settings);
+  environment.set("ACCELERATE_IN_TPU_POD", "1");
+  for (const std::string& variable : environment.to_strings()) python.command.push_back("--env=" + variable);
+  if (settings.given("tpu_env")) {
+    for (const Value& variable : settings["tpu_env"].value)
+      python.command.push_back("--env=" + variable.get<std::string>());
+  }
+  python.command.emplace_back("--");
+  if (settings.truth("tpu_use_sudo")) python.command.emplace_back("sudo");
+  append(python.command,
+         {"accelerate-launch", "--tpu", "--no_tpu_cluster", "--num_machines", "1", "--mixed_precision", "no",
+          "--dynamo_backend", "no", "--num_processes", settings.text("num_processes"),
+          "--main_training_function", settings.text("main_training_function")});
+  if (settings.truth("module")) python.command.emplace_back("--module");
+  append(python.command, inputs.command_line.program);
+  return python;
+}
+
+Environment tpu_environment(const Settings& settings) {
+  Environment environment;
+  if (settings.text("mixed_precision") == "bf16")
+    environment.set(settings.truth("downcast_bf16") ? "XLA_DOWNCAST_BF16" : "XLA_USE_BF16", "1");
+  if (settings.truth("debug")) environment.set("ACCELERATE_DEBUG_MODE", "true");
+  return environment;
+}
+
+}  // namespace acc::launcher

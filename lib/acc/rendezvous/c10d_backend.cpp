@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/c10d_backend.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <utility>
+
+#include "acc/base/text.hpp"
+#include "acc/rendezvous/base64.hpp"
+#include "acc/rendezvous/store_meeting.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::steady_clock;
+using Outlook = C10dMachine::Outlook;
+
+// "There is no state yet."
+constexpr const char* kSentinel = "Y2FuaW1hZGFt";
+
+struct Master {
+  std::string addr = {};
+  std::uint16_t port = 0;
+  bool agent_serves = true;
+};
+
+RendezvousNode key_of(const OwnNode& node) {
+  return {.addr = node.addr, .pid = node.pid, .local_id = node.local_id};
+}
+
+RendezvousState decode(const std::string& text) {
+  if (text == kSentinel || text.empty()) return {};
+  const auto pickle = from_base64(text);
+  if (!pickle) {
+    throw Error({.kind = ErrorKind::rendezvous,
+                 .what = "the rendezvous state of this job cannot be read: it is not base64",
+                 .where = {},
+                 .hint = "something else may use this store"});
+  }
+  return read_rendezvous_state(*pickle);
+}
+
+C10dMachine::Now both_clocks() {
+  return {.steady = steady_clock::now(),
+          .wall = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now())};
+}
+
+std::string nodes(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " node" : " nodes");
+}
+
+C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents agents) {
+  settings.times_have_zone = agents == TorchAgents::v2_6;
+  return settings;
+}
+
+}  // namespace
+
+struct C10dBackend::Impl : StoreMeeting {
+  Impl(asio::io_context& the_loop, Store& the_store, C10dBackendOptions the_options, Events the_events)
+      : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { lose(); }),
+        options(std::move(the_options)),
+        machine(for_agents(options.machine, options.agents)) {
+    machine.next_round(both_clocks());
+  }
+
+  void wake();
+  void poll();
+  void took(StoreOutcome outcome, const std::string& text);
+  void advance(const RendezvousState& read);
+  void write(const RendezvousState& state);
+  void rest(steady_clock::time_point next);
+  void act(const RendezvousState& state, Outlook outlook);
+
+  void over_already();
+  void begin_again();
+  void begin_round(const RendezvousState& state);
+  void ranked(const std::map<int, AssignedRanks>& ranks);
+  void find_master(std::int64_t at_round);
+  void master_found(const Master& master);
+  void missing_nodes(const RendezvousState& state);
+  void lose();
+  void notify_closed();
+  std::string prefix(std::int64_t of_round) const;
+
+  C10dBackendOptions options;
+  C10dMachine machine;
+  const std::string key = "/torch.rendezvous." + options.run_id;
+  std::map<RendezvousNode, OwnNode> own = {};
+
+  bool busy = false;   // a request is on its way
+  bool again = false;  // something was asked for meanwhile
+  bool lost = false;
+  bool was_open = false;   // the job, when it was looked at before
+  std::string token = {};  // the text read last
+
+  std::optional<std::int64_t> round = {};  // that own nodes are in
+  enum class Notified { nothing, round, change } notified = Notified::nothing;
+  bool closed_notified = false;
+  int group_size = 0;
+  bool times_have_zone = true;
+  std::map<int, OwnNode> members = {};  // own nodes of the round by group rank
+  std::map<int, AssignedRanks> ranks = {};
+  std::optional<Master> master = {};  // as last found
+};
+
+// At the end its host may leave before us.
+void C10dBackend::Impl::lose() {
+  lost = true;
+  if (closing) return notify_closed();
+  if (finishing) return finished();
+  if (closed_notified) return;
+  fail(Error(ErrorKind::rendezvous, {store.loss()}));
+}
+
+void C10dBackend::Impl::notify_closed() {
+  if (!std::exchange(closed_notified, true)) notify(events.on_closed);
+}
+
+void C10dBackend::Impl::wake() {
+  if (std::exchange(again, true)) return;
+  asio::post(loop, guard([this] {
+               if (again) poll();
+             }));
+}
+
+void C10dBackend::Impl::poll() {
+  if (busy || failed || lost) return;
+  busy = true;
+  again = false;
+  store.get(key, guard([this](StoreOutcome outcome, const std::optional<std::string>& text) {
+              if (outcome != StoreOutcome::done || text) return took(outcome, text.value_or(""));
+              store.compare_set(key, "", kSentinel,
+                                guard([this](StoreOutcome set, const auto& now) { took(set, now); }));
+            }));
+}
+
+void C10dBackend::Impl::took(StoreOutcome outcome, const std::string& text) try {
+  if (outcome != StoreOutcome::done) return;  // on_closed says it
+  token = text;
+  advance(decode(text));
+} catch (const Error& error) {
+  fail(error);
+}
+
+void C10dBackend::Impl::advance(const RendezvousState& read) {
+  again = false;
+  C10dMachine::Step step = machine.step(read, both_clocks());
+  if (step.write) return write(step.state);
+  busy = false;
+  rest(step.next);
+  act(step.state, step.outlook);
+}
+
+void C10dBackend::Impl::write(const RendezvousState& state) {
+  const std::string text = to_base64(to_pickle(state));
+  store.compare_set(key, token, text,
+                    guard([this, text, state](StoreOutcome outcome, const std::string& now) {
+                      if (outcome != StoreOutcome::done || now != text) return took(outcome, now);
+                      token = text;
+                      advance(state);
+                    }));
+}
+
+void C10dBackend::Impl::rest(steady_clock::time_point next) {
+  timer.expires_at(std::min(next, steady_clock::now() + options.poll));
+  timer.async_wait(guard([this](const auto& error) {
+    if (!error) poll();
+  }));
+}
+
+void C10dBackend::Impl::act(const RendezvousState& state, Outlook outlook) {
+  if (outlook == Outlook::closed && !was_open && !closing) return over_already();
+  was_open = was_open || outlook != Outlook::closed;
+  switch (outlook) {
+    case Outlook::idle:
+      return;
+    case Outlook::joining:
+      return missing_nodes(state);
+    case Outlook::spare:
+      return missing("the job has its " + nodes(state.participants.size()) + "; waiting as a spare");
+    case Outlook::timed_out:
+      return fail(Error(
+          {.kind = ErrorKind::rendezvous,
+           .what =
+               nodes(machine.own().size()) + " waited " +
+               std::to_string(
+                   std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
+               " s in vain for a round of at least " + nodes(options.machine.min_nodes),
+           .where = store.loss().where,
+           .hint = "start the other nodes with the same endpoint and id, or wait longer (join_timeout)"}));
+    case Outlook::in_round:
+      if (round != state.round) begin_round(state);
+      return;
+    case Outlook::changed:
+      if (notified == Notified::change) return;
+      exchange.reset();
+      if (notified == Notified::nothing) return begin_again();
+      notified = Notified::change;
+      notify(events.on_change);
+      return;
+    case Outlook::closed:
+      exchange.reset();
+      return notify_closed();
+  }
+}
+
+// torchrun leaves the end of a job in a store or file that outlives it.
+void C10dBackend::Impl::over_already() {
+  fail(Error({.kind = ErrorKind::rendezvous,
+              .what = "the job '" + options.run_id + "' is over already",
+              .where = store.loss().where,
+              .hint = options.endpoint ? "another --rdzv-id begins another job"
+                                       : "another --rdzv-id or another file begins another job"}));
+}
+
+// Also when a round is over before anybody was notified of it: no worker runs.
+void C10dBackend::Impl::begin_again() {
+  exchange.reset();
+  round.reset();
+  notified = Notified::nothing;
+  machine.next_round(both_clocks());
+  wake();
+}
+
+void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
+  const std::size_t here = state.participants.size();
+  if (state.complete) {
+    missing("waiting for " + nodes(here) + " to end the round before");
+  } else if (here < options.machine.min_nodes) {
+    missing(std::to_string(here) + " of at least " + nodes(options.machine.min_nodes) + " here");
+  } else {
+    missing(nodes(here) + " here, and time for more until the last call ends");
+  }
+}
+
+std::string C10dBackend::Impl::prefix(std::int64_t of_round) const {
+  return "/torch.rendezvous." + options.run_id + "." + std::to_string(of_round) + "/";
+}
+
+void C10dBackend::Impl::begin_round(const RendezvousState& state) {
+  round = state.round;
+  group_size = static_cast<int>(state.participants.size());
+  times_have_zone = state.times_have_zone.value_or(true);
+  last_missing.clear();
+  members.clear();
+  RankExchange::Options ask = {
+      .prefix = prefix(*round), .group_size = group_size, .timeout = options.read_timeout};
+  for (const auto& [node, rank] : state.participants) {
+    const auto found = own.find(node);
+    if (found == own.end()) continue;
+    const OwnNode& member = found->second;
+    members.emplace(static_cast<int>(rank), member);
+    ask.own.emplace(static_cast<int>(rank), RoleInfo{member.role, member.local_world_size});
+  }
+  const auto first = members.find(0);
+  if (first != members.end()) {
+    if (!times_have_zone && options.agents == TorchAgents::v2_6) {
+      return fail(Error({.kind = ErrorKind::rendezvous,
+                         .what = "the other nodes run torchrun of torch 2.4 or 2.5, which must not meet a "
+                                 "launcher of later rules as rank 0",
+                         .where = store.loss().where,
+                         .hint = "--rdzv-conf torch_version=2.4 (or 2.5), or the static rendezvous"}));
+    }
+    master = Master{.addr = first->second.addr,
+                    .port = first->second.store_port,
+                    .agent_serves = options.agent_serves && options.agents != TorchAgents::v2_4};
+    if (options.agents == TorchAgents::v2_5 && options.endpoint)
+      master = Master{options.endpoint->host, options.endpoint->port};
+    ask.first = {{ask.prefix + "MASTER_ADDR", master->addr},
+                 {ask.prefix + "MASTER_PORT", std::to_string(master->port)}};
+  }
+  exchange_ranks(std::move(ask), [this](const auto& got) { ranked(got); });
+}
+
+void C10dBackend::Impl::ranked(const std::map<int, AssignedRanks>& got) {
+  ranks = got;
+  if (members.contains(0)) return master_found(*master);
+  find_master(*round);
+}
+
+// Agents of torch 2.6 and later tell the address once, in their first round.
+void C10dBackend::Impl::find_master(std::int64_t at_round) {
+  store.multi_get(
+      {prefix(at_round) + "MASTER_ADDR", prefix(at_round) + "MASTER_PORT"},
+      guard([this, at_round, of = *round](StoreOutcome outcome, const Store::Values& values) {
+        if (outcome != StoreOutcome::done || round != of) return;
+        if (values) {
+          const auto port = parse_integer(values->at(1));
+          if (!port || *port < 1 || *port > 65535) {
+            return fail(Error({.kind = ErrorKind::rendezvous,
+                               .what = "the node with rank 0 tells the port '" + values->at(1) + "'"}));
+          }
+          return master_found({values->at(0), static_cast<std::uint16_t>(*port), times_have_zone});
+        }
+        if (!times_have_zone && options.endpoint)
+          return master_found({options.endpoint->host, options.endpoint->port});
+        if (master) return master_found(*master);
+        if (at_round > 0) return find_master(at_round - 1);
+        fail(Error({.kind = ErrorKind::rendezvous,
+                    .what = "the node with rank 0 has not told the address of the workers' store",
+                    .where = store.loss().where,
+                    .hint = "use torch 2.6 or later on that node, or the static rendezvous"}));
+      }));
+}
+
+void C10dBackend::Impl::master_found(const Master& found) {
+  master = found;
+  notified = Notified::round;
+  Rounds rounds;
+  for (const auto& [group_rank, node] : members) {
+    Round its = round_of(group_rank, group_size, ranks.at(group_rank));
+    its.master_addr = found.addr;
+    its.master_port = found.port;
+    its.use_agent_store = found.agent_serves;
+    rounds.emplace_back(node, its);
+  }
+  notify(events.on_round, rounds);
+}
+
+C10dBackend::C10dBackend(asio::io_context& loop, Store& store, C10dBackendOptions options, Events events)
+    : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {
+  impl_->wake();
+}
+
+C10dBackend::~C10dBackend() = default;
+
+void C10dBackend::add(const OwnNode& node) {
+  impl_->machine.add(key_of(node));
+  impl_->own.insert_or_assign(key_of(node), node);
+  impl_->wake();
+}
+
+void C10dBackend::remove(const OwnNode& node) {
+  impl_->machine.remove(key_of(node));
+  impl_->own.erase(key_of(node));
+  impl_->wake();
+}
+
+void C10dBackend::next_round() {
+  impl_->begin_again();
+}
+
+void C10dBackend::close() {
+  Impl& impl = *impl_;
+  impl.closing = true;
+  impl.machine.close();
+  if (impl.lost || impl.failed) return asio::post(impl.loop, impl.guard([&impl] { impl.notify_closed(); }));
+  impl.wake();
+}
+
+void C10dBackend::finish(std::function<void()> done) {
+  Impl& impl = *impl_;
+  const int own = static_cast<int>(impl.members.size());
+  const bool alone = !impl.round || own == 0 || own == impl.group_size || impl.lost;
+  impl.finish(std::move(done), alone,
+              {.prefix = alone ? "" : impl.prefix(*impl.round), .group_size = impl.group_size, .own = own});
+}
+
+}  // namespace acc::launcher

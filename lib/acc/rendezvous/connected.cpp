@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/connected.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
+#include "acc/rendezvous/connecting.hpp"
+
+namespace acc::launcher {
+
+Connected::Connected(NodeContext& node, std::shared_ptr<NodeConnection> connection,
+                     std::optional<Candidates> others, Events events)
+    : NodeState(node),
+      connection_(std::move(connection)),
+      others_(std::move(others)),
+      events_(std::move(events)),
+      redirect_(node.loop) {}
+
+Connected::~Connected() {
+  connection_->close();
+}
+
+void Connected::start() {
+  connection_->set_timeout(node_.node_timeout());
+  connection_->on_silence(guard_([this](const Silence& silence) {
+    node_.events.notice(silence_text("the node that hosts the job", silence, node_.node_timeout()));
+  }));
+  if (!node_.ports.is_open()) {
+    node_.ports.set_address(connection_->local_address());
+    try {
+      node_.ports.listen();
+    } catch (const Error& error) {
+      return node_.events.failed(error.what(), exit_code(error.kind()));
+    }
+  }
+  introduce(
+      connection_, node_.secret,
+      {.run_id = node_.plan.run_id, .node = node_.introduction(), .history = node_.last_round.history()},
+      guard_([this](bool is_proven) { on_introduced(is_proven); }),
+      guard_([this](const ConnectionLoss& loss) { on_lost(loss); }));
+}
+
+// The coordinator is believed from here on.
+void Connected::on_introduced(bool is_proven) {
+  if (!is_proven) {
+    return node_.events.failed(
+        fmt::format("{} does not prove that it knows the secret of this node: give all nodes of the "
+                    "job the same, by --rdzv-conf secret_file=FILE or {}",
+                    connection_->peer_address(), kSecretVariable),
+        exit_code(ErrorKind::usage));
+  }
+  introduced_ = true;
+  log::debug("rendezvous: introduced to the coordinator at {}", connection_->peer_address());
+  connection_->set_handlers(guard_([this](const NodeMessage& message) { on_message(message); }),
+                            guard_([this](const ConnectionLoss& loss) { on_lost(loss); }));
+  if (others_) {
+    const auto place = parse_place(node_.coordinator_place, "");
+    node_.last_round.ask(place ? place->port : 0);
+    redirect_followers_later();
+  }
+  if (node_.wants_round) ask_for_round();
+}
+
+void Connected::ask_for_round() {
+  if (!introduced_) return;  // on_introduced() asks
+  const auto place = parse_place(node_.coordinator_place, "");
+  node_.last_round.ask(place ? place->port : 0);
+  send(Join{node_.ports.open_workers_store()});
+}
+
+void Connected::on_message(const NodeMessage& message) {
+  if (const auto* drop = std::get_if<Dropped>(&message)) return events_.dropped(drop->why);
+  if (const auto* moved = std::get_if<Moved>(&message)) return events_.moved({moved->addr, moved->node_port});
+  if (std::holds_alternative<Full>(message)) return events_.full();
+  node_.events.message(message);
+}
+
+void Connected::on_lost(const ConnectionLoss& loss) {
+  if (!loss.gone) send(Leave{.why = "the coordinator was silent", .superseded = true});
+  events_.lost(loss);
+}
+
+void Connected::on_round() {
+  others_.reset();
+  connection_->set_timeout(node_.node_timeout());
+}
+
+// Members that have lost the coordinator when this node has not, or not yet.
+void Connected::on_member(const std::shared_ptr<Member>& member) {
+  if (keep_follower(node_, member)) redirect_followers_later();
+}
+
+void Connected::redirect_followers_later() {
+  redirect_.expires_after(kRetryInterval);
+  redirect_.async_wait(guard_([this](const boost::system::error_code& error) {
+    if (error) return;
+    if (connection_->silence() >= kRetryInterval) return redirect_followers_later();
+    redirect_followers(node_);
+  }));
+}
+
+void Connected::leave(const Leave& leave, bool early, std::function<void()> left) {
+  retire();
+  if (early) send(leave);
+  connection_->close(std::move(left));
+}
+
+}  // namespace acc::launcher

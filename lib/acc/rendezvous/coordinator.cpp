@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/coordinator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+
+#include "acc/rendezvous/succession.hpp"
+
+namespace acc::launcher {
+namespace {
+
+// Enough for several losses of the coordinator, one after the other; more would make every round's message
+// longer.
+constexpr std::size_t kMaxSuccessors = 8;
+
+std::string name_of(const NodeInfo& node) {
+  return fmt::format("node {} ({}, pid {})", node.host, node.addr, node.pid);
+}
+
+OwnNode in_backend(const NodeInfo& info, Coordinator::NodeId id) {
+  return {.addr = info.addr,
+          .pid = info.pid,
+          .local_id = id,
+          .node_rank = info.node_rank,
+          .role = info.role,
+          .local_world_size = info.workers,
+          .store_port = info.store_port};
+}
+
+// Nothing translates its addresses between it and us; the coordinator's own node is not seen from anywhere.
+bool is_where_it_says(const NodeInfo& node) {
+  if (node.seen_at.empty()) return true;
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(node.seen_at, error);
+  return (!error && address.is_loopback()) ||
+         std::ranges::find(node.addresses, node.seen_at) != node.addresses.end();
+}
+
+RoundOver over_for_all(const std::string& text, int code = exit_code(ErrorKind::rendezvous)) {
+  return {.again = false, .text = text, .exit_code = code};
+}
+
+RoundOver no_place() {
+  return over_for_all("all places of the job are taken, and those of its spares");
+}
+
+bool is_same_process(const NodeInfo& one, const NodeInfo& other) {
+  return one.addr == other.addr && one.pid == other.pid && one.node_port == other.node_port;
+}
+
+bool is_same_machine(const NodeInfo& one, const NodeInfo& other) {
+  return one.addr == other.addr && one.host == other.host;
+}
+
+}  // namespace
+
+Coordinator::Coordinator(RendezvousBackend& backend, Send send, Options options)
+    : backend_(backend),
+      send_(std::move(send)),
+      options_(std::move(options)),
+      rounds_(options_.rounds),
+      restarts_(options_.restarts),
+      away_(options_.away),
+      has_led_(options_.rounds == 0) {}
+
+RendezvousBackend::Events Coordinator::backend_events() {
+  return {.on_round = [this](const Places& places) { on_round(places); },
+          .on_change = [this] { group_changed("a node joins or has left"); },
+          .on_closed =
+              [this] {
+                if (!finishing_) end_job(over_for_all("another node has closed the job"));
+              },
+          .on_error = [this](const Error& error) { end_job(over_for_all(error.what())); },
+          .on_missing = [this](const std::string& text) { backend_missing_ = text; }};
+}
+
+void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
+  drop_earlier_connection(info);
+  nodes_[id] = {.info = info};
+  come_back(id, history);
+  if (options_.plan.backend != RendezvousKind::static_) return;
+  const auto same = std::ranges::find_if(nodes_, [&](const auto& entry) {
+    return entry.first != id && entry.second.info.node_rank == info.node_rank;
+  });
+  if (same == nodes_.end()) return;
+  nodes_.erase(id);
+  send_(id, RoundEnds{{.text = fmt::format("node rank {} is taken by {}; give this node another --node-rank",
+                                           info.node_rank, name_of(same->second.info)),
+                       .exit_code = exit_code(ErrorKind::usage)}});
+}
+
+// Of a node that has lost its connection to this coordinator before this coordinator did, or was started
+// again.
+void Coordinator::drop_earlier_connection(const NodeInfo& info) {
+  const auto earlier = std::ranges::find_if(nodes_, [&](const auto& entry) {
+    const Node& node = entry.second;
+    if (node.info.seen_at != info.seen_at) return false;
+    if (node.silent && is_same_machine(node.info, info)) return node.info.node_rank == info.node_rank;
+    return info.node_port != 0 && is_same_process(node.info, info);
+  });
+  if (earlier != nodes_.end()) on_lost(earlier->first, "it has connected anew", false);
+}
+
+// A node of the last round is not away any more, or never will be again: another process runs in its place.
+void Coordinator::come_back(NodeId id, const NodeHistory& history) {
+  Node& node = nodes_.at(id);
+  node.member = counts_for(history, rounds_, options_.port, options_.dead_port);
+  auto found = std::ranges::find_if(away_, [&](const NodeInfo& one) {
+    return node.member ? is_same_process(one, node.info)
+                       : is_same_machine(one, node.info) && history.round == 0;
+  });
+  if (found == away_.end() && node.member && id != 0) found = std::ranges::find(away_, NodeInfo{});
+  if (found != away_.end()) away_.erase(found);
+  latest_round_ = std::max(latest_round_, history.round);
+  const bool counts = rounds_ == 0 && history.round > 0 && options_.plan.min_nodes == options_.plan.max_nodes;
+  restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
+}
+
+void Coordinator::on_message(NodeId id, const NodeMessage& message) {
+  if (!nodes_.contains(id)) return;
+  if (const auto* join = std::get_if<Join>(&message)) on_join(id, *join);
+  if (const auto* failure = std::get_if<WorkerFailed>(&message)) on_worker_failed(id, *failure);
+  if (const auto* success = std::get_if<WorkersDone>(&message)) on_workers_done(id, *success);
+  if (const auto* leave = std::get_if<Leave>(&message)) on_leave(id, *leave);
+}
+
+void Coordinator::on_join(NodeId id, const Join& request) {
+  if (phase_ == Phase::over) {
+    send_(id, RoundEnds{over_for_all("the job is over")});
+    return;
+  }
+  Node& node = nodes_.at(id);
+  node.in_round = false;
+  node.info.store_port = request.store_port;
+  node.ready = true;
+  if (phase_ != Phase::running) return meet_when_all_ready();
+  if (!may_stay_spare()) {
+    nodes_.erase(id);
+    send_(id, RoundEnds{no_place()});
+    return;
+  }
+  node.in_backend = true;
+  backend_.add(in_backend(node.info, id));
+  send_(id, Waiting{"the job runs; this node waits for a place, or for the next round", successors_});
+}
+
+bool Coordinator::is_place_of_node(const std::string& address) const {
+  return std::ranges::any_of(nodes_, [&](const auto& entry) { return entry.second.info.seen_at == address; });
+}
+
+std::optional<RoundOver> Coordinator::surplus() const {
+  if (!options_.plan.spares || count(&Node::ready) < *options_.plan.spares) return std::nullopt;
+  return no_place();
+}
+
+// One node waits already: the one that asks.
+bool Coordinator::may_stay_spare() const {
+  if (!options_.plan.spares || count(&Node::member) < options_.plan.max_nodes) return true;
+  return count(&Node::ready) <= *options_.plan.spares;
+}
+
+void Coordinator::on_worker_failed(NodeId id, const WorkerFailed& message) {
+  if (phase_ != Phase::running || message.round != rounds_ || !nodes_.at(id).in_round) return;
+  if (!message.failure.again) return end_job(message.failure);
+  ++restarts_;
+  end_round(message.failure);
+}
+
+void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
+  if (phase_ != Phase::running || message.round != rounds_) return;
+  nodes_.at(id).done = true;
+  finish_when_all_done();
+}
+
+void Coordinator::on_leave(NodeId id, const Leave& message) {
+  lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.superseded,
+       message.exit_code);
+}
+
+void Coordinator::on_lost(NodeId id, const std::string& why, bool gone) {
+  const auto node = nodes_.find(id);
+  if (node == nodes_.end()) return;
+  lose(id, fmt::format("{} was lost: {}", name_of(node->second.info), gone ? "its connection closed" : why),
+       gone);
+}
+
+void Coordinator::on_silence(NodeId id, const Silence& silence) {
+  const auto node = nodes_.find(id);
+  if (node == nodes_.end()) return;
+  node->second.silent = !silence.over;
+  send_(0, Waiting{silence_text(name_of(node->second.info), silence, node_timeout())});
+}
+
+std::chrono::milliseconds Coordinator::node_timeout() const {
+  return options_.plan.timeout_of_node(phase_ != Phase::running || survives_loss());
+}
+
+std::optional<RoundOver> Coordinator::end_without_host(const Leave& leave) const {
+  if (phase_ != Phase::running || finishing_ || survives_loss()) return std::nullopt;
+  return over_for_all(
+      fmt::format("the node that hosts the job has left: {}; the job needs all its nodes", leave.why),
+      leave.exit_code);
+}
+
+NodeMessage Coordinator::farewell(const std::string& why) const {
+  if (phase_ == Phase::running && !survives_loss()) return RoundEnds{over_for_all(why)};
+  return Dropped{why};
+}
+
+bool Coordinator::survives_loss() const {
+  return options_.plan.survives_loss(options_.max_restarts - restarts_);
+}
+
+void Coordinator::lose(NodeId id, const std::string& text, bool gone, int code) {
+  const Node node = nodes_.at(id);
+  nodes_.erase(id);
+  if (node.in_backend) backend_.remove(in_backend(node.info, id));
+  if (phase_ == Phase::over) return;
+  if (node.member && !node.done) full_ = false;
+  if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
+  if (!gone && !node.done) away_.push_back(node.info);
+  if (is_smaller_part()) return isolate(text);
+  if (phase_ != Phase::running) return meet_when_all_ready();
+  if (node.done) return finish_when_all_done();
+  group_changed(text, code);
+}
+
+// Whoever is only silent may be one of many that go on without us: the larger part does, and of two equal
+// parts that of the coordinator that both had.
+bool Coordinator::is_smaller_part() const {
+  const int here = count(&Node::member);
+  const int away = static_cast<int>(away_.size());
+  return has_led_ ? away > here : away > 0 && away >= here;
+}
+
+void Coordinator::isolate(const std::string& text) {
+  for (auto& [id, node] : nodes_) {
+    if (std::exchange(node.in_backend, false)) backend_.remove(in_backend(node.info, id));
+  }
+  group_changed(
+      fmt::format("{}; {} of {} nodes are silent, and the smaller part of a cut network stops its workers",
+                  text, away_.size(), static_cast<int>(away_.size()) + count(&Node::member)));
+}
+
+void Coordinator::group_changed(const std::string& text, int code) {
+  if (phase_ != Phase::running || finishing_) return;
+  full_ = false;
+  if (!survives_loss()) return end_job(over_for_all(text + "; the job needs all its nodes", code));
+  if (options_.plan.min_nodes == options_.plan.max_nodes) ++restarts_;
+  end_round({.again = true, .text = text});
+}
+
+void Coordinator::on_round(Places places) {
+  if (phase_ != Phase::gathering) return;
+  if (is_smaller_part()) {
+    phase_ = Phase::ending;
+    return;
+  }
+  // The backend knows its store as this node reaches it; workers are to reach it as it was named.
+  if (options_.plan.backend == RendezvousKind::static_) {
+    for (auto& [node, round] : places) {
+      round.master_addr = options_.plan.endpoint_host;
+      round.master_port = options_.plan.endpoint_port;
+    }
+  }
+  phase_ = Phase::running;
+  finishing_ = false;
+  away_.clear();
+  has_led_ = true;
+  rounds_ = std::max(rounds_, latest_round_) + 1;
+  for (auto& [id, node] : nodes_) node.member = false;
+  successors_ = find_successors(places);
+  find_places(places);
+  const std::vector<std::string> of_nodes = places_of_nodes();
+  full_ = !places.empty() && places.front().second.num_machines >= options_.plan.max_nodes;
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    if (node == nodes_.end()) continue;
+    node->second.member = node->second.in_round = true;
+    node->second.ready = false;
+    node->second.done = false;
+    send_(own.local_id, RoundBegins{.number = rounds_,
+                                    .ready = {round, restarts_},
+                                    .successors = successors_,
+                                    .coordinator = nodes_.contains(0) ? nodes_.at(0).info : NodeInfo{},
+                                    .nodes = static_cast<int>(places.size()),
+                                    .clients = round.machine_rank == 0 ? places_ : std::vector<std::string>(),
+                                    .places = own.local_id == 0 || place_among(successors_, node->second.info)
+                                                  ? of_nodes
+                                                  : std::vector<std::string>()});
+  }
+  for (const auto& [id, node] : nodes_) {
+    if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare", successors_});
+  }
+}
+
+void Coordinator::end_round(const RoundOver& over) {
+  phase_ = Phase::ending;
+  for (const auto& [id, node] : nodes_) {
+    if (node.in_round) send_(id, RoundEnds{over});
+  }
+}
+
+void Coordinator::end_job(const RoundOver& over) {
+  if (phase_ == Phase::over) return;
+  phase_ = Phase::over;
+  backend_.close();
+  send_to_all(RoundEnds{over});
+}
+
+void Coordinator::give_up(const std::string& why) {
+  end_job(over_for_all(why));
+}
+
+// Not while the nodes that are away may have met elsewhere, and not with some of the nodes that are
+// connected: each of the others would end the round as soon as it began.
+void Coordinator::meet_when_all_ready() {
+  if (is_smaller_part() || !std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second.ready; }))
+    return;
+  const bool stopped = std::exchange(phase_, Phase::gathering) == Phase::ending;
+  if (stopped) options_.before_round();
+  for (auto& [id, node] : nodes_) {
+    backend_.add(in_backend(node.info, id));
+    node.in_backend = true;
+  }
+  if (stopped) backend_.next_round();
+}
+
+void Coordinator::finish_when_all_done() {
+  const bool all = std::ranges::all_of(
+      nodes_, [](const auto& entry) { return !entry.second.in_round || entry.second.done; });
+  if (!all || finishing_) return;
+  finishing_ = true;
+  backend_.finish([this] {
+    if (phase_ == Phase::over) return;
+    phase_ = Phase::over;
+    backend_.close();
+    send_to_all(JobEnds{});
+  });
+}
+
+int Coordinator::count(bool Node::*mark) const {
+  return static_cast<int>(
+      std::ranges::count_if(nodes_, [mark](const auto& entry) { return entry.second.*mark; }));
+}
+
+void Coordinator::find_places(const Places& places) {
+  places_.clear();
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    const bool all_ours = round.num_machines == static_cast<int>(places.size());
+    if (node == nodes_.end() || !all_ours || !is_where_it_says(node->second.info)) return places_.clear();
+    const std::vector<std::string>& addresses = node->second.info.addresses;
+    places_.insert(places_.end(), addresses.begin(), addresses.end());
+  }
+}
+
+std::vector<std::string> Coordinator::places_of_nodes() const {
+  std::vector<std::string> result;
+  for (const auto& [id, node] : nodes_) {
+    if (!is_where_it_says(node.info)) return {};
+    result.insert(result.end(), node.info.addresses.begin(), node.info.addresses.end());
+  }
+  return result;
+}
+
+std::vector<NodeInfo> Coordinator::find_successors(const Places& places) const {
+  std::vector<std::pair<int, NodeInfo>> sorted;
+  for (const auto& [own, round] : places) {
+    const auto node = nodes_.find(own.local_id);
+    if (own.local_id == 0 || node == nodes_.end()) continue;
+    sorted.emplace_back(round.machine_rank, node->second.info);
+    sorted.back().second.addresses.clear();
+  }
+  std::ranges::sort(sorted, {}, [](const auto& entry) { return entry.first; });
+  std::vector<NodeInfo> result;
+  for (auto& [rank, info] : sorted) {
+    if (result.size() < kMaxSuccessors) result.push_back(std::move(info));
+  }
+  return result;
+}
+
+std::string Coordinator::missing() const {
+  std::string here;
+  int shown = 0;
+  for (const auto& [id, node] : nodes_) {
+    if (!node.ready) continue;
+    if (++shown > 4) continue;
+    here += fmt::format("{}{} ({})", shown == 1 ? "" : ", ", node.info.host, node.info.addr);
+  }
+  if (shown > 4) here += fmt::format(" and {} more", shown - 4);
+  const int needed = options_.plan.min_nodes;
+  std::string text = fmt::format("{} of {} nodes are here: {}", shown, needed, here);
+  if (is_smaller_part()) {
+    text += fmt::format("; {} {} silent, and may be the larger part of a cut network", away_.size(),
+                        away_.size() == 1 ? "is" : "are");
+  } else if (!backend_missing_.empty()) {
+    text += "; " + backend_missing_;
+  }
+  return text;
+}
+
+void Coordinator::send_to_all(const NodeMessage& message) {
+  for (const auto& [id, node] : nodes_) send_(id, message);
+}
+
+}  // namespace acc::launcher

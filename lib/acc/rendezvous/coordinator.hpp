@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/plan/rendezvous_plan.hpp"
+#include "acc/rendezvous/node_connection.hpp"
+#include "acc/rendezvous/node_message.hpp"
+#include "acc/rendezvous/rendezvous_backend.hpp"
+
+namespace acc::launcher {
+
+/// The one place of a job that knows all nodes of `acc`: it shows them to the backend, begins a round when
+/// all are ready, ends it for all when one fails or is lost, and begins another. It has no clock and no
+/// socket: nodes are numbers, what happened to them goes in, what they are sent comes out.
+class Coordinator {
+ public:
+  using NodeId = int;
+  using Send = std::function<void(NodeId, const NodeMessage&)>;
+
+  struct Options {
+    RendezvousPlan plan = {};
+    int max_restarts = 0;
+    /// Where the job stands, when this coordinator has succeeded one that was lost.
+    int rounds = 0;
+    int restarts = 0;
+    /// Nodes of the last round that may be alive and have yet to connect to this coordinator.
+    std::vector<NodeInfo> away = {};
+    /// Where nodes connect to this coordinator, and to the one before it, if that is known to have ended.
+    int port = 0;
+    int dead_port = 0;
+    /// Called when no node has a worker of the last round any more, before the next one is formed.
+    std::function<void()> before_round = [] {};
+  };
+
+  /// `backend` and what `send` needs outlive it.
+  Coordinator(RendezvousBackend& backend, Send send, Options options);
+
+  /// What the backend's owner connects to the backend.
+  RendezvousBackend::Events backend_events();
+
+  void on_hello(NodeId node, const NodeInfo& info, const NodeHistory& history = {});
+  void on_message(NodeId node, const NodeMessage& message);
+  /// `gone`: its process is known to have ended; otherwise it is only silent.
+  void on_lost(NodeId node, const std::string& why, bool gone);
+
+  /// Nobody came in time, or the job cannot go on for another reason that is not a worker's.
+  void give_up(const std::string& why);
+
+  /// A node is silent or was: node 0 says so, for people.
+  void on_silence(NodeId node, const Silence& silence);
+  /// Whether the job goes on when a node is lost.
+  bool survives_loss() const;
+  /// What the others are sent when node 0 goes; absent: they can go on.
+  std::optional<RoundOver> end_without_host(const Leave& leave) const;
+  /// What a node is sent that was silent for too long.
+  NodeMessage farewell(const std::string& why) const;
+  /// How long a node may be silent now.
+  std::chrono::milliseconds node_timeout() const;
+
+  /// A round is being waited for.
+  bool is_gathering() const { return phase_ == Phase::gathering; }
+  bool is_over() const { return phase_ == Phase::over; }
+  /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
+  bool is_smaller_part() const;
+  /// Who is there and who is missing, for people.
+  std::string missing() const;
+  std::size_t nodes() const { return nodes_.size(); }
+  /// All nodes that the job can have are in the last round, and none of them was lost since.
+  bool is_full() const { return full_; }
+  /// Whether a node of the job is connected from there.
+  bool is_place_of_node(const std::string& address) const;
+  /// Why a node that comes to a full job is to end; absent: it may wait for a place.
+  std::optional<RoundOver> surplus() const;
+  /// Where connections of the round's nodes can come from; empty when it is not known of all: some are
+  /// another launcher's, or their addresses are translated on the way.
+  std::vector<std::string> places_of_round() const { return places_; }
+
+ private:
+  enum class Phase { gathering, running, ending, over };
+  struct Node {
+    NodeInfo info = {};
+    bool ready = false;  // it has no worker, and has asked for the next round
+    bool in_backend = false;
+    bool member = false;    // of the last round
+    bool in_round = false;  // it may have workers of it still
+    bool done = false;      // and they have succeeded
+    bool silent = false;    // for longer than is reported
+  };
+
+  using Places = RendezvousBackend::Rounds;
+
+  void on_join(NodeId id, const Join& request);
+  void on_worker_failed(NodeId id, const WorkerFailed& message);
+  void on_workers_done(NodeId id, const WorkersDone& message);
+  void on_leave(NodeId id, const Leave& message);
+  void on_round(Places places);
+  void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
+  void isolate(const std::string& text);
+  void come_back(NodeId id, const NodeHistory& history);
+  void drop_earlier_connection(const NodeInfo& info);
+  void end_round(const RoundOver& over);
+  void end_job(const RoundOver& over);
+  void meet_when_all_ready();
+  void finish_when_all_done();
+  void lose(NodeId id, const std::string& text, bool gone, int code = exit_code(ErrorKind::rendezvous));
+  int count(bool Node::*mark) const;
+  bool may_stay_spare() const;
+  std::vector<NodeInfo> find_successors(const Places& places) const;
+  void find_places(const Places& places);
+  std::vector<std::string> places_of_nodes() const;
+  void send_to_all(const NodeMessage& message);
+
+  RendezvousBackend& backend_;
+  Send send_;
+  Options options_;
+  Phase phase_ = Phase::gathering;
+  std::map<NodeId, Node> nodes_ = {};
+  int rounds_ = 0;
+  int restarts_ = 0;
+  bool finishing_ = false;
+  bool full_ = false;
+  std::vector<std::string> places_ = {};
+  /// Nodes of the last round that fell silent and may still be alive somewhere.
+  std::vector<NodeInfo> away_ = {};
+  /// This coordinator has led the last round, and not another that it takes the place of.
+  bool has_led_ = true;
+  /// The last round that a node which connects was in, under another coordinator.
+  int latest_round_ = 0;
+  std::vector<NodeInfo> successors_ = {};
+  std::string backend_missing_ = {};
+};
+
+}  // namespace acc::launcher

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/coordinator_lost.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "acc/base/log.hpp"
+
+namespace acc::launcher {
+
+using boost::system::error_code;
+
+CoordinatorLost::CoordinatorLost(NodeContext& node, First first, Candidates candidates, Events events)
+    : NodeState(node),
+      first_(first),
+      candidates_(std::move(candidates)),
+      events_(std::move(events)),
+      retry_(node.loop) {}
+
+CoordinatorLost::~CoordinatorLost() {
+  if (connecting_) connecting_->cancel();
+  if (trial_) trial_->close();
+}
+
+void CoordinatorLost::start() {
+  if (first_ == First::all) return ask_all();
+  if (first_ == First::pause) return ask_later();
+  ask(take_next(), [this] { ask_later(); });
+}
+
+void CoordinatorLost::ask_all() {
+  if (may_lead(node_)) return succeed();
+  candidates_ = {.places = node_.last_round.candidates(node_.introduction()), .endpoint_asked = false};
+  ask_next();
+}
+
+void CoordinatorLost::ask_next() {
+  if (candidates_.places.empty()) return ask_endpoint();
+  ask(take_next(), [this] { may_lead(node_) ? succeed() : ask_next(); });
+}
+
+void CoordinatorLost::ask_later() {
+  retry_.expires_after(kRetryInterval);
+  retry_.async_wait(guard_([this](const error_code& error) {
+    if (error) return;
+    // Whoever took the connection and closed it may do so each time: the other places come first.
+    if (candidates_.endpoint_asked || may_lead(node_)) return ask_all();
+    ask_next();
+  }));
+}
+
+StoreAddress CoordinatorLost::take_next() {
+  const StoreAddress place = candidates_.places.front();
+  candidates_.places.erase(candidates_.places.begin());
+  return place;
+}
+
+void CoordinatorLost::ask(const StoreAddress& place, std::function<void()> failed) {
+  const auto not_there = [this, place, failed = std::move(failed)](const std::string& why, bool refused) {
+    node_.last_try = to_string(place) + ": " + why;
+    log::debug("rendezvous: no coordinator at {}", node_.last_try);
+    node_.last_round.note_failed(place, refused);
+    failed();
+  };
+  connecting_ = std::make_shared<Connecting>(node_.loop);
+  connecting_->start(place.host, place.port, node_.connect_timeout(),
+                     guard_([this, place, not_there](std::optional<boost::asio::ip::tcp::socket> socket,
+                                                     const std::string& why) {
+                       if (!socket) return not_there(why, connecting_->was_refused());
+                       on_connected(place, std::move(*socket), not_there);
+                     }));
+}
+
+// A process that is stopped still accepts connections: what counts is that it sends something.
+void CoordinatorLost::on_connected(const StoreAddress& place, boost::asio::ip::tcp::socket socket,
+                                   std::function<void(const std::string& why, bool refused)> failed) {
+  trial_ = std::make_shared<NodeConnection>(std::move(socket), node_.connect_timeout());
+  trial_->set_handlers([](const NodeMessage&) {},
+                       guard_([this, failed = std::move(failed)](const ConnectionLoss& loss) {
+                         trial_.reset();
+                         failed(loss.why, false);
+                       }));
+  trial_->on_first_bytes(
+      guard_([this, place] { events_.found(std::exchange(trial_, nullptr), place, candidates_); }));
+  trial_->start();
+}
+
+// Where nodes look for the host of the job, they are told of the new coordinator once there is one.
+void CoordinatorLost::ask_endpoint() {
+  candidates_.endpoint_asked = true;
+  if (!node_.coordinator_key) return ask_store();
+  node_.coordinator_key->find(guard_([this](const EtcdCoordinatorKey::Claimed& found) {
+    if (found.how == EtcdCoordinatorKey::Claimed::How::held) return on_coordinator_told(found.text);
+    node_.last_try = found.text;
+    ask_later();
+  }));
+}
+
+void CoordinatorLost::ask_store() {
+  client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
+  const auto failed = [this](const std::string& why) { node_.last_try = node_.endpoint() + ": " + why; };
+  client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port},
+                   std::chrono::steady_clock::now() + kRetryInterval, guard_(failed),
+                   guard_([this](const std::optional<Error>& error) {
+                     if (error) return ask_later();
+                     client_->get(coordinator_key(node_.plan.run_id),
+                                  guard_([this](StoreOutcome, const std::optional<std::string>& text) {
+                                    text ? on_coordinator_told(*text) : ask_later();
+                                  }));
+                   }));
+}
+
+void CoordinatorLost::on_coordinator_told(const std::string& text) {
+  const auto place = parse_place(text, node_.settings.endpoint_host);
+  if (!place || *place == node_.ports.place()) return ask_later();
+  ask(*place, [this] { ask_later(); });
+}
+
+void CoordinatorLost::on_member(const std::shared_ptr<Member>& member) {
+  if (keep_follower(node_, member) && may_lead(node_)) succeed();
+}
+
+void CoordinatorLost::succeed() {
+  events_.succeeds(fmt::format("{} of the {} nodes of round {} are here, {} have ended",
+                               node_.followers.size() + 1, node_.last_round.nodes(),
+                               node_.last_round.number(), node_.last_round.dead()));
+}
+
+}  // namespace acc::launcher

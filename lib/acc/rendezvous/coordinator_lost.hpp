@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/node_connection.hpp"
+#include "acc/rendezvous/node_state.hpp"
+#include "acc/store/client.hpp"
+
+namespace acc::launcher {
+
+/// The node has lost the coordinator. It asks in turn at each place where the job may be, until one answers;
+/// meanwhile other members of the last round may take this node for the next coordinator. Leads to Connected
+/// or, when the larger part of the round is here, to Succeeding.
+class CoordinatorLost : public NodeState {
+ public:
+  struct Events {
+    /// Whoever listens at `place` answers; `others` are left for the case that it does not lead the job.
+    std::function<void(std::shared_ptr<NodeConnection>, const StoreAddress& place, Candidates others)> found =
+        {};
+    /// This node is to lead the job on.
+    std::function<void(const std::string& why)> succeeds = {};
+  };
+  /// What comes first.
+  enum class First {
+    all,    ///< all places where the job may be, from the beginning
+    front,  ///< the first of the candidates, alone: the job was said to be there
+    pause,  ///< a pause: a candidate has just turned out to be wrong
+  };
+
+  CoordinatorLost(NodeContext& node, First first, Candidates candidates, Events events);
+  ~CoordinatorLost() override;
+
+  const char* name() const override { return "coordinator lost"; }
+  void start() override;
+  void on_member(const std::shared_ptr<Member>& member) override;
+  std::optional<Candidates> candidates() const override { return candidates_; }
+
+ private:
+  void ask_all();
+  void ask_next();
+  void ask_later();
+  void ask(const StoreAddress& place, std::function<void()> failed);
+  void on_connected(const StoreAddress& place, boost::asio::ip::tcp::socket socket,
+                    std::function<void(const std::string& why, bool refused)> failed);
+  void ask_endpoint();
+  void ask_store();
+  void on_coordinator_told(const std::string& text);
+  void succeed();
+  StoreAddress take_next();
+
+  First first_;
+  Candidates candidates_;
+  Events events_;
+  boost::asio::steady_timer retry_;
+  std::shared_ptr<Connecting> connecting_ = {};
+  /// To a node that may lead to the coordinator, until it is heard.
+  std::shared_ptr<NodeConnection> trial_ = {};
+  std::unique_ptr<StoreClient> client_ = {};
+};
+
+}  // namespace acc::launcher

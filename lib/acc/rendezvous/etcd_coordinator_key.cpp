@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/etcd_coordinator_key.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace acc::launcher {
+namespace {
+
+constexpr int kOk = 200;
+constexpr int kNotFound = 404;
+
+// So that one answer that is lost costs nothing.
+constexpr auto kKeepInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLifetime) / 3;
+constexpr auto kRetryInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLifetime) / 10;
+
+// The server's or a proxy's trouble, which passes; other errors do not.
+bool passes(int status) {
+  constexpr int kTimeout = 408;
+  constexpr int kTooMany = 429;
+  return status == 0 || status == kTimeout || status == kTooMany || status >= 500;
+}
+
+}  // namespace
+
+std::string etcd_coordinator_key(const std::string& prefix, const std::string& run_id) {
+  return fmt::format("{}/{}/hub", prefix.substr(0, prefix.find_last_not_of('/') + 1), run_id);
+}
+
+EtcdCoordinatorKey::EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key,
+                                       Lost lost)
+    : timer_(loop), gateway_(gateway), key_(std::move(key)), lost_(std::move(lost)) {}
+
+void EtcdCoordinatorKey::claim(const std::string& own, const std::string& replaced, Done done) {
+  timer_.cancel();
+  current_ = std::make_shared<bool>(true);
+  own_ = own;
+  replaced_ = replaced;
+  done_ = std::move(done);
+  lease_ = 0;
+  read();
+}
+
+void EtcdCoordinatorKey::find(Done done) {
+  claim("", "", std::move(done));
+}
+
+void EtcdCoordinatorKey::read() {
+  ask(etcd_read(key_), [this](const std::string& body) {
+    const auto key = etcd_key(body);
+    if (!key) return answer(Claimed::How::refused, "it is not etcd: it answered " + etcd_error(body));
+    if (own_.empty() && key->revision == 0) return answer(Claimed::How::failed, "nobody hosts the job");
+    const bool free = key->revision == 0 || key->value == own_ || key->value == replaced_;
+    if (!free) return answer(Claimed::How::held, key->value);
+    grant(key->revision);
+  });
+}
+
+void EtcdCoordinatorKey::grant(std::int64_t revision) {
+  ask(etcd_grant(static_cast<int>(kLifetime.count())), [this, revision](const std::string& body) {
+    const auto lease = etcd_granted(body);
+    if (!lease) return answer(Claimed::How::failed, "it granted no lease: " + etcd_error(body));
+    lease_ = *lease;
+    write(revision);
+  });
+}
+
+void EtcdCoordinatorKey::write(std::int64_t revision) {
+  ask(etcd_write_if(key_, own_, lease_, revision), [this](const std::string& body) {
+    const auto written = etcd_written(body);
+    if (!written) return answer(Claimed::How::failed, "it wrote no key: " + etcd_error(body));
+    if (!*written) return read();
+    keep(kKeepInterval);
+    answer(Claimed::How::own);
+  });
+}
+
+void EtcdCoordinatorKey::keep(std::chrono::milliseconds pause) {
+  timer_.expires_after(pause);
+  timer_.async_wait([this, current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
+    if (!error && !current.expired()) check();
+  });
+}
+
+// The lease lives on when another host has written the key in our place, so the key is read as well.
+void EtcdCoordinatorKey::check() {
+  post(etcd_keep_alive(lease_), [this](const EtcdReply& kept) {
+    if (passes(kept.status)) return keep(kRetryInterval);
+    if (kept.status != kOk || !etcd_kept_alive(kept.body).value_or(false)) return claim_again();
+    post(etcd_read(key_), [this](const EtcdReply& found) {
+      if (passes(found.status)) return keep(kRetryInterval);
+      const auto key = etcd_key(found.body);
+      if (!key || key->lease != lease_) return claim_again();
+      keep(kKeepInterval);
+    });
+  });
+}
+
+void EtcdCoordinatorKey::claim_again() {
+  claim(own_, own_, [this](const Claimed& claimed) {
+    if (claimed.how == Claimed::How::own) return;
+    if (claimed.how == Claimed::How::held) return lost_(claimed.text);
+    timer_.expires_after(kRetryInterval);
+    timer_.async_wait(
+        [this, current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
+          if (!error && !current.expired()) claim_again();
+        });
+  });
+}
+
+void EtcdCoordinatorKey::release(std::function<void()> done) {
+  timer_.cancel();
+  current_ = std::make_shared<bool>(true);
+  done_ = nullptr;
+  released_ = std::move(done);
+  if (lease_ == 0) return revoking_ ? void() : call_released();
+  revoking_ = true;
+  gateway_.post(etcd_revoke(std::exchange(lease_, 0)),
+                [this, alive = std::weak_ptr<bool>(alive_)](const EtcdReply&) {
+                  if (alive.expired()) return;
+                  revoking_ = false;
+                  call_released();
+                });
+}
+
+void EtcdCoordinatorKey::call_released() {
+  if (const auto done = std::exchange(released_, nullptr)) done();
+}
+
+void EtcdCoordinatorKey::post(const EtcdRequest& request, EtcdGateway::Handler handler) {
+  gateway_.post(request, [handler = std::move(handler),
+                          current = std::weak_ptr<bool>(current_)](const EtcdReply& reply) {
+    if (!current.expired()) handler(reply);
+  });
+}
+
+void EtcdCoordinatorKey::ask(const EtcdRequest& request, Then then) {
+  post(request, [this, then = std::move(then)](const EtcdReply& reply) {
+    if (reply.status == kOk) return then(reply.body);
+    if (reply.status == 0) return answer(Claimed::How::failed, reply.body);
+    const std::string messages = fmt::format("{} ({})", etcd_error(reply.body), reply.status);
+    if (passes(reply.status)) return answer(Claimed::How::failed, messages);
+    answer(Claimed::How::refused, reply.status == kNotFound
+                                      ? "it has no JSON gateway of etcd's API version 3: " + messages
+                                      : "it refuses: " + messages);
+  });
+}
+
+void EtcdCoordinatorKey::answer(Claimed::How how, std::string text) {
+  if (how != Claimed::How::own) lease_ = 0;
+  if (const Done done = std::exchange(done_, nullptr)) done({how, std::move(text)});
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/hosting.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "acc/rendezvous/connecting.hpp"
+
+namespace acc::launcher {
+
+using boost::system::error_code;
+
+void Hosting::start() {
+  host_->on_hello(node_.introduction(), node_.last_round.history());
+  for (const auto& follower : std::exchange(node_.followers, {})) {
+    if (follower->connection->is_open()) host_->adopt(*follower);
+  }
+  if (node_.wants_round) ask_for_round();
+}
+
+void Hosting::ask_for_round() {
+  send(Join{node_.ports.open_workers_store()});
+}
+
+void Hosting::on_member(const std::shared_ptr<Member>& member) {
+  if (has_place_for(*member)) return host_->adopt(*member);
+  const std::optional<RoundOver> over = host_->coordinator().surplus();
+  member->connection->send(over ? NodeMessage(RoundEnds{*over}) : NodeMessage(Full{}));
+  member->connection->close();
+}
+
+// Until all nodes have joined, a node may come from anywhere.
+bool Hosting::has_place_for(const Member& member) const {
+  const Coordinator& coordinator = host_->coordinator();
+  if (coordinator.nodes() >= static_cast<std::size_t>(node_.settings.max_nodes) + kMaxSurplus) return false;
+  if (!coordinator.is_full() || member.is_proven) return true;
+  return comes_from(node_, *member.connection,
+                    [&](const std::string& place) { return coordinator.is_place_of_node(place); });
+}
+
+bool Hosting::announce_waiting(const std::string& text) {
+  host_->send_waiting(text);
+  return true;
+}
+
+bool Hosting::end_job(const std::string& why) {
+  host_->coordinator().give_up(why);
+  return true;
+}
+
+// Whoever connects to this node either goes because the job is over, or sees that it is gone.
+void Hosting::leave(const Leave& leave, bool early, std::function<void()> left) {
+  retire();
+  if (early) host_->leave(leave);
+  host_->wait_until_alone(node_.plan.shutdown_timeout + node_.settings.close_timeout, std::move(left));
+}
+
+Succeeding::Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> others,
+                       Moved moved)
+    : Hosting(node, std::move(host)),
+      others_(std::move(others)),
+      moved_(std::move(moved)),
+      timer_(node.loop) {}
+
+Succeeding::~Succeeding() {
+  if (connecting_) connecting_->cancel();
+  if (claim_) claim_->close();
+}
+
+void Succeeding::start() {
+  Hosting::start();
+  if (node_.over) return;
+  if (!node_.coordinator_key) return look_later();
+  node_.coordinator_place = to_string(node_.last_round.lost_place());
+  claim_key();
+}
+
+void Succeeding::on_member(const std::shared_ptr<Member>& member) {
+  std::erase(others_, place_of(member->hello.node));
+  Hosting::on_member(member);
+}
+
+void Succeeding::leave(const Leave& leave, bool early, std::function<void()> left) {
+  if (connecting_) connecting_->cancel();
+  if (claim_) std::exchange(claim_, nullptr)->close();
+  client_.reset();
+  Hosting::leave(leave, early, std::move(left));
+}
+
+void Succeeding::look_later() {
+  timer_.expires_after(kRetryInterval);
+  timer_.async_wait(guard_([this](const error_code& error) {
+    if (error || node_.over) return;
+    node_.coordinator_key ? claim_key() : look_at_endpoint();
+  }));
+}
+
+void Succeeding::look_at_endpoint() {
+  client_ = std::make_unique<StoreClient>(node_.loop, node_.connect_timeout());
+  client_->connect(
+      {node_.settings.endpoint_host, node_.settings.endpoint_port},
+      std::chrono::steady_clock::now() + kRetryInterval, [](const std::string&) {},
+      guard_([this](const std::optional<Error>& failed) {
+        if (failed || node_.over) return introduce_to_next_member();
+        client_->get(coordinator_key(node_.plan.run_id),
+                     guard_([this](StoreOutcome, const std::optional<std::string>& text) {
+                       on_coordinator_told(text.value_or(""));
+                     }));
+      }));
+}
+
+void Succeeding::on_coordinator_told(const std::string& text) {
+  const auto place = parse_place(text, node_.settings.endpoint_host);
+  if (!place || *place == node_.ports.place()) return introduce_to_next_member();
+  if (host()->coordinator().is_smaller_part())
+    return moved_(*place, "this part of the job is the smaller one");
+  const bool hosts_there = text.find(':') == std::string::npos;
+  if (!hosts_there) return introduce_to_next_member();
+  // Of what others say about it, a new host believes its own store alone.
+  client_->set(running_key(node_.plan.run_id), to_string(node_.ports.place()));
+  client_->get(running_key(node_.plan.run_id),
+               guard_([this, place = *place](StoreOutcome, const auto&) { introduce_to(place); }));
+}
+
+// Members that have lost the coordinator before do not look for a successor behind them in the order of
+// succession: they are told by it.
+void Succeeding::introduce_to_next_member() {
+  std::erase_if(others_, [this](const StoreAddress& place) { return node_.last_round.is_dead(place); });
+  if (others_.empty() || host()->coordinator().is_smaller_part()) return look_later();
+  std::ranges::rotate(others_, others_.begin() + 1);
+  introduce_to(others_.back());
+}
+
+void Succeeding::introduce_to(const StoreAddress& place) {
+  connecting_ = std::make_shared<Connecting>(node_.loop);
+  connecting_->start(
+      place.host, place.port, node_.connect_timeout(),
+      guard_([this, place](std::optional<boost::asio::ip::tcp::socket> socket, const std::string&) {
+        if (!socket) node_.last_round.note_failed(place, connecting_->was_refused());
+        if (socket && !node_.over) return claim(place, std::move(*socket));
+        look_later();
+      }));
+}
+
+// A host that leads a round does not yield: it answers that it is full, and the nodes of this one go there.
+void Succeeding::claim(const StoreAddress& place, boost::asio::ip::tcp::socket socket) {
+  claim_ = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
+  const auto lost = guard_([this](const ConnectionLoss&) {
+    if (!node_.over) look_later();
+  });
+  const auto answered = guard_([this, place](const NodeMessage& message) {
+    if (!std::holds_alternative<Full>(message) || node_.over) return;
+    moved_(place, "a host that leads a round does not yield");
+  });
+  claim_->set_handlers([](const NodeMessage&) {}, lost);
+  claim_->start();
+  introduce(claim_, node_.secret,
+            {.run_id = node_.plan.run_id, .node = node_.introduction(), .is_coordinator = true},
+            guard_([this, place, answered, lost](bool is_proven) {
+              // Others are told until they come: they may not have noticed the loss yet.
+              if (place == node_.last_round.lost_place()) std::erase(others_, place);
+              if (is_proven) claim_->set_handlers(answered, lost);
+            }),
+            lost);
+}
+
+// In the place of the coordinator that was lost. A host that has begun another job meanwhile sees that the
+// key is not its own any more.
+void Succeeding::claim_key() {
+  using How = EtcdCoordinatorKey::Claimed::How;
+  node_.coordinator_key->claim(to_string(node_.ports.place()), node_.coordinator_place,
+                               guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
+                                 if (node_.over || claimed.how == How::own) return;
+                                 const auto place =
+                                     claimed.how == How::held ? parse_place(claimed.text, "") : std::nullopt;
+                                 if (place && host()->coordinator().is_smaller_part())
+                                   return moved_(*place, "this part of the job is the smaller one");
+                                 if (place) node_.coordinator_place = claimed.text;
+                                 look_later();
+                               }));
+}
+
+std::unique_ptr<Host> host_at_own_port(NodeContext& node, const Succession& succession) {
+  return std::make_unique<Host>(node.loop, node.plan, node.events.message, node.ports.addresses(), 0,
+                                node.ports.port(), succession);
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/host.hpp"
+#include "acc/rendezvous/node_connection.hpp"
+#include "acc/rendezvous/node_state.hpp"
+#include "acc/store/client.hpp"
+
+namespace acc::launcher {
+
+/// The node leads the job, or its own part of it at another launcher's store. Left only when the job turns
+/// out to be led elsewhere.
+class Hosting : public NodeState {
+ public:
+  Hosting(NodeContext& node, std::unique_ptr<Host> host) : NodeState(node), host_(std::move(host)) {}
+
+  const char* name() const override { return "hosting"; }
+  void start() override;
+  void send(const NodeMessage& message) override { host_->on_message(message); }
+  void ask_for_round() override;
+  void on_member(const std::shared_ptr<Member>& member) override;
+  std::string missing() const override { return host_->coordinator().missing(); }
+  bool announce_waiting(const std::string& text) override;
+  bool end_job(const std::string& why) override;
+  void leave(const Leave& leave, bool early, std::function<void()> left) override;
+  Host* host() override { return host_.get(); }
+
+ private:
+  bool has_place_for(const Member& member) const;
+
+  std::unique_ptr<Host> host_;
+};
+
+/// The node has taken the place of a coordinator that was lost, away from the endpoint. A node that died as
+/// the host and came back hosts there again, and whoever asks the endpoint finds it; one that was only cut
+/// off has kept its part of the job. So that there is one job and not two, this node tells both where it is,
+/// and goes there itself when it leads the smaller part.
+class Succeeding : public Hosting {
+ public:
+  /// Another node leads the job.
+  using Moved = std::function<void(const StoreAddress& place, const std::string& why)>;
+
+  /// `others`: members that have not heard of this node yet.
+  Succeeding(NodeContext& node, std::unique_ptr<Host> host, std::vector<StoreAddress> others, Moved moved);
+  ~Succeeding() override;
+
+  const char* name() const override { return "hosting as successor"; }
+  void start() override;
+  void on_member(const std::shared_ptr<Member>& member) override;
+  void leave(const Leave& leave, bool early, std::function<void()> left) override;
+
+ private:
+  void look_later();
+  void look_at_endpoint();
+  void on_coordinator_told(const std::string& text);
+  void introduce_to_next_member();
+  void introduce_to(const StoreAddress& place);
+  void claim(const StoreAddress& place, boost::asio::ip::tcp::socket socket);
+  void claim_key();
+
+  std::vector<StoreAddress> others_;
+  Moved moved_;
+  boost::asio::steady_timer timer_;
+  std::unique_ptr<StoreClient> client_ = {};
+  std::shared_ptr<Connecting> connecting_ = {};
+  /// To another node, which is told that the job is led here.
+  std::shared_ptr<NodeConnection> claim_ = {};
+};
+
+/// A host at a port of its own, for nodes that are told of it elsewhere than at the endpoint's store. Throws
+/// Error.
+std::unique_ptr<Host> host_at_own_port(NodeContext& node, const Succession& succession);
+
+}  // namespace acc::launcher

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/node_connection.hpp"
+
+#include <fmt/format.h>
+#include <netinet/tcp.h>
+
+#include <algorithm>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/store/admission.hpp"
+
+namespace acc::launcher {
+
+std::string seconds_text(std::chrono::milliseconds time) {
+  return fmt::format("{:g} s", static_cast<double>(time.count()) / 1000);
+}
+
+std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout) {
+  const std::string lasted = seconds_text(std::chrono::floor<std::chrono::seconds>(silence.duration));
+  if (silence.over) return fmt::format("{} answers again, after {}", who, lasted);
+  return fmt::format("{} has been silent for {}; it counts as lost after {}", who, lasted,
+                     seconds_text(timeout));
+}
+
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+constexpr std::size_t kMaxUnsent = std::size_t{16} << 20U;
+// Heartbeats in the time after which silence is reported: two may be lost or late.
+constexpr int kHeartbeats = 4;
+
+// How long TCP repeats what is not acknowledged.
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+
+// What a machine answers for a process that is gone. Everything else may be the network.
+bool means_gone(const error_code& error) {
+  return error == asio::error::eof || error == asio::error::connection_reset ||
+         error == asio::error::broken_pipe;
+}
+
+std::string number_of(const asio::ip::address& address) {
+  if (address.is_v6() && address.to_v6().is_v4_mapped()) {
+    return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
+  }
+  return address.to_string();
+}
+
+}  // namespace
+
+NodeConnection::NodeConnection(asio::ip::tcp::socket socket, std::chrono::milliseconds timeout,
+                               SilenceReports reports)
+    : socket_(std::move(socket)),
+      timer_(socket_.get_executor()),
+      reports_(reports),
+      heartbeat_(std::min(timeout, reports.first) / kHeartbeats) {
+  error_code ignored;
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  set_timeout(timeout);
+}
+
+void NodeConnection::set_timeout(std::chrono::milliseconds timeout) {
+  timeout_ = timeout;
+  error_code ignored;
+  // A little longer than ours, so that silence has one name.
+  socket_.set_option(UserTimeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())), ignored);
+}
+
+void NodeConnection::set_handlers(std::function<void(NodeMessage)> message,
+                                  std::function<void(ConnectionLoss)> lost) {
+  message_ = std::move(message);
+  lost_ = std::move(lost);
+}
+
+void NodeConnection::start() {
+  on_bytes();
+  wait();
+  read();
+}
+
+void NodeConnection::start_as_stranger() {
+  is_awaited_ = true;
+  max_message_ = kMaxStrangersMessage;
+  on_bytes();
+  wait();
+  error_code error;
+  socket_.non_blocking(true, error);
+  const std::size_t bytes = socket_.read_some(asio::buffer(room_), error);
+  if (error) return read();
+  received(bytes);
+}
+
+void NodeConnection::read() {
+  socket_.async_read_some(asio::buffer(room_),
+                          [self = shared_from_this()](const error_code& error, std::size_t bytes) {
+                            if (!self->open_) return;
+                            if (error) return self->fail({error.message(), means_gone(error)});
+                            self->received(bytes);
+                          });
+}
+
+void NodeConnection::received(std::size_t bytes) {
+  on_bytes();
+  if (closing_) return read();
+  if (const auto first = std::exchange(first_bytes_, nullptr)) first();
+  line_.append(room_.data(), bytes);
+  std::size_t begin = 0;
+  for (std::size_t end = line_.find('\n', line_.size() - bytes); end != std::string::npos;
+       end = line_.find('\n', begin)) {
+    try {
+      NodeMessage message = decode(std::string_view(line_).substr(begin, end - begin));
+      // A copy, since one message may change who handles the next.
+      const auto set_handlers = message_;
+      if (!std::holds_alternative<Heartbeat>(message)) set_handlers(std::move(message));
+    } catch (const Error& error) {
+      return fail({error.what(), true});
+    }
+    if (!open_ || closing_) return;
+    begin = end + 1;
+  }
+  line_.erase(0, begin);
+  if (line_.size() > max_message_)
+    return fail({"a message of more than " + std::to_string(max_message_ >> 10U) + " KiB", true});
+  read();
+}
+
+void NodeConnection::send(const NodeMessage& message) {
+  if (!open_ || closing_) return;
+  next_ += encode(message);
+  if (next_.size() > kMaxUnsent) return fail({"it takes no messages", false});
+  if (!writing_) write();
+}
+
+void NodeConnection::write() {
+  writing_ = true;
+  sending_.swap(next_);
+  asio::async_write(socket_, asio::buffer(sending_),
+                    [self = shared_from_this()](const error_code& error, std::size_t) {
+                      self->writing_ = false;
+                      self->sending_.clear();
+                      if (!self->open_) return;
+                      // What the other side sent before it went is still read.
+                      if (error && self->closing_) return self->end();
+                      if (error) return;
+                      if (!self->next_.empty()) return self->write();
+                      if (self->closing_) self->end();
+                    });
+}
+
+void NodeConnection::wait() {
+  heartbeat_due_ = Clock::now() + heartbeat_;
+  timer_.expires_at(heartbeat_due_);
+  timer_.async_wait([self = shared_from_this()](const error_code& error) {
+    if (!error && self->open_) self->check_silence();
+  });
+}
+
+void NodeConnection::check_silence() {
+  const auto now = Clock::now();
+  // When this process itself stood still, what others sent meanwhile has not been read yet.
+  if (now - heartbeat_due_ > heartbeat_) count_silence_from(now);
+  if (now - last_bytes_ > timeout_) {
+    if (closing_) return end();
+    return fail({"silent for " + seconds_text(timeout_), false});
+  }
+  if (now >= report_due_) report_silence(now);
+  if (!closing_) send(Heartbeat{});
+  if (open_) wait();
+}
+
+void NodeConnection::count_silence_from(Clock::time_point now) {
+  last_bytes_ = now;
+  report_due_ = now + reports_.first;
+}
+
+void NodeConnection::on_bytes() {
+  const auto now = Clock::now();
+  const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_);
+  count_silence_from(now);
+  if (!std::exchange(silence_reported_, false)) return;
+  if (const auto report = silence_; report && !closing_) report({silence, true});
+}
+
+void NodeConnection::report_silence(Clock::time_point now) {
+  silence_reported_ = true;
+  report_due_ += reports_.interval;
+  if (const auto report = silence_; report && !closing_)
+    report({std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_), false});
+}
+
+void NodeConnection::fail(const ConnectionLoss& loss) {
+  if (!open_) return;
+  const auto lost = std::exchange(lost_, nullptr);
+  if (loss.gone) end();
+  if (lost) lost(loss);
+  close();
+}
+
+void NodeConnection::close(std::function<void()> ended) {
+  if (!open_) {
+    if (ended) ended();
+    return;
+  }
+  closing_ = true;
+  lost_ = nullptr;
+  if (ended) ended_ = std::move(ended);
+  if (!writing_ && next_.empty()) end();
+}
+
+void NodeConnection::end() {
+  open_ = false;
+  error_code ignored;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  socket_.close(ignored);
+  timer_.cancel();
+  line_ = {};
+  if (const auto ended = std::exchange(ended_, nullptr)) ended();
+}
+
+bool NodeConnection::has_unread() {
+  error_code error;
+  return socket_.available(error) > 0 && !error;
+}
+
+bool NodeConnection::is_own_users() const {
+  return may_be_own_user(socket_);
+}
+
+std::string NodeConnection::local_address() const {
+  error_code error;
+  const auto endpoint = socket_.local_endpoint(error);
+  return error ? "" : number_of(endpoint.address());
+}
+
+std::string NodeConnection::peer_address() const {
+  error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  return error ? "" : number_of(endpoint.address());
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "acc/rendezvous/node_message.hpp"
+#include "acc/store/greetings.hpp"
+
+namespace acc::launcher {
+
+/// The other side of a connection is silent, or was.
+struct Silence {
+  std::chrono::milliseconds duration = {};
+  /// It has been heard again.
+  bool over = false;
+};
+
+/// When silence is reported, counted from when the other side was last heard.
+struct SilenceReports {
+  std::chrono::milliseconds first = std::chrono::seconds(3);
+  std::chrono::milliseconds interval = std::chrono::seconds(10);
+};
+
+/// What a person is told of `who`, which counts as lost after `timeout`.
+std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout);
+
+/// As in "15 s" or "0.5 s".
+std::string seconds_text(std::chrono::milliseconds time);
+
+/// How a connection ended.
+struct ConnectionLoss {
+  std::string why = {};
+  /// The other side's machine said so: that process is gone. Otherwise it is silent, and may live on behind
+  /// a network that is cut.
+  bool gone = false;
+};
+
+/// One connection between two nodes of `acc`: messages both ways, and a heartbeat when there is nothing to
+/// say. Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair. Memory
+/// for a message grows with what has come of it.
+class NodeConnection : public Guest, public std::enable_shared_from_this<NodeConnection> {
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  /// Longest message of a node of the job, and of others.
+  static constexpr std::size_t kMaxMessage = std::size_t{4} << 20U;
+  static constexpr std::size_t kMaxStrangersMessage = std::size_t{64} << 10U;
+
+  NodeConnection(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout,
+                 SilenceReports reports = {});
+
+  /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
+  /// silent can still be sent a last message from there. Neither is called after close(). To be called before
+  /// start(), and again when somebody else takes over.
+  void set_handlers(std::function<void(NodeMessage)> message, std::function<void(ConnectionLoss)> lost);
+  void start();
+  /// Of a connection that the other side made: reads at once what has come already, and takes short messages
+  /// only until trust().
+  void start_as_stranger();
+
+  /// The other side has said who it is.
+  void introduced() { is_awaited_ = false; }
+  /// The other side takes part in a round, so its messages may be long.
+  void trust() { max_message_ = kMaxMessage; }
+
+  /// Calls `report` when the other side falls silent, again and again while it stays so, and when it is over.
+  void on_silence(std::function<void(Silence)> report) { silence_ = std::move(report); }
+  /// Calls `callback` once, when anything comes from the other side.
+  void on_first_bytes(std::function<void()> callback) { first_bytes_ = std::move(callback); }
+  /// How long the other side may be silent from now on.
+  void set_timeout(std::chrono::milliseconds timeout);
+
+  /// Sent in order. Nothing once the connection has ended.
+  void send(const NodeMessage& message);
+
+  /// Sends what is left as far as the other side takes it, and ends; then calls `ended`, if given.
+  void close(std::function<void()> ended = {});
+
+  bool is_open() const { return open_; }
+  /// Since when the other side has not been heard.
+  Clock::duration silence() const { return Clock::now() - last_bytes_; }
+  bool is_awaited() const override { return open_ && is_awaited_; }
+  bool has_unread() override;
+  void end() override;
+  /// In numbers.
+  std::string local_address() const;
+  std::string peer_address() const;
+  /// False when the other side is known to be another user's process on this machine.
+  bool is_own_users() const;
+
+ private:
+  void read();
+  void received(std::size_t bytes);
+  void write();
+  void wait();
+  void check_silence();
+  void report_silence(Clock::time_point now);
+  void count_silence_from(Clock::time_point now);
+  void on_bytes();
+  void fail(const ConnectionLoss& loss);
+
+  boost::asio::ip::tcp::socket socket_;
+  boost::asio::steady_timer timer_;
+  std::chrono::milliseconds timeout_ = {};
+  SilenceReports reports_;
+  std::chrono::milliseconds heartbeat_;
+  Clock::time_point report_due_ = {};
+  bool silence_reported_ = false;
+  std::function<void(Silence)> silence_ = {};
+  std::function<void()> first_bytes_ = {};
+  std::function<void(NodeMessage)> message_ = {};
+  std::function<void(ConnectionLoss)> lost_ = {};
+  std::function<void()> ended_ = {};
+  std::array<char, 4096> room_ = {};
+  std::string line_ = {};
+  std::size_t max_message_ = kMaxMessage;
+  bool is_awaited_ = false;
+  std::string sending_ = {};
+  std::string next_ = {};
+  Clock::time_point last_bytes_ = {};
+  Clock::time_point heartbeat_due_ = {};
+  bool open_ = true;
+  bool writing_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace acc::launcher

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/node_ports.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+
+// Linux lets two sockets with SO_REUSEADDR have one port as long as not both listen: ours never does.
+ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const int on = 1;
+  ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_ANY);
+  socklen_t size = sizeof address;
+  auto* const where = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(socket_.get(), where, size) != 0 || ::getsockname(socket_.get(), where, &size) != 0) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = std::string("the port cannot be had: ") + std::strerror(errno),
+                 .where = "port " + std::to_string(port),
+                 .hint = "another port, or none for a free one"});
+  }
+  port_ = ntohs(address.sin_port);
+}
+
+namespace {
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
+}  // namespace
+
+NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
+                     NodeListener::OnMember on_member)
+    : loop_(loop),
+      plan_(plan),
+      own_(std::move(own)),
+      secret_(std::move(secret)),
+      on_member_(std::move(on_member)) {}
+
+void NodePorts::set_address(const std::string& address) {
+  address_ = plan_.rendezvous.local_addr.empty() ? address : plan_.rendezvous.local_addr;
+}
+
+std::vector<std::string> NodePorts::own_addresses_to_listen_on() const {
+  return {contains(own_.addresses, address_) ? address_ : "::"};
+}
+
+void NodePorts::listen() {
+  listen(own_addresses_to_listen_on());
+}
+
+void NodePorts::listen(const std::vector<std::string>& addresses) {
+  addresses_ = addresses;
+  listener_ = std::make_unique<NodeListener>(loop_, addresses, plan_.run_id, secret_,
+                                             plan_.rendezvous.timeout_of_node(true), on_member_);
+}
+
+// A new port for each round: nobody of the round before knows it. But agents of torchrun keep for ever what
+// they were told first: for them it stays, and is emptied.
+std::uint16_t NodePorts::open_workers_store() {
+  if (plan_.rendezvous.backend == RendezvousKind::static_) return 0;
+  if (!plan_.use_agent_store || plan_.rendezvous.agents == TorchAgents::v2_4) {
+    workers_port_.emplace(std::uint16_t{0});
+    return workers_port_->port();
+  }
+  if (torchrun_knows_store_) return workers_store_->port();
+  workers_store_ = std::make_unique<StoreServer>(loop_, StoreServerOptions{.addresses = addresses_});
+  workers_store_->serve({.others = StoreClients::Others::strangers});
+  return workers_store_->port();
+}
+
+// Only the nodes of the round are served. Others are, too, where the coordinator is seen at an address that
+// it does not know of, so that others may be as well; and once nodes of torchrun keep the store for rounds to
+// come.
+void NodePorts::begin_round(const RoundBegins& begins, const std::string& coordinator) {
+  const Round& round = begins.ready.round;
+  if (!workers_store_ || round.machine_rank != 0) return;
+  if (round.num_machines > begins.nodes && std::exchange(torchrun_knows_store_, true))
+    workers_store_->reset();
+  bool known = !torchrun_knows_store_ && !begins.clients.empty();
+  if (known && !coordinator.empty())
+    known = is_loopback(coordinator) || contains(begins.clients, coordinator);
+  using Others = StoreClients::Others;
+  workers_store_->serve({.nodes = begins.clients, .others = known ? Others::refused : Others::members});
+}
+
+std::optional<StoreAddress> parse_place(const std::string& text, const std::string& host) {
+  const std::size_t colon = text.rfind(':');
+  const auto port = parse_integer(colon == std::string::npos ? text : text.substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) return std::nullopt;
+  StoreAddress place = {.host = host, .port = static_cast<std::uint16_t>(*port)};
+  if (colon == std::string::npos) return place;
+  place.host = text.substr(0, colon);
+  if (place.host.starts_with('[') && place.host.ends_with(']'))
+    place.host = place.host.substr(1, place.host.size() - 2);
+  return place;
+}
+
+bool is_loopback(const std::string& text) {
+  boost::system::error_code error;
+  const auto address = boost::asio::ip::make_address(text, error);
+  return !error && address.is_loopback();
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "acc/base/files.hpp"
+#include "acc/base/own_addresses.hpp"
+#include "acc/plan/launch_plan.hpp"
+#include "acc/rendezvous/node_listener.hpp"
+#include "acc/rendezvous/node_message.hpp"
+#include "acc/store/dialer.hpp"
+#include "acc/store/server.hpp"
+
+namespace acc::launcher {
+
+/// A TCP port that is kept free for a worker: nobody gets it by chance, and whoever asks for it by number,
+/// with SO_REUSEADDR as every store does, can listen on it.
+class ReservedPort {
+ public:
+  /// `port` 0: a free one. Throws Error{system} when it is taken.
+  explicit ReservedPort(std::uint16_t port);
+
+  std::uint16_t port() const { return port_; }
+
+ private:
+  Descriptor socket_ = {};
+  std::uint16_t port_ = 0;
+};
+
+/// The ports of a node: where other nodes connect to it, and where it serves the store of the workers if it
+/// becomes group rank 0.
+class NodePorts {
+ public:
+  NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
+            NodeListener::OnMember on_member);
+
+  /// Others reach this node as `address`; the plan's own, if it has one, comes first.
+  void set_address(const std::string& address);
+  const std::string& address() const { return address_; }
+
+  /// Listens for nodes: on this node's address if that is this machine's, else on all; or on `addresses`.
+  /// Throws Error{system}.
+  void listen();
+  void listen(const std::vector<std::string>& addresses);
+  /// Sets where the store of the workers would listen, where no node connects to this one.
+  void listen_for_workers_alone() { addresses_ = own_addresses_to_listen_on(); }
+  void close() { listener_.reset(); }
+  bool is_open() const { return listener_ != nullptr; }
+  std::uint16_t port() const { return listener_ ? listener_->port() : std::uint16_t{0}; }
+  const std::vector<std::string>& addresses() const { return addresses_; }
+  /// Where other nodes connect to this one.
+  StoreAddress place() const { return {address_, port()}; }
+
+  /// Opens the store of the next round's workers, and returns its port; 0 where it is the nodes' own store.
+  std::uint16_t open_workers_store();
+  /// Lets the workers of the round that begins use the store, if this node is group rank 0. `coordinator`:
+  /// the address that it is seen at; empty: it is this node.
+  void begin_round(const RoundBegins& round, const std::string& coordinator);
+
+  const OwnNames& own() const { return own_; }
+
+ private:
+  std::vector<std::string> own_addresses_to_listen_on() const;
+
+  boost::asio::io_context& loop_;
+  const LaunchPlan& plan_;
+  const OwnNames own_;
+  const JobSecret secret_;
+  NodeListener::OnMember on_member_;
+  std::string address_ = {};
+  std::vector<std::string> addresses_ = {};
+  std::unique_ptr<NodeListener> listener_ = {};
+  std::unique_ptr<StoreServer> workers_store_ = {};
+  /// Where worker 0 serves the store, when no agent does.
+  std::optional<ReservedPort> workers_port_ = {};
+  /// Nodes of torchrun were told where the store is, and keep it for all rounds to come.
+  bool torchrun_knows_store_ = false;
+};
+
+/// Reads `port`, which stands for a port of `host`, or `host:port`.
+std::optional<StoreAddress> parse_place(const std::string& text, const std::string& host);
+
+/// Whether `address`, in numbers, is loopback.
+bool is_loopback(const std::string& address);
+
+}  // namespace acc::launcher

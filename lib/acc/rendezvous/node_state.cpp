@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/node_state.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace acc::launcher {
+namespace {
+
+constexpr std::chrono::milliseconds kConnectTimeout = std::chrono::seconds(3);
+
+}  // namespace
+
+NodeContext::NodeContext(boost::asio::io_context& the_loop, const LaunchPlan& the_plan, Events the_events)
+    : loop(the_loop),
+      plan(the_plan),
+      settings(the_plan.rendezvous),
+      secret(job_secret(the_plan.rendezvous)),
+      events(std::move(the_events)),
+      ports(the_loop, the_plan, own_names(), secret, events.member),
+      last_round(the_plan.rendezvous.backend != RendezvousKind::static_) {}
+
+NodeInfo NodeContext::introduction() const {
+  return {.host = ports.own().host_name,
+          .addr = ports.address(),
+          .pid = plan.process == 0 ? static_cast<int>(::getpid()) : plan.process,
+          .node_rank = settings.node_rank,
+          .role = plan.role,
+          .workers = plan.nproc_per_node,
+          .node_port = ports.port(),
+          .addresses = addresses_for_others(ports.own())};
+}
+
+std::string NodeContext::endpoint() const {
+  return to_string(StoreAddress{settings.endpoint_host, settings.endpoint_port});
+}
+
+bool NodeContext::survives_loss() const {
+  return settings.survives_loss(plan.max_restarts - last_round.restarts());
+}
+
+std::chrono::milliseconds NodeContext::connect_timeout() const {
+  return std::min(settings.timeout_of_node(true), kConnectTimeout);
+}
+
+std::chrono::milliseconds NodeContext::node_timeout() const {
+  return settings.timeout_of_node(!in_round || survives_loss());
+}
+
+std::string NodeState::missing() const {
+  return missing_because(node_.last_try);
+}
+
+std::string NodeState::missing_because(const std::string& last_try) const {
+  const std::string host = candidates() ? "the node that hosted the job was lost, and the job is looked for"
+                           : node_.is_etcd() ? "etcd at " + node_.endpoint() + " is to say who hosts the job"
+                                             : node_.endpoint() + " is to host the job";
+  return fmt::format("{}; last try: {}", host, last_try);
+}
+
+void NodeState::leave(const Leave& /*leave*/, bool /*early*/, std::function<void()> left) {
+  retire();
+  left();
+}
+
+bool is_of_last_round(const NodeContext& node, const Member& member) {
+  const std::vector<std::string>& places = node.last_round.places();
+  return places.empty() || member.is_proven ||
+         comes_from(node, *member.connection, [&](const std::string& place) {
+           return std::ranges::find(places, place) != places.end();
+         });
+}
+
+bool comes_from(const NodeContext& node, const NodeConnection& connection,
+                const std::function<bool(const std::string&)>& is_place) {
+  const std::string peer = connection.peer_address();
+  const std::vector<std::string>& own = node.ports.own().addresses;
+  const bool is_here = is_loopback(peer) || std::ranges::find(own, peer) != own.end();
+  return is_here ? connection.is_own_users() : is_place(peer);
+}
+
+bool keep_follower(NodeContext& node, const std::shared_ptr<Member>& member) {
+  std::erase_if(node.followers, [](const auto& one) { return !one->connection->is_open(); });
+  const bool has_reason =
+      node.last_round.has_successors() && node.last_round.has_successor(node.introduction()) &&
+      node.followers.size() < static_cast<std::size_t>(node.last_round.nodes()) + kMaxSurplus &&
+      is_of_last_round(node, *member);
+  if (!has_reason) {
+    member->connection->close();
+    return false;
+  }
+  node.followers.push_back(member);
+  return true;
+}
+
+void redirect_followers(NodeContext& node) {
+  const auto coordinator = parse_place(node.coordinator_place, "");
+  for (const auto& follower : std::exchange(node.followers, {})) {
+    if (coordinator) follower->connection->send(Moved{coordinator->host, coordinator->port});
+    follower->connection->close();
+  }
+}
+
+bool may_lead(const NodeContext& node) {
+  std::vector<NodeHistory> histories;
+  for (const auto& follower : node.followers) {
+    if (follower->connection->is_open()) histories.push_back(follower->hello.history);
+  }
+  return node.last_round.may_lead(node.introduction(), histories);
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/searching.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/ip/udp.hpp>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
+#include "acc/rendezvous/etcd_curl.hpp"
+#include "acc/rendezvous/hosting.hpp"
+#include "acc/store/file_store.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+// The address that this machine has for the way to one of `addresses`; nothing is sent.
+std::string address_towards(asio::io_context& loop, const std::vector<std::string>& addresses) {
+  for (const std::string& text : addresses) {
+    error_code error;
+    const auto address = asio::ip::make_address(text, error);
+    asio::ip::udp::socket socket(loop);
+    if (!error) socket.connect({address, 9}, error);
+    if (error) continue;
+    const auto local = socket.local_endpoint(error);
+    if (!error) return local.address().to_string();
+  }
+  return "127.0.0.1";
+}
+
+// A store or an etcd on this machine does not say how others reach it; the way out of it does.
+std::string address_for_others(asio::io_context& loop, const std::vector<std::string>& addresses) {
+  // Reserved for documentation (RFC 5737): no host has it, and it is routed like any other.
+  constexpr const char* kElsewhere = "192.0.2.1";
+  const std::string towards = address_towards(loop, addresses);
+  return is_loopback(towards) ? address_towards(loop, {kElsewhere}) : towards;
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
+}  // namespace
+
+Searching::Searching(NodeContext& node, From from, Events events)
+    : NodeState(node), from_(from), events_(std::move(events)), resolver_(node.loop), retry_(node.loop) {}
+
+Searching::~Searching() {
+  if (connecting_) connecting_->cancel();
+}
+
+void Searching::start() {
+  if (from_ == From::endpoint) return ask_endpoint();
+  if (node_.settings.store_file) return meet_in_file();
+  if (node_.is_static() && node_.settings.node_rank != 0) return ask_endpoint();
+  if (node_.coordinator_key) return claim_key();
+  resolve_endpoint([this](const Addresses& addresses) { on_resolved(addresses); });
+}
+
+// None when the name is not known.
+void Searching::resolve_endpoint(std::function<void(const Addresses&)> done) {
+  resolver_.async_resolve(node_.settings.endpoint_host, "",
+                          guard_([done = std::move(done)](const error_code& error, const auto& results) {
+                            Addresses addresses;
+                            if (!error) {
+                              for (const auto& entry : results)
+                                addresses.push_back(entry.endpoint().address().to_string());
+                            }
+                            done(addresses);
+                          }));
+}
+
+void Searching::on_resolved(const Addresses& addresses) {
+  const RendezvousPlan& wanted = node_.settings;
+  if (node_.is_etcd()) return open_etcd(addresses);
+  const bool hosts = node_.is_static() || wanted.is_host.value_or(names_this_machine(
+                                              wanted.endpoint_host, addresses, node_.ports.own()));
+  if (!hosts || !try_to_host(addresses)) ask_endpoint();
+}
+
+// False: another node of this machine does it already.
+bool Searching::try_to_host(const Addresses& addresses) {
+  const RendezvousPlan& wanted = node_.settings;
+  const bool must = node_.is_static() || wanted.is_host.value_or(false);
+  const std::vector<std::string>& own = node_.ports.own().addresses;
+  std::unique_ptr<Host> host;
+  try {
+    node_.ports.set_address(wanted.endpoint_host.empty() ? "127.0.0.1" : wanted.endpoint_host);
+    Addresses places = addresses_to_listen_on(wanted.endpoint_host, addresses, node_.ports.own());
+    if (contains(own, wanted.local_addr) && !contains(places, wanted.local_addr) && places.front() != "::")
+      places.push_back(wanted.local_addr);
+    node_.ports.listen(places);
+    host = std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, places, wanted.endpoint_port,
+                                  node_.ports.port(), Succession{});
+  } catch (const Error& error) {
+    node_.ports.close();
+    log::debug("rendezvous: cannot host the job at {}: {}", node_.endpoint(), error.what());
+    if (!must) return false;
+    node_.events.failed(error.what(), exit_code(error.kind()));
+    return true;
+  }
+  events_.hosts(std::move(host), fmt::format("it hosts the job at {}, and nodes connect to port {}",
+                                             node_.endpoint(), node_.ports.port()));
+  return true;
+}
+
+void Searching::ask_endpoint() {
+  if (node_.coordinator_key) return claim_key();
+  client_ = std::make_unique<StoreClient>(node_.loop, node_.settings.read_timeout);
+  const auto failed = [this](const std::string& why) {
+    log::debug("rendezvous: {}: {}", node_.endpoint(), why);
+    node_.last_try = why;
+  };
+  client_->connect({node_.settings.endpoint_host, node_.settings.endpoint_port}, node_.join_deadline,
+                   guard_(failed), guard_([this](const std::optional<Error>& error) {
+                     if (error) return node_.events.failed(error->what(), exit_code(ErrorKind::rendezvous));
+                     client_->get(
+                         coordinator_key(node_.plan.run_id),
+                         guard_([this](StoreOutcome outcome, const std::optional<std::string>& text) {
+                           if (outcome != StoreOutcome::done) return ask_endpoint();
+                           on_coordinator_told(text);
+                         }));
+                   }));
+}
+
+void Searching::ask_endpoint_later() {
+  retry_.expires_after(kRetryInterval);
+  retry_.async_wait(guard_([this](const error_code& error) {
+    if (!error) ask_endpoint();
+  }));
+}
+
+// A host that runs acc says where nodes connect; another launcher's says nothing.
+void Searching::on_coordinator_told(const std::optional<std::string>& text) {
+  if (!text) return meet_at_other_launchers_store();
+  const std::optional<StoreAddress> place = parse_place(*text, node_.settings.endpoint_host);
+  if (!place) {
+    return node_.events.failed(
+        fmt::format("{} says '{}' where its nodes should connect", node_.endpoint(), *text),
+        exit_code(ErrorKind::rendezvous));
+  }
+  log::debug("rendezvous: {} says that nodes connect to {}", node_.endpoint(), to_string(*place));
+  connect(*place);
+}
+
+void Searching::connect(const StoreAddress& place) {
+  node_.coordinator_place = to_string(place);
+  connecting_ = std::make_shared<Connecting>(node_.loop);
+  connecting_->start(
+      place.host, place.port, node_.connect_timeout(),
+      guard_([this, place](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
+        if (socket) return events_.connected(std::move(*socket), place);
+        node_.last_try = "the host's port for nodes: " + why;
+        // The key of a host that has died stays for a while.
+        return node_.coordinator_key ? ask_endpoint_later() : ask_endpoint();
+      }));
+}
+
+void Searching::meet_at_other_launchers_store() {
+  if (node_.secret) {
+    node_.events.notice(node_.endpoint() +
+                        " is another launcher's, whose nodes prove no secret: they are believed unproven");
+  }
+  resolve_endpoint([this](const Addresses& addresses) {
+    node_.ports.set_address(address_towards(node_.loop, addresses));
+    meet_at(std::move(client_), fmt::format("the store at {} is another launcher's", node_.endpoint()));
+  });
+}
+
+// As torchrun's nodes do: nobody hosts a file, so nobody connects.
+void Searching::meet_in_file() {
+  const std::string file = node_.settings.store_file->string();
+  node_.ports.set_address(address_for_others(node_.loop, {}));
+  FileStore::Options options;
+  options.timeout = node_.settings.read_timeout;
+  meet_at(std::make_unique<FileStore>(node_.loop, file, options), "the nodes meet in " + file);
+}
+
+void Searching::meet_at(std::unique_ptr<Store> store, const std::string& why) {
+  node_.ports.listen_for_workers_alone();
+  events_.hosts(std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, std::move(store)), why);
+}
+
+// Whoever may come to host listens before it is known.
+void Searching::open_etcd(const Addresses& addresses) {
+  const RendezvousPlan& wanted = node_.settings;
+  node_.ports.set_address(address_for_others(node_.loop, addresses));
+  try {
+    node_.etcd = std::make_unique<EtcdCurl>(node_.loop,
+                                            EtcdCurlOptions{.url = wanted.protocol + "://" + node_.endpoint(),
+                                                            .cert = wanted.cert,
+                                                            .key = wanted.key,
+                                                            .cacert = wanted.cacert});
+    node_.ports.listen();
+  } catch (const Error& error) {
+    return node_.events.failed(error.what(), exit_code(error.kind()));
+  }
+  node_.coordinator_key = std::make_unique<EtcdCoordinatorKey>(
+      node_.loop, *node_.etcd, etcd_coordinator_key(wanted.etcd_prefix, node_.plan.run_id),
+      node_.events.key_lost);
+  claim_key();
+}
+
+void Searching::claim_key() {
+  using How = EtcdCoordinatorKey::Claimed::How;
+  node_.coordinator_key->claim(
+      to_string(node_.ports.place()), "", guard_([this](const EtcdCoordinatorKey::Claimed& claimed) {
+        switch (claimed.how) {
+          case How::own:
+            return host_as_key_says();
+          case How::held:
+            return on_coordinator_told(claimed.text);
+          case How::refused:
+            return node_.events.failed(fmt::format("etcd at {}: {}", node_.endpoint(), claimed.text),
+                                       exit_code(ErrorKind::rendezvous));
+          case How::failed:
+            break;
+        }
+        node_.last_try = claimed.text;
+        ask_endpoint_later();
+      }));
+}
+
+void Searching::host_as_key_says() {
+  std::unique_ptr<Host> host;
+  try {
+    host = host_at_own_port(node_, {});
+  } catch (const Error& error) {
+    return node_.events.failed(error.what(), exit_code(error.kind()));
+  }
+  events_.hosts(std::move(host), "etcd's key is this node's, at " + to_string(node_.ports.place()));
+}
+
+WaitingForPlace::WaitingForPlace(NodeContext& node, std::function<void()> ask_again)
+    : NodeState(node), ask_again_(std::move(ask_again)), retry_(node.loop) {}
+
+void WaitingForPlace::start() {
+  retry_.expires_after(kRetryInterval);
+  retry_.async_wait(guard_([this](const boost::system::error_code& error) {
+    if (!error) ask_again_();
+  }));
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/rendezvous/connecting.hpp"
+#include "acc/rendezvous/node_state.hpp"
+#include "acc/store/client.hpp"
+
+namespace acc::launcher {
+
+/// The node looks for the job: it hosts it where the endpoint is this machine, asks the endpoint's store or
+/// etcd's key for the node that does otherwise, and meets the others by itself at a store of another launcher
+/// or in a file. Leads to Connected or Hosting.
+class Searching : public NodeState {
+ public:
+  struct Events {
+    /// The coordinator at `place` has accepted a connection.
+    std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& place)> connected = {};
+    std::function<void(std::unique_ptr<Host>, const std::string& why)> hosts = {};
+  };
+  /// Who was turned away does not try to host: the endpoint's store is there.
+  enum class From { beginning, endpoint };
+
+  Searching(NodeContext& node, From from, Events events);
+  ~Searching() override;
+
+  const char* name() const override { return "searching"; }
+  void start() override;
+
+ private:
+  using Addresses = std::vector<std::string>;
+
+  void resolve_endpoint(std::function<void(const Addresses&)> done);
+  void on_resolved(const Addresses& addresses);
+  bool try_to_host(const Addresses& addresses);
+  void ask_endpoint();
+  void ask_endpoint_later();
+  void on_coordinator_told(const std::optional<std::string>& text);
+  void connect(const StoreAddress& place);
+  void meet_at_other_launchers_store();
+  void meet_in_file();
+  void meet_at(std::unique_ptr<Store> store, const std::string& why);
+  void open_etcd(const Addresses& addresses);
+  void claim_key();
+  void host_as_key_says();
+
+  From from_;
+  Events events_;
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::asio::steady_timer retry_;
+  std::unique_ptr<StoreClient> client_ = {};
+  std::shared_ptr<Connecting> connecting_ = {};
+};
+
+/// All places of the job are taken: the node asks again a little later. Leads to Searching.
+class WaitingForPlace : public NodeState {
+ public:
+  WaitingForPlace(NodeContext& node, std::function<void()> ask_again);
+
+  const char* name() const override { return "waiting for a place"; }
+  void start() override;
+
+ private:
+  std::function<void()> ask_again_;
+  boost::asio::steady_timer retry_;
+};
+
+}  // namespace acc::launcher

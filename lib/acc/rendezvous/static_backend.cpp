@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/static_backend.hpp"
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "acc/base/text.hpp"
+#include "acc/rendezvous/store_meeting.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMaxNamed = 8;
+
+}  // namespace
+
+struct StaticBackend::Impl : StoreMeeting {
+  Impl(asio::io_context& the_loop, Store& the_store, StaticBackendOptions the_options, Events the_events)
+      : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { lose(); }),
+        options(std::move(the_options)) {
+    begin();
+  }
+
+  void begin();
+  void wake();
+  void lose();
+  void count_in();
+  void ask_for_ranks();
+  void ranked(const std::map<int, AssignedRanks>& ranks);
+  void look_later();
+  void look(int from, std::vector<std::string> missing);
+  void name_missing(const std::vector<std::string>& absent);
+
+  StaticBackendOptions options;
+  const std::string prefix = "/" + options.run_id + "/";
+  std::map<int, OwnNode> own = {};  // by rank
+  std::map<int, bool> counted = {};
+  steady_clock::time_point deadline = {};
+  bool wanted = false;
+  bool woken = false;
+};
+
+void StaticBackend::Impl::begin() {
+  wanted = true;
+  deadline = steady_clock::now() + options.join_timeout;
+  wake();
+}
+
+// Nodes that are added one after the other go together.
+void StaticBackend::Impl::wake() {
+  if (!wanted || failed || std::exchange(woken, true)) return;
+  asio::post(loop, guard([this] {
+               woken = false;
+               if (wanted) ask_for_ranks();
+             }));
+}
+
+void StaticBackend::Impl::lose() {
+  if (finishing) return finished();
+  if (closing) return;
+  fail(Error({.kind = ErrorKind::rendezvous,
+              .what = "the connection to the store of node 0 is lost",
+              .where = store.loss().where,
+              .hint = "look at node 0"}));
+}
+
+// torchrun's node 0 goes on when as many have come as the job has nodes.
+void StaticBackend::Impl::count_in() {
+  for (const auto& [rank, node] : own) {
+    if (!std::exchange(counted[rank], true)) store.add("init/", 1, [](StoreOutcome, std::int64_t) {});
+  }
+}
+
+void StaticBackend::Impl::ask_for_ranks() {
+  exchange.reset();
+  if (own.empty()) return;
+  count_in();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now());
+  RankExchange::Options ask = {.prefix = prefix,
+                               .group_size = options.num_nodes,
+                               .timeout = std::max(left, std::chrono::milliseconds(0))};
+  for (const auto& [rank, node] : own) ask.own.emplace(rank, RoleInfo{node.role, node.local_world_size});
+  exchange_ranks(std::move(ask), [this](const auto& ranks) { ranked(ranks); });
+  look_later();
+}
+
+void StaticBackend::Impl::ranked(const std::map<int, AssignedRanks>& ranks) {
+  timer.cancel();
+  wanted = false;
+  Rounds rounds;
+  for (const auto& [rank, its] : ranks) {
+    Round round = round_of(rank, options.num_nodes, its);
+    round.master_addr = options.master.host;
+    round.master_port = options.master.port;
+    rounds.emplace_back(own.at(rank), round);
+  }
+  notify(events.on_round, rounds);
+}
+
+void StaticBackend::Impl::look_later() {
+  timer.expires_after(options.look);
+  timer.async_wait(guard([this](const auto& error) {
+    if (!error && exchange) look(0, {});
+  }));
+}
+
+void StaticBackend::Impl::look(int from, std::vector<std::string> absent) {
+  if (from == options.num_nodes || absent.size() > kMaxNamed) return name_missing(absent);
+  store.check({prefix + role_info_key(from)},
+              guard([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
+                if (outcome != StoreOutcome::done || !exchange) return;
+                std::vector<std::string> more = absent;
+                if (!here) more.push_back(std::to_string(from));
+                look(from + 1, std::move(more));
+              }));
+}
+
+void StaticBackend::Impl::name_missing(const std::vector<std::string>& absent) {
+  look_later();
+  const bool more = absent.size() > kMaxNamed;
+  const std::vector<std::string> named(
+      absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(std::min(absent.size(), kMaxNamed)));
+  if (absent.empty()) {
+    missing("waiting for node 0 to give ranks");
+  } else {
+    missing("waiting for node " + join(named, ", ") + (more ? " and others" : ""));
+  }
+}
+
+StaticBackend::StaticBackend(asio::io_context& loop, Store& store, StaticBackendOptions options,
+                             Events events)
+    : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {}
+
+StaticBackend::~StaticBackend() = default;
+
+void StaticBackend::add(const OwnNode& node) {
+  impl_->own.insert_or_assign(node.node_rank, node);
+  impl_->wake();
+}
+
+// What it has said of itself goes too: the next round would be formed with it.
+void StaticBackend::remove(const OwnNode& node) {
+  impl_->own.erase(node.node_rank);
+  impl_->store.delete_key(impl_->prefix + role_info_key(node.node_rank), [](StoreOutcome, bool) {});
+  impl_->wake();
+}
+
+void StaticBackend::next_round() {
+  impl_->begin();
+}
+
+// Nothing in this store says to others that a job is over.
+void StaticBackend::close() {
+  Impl& impl = *impl_;
+  impl.closing = true;
+  asio::post(impl.loop, impl.guard([&impl] { notify(impl.events.on_closed); }));
+}
+
+void StaticBackend::finish(std::function<void()> done) {
+  Impl& impl = *impl_;
+  const int own = static_cast<int>(impl.own.size());
+  impl.finish(std::move(done), own == 0 || own == impl.options.num_nodes,
+              {.prefix = impl.prefix, .group_size = impl.options.num_nodes, .own = own});
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/store_meeting.hpp"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace acc::launcher {
+
+StoreMeeting::StoreMeeting(boost::asio::io_context& the_loop, Store& the_store, Events the_events,
+                           std::function<void()> on_lost)
+    : loop(the_loop), store(the_store), events(std::move(the_events)), timer(the_loop) {
+  store.on_closed(std::move(on_lost));
+}
+
+void StoreMeeting::exchange_ranks(RankExchange::Options options,
+                                  std::function<void(const std::map<int, AssignedRanks>&)> ranked) {
+  exchange.emplace(store, std::move(options),
+                   [this, ranked = std::move(ranked)](const auto& error, const auto& ranks) {
+                     error ? fail(*error) : ranked(ranks);
+                   });
+}
+
+void StoreMeeting::missing(const std::string& text) {
+  if (text == last_missing) return;
+  last_missing = text;
+  notify(events.on_missing, text);
+}
+
+void StoreMeeting::fail(const Error& error) {
+  if (std::exchange(failed, true)) return;
+  timer.cancel();
+  exchange.reset();
+  notify(events.on_error, error);
+}
+
+void StoreMeeting::finish(std::function<void()> done, bool alone, const ExitBarrier::Options& options) {
+  finishing = std::move(done);
+  if (alone || failed) return boost::asio::post(loop, guard([this] { finished(); }));
+  barrier.emplace(store, options, [this](bool) { finished(); });
+}
+
+void StoreMeeting::finished() {
+  barrier.reset();
+  const auto done = std::exchange(finishing, {});
+  if (done) done();
+}
+
+Round round_of(int group_rank, int num_machines, const AssignedRanks& ranks) {
+  return {.machine_rank = group_rank,
+          .num_machines = num_machines,
+          .first_rank = ranks.first_rank,
+          .world_size = ranks.world_size,
+          .first_role_rank = ranks.first_role_rank,
+          .role_world_size = ranks.role_world_size};
+}
+
+}  // namespace acc::launcher

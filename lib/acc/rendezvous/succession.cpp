@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/succession.hpp"
+
+#include <algorithm>
+
+namespace acc::launcher {
+namespace {
+
+bool is_same_place(const NodeInfo& one, const NodeInfo& other) {
+  return one.addr == other.addr && one.node_port == other.node_port;
+}
+
+}  // namespace
+
+bool may_succeed(int reached, int nodes, int dead) {
+  return 2 * reached > nodes - dead;
+}
+
+std::optional<std::size_t> place_among(const std::vector<NodeInfo>& successors, const NodeInfo& self) {
+  for (std::size_t place = 0; place < successors.size(); ++place) {
+    if (is_same_place(successors[place], self)) return place;
+  }
+  return std::nullopt;
+}
+
+bool counts_for(const NodeHistory& history, int round, int port, int dead_port) {
+  const int asked = history.asked == dead_port ? 0 : history.asked;
+  return round > 0 && history.round == round && (asked == 0 || asked == port);
+}
+
+std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& successors, const NodeInfo& coordinator,
+                                  const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead) {
+  std::vector<NodeInfo> result = successors;
+  result.insert(result.begin(), coordinator);
+  std::erase_if(
+      result, [&](const NodeInfo& one) { return is_same_place(one, self) || place_among(known_dead, one); });
+  const int others = nodes - 1 - static_cast<int>(known_dead.size());
+  result.resize(static_cast<std::size_t>(std::max(others, 0)));
+  return result;
+}
+
+StoreAddress place_of(const NodeInfo& node) {
+  return {node.addr, node.node_port};
+}
+
+void LastRound::begin(const RoundBegins& round) {
+  history_ = {.round = round.number, .restarts = round.ready.restarts};
+  nodes_ = round.nodes;
+  successors_ = round.successors;
+  coordinator_ = round.coordinator;
+  places_ = round.places;
+}
+
+void LastRound::lose_coordinator(const std::optional<StoreAddress>& place, bool closed) {
+  lost_place_ = place.value_or(StoreAddress{});
+  closed_ = closed;
+  dead_.clear();
+}
+
+// A coordinator that has closed its connection and does not answer any more has ended.
+void LastRound::note_failed(const StoreAddress& place, bool refused) {
+  if (place == lost_place_ && (refused || closed_) && !coordinator_is_dead()) dead_.push_back(coordinator_);
+  for (const NodeInfo& successor : successors_) {
+    if (refused && place_of(successor) == place && !place_among(dead_, successor)) dead_.push_back(successor);
+  }
+}
+
+bool LastRound::is_dead(const StoreAddress& place) const {
+  if (place == lost_place_) return coordinator_is_dead();
+  return std::ranges::any_of(dead_, [&](const NodeInfo& one) { return place == place_of(one); });
+}
+
+std::vector<StoreAddress> LastRound::candidates(const NodeInfo& self) const {
+  std::vector<StoreAddress> result;
+  // A connection can be closed by what is between two machines.
+  const bool coordinator_may_live = lost_place_.port != 0 && !coordinator_is_dead();
+  if (closed_ && coordinator_may_live) result.push_back(lost_place_);
+  for (const NodeInfo& successor : successors_) {
+    if (!has_successors_ || is_same_place(successor, self)) break;
+    if (!place_among(dead_, successor)) result.push_back(place_of(successor));
+  }
+  if (!closed_ && coordinator_may_live) result.push_back(lost_place_);
+  return result;
+}
+
+bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& followers) const {
+  if (!has_successors_ || self.node_port == 0) return false;
+  const int dead_port = coordinator_is_dead() ? lost_place_.port : 0;
+  const auto counts = [&](const NodeHistory& one) {
+    return counts_for(one, history_.round, self.node_port, dead_port);
+  };
+  const auto reached = static_cast<int>(std::ranges::count_if(followers, counts));
+  return counts(history_) && may_succeed(reached + 1, nodes_, static_cast<int>(dead_.size()));
+}
+
+Succession LastRound::succession(const NodeInfo& self, bool counts_restart) const {
+  return {.rounds = history_.round,
+          .restarts = history_.restarts + (counts_restart ? 1 : 0),
+          .away = yet_to_come(successors_, coordinator_, self, nodes_, dead_),
+          .dead_port = coordinator_is_dead() ? lost_place_.port : 0};
+}
+
+std::vector<StoreAddress> LastRound::others(const NodeInfo& self) const {
+  std::vector<StoreAddress> result;
+  if (lost_place_.port != 0) result.push_back(lost_place_);
+  for (const NodeInfo& successor : successors_) {
+    if (!is_same_place(successor, self)) result.push_back(place_of(successor));
+  }
+  return result;
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/store/store.hpp"
+
+namespace acc::launcher {
+
+/// What a node tells the others of itself.
+struct RoleInfo {
+  std::string role = "default";
+  int local_world_size = 1;
+
+  bool operator==(const RoleInfo&) const = default;
+};
+
+/// Where a node's workers stand among all, and among those of its role.
+struct AssignedRanks {
+  int first_rank = 0;
+  int world_size = 1;
+  int first_role_rank = 0;
+  int role_world_size = 1;
+
+  bool operator==(const AssignedRanks&) const = default;
+};
+
+/// As torchrun numbers workers: one node after the other. `nodes` by group rank.
+std::vector<AssignedRanks> assign_ranks(const std::vector<RoleInfo>& nodes);
+
+/// Where an agent says what it is, below the prefix of the round.
+std::string role_info_key(int group_rank);
+
+/// The texts that torchrun's agents exchange, letter for letter.
+std::string to_json(const RoleInfo& node, int group_rank);
+std::string to_json(const AssignedRanks& ranks);
+
+/// Throw Error{rendezvous} for anything else.
+RoleInfo read_role_info(std::string_view json);
+AssignedRanks read_assigned_ranks(std::string_view json);
+
+/// What torchrun's agents tell each other once a round is complete: each how many workers it runs, the first
+/// which ranks follow from that. It opens the store once more, since it waits, and closes it when all is
+/// said; ends with this object.
+class RankExchange {
+ public:
+  struct Options {
+    /// Of all keys, as on the wire.
+    std::string prefix = "/";
+    int group_size = 1;
+    /// Own nodes by group rank.
+    std::map<int, RoleInfo> own = {};
+    /// Set before anything else.
+    Store::Pairs first = {};
+    std::chrono::milliseconds timeout = std::chrono::seconds(60);
+  };
+  /// The ranks of the own nodes by group rank, or why there are none. If node 0 is an own one, the others get
+  /// theirs when this has returned, and not at all when it has ended the exchange.
+  using Done = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
+
+  /// Calls `done` once, from the loop.
+  RankExchange(const Store& store, Options options, Done done);
+
+ private:
+  void connected(const std::optional<Error>& error);
+  void assign(StoreOutcome outcome, const std::vector<std::string>& infos);
+  void publish(const std::vector<AssignedRanks>& ranks);
+  void assigned(StoreOutcome outcome, const std::vector<std::string>& ranks);
+  void fail(StoreOutcome outcome, const std::string& missing);
+  void finish(std::optional<Error> error, std::map<int, AssignedRanks> ranks);
+
+  Options options_;
+  Done done_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<Store> store_;
+};
+
+/// torchrun's exit barrier: nodes whose workers ended well wait until those of all have. It opens
+/// the store once more, since it waits; ends with this object.
+class ExitBarrier {
+ public:
+  struct Options {
+    /// Of all keys, as on the wire.
+    std::string prefix = "/";
+    int group_size = 1;
+    /// How many of the group come with this call.
+    int own = 1;
+    std::chrono::milliseconds timeout = std::chrono::seconds(300);
+  };
+
+  /// Calls `done` once, from the loop: true when all nodes came in time.
+  ExitBarrier(const Store& store, Options options, std::function<void(bool all)> done);
+
+ private:
+  void connected();
+  void finish(bool all);
+
+  Options options_;
+  std::function<void(bool)> done_;
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace acc::launcher

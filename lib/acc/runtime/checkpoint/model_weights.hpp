@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/checkpoint/safetensors.hpp"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace acc {
+
+using OrderedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+/// The parameters and buffers under the names of Python's state_dict, in its order. They share the module's
+/// memory.
+OrderedTensors ordered_state_of(const torch::nn::Module& module);
+
+/// The same by name.
+NamedTensors state_of(const torch::nn::Module& module);
+
+/// The names in which a model and the weights to load differ, as in PyTorch's load_state_dict.
+struct IncompatibleKeys {
+  /// Names of the model that the weights lack: these tensors keep their values.
+  std::vector<std::string> missing_keys = {};
+  /// Names of the weights that the model lacks.
+  std::vector<std::string> unexpected_keys = {};
+
+  bool operator==(const IncompatibleKeys&) const = default;
+};
+
+/// Compares the names of `state` with the module's. Names that all begin with `module.`, as Python's
+/// DistributedDataParallel saves them, are accepted, and a tied weight may have any of its names.
+IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensors& state);
+
+/// Checks and copies; when it throws, the module is unchanged.
+IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state,
+                            const std::filesystem::path& where, bool strict = true);
+
+/// The module's state as a safetensors file that Python loads, replaced in one step.
+void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file);
+
+/// Writes the model's weights into `folder`, which is made where it is missing, in files of at most
+/// `max_bytes` bytes, each in one step; then removes what an earlier save left there in other files. Throws
+/// Error{system}.
+void save_weights(const torch::nn::Module& module, const std::filesystem::path& folder,
+                  std::uint64_t max_bytes);
+
+/// The weights in a file (safetensors, or else a state_dict of torch.save), or in a folder of Python's or
+/// ours: `model.safetensors`, its shards, `pytorch_model.bin` or its shards, the first that there is. Tensors
+/// are read when they are used. Throws Error naming the file that is missing or damaged.
+NamedTensors read_weights(const std::filesystem::path& path);
+
+namespace detail {
+
+/// Without tensors that share memory with an earlier one, as tied weights: safetensors files have the first
+/// only.
+OrderedTensors without_ties(const OrderedTensors& tensors);
+
+/// Checks that `state` fits the module; the returned function copies it into the module. Throws
+/// Error{usage} with every differently shaped tensor and, if `strict`, every missing and unknown one. `where`
+/// is its file.
+std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
+                                      const std::filesystem::path& where, bool strict = true);
+
+void write_model_file(const OrderedTensors& state, const std::filesystem::path& file);
+
+/// A file of a model's weights to be written.
+struct WeightShard {
+  std::string name = {};
+  OrderedTensors tensors = {};
+};
+
+/// Distributes tensors in their order over files of at most `max_bytes`, as accelerate's save_model (a larger
+/// tensor has a file of its own): one `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tied
+/// weights are written once.
+std::vector<WeightShard> plan_shards(const OrderedTensors& tensors, std::uint64_t max_bytes);
+
+/// `model.safetensors.index.json` of several shards; empty for one.
+std::string shard_index(const std::vector<WeightShard>& shards);
+
+}  // namespace detail
+
+}  // namespace acc

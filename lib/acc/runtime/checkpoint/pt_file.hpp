@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace acc {
+
+struct PtValue;
+struct PtEntry;
+
+using PtList = std::vector<PtValue>;
+using PtDict = std::vector<PtEntry>;
+
+struct PtTuple {
+  std::vector<PtValue> items = {};
+};
+
+/// An object of any other class: only its name is read, nothing of it is executed.
+struct PtObject {
+  std::string class_name = {};
+};
+
+/// The content of a file of Python's torch.save: plain data and tensors. std::monostate is Python's None; a
+/// set is read as a list, bytes as a string.
+struct PtValue {
+  using Content = std::variant<std::monostate, bool, std::int64_t, double, std::string, at::Tensor, PtList,
+                               PtTuple, PtDict, PtObject>;
+
+  PtValue() = default;
+  PtValue(bool value) : content(value) {}
+  PtValue(int value) : content(std::int64_t{value}) {}
+  PtValue(std::int64_t value) : content(value) {}
+  PtValue(double value) : content(value) {}
+  PtValue(std::string value) : content(std::move(value)) {}
+  PtValue(const char* value) : content(std::string(value)) {}
+  PtValue(at::Tensor value) : content(std::move(value)) {}
+  PtValue(PtList value) : content(std::move(value)) {}
+  PtValue(PtTuple value) : content(std::move(value)) {}
+  PtValue(PtDict value) : content(std::move(value)) {}
+  PtValue(PtObject value) : content(std::move(value)) {}
+
+  /// The value, when it is a T.
+  template <class T>
+  const T* get_if() const {
+    return std::get_if<T>(&content);
+  }
+  bool is_none() const { return std::holds_alternative<std::monostate>(content); }
+
+  /// The value of a dict for the key; null when it is missing, or this is not a dict.
+  const PtValue* find(std::string_view key) const;
+  const PtValue* find(std::int64_t key) const;
+
+  /// The value of an integer, a real number, a bool or a tensor of one element; absent for all else.
+  std::optional<double> number() const;
+
+  Content content = {};
+};
+
+struct PtEntry {
+  PtValue key = {};
+  PtValue value = {};
+};
+
+/// Reads a file of torch.save of PyTorch 1.6 or later, tensors of every device to the CPU. They keep the file
+/// mapped and read it when they are used; writing to them does not change it. Nothing in a file is executed,
+/// and nothing outside of it is read. Throws Error{system} naming the file when it cannot be opened,
+/// Error{config} when it is damaged, of an older PyTorch, or holds tensors of a kind that acc lacks.
+PtValue read_pt_file(const std::filesystem::path& file);
+
+/// Atomically replaces `file` by one that Python's torch.load reads, also with weights_only and mmap.
+/// Tensors of any device and stride, each with a storage of its own on the CPU. Throws Error{usage} for a
+/// PtObject or an element type that torch.save lacks, Error{system} when the file cannot be written; the old
+/// one is then untouched.
+void write_pt_file(const std::filesystem::path& file, const PtValue& value);
+
+}  // namespace acc

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/stateful.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/error.hpp"
+
+namespace acc::detail {
+namespace {
+
+// The order of a text's members is kept.
+using Json = nlohmann::ordered_json;
+
+PtValue value_of(const Json& json) {
+  switch (json.type()) {
+    case Json::value_t::boolean:
+      return json.get<bool>();
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+      return json.get<std::int64_t>();
+    case Json::value_t::number_float:
+      return json.get<double>();
+    case Json::value_t::string:
+      return json.get<std::string>();
+    case Json::value_t::array: {
+      PtList list;
+      for (const Json& item : json) list.push_back(value_of(item));
+      return list;
+    }
+    case Json::value_t::object: {
+      PtDict dict;
+      for (const auto& [key, item] : json.items()) dict.push_back({key, value_of(item)});
+      return dict;
+    }
+    default:
+      return {};
+  }
+}
+
+Json json_of(const PtValue& value);
+
+Json array_of(const std::vector<PtValue>& items) {
+  Json array = Json::array();
+  for (const PtValue& item : items) array.push_back(json_of(item));
+  return array;
+}
+
+Json json_of(const PtValue& value) {
+  if (const auto* truth = value.get_if<bool>()) return *truth;
+  if (const auto* whole = value.get_if<std::int64_t>()) return *whole;
+  if (const auto* text = value.get_if<std::string>()) return *text;
+  if (const auto* list = value.get_if<PtList>()) return array_of(*list);
+  if (const auto* tuple = value.get_if<PtTuple>()) return array_of(tuple->items);
+  if (const auto* dict = value.get_if<PtDict>()) {
+    Json object = Json::object();
+    for (const PtEntry& entry : *dict) {
+      if (const auto* key = entry.key.get_if<std::string>()) object[*key] = json_of(entry.value);
+    }
+    return object;
+  }
+  const std::optional<double> number = value.number();
+  return number && std::isfinite(*number) ? Json(*number) : Json();
+}
+
+}  // namespace
+
+PtValue from_json(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (json.is_discarded()) throw Error({.what = "is not JSON", .where = "checkpoint state"});
+  return value_of(json);
+}
+
+std::string to_json(const PtValue& value) {
+  // Text that is not UTF-8 must not end a load.
+  return json_of(value).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/data/batch_source.hpp"
+
+#include <ATen/Parallel.h>
+#include <pthread.h>
+
+#include <utility>
+
+// A function of LibTorch's OpenMP runtime. Linking OpenMP here could load a second runtime.
+extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
+
+namespace acc::detail {
+namespace {
+
+// at::set_num_threads is for the whole process, OpenMP's is for the calling thread.
+void use_cores(int count) {
+  if (omp_set_num_threads != nullptr) omp_set_num_threads(count);
+}
+
+}  // namespace
+
+// LibTorch sets OpenMP's number at a thread's first use: this must come before ours.
+OneCore::OneCore() : before_(at::get_num_threads()) {
+  use_cores(1);
+}
+
+OneCore::~OneCore() {
+  use_cores(before_);
+}
+
+OrderedWorkers::OrderedWorkers(std::size_t threads, std::size_t ahead, std::size_t first, Make make)
+    : make_(std::move(make)), ahead_(ahead), done_(ahead), next_(first), taken_(first) {
+  threads_.reserve(threads);
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this, i] { run(i); });
+}
+
+OrderedWorkers::~OrderedWorkers() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stop_ = true;
+  }
+  work_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void OrderedWorkers::run(std::size_t worker) {
+  pthread_setname_np(pthread_self(), "acc-data");
+  const OneCore one_core;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    work_.wait(lock, [&] { return stop_ || next_ >= end_ || next_ < taken_ + ahead_; });
+    if (stop_ || next_ >= end_) return;
+    const std::size_t index = next_++;
+    lock.unlock();
+    bool made = false;
+    std::exception_ptr failure;
+    try {
+      made = make_(index, worker);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    // An earlier item that failed or is missing decides where the items end.
+    if (!made && index < end_) {
+      end_ = index;
+      failure_ = std::move(failure);
+      work_.notify_all();
+    }
+    done_[index % ahead_] = true;
+    ready_.notify_all();
+  }
+}
+
+std::optional<std::size_t> OrderedWorkers::wait() {
+  std::unique_lock lock(mutex_);
+  ready_.wait(lock, [&] { return at_end() || done_[taken_ % ahead_]; });
+  if (!at_end()) return taken_ % ahead_;
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+  return std::nullopt;
+}
+
+bool OrderedWorkers::is_ready() const {
+  const std::scoped_lock lock(mutex_);
+  return !at_end() && done_[taken_ % ahead_];
+}
+
+void OrderedWorkers::release() {
+  {
+    const std::scoped_lock lock(mutex_);
+    done_[taken_ % ahead_] = false;
+    ++taken_;
+  }
+  work_.notify_one();
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <filesystem>
+
+namespace acc {
+
+/// Reads an IDX file, the format of MNIST and its relatives, plain or compressed with gzip. Throws
+/// Error{system} that names the file when it is missing, is not an IDX file, or has another size than its
+/// header says.
+at::Tensor read_idx(const std::filesystem::path& file);
+
+/// Images [n, 3, 32, 32] of uint8 and a label of int64 for each.
+struct LabelledImages {
+  at::Tensor images = {};
+  at::Tensor labels = {};
+};
+
+/// CIFAR-10 in its binary version: data_batch_1.bin to data_batch_5.bin of `folder`, or test_batch.bin.
+/// Throws Error{system} naming the file when one is missing or has another format.
+LabelledImages read_cifar10(const std::filesystem::path& folder, bool train = true);
+
+/// CIFAR-100 in its binary version: train.bin or test.bin, with the fine labels, 0 to 99.
+LabelledImages read_cifar100(const std::filesystem::path& folder, bool train = true);
+
+}  // namespace acc

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/optim/gradients.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_clamp_max.h>
+#include <ATen/ops/_foreach_clamp_min.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/nested_tensors.hpp"
+
+namespace acc {
+
+GradientState::GradientState(int num_steps, GradientAccumulationOptions options) : options_(options) {
+  set_num_steps(num_steps);
+}
+
+void GradientState::set_num_steps(int num_steps) {
+  if (num_steps < 1) {
+    throw Error({.what = fmt::format("must be at least 1, not {}", num_steps),
+                 .where = "gradient_accumulation_steps"});
+  }
+  num_steps_ = num_steps;
+}
+
+void GradientState::next_batch(bool end_of_dataloader) {
+  if (options_.sync_with_dataloader && end_of_dataloader) {
+    step_ = 0;
+    sync_gradients_ = true;
+    return;
+  }
+  ++step_;
+  sync_gradients_ = step_ % num_steps_ == 0;
+}
+
+namespace {
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> distinct = parameters;
+  detail::keep_distinct(distinct);
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : distinct) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
+}  // namespace
+
+at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (gradients.empty()) return at::zeros({});
+  std::vector<at::Tensor> norms = at::_foreach_norm(gradients, norm_type);
+  for (at::Tensor& norm : norms) norm = norm.to(norms.front().device());
+  at::Tensor total = at::linalg_vector_norm(at::stack(norms), norm_type);
+  // Multiplies also by a factor of 1: a comparison would synchronize with a GPU.
+  at::_foreach_mul_(gradients, (max_norm / (total + 1e-6)).clamp_max(1.0));
+  return total;
+}
+
+void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value) {
+  const at::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (gradients.empty()) return;
+  at::_foreach_clamp_min_(gradients, -clip_value);
+  at::_foreach_clamp_max_(gradients, clip_value);
+}
+
+}  // namespace acc

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/gradient_hooks.hpp"
+
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include "acc/runtime/parallel/autograd_function.hpp"
+
+namespace acc::detail {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+using Callback = std::function<void()>;
+
+struct Sink : torch::autograd::Function<Sink> {
+  // LibTorch records the tensors of a list as inputs only when they are passed as a TensorList.
+  static variable_list forward(AutogradContext* context, const Callback& on_backward,
+                               at::TensorList outputs) {
+    context->set_materialize_grads(false);
+    context->saved_data["on_backward"] = HeldInGraph<Callback>::hold(on_backward);
+    variable_list copies;
+    copies.reserve(outputs.size());
+    for (const at::Tensor& output : outputs) copies.push_back(output.clone());
+    return copies;
+  }
+
+  static variable_list backward(AutogradContext* context, variable_list gradients) {
+    HeldInGraph<Callback>::held(context->saved_data["on_backward"])();
+    gradients.insert(gradients.begin(), at::Tensor());
+    return gradients;
+  }
+};
+
+}  // namespace
+
+std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs,
+                                          const std::function<void()>& on_backward) {
+  return Sink::apply(on_backward, at::TensorList(outputs));
+}
+
+using torch::autograd::variable_list;
+using torch::autograd::utils::LambdaPostHook;
+
+GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times)
+    : several_times_(several_times), received_(parameters.size(), 0) {
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    auto node = torch::autograd::impl::grad_accumulator(parameters[i]);
+    const auto key = node->add_post_hook(
+        std::make_unique<LambdaPostHook>([this, i](const variable_list& outputs, const variable_list&) {
+          on_gradient(i);
+          return outputs;
+        }));
+    hooks_.push_back({.node = std::move(node), .key = key});
+  }
+}
+
+GradientWatch::~GradientWatch() {
+  for (const Hook& hook : hooks_) hook.node->del_post_hook(hook.key);
+}
+
+void GradientWatch::expect_averaged() {
+  ++forwards_;
+  local_ = false;
+}
+
+void GradientWatch::on_gradient(std::size_t parameter) {
+  const bool announced = received_[parameter] < forwards_ || (several_times_ && forwards_ > 0);
+  if (active_ && !local_ && !announced) unexpected_ = true;
+  if (active_) received_[parameter] = forwards_;
+}
+
+}  // namespace acc::detail

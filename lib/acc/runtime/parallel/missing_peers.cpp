@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/missing_peers.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "acc/base/blocked_signals.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::detail {
+
+std::string joined_key(int rank) {
+  return fmt::format("acc/joined/{}", rank);
+}
+
+std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
+                        const std::optional<std::vector<int>>& joined) {
+  std::vector<int> missing;
+  for (int rank = 0; rank < worker.world_size; ++rank) {
+    if (rank != worker.rank && (!joined || std::ranges::find(*joined, rank) == joined->end()))
+      missing.push_back(rank);
+  }
+  const auto line = [&](std::string_view whom) {
+    return fmt::format("acc: rank {} of {} has waited {} s for {} (the store is at {}:{})\n", worker.rank,
+                       worker.world_size, waited.count(), whom, worker.master_addr, worker.master_port);
+  };
+  if (!joined) return line("rank 0, whose store does not answer");
+  if (missing.empty()) return "";
+  for (const int rank : *joined) {
+    if (rank < worker.rank) return "";
+  }
+  constexpr std::size_t kMaxShown = 16;
+  const std::size_t shown = std::min(missing.size(), kMaxShown);
+  std::string whom = fmt::format("rank{} {}", missing.size() == 1 ? "" : "s",
+                                 fmt::join(missing.begin(), missing.begin() + static_cast<int>(shown), ", "));
+  if (missing.size() > shown) whom += fmt::format(" and {} more", missing.size() - shown);
+  return line(whom);
+}
+
+JoinWatch::JoinWatch(const WorkerEnv& worker, std::function<Store()> open_store)
+    : worker_(worker), open_store_(std::move(open_store)) {
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { write_notices(); });
+}
+
+JoinWatch::~JoinWatch() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+std::optional<std::vector<int>> JoinWatch::joined() try {
+  if (!store_) store_ = open_store_();
+  std::vector<int> ranks;
+  for (int rank = 0; rank < worker_.world_size; ++rank) {
+    const bool serves = rank == 0 && !worker_.use_agent_store;
+    if (serves || store_->check({joined_key(rank)})) ranks.push_back(rank);
+  }
+  return ranks;
+} catch (const std::exception&) {
+  store_.reset();
+  return std::nullopt;
+}
+
+void JoinWatch::write_notices() {
+  std::chrono::seconds waited{0};
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kJoinNoticeAfter, [this] { return ends_; })) {
+    waited += kJoinNoticeAfter;
+    lock.unlock();
+    const std::string line = join_notice(worker_, waited, joined());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+    lock.lock();
+  }
+}
+
+namespace {
+
+constexpr std::chrono::seconds kPollInterval{1};
+// Much longer than kPollInterval, so that all living processes answer on a busy machine, too.
+constexpr std::chrono::seconds kAnswerTimeout{5};
+
+const std::string kCalled = "acc/roll_call";
+
+std::string answer_key(int rank) {
+  return fmt::format("acc/roll_call/{}", rank);
+}
+
+}  // namespace
+
+RollCall::RollCall(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                   std::function<std::uint64_t()> calls)
+    : store_(std::move(store)), rank_(rank), size_(size), calls_(std::move(calls)) {
+  const BlockedSignals blocked;
+  thread_ = std::thread([this] { answer_when_called(); });
+}
+
+RollCall::~RollCall() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+void RollCall::set_place(std::string place) {
+  const std::scoped_lock lock(mutex_);
+  place_ = std::move(place);
+}
+
+const std::optional<PeerReport>& RollCall::call() {
+  std::unique_lock lock(mutex_);
+  if (!result_) {
+    lock.unlock();
+    auto result = ask();
+    lock.lock();
+    result_ = std::move(result);
+  }
+  return *result_;
+}
+
+void RollCall::answer_when_called() try {
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    lock.unlock();
+    const bool called = store_->check({kCalled});
+    if (called) return answer();
+    lock.lock();
+    ended_.wait_for(lock, kPollInterval, [this] { return ends_; });
+  }
+} catch (const std::exception&) {  // NOLINT: without a store there is nothing to answer
+}
+
+// "17 in backward"
+void RollCall::answer() {
+  std::string place;
+  {
+    const std::scoped_lock lock(mutex_);
+    place = place_;
+  }
+  store_->set(answer_key(rank_), fmt::format("{} {}", calls_(), place));
+}
+
+std::optional<PeerReport> RollCall::ask() try {
+  const std::uint64_t own_calls = calls_();
+  answer();
+  store_->set(kCalled, "1");
+  std::vector<std::string> keys;
+  for (int rank = 0; rank < size_; ++rank) keys.push_back(answer_key(rank));
+  try {
+    store_->wait(keys, kAnswerTimeout);
+  } catch (const std::exception&) {  // NOLINT: not all answered; the keys show which
+  }
+  PeerReport roll;
+  for (int rank = 0; rank < size_; ++rank) {
+    if (!store_->check({keys[static_cast<std::size_t>(rank)]})) {
+      roll.absent.push_back(rank);
+      continue;
+    }
+    const std::string text = store_->get_to_str(keys[static_cast<std::size_t>(rank)]);
+    const std::size_t blank = text.find(' ');
+    const auto calls = parse_integer(text.substr(0, blank));
+    if (!calls || blank == std::string::npos || static_cast<std::uint64_t>(*calls) >= own_calls) continue;
+    roll.late.push_back({.rank = rank,
+                         .calls_behind = own_calls - static_cast<std::uint64_t>(*calls),
+                         .place = text.substr(blank + 1)});
+  }
+  return roll;
+} catch (const std::exception&) {
+  return std::nullopt;
+}
+
+}  // namespace acc::detail

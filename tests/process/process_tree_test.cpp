@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// --pid-namespace: jobs in a pid namespace of their own. Skipped where the system does not allow it.
+#include "acc/launch/process_tree.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include "acc/control/control_client.hpp"
+#include "acc/control/process_table.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/in_child.hpp"
+#include "support/launched.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+using namespace acc::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+bool allowed() {
+  const bool can = in_child([] {
+                     try {
+                       enter_pid_namespace();
+                     } catch (const Error&) {
+                       return kSkipped;
+                     }
+                     return in_child([] {
+                       try {
+                         const HostPids outside;
+                         return 0;
+                       } catch (const Error&) {
+                         return kSkipped;
+                       }
+                     });
+                   }) == 0;
+  if (!can) WARN("no pid namespace can be made here: not tested");
+  return can;
+}
+
+auto count_log_folders(const fs::path& folder) {
+  return std::ranges::count_if(fs::directory_iterator(folder), [](const fs::directory_entry& entry) {
+    return entry.path().filename().string().starts_with("torchelastic_");
+  });
+}
+
+// All that is below the supervisor now, watched.
+std::vector<Descriptor> everything_below(pid_t supervisor) {
+  std::vector<Descriptor> all;
+  for (const Descendant& process : descendants_of(supervisor)) all.push_back(watch(process.pid));
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("pid_namespace: nothing lives on when all of acc is killed at once", "[process]") {
+  if (!allowed()) return;
+  const TemporaryFolder folder;
+  const TemporaryFolder runtime;
+  ::chmod(runtime.path().c_str(), 0700);
+  ::setenv("TMPDIR", folder.path().c_str(), 1);
+  ::setenv("XDG_RUNTIME_DIR", runtime.path().c_str(), 1);
+  const char* asked = ::getenv("ACC_TEST_KILLS");
+  const int kills = asked == nullptr ? 10 : std::stoi(asked);
+  for (int i = 0; i < kills; ++i) {
+    CAPTURE(i);
+    Telephone phone;
+    Launched job(stub({"workers=2", "namespace=1"}, {"deaf-daemon", phone.path(), "child", phone.path(),
+                                                     "tell", phone.path(), "up", "pause"}));
+    for (int told = 0; told < 6; ++told) phone.next();
+    const std::vector<Descriptor> all = everything_below(job.front());
+    REQUIRE(all.size() >= 8);  // guardian, agent, and of each worker itself, a child and a daemon
+    const pid_t agent = job.agent();
+    const pid_t guardian = job.guardian();
+    job.signal(SIGKILL);
+    ::kill(guardian, SIGKILL);
+    ::kill(agent, SIGKILL);
+    job.wait();
+    REQUIRE(all_gone(all));
+    // What they left on the disk goes with the next job.
+    CHECK(count_log_folders(folder.path()) == 1);
+    CHECK(launch_stub({"workers=2"}, {"exit", "0"}).code == 0);
+    CHECK(count_log_folders(folder.path()) == 0);
+    CHECK(fs::is_empty(runtime.path() / "acc"));
+  }
+  ::unsetenv("TMPDIR");
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST_CASE("pid_namespace: a job runs, fails and is stopped there as elsewhere", "[process]") {
+  if (!allowed()) return;
+  CHECK(launch_stub({"workers=2", "namespace=1"}, {"exit", "0"}).code == 0);
+  const Ran failed = launch_stub({"workers=2", "namespace=1", "restarts=1", "grace_ms=300"},
+                                 {"line", "hello", "rank", "1", "exit", "7", "pause"});
+  CHECK(failed.code == 7);
+  CHECK(has(failed.err, "failed with exit code 7; restart 1 of 1\n"));
+  CHECK(launch_stub({"workers=1", "namespace=1"}, {"raise", "11"}).code == 139);
+
+  Telephone phone;
+  Launched job(
+      stub({"workers=2", "namespace=1"}, {"daemon", phone.path(), "tell", phone.path(), "up", "pause"}));
+  for (int told = 0; told < 4; ++told) phone.next();
+  const std::vector<Descriptor> all = everything_below(job.front());
+  job.signal(SIGTERM);
+  CHECK(shell_code(job.wait()) == 143);
+  CHECK(all_gone(all));
+}
+
+TEST_CASE("pid_namespace: others see a job's processes by their own numbers, its ranks by theirs",
+          "[process]") {
+  if (!allowed()) return;
+  const TemporaryFolder runtime;
+  ::chmod(runtime.path().c_str(), 0700);
+  ::setenv("XDG_RUNTIME_DIR", runtime.path().c_str(), 1);
+  Telephone phone;
+  Launched job(stub({"workers=2", "namespace=1", "path="},
+                    {"tell", phone.path(), "up", "rank", "1", "raise", "19", "pause"}));
+  const std::set<pid_t> told = {phone.next_process(), phone.next_process()};
+  FoundJobs found = find_jobs({runtime.path() / "acc"});
+  REQUIRE(found.running.size() == 1);
+  const JobView& view = found.running[0].view;
+  CHECK(view.pid == job.front());
+  CHECK(view.agent == job.agent());
+  std::set<pid_t> inside;
+  for (const RankView& rank : view.ranks) {
+    inside.insert(rank.pid_inside);
+    REQUIRE(read_process(rank.pid));
+    CHECK(read_process(rank.pid)->parent == job.agent());
+  }
+  CHECK(inside == told);
+  while (read_process(view.ranks[1].pid)->state != 'T') ::sched_yield();
+
+  // The agent looks at them by the numbers inside.
+  std::string text;
+  found.running[0].client.send({{"request", "stacks"}});
+  found.running[0].client.read_rest([&](std::string_view more) { text += more; });
+  CHECK(has(text, "rank 1: stopped, 0% CPU\n"));
+  CHECK(has(text, "rank 1 (local rank 1, pid " + std::to_string(view.ranks[1].pid) + "): stopped"));
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST_CASE("pid_namespace: the report names a worker by the number that others see", "[process]") {
+  if (!allowed()) return;
+  Telephone phone;
+  Telephone gate;
+  Launched job(
+      stub({"workers=1", "namespace=1"}, {"tell", phone.path(), "up", "await", gate.path(), "exit", "3"}));
+  phone.next();
+  const std::vector<Descendant> below = descendants_of(job.front());
+  REQUIRE(below.size() == 3);
+  std::ofstream(gate.path()) << "x" << std::flush;
+  CHECK(shell_code(job.wait()) == 3);
+  CHECK(has(job.err(), "(local rank 0, pid " + std::to_string(below.back().pid) + ")"));
+}
+
+TEST_CASE("pid_namespace: who is not root has one too, where users may make namespaces", "[process]") {
+  if (!allowed() || ::geteuid() != 0) return;
+  const TemporaryFolder folder;
+  fs::permissions(folder.path(), fs::perms::all);
+  constexpr uid_t kNobody = 65534;
+  const int result = in_child([&] {
+    if (::setgid(kNobody) != 0 || ::setuid(kNobody) != 0) return kSkipped;
+    ::prctl(PR_SET_DUMPABLE, 1);  // as after execve()
+    const bool may = in_child([] {
+                       enter_pid_namespace();
+                       return 0;
+                     }) == 0;
+    if (!may) return kSkipped;
+    ::setenv("TMPDIR", folder.path().c_str(), 1);
+    const Ran ran = launch_stub({"workers=2", "namespace=1"}, {"exit", "4"});
+    return ran.code == 4 && has(ran.err, "failed with exit code 4") ? 0 : 1;
+  });
+  if (result == kSkipped) {
+    WARN("users may not make namespaces here: not tested");
+    return;
+  }
+  CHECK(result == 0);
+}
+
+TEST_CASE("pid_namespace: where the system does not allow it, that is said and nothing starts", "[process]") {
+  const int result = in_child([] {
+    if (::unshare(CLONE_NEWUSER) != 0) return kSkipped;
+    std::ofstream("/proc/self/uid_map") << "0 0 1";
+    std::ofstream limit("/proc/sys/user/max_pid_namespaces");
+    limit << "0" << std::flush;
+    if (!limit) return kSkipped;
+    const Ran ran = launch_stub({"workers=2", "namespace=1"}, {"line", "started"});
+    if (ran.code == 1 && ran.out.empty() &&
+        ran.err.starts_with("acc: --pid-namespace: the system does not allow it: "))
+      return 0;
+    std::cerr << ran.code << ran.out << ran.err;
+    return 1;
+  });
+  if (result == kSkipped) {
+    WARN("the limit cannot be set here: not tested");
+    return;
+  }
+  CHECK(result == 0);
+}

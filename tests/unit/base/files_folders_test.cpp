@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/files.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace fs = std::filesystem;
+using acc::test::error_of;
+using acc::test::TemporaryFolder;
+
+TEST_CASE("folders: a path is absolute from the current folder, and TMPDIR has to be a folder", "[base]") {
+  CHECK(acc::absolute_path("x") == fs::current_path() / "x");
+  CHECK(acc::absolute_path("/x") == "/x");
+  const TemporaryFolder folder;
+  CHECK(acc::temporary_folder({{"TMPDIR", folder.path().string()}}) == folder.path());
+  CHECK_FALSE(acc::temporary_folder({}).has_value());
+  CHECK_FALSE(acc::temporary_folder({{"TMPDIR", (folder.path() / "missing").string()}}).has_value());
+  CHECK_FALSE(acc::temporary_folder({{"TMPDIR", folder.write("file", "").string()}}).has_value());
+}
+
+TEST_CASE("folders: a current folder that was removed is one clear error", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path before = fs::current_path();
+  const fs::path gone = folder.path() / "gone";
+  fs::create_directory(gone);
+  fs::current_path(gone);
+  fs::remove(gone);
+  const std::string error = error_of([] { acc::absolute_path("x"); });
+  fs::current_path(before);
+  CHECK(error == "the current folder does not exist any more (change to another one)");
+}
+
+TEST_CASE("folders: the program's path is the one that it was called by", "[base]") {
+  CHECK(fs::equivalent(acc::program_path(), "/proc/self/exe"));
+}

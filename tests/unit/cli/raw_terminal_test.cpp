@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/cli/raw_terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "acc/cli/dialog.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/pseudo_terminal.hpp"
+
+using acc::launcher::Key;
+using acc::launcher::RawTerminal;
+using acc::test::PseudoTerminal;
+
+TEST_CASE("raw_terminal: Ctrl-C ends it, and the terminal is as it was", "[cli]") {
+  const PseudoTerminal terminal;
+  REQUIRE(terminal.is_cooked());
+  bool interrupted = false;
+  try {
+    const RawTerminal raw(terminal.fd(), terminal.fd());
+    CHECK_FALSE(terminal.is_cooked());
+    terminal.type("\x03");
+    raw.next_key();
+  } catch (const acc::launcher::Interrupted&) {
+    interrupted = true;
+  }
+  CHECK(interrupted);
+  CHECK(terminal.is_cooked());
+  terminal.shown_until("^C\r\n\x1b[?25h");
+}
+
+TEST_CASE("raw_terminal: a lost terminal ends the input", "[cli]") {
+  PseudoTerminal terminal;
+  const RawTerminal raw(terminal.fd(), terminal.fd());
+  terminal.hang_up();
+  CHECK(acc::test::error_of([&] { raw.next_key(); }) == "the input ended");
+}
+
+TEST_CASE("raw_terminal: other files than terminals are refused", "[cli]") {
+  std::array<int, 2> ends = {};
+  REQUIRE(::pipe(ends.data()) == 0);
+  CHECK(acc::test::error_of([&] {
+          RawTerminal(ends[0], ends[1]);
+        }).starts_with("the input is not a terminal: "));
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
+TEST_CASE("raw_terminal: a new size is reported once, before the keys that follow", "[cli]") {
+  const PseudoTerminal terminal;
+  const RawTerminal raw(terminal.fd(), terminal.fd());
+  CHECK(raw.columns() == 80);
+  CHECK(raw.rows() == 24);
+  const winsize size = {.ws_row = 10, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
+  REQUIRE(::ioctl(terminal.fd(), TIOCSWINSZ, &size) == 0);
+  terminal.type("a");
+  // The terminal belongs to no session, so the kernel tells nobody.
+  ::kill(::getpid(), SIGWINCH);
+  CHECK(raw.next_key().key == Key::resized);
+  CHECK(raw.next_key().text == "a");
+  CHECK(raw.columns() == 40);
+  CHECK(raw.rows() == 10);
+}
+
+TEST_CASE("raw_terminal: when the program goes on after a stop the terminal is raw again", "[cli]") {
+  const PseudoTerminal terminal;
+  const RawTerminal raw(terminal.fd(), terminal.fd());
+  terminal.make_cooked();
+  ::kill(::getpid(), SIGCONT);
+  CHECK(raw.next_key().key == Key::continued);
+  CHECK_FALSE(terminal.is_cooked());
+}
+
+TEST_CASE("raw_terminal: signals mean what they meant before, afterwards", "[cli]") {
+  struct sigaction before = {};
+  ::sigaction(SIGTSTP, nullptr, &before);
+  {
+    const PseudoTerminal terminal;
+    const RawTerminal raw(terminal.fd(), terminal.fd());
+  }
+  struct sigaction after = {};
+  ::sigaction(SIGTSTP, nullptr, &after);
+  CHECK(after.sa_handler == before.sa_handler);
+  sigset_t mask = {};
+  ::sigprocmask(SIG_BLOCK, nullptr, &mask);
+  CHECK(::sigismember(&mask, SIGTSTP) == 0);
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/interview.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::launcher::AnswerSheet;
+using acc::launcher::Interview;
+using acc::test::error_of;
+
+namespace {
+
+AnswerSheet sheet_of(const std::string& text) {
+  const acc::test::TemporaryFolder folder;
+  AnswerSheet sheet = acc::launcher::read_answers(folder.write("answers.yaml", text));
+  for (auto& [name, place] : sheet.positions) place = place.substr(place.rfind('/') + 1);
+  return sheet;
+}
+
+acc::launcher::ConfigValues values_of(const std::string& text) {
+  Interview interview({.gpus = 8});
+  answer_all(interview, sheet_of(text));
+  return interview.values();
+}
+
+}  // namespace
+
+TEST_CASE("answers: questions are answered by name or by key, the others by their defaults", "[config]") {
+  const acc::launcher::ConfigValues values =
+      values_of("distributed_type: multi-GPU\nnum_processes: 8\nmixed_precision: no\ngpu_ids: 0\n");
+  CHECK(values.at("distributed_type") == "MULTI_GPU");
+  CHECK(values.at("num_processes") == 8);
+  CHECK(values.at("mixed_precision") == "no");
+  CHECK(values.at("gpu_ids") == "0");
+  CHECK(values.at("num_machines") == 1);
+}
+
+TEST_CASE("answers: an answer without a question is an error with its line", "[config]") {
+  CHECK(error_of([] { values_of("num_proceses: 8\n"); }) ==
+        "answers.yaml:1: there is no question 'num_proceses' (did you mean 'num_processes'?)");
+  CHECK(error_of([] {
+          values_of("debug: yes\nmachine_rank: 1\n");
+        }).starts_with("answers.yaml:1: 'debug' was not asked: earlier answers rule it out"));
+}
+
+TEST_CASE("answers: a refused answer is an error with its reason", "[config]") {
+  CHECK(error_of([] {
+          values_of("distributed_type: multi-GPU\nnum_processes: many\n");
+        }).find("answers.yaml:2: ") != std::string::npos);
+}
+
+TEST_CASE("answers: other files than answer sheets are refused", "[config]") {
+  CHECK(error_of([] { sheet_of("- a\n"); }).ends_with("holds no `question: answer` lines"));
+  CHECK(error_of([] { sheet_of("a: {b: c}\n"); }).ends_with(":1: the answer to 'a' must not be a mapping"));
+  CHECK(error_of([] { sheet_of("a: 1\na: 2\n"); }).ends_with(":2: 'a' is answered already"));
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/read.hpp"
+#include "support/catch.hpp"
+
+namespace {
+
+std::vector<std::string> found_in(const std::string& yaml) {
+  std::vector<std::string> lines;
+  for (const acc::Problem& problem : contradictions(acc::launcher::parse_config(yaml, "c.yaml")))
+    lines.push_back(to_string(problem));
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("contradictions: a file that holds together has none", "[config]") {
+  CHECK(found_in("distributed_type: NO\n").empty());
+  CHECK(found_in("{distributed_type: MULTI_GPU, num_machines: 2, num_processes: 8, machine_rank: 1, "
+                 "main_process_ip: h}")
+            .empty());
+}
+
+TEST_CASE("contradictions: all are told, each with both sides", "[config]") {
+  CHECK(found_in("distributed_type: MULTI_GPU\nnum_processes: 7\nnum_machines: 2\nmachine_rank: 2\n") ==
+        std::vector<std::string>{
+            "c.yaml:2: num_processes 7 cannot be shared evenly by num_machines 2 (num_processes counts over "
+            "all machines)",
+            "c.yaml:4: machine_rank 2 is not below num_machines 2 (ranks count from 0)",
+            "c.yaml:3: num_machines 2 need main_process_ip (the address of machine 0)"});
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/assign.hpp"
+#include "acc/config/write.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::launcher::ConfigValues;
+using acc::launcher::edited_config;
+using acc::launcher::parse_config;
+
+namespace {
+
+std::string set(const std::string& text, const std::vector<std::string>& assignments,
+                const std::string& file = "c.yaml") {
+  ConfigValues values = parse_config(text, file).values;
+  acc::launcher::assign(values, assignments);
+  return edited_config(text, values, file);
+}
+
+const std::string kText =
+    "# The job of team A\n"
+    "distributed_type: FSDP  # sharded\n"
+    "\n"
+    "# eight of them\n"
+    "num_processes: '8'   # all\n"
+    "fsdp_config:\n"
+    "    # wide\n"
+    "    fsdp_version: 2  # the new one\n"
+    "    offload_params: no\n"
+    "mixed_precision: bf16\n"
+    "# the end\n";
+
+}  // namespace
+
+TEST_CASE("edit: a changed value keeps its line's comment, everything else stays", "[config]") {
+  CHECK(set(kText, {"num_processes=4", "fsdp_config.fsdp_version=1"}) ==
+        "# The job of team A\n"
+        "distributed_type: FSDP  # sharded\n"
+        "\n"
+        "# eight of them\n"
+        "num_processes: 4   # all\n"
+        "fsdp_config:\n"
+        "    # wide\n"
+        "    fsdp_version: 1  # the new one\n"
+        "    fsdp_offload_params: false\n"
+        "mixed_precision: bf16\n"
+        "# the end\n");
+}
+
+TEST_CASE("edit: keys go and come, new ones last in their mapping", "[config]") {
+  CHECK(
+      set(kText, {"num_processes=", "mixed_precision=", "debug=yes", "fsdp_config.fsdp_min_num_params=7"}) ==
+      "# The job of team A\n"
+      "distributed_type: FSDP  # sharded\n"
+      "\n"
+      "# eight of them\n"
+      "fsdp_config:\n"
+      "    # wide\n"
+      "    fsdp_version: 2  # the new one\n"
+      "    fsdp_offload_params: false\n"
+      "    fsdp_min_num_params: 7\n"
+      "debug: true\n"
+      "# the end\n");
+}
+
+TEST_CASE("edit: values of several lines are replaced as a whole", "[config]") {
+  CHECK(set("distributed_type: XLA\ntpu_vm:\n- a\n- b  # second\ntpu_name: x\n", {"tpu_vm=c"}) ==
+        "distributed_type: XLA\ntpu_vm:\n- c\ntpu_name: x\n");
+}
+
+TEST_CASE("edit: what cannot be edited by lines is written anew", "[config]") {
+  const std::string flow = "{distributed_type: NO, debug: true}  # one line\n";
+  CHECK(set(flow, {"debug=no"}) == "debug: false\ndistributed_type: 'NO'\n");
+  CHECK(set("distributed_type: FSDP\nfsdp_config: &a {fsdp_version: 2}\n", {"fsdp_config.fsdp_version=1"}) ==
+        "distributed_type: FSDP\nfsdp_config:\n  fsdp_version: 1\n");
+}
+
+TEST_CASE("edit: JSON stays JSON, in its order", "[config]") {
+  CHECK(set(R"({"num_processes": 2, "distributed_type": "FSDP", "fsdp_config": {"version": 1}})",
+            {"num_processes=4", "debug=true"}, "c.json") ==
+        "{\n  \"num_processes\": 4,\n  \"distributed_type\": \"FSDP\",\n  \"fsdp_config\": {\n"
+        "    \"fsdp_version\": 1\n  },\n  \"debug\": true\n}\n");
+}
+
+TEST_CASE("edit: a file is changed in place, and made where there is none", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  const auto file = folder.path() / "c.yaml";
+  acc::launcher::edit_config({{"distributed_type", "NO"}}, file);
+  CHECK(folder.read("c.yaml") == "distributed_type: 'NO'\n");
+  folder.write("c.yaml", "# mine\ndistributed_type: NO\n");
+  acc::launcher::edit_config({{"distributed_type", "NO"}, {"debug", true}}, file);
+  CHECK(folder.read("c.yaml") == "# mine\ndistributed_type: NO\ndebug: true\n");
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/control/rank_state.hpp"
+
+#include <unistd.h>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+
+namespace {
+
+std::vector<RankState> ranks(const std::vector<std::string>& places, const std::vector<double>& cpu = {}) {
+  std::vector<RankState> all;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    all.push_back({.rank = static_cast<int>(i), .place = places[i], .processes = 1});
+    if (!cpu.empty()) all.back().cpu_percent = cpu[i];
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("rank_stand: a rank in another place than most is named", "[control]") {
+  CHECK(find_stragglers(ranks({"sleeping", "sleeping", "stopped", "sleeping"})).text ==
+        "rank 2 differs: stopped, while the other 3 are sleeping");
+  CHECK(find_stragglers(ranks({"a", "b", "b", "b", "b", "a"})).ranks == std::vector<int>{0, 5});
+  CHECK(find_stragglers(ranks({"a", "b", "b", "b", "b", "a"})).text ==
+        "ranks 0, 5 differ: a, while the other 4 are b");
+  CHECK(find_stragglers(ranks({"a", "a", "a", "b", "c"})).text ==
+        "rank 3 differs: b, while the other 3 are a\nrank 4 differs: c, while the other 3 are a");
+}
+
+TEST_CASE("rank_stand: without a majority nobody differs", "[control]") {
+  CHECK(find_stragglers({}).text.empty());
+  CHECK(find_stragglers(ranks({"a", "a", "a"})).text.empty());
+  CHECK(find_stragglers(ranks({"a", "b"})).text.empty());
+  CHECK(find_stragglers(ranks({"a", "b", "a", "b"})).text.empty());
+}
+
+TEST_CASE("rank_stand: the one that waits while the others spin is named", "[control]") {
+  CHECK(find_stragglers(ranks({"running", "running", "sleeping", "running"}, {99, 100, 3, 98})).text ==
+        "rank 2 differs: at most 20% CPU, while the other 3 are near 99%");
+  CHECK(find_stragglers(ranks({"a", "a", "a"}, {1, 0, 2})).text.empty());
+  CHECK(find_stragglers(ranks({"a", "a", "b"}, {1, 0, 2})).text ==
+        "rank 2 differs: b, while the other 2 are a");
+}
+
+TEST_CASE("rank_stand: ranks that all work do not differ by where they are just now", "[control]") {
+  CHECK(find_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).text.empty());
+}
+
+TEST_CASE("rank_stand: a rank that has ended is not compared", "[control]") {
+  std::vector<RankState> all = ranks({"sleeping", "sleeping", "exit code 0"});
+  all[2].processes = 0;
+  CHECK(find_stragglers(all).text.empty());
+}
+
+TEST_CASE("rank_state: a process is where its main thread is", "[control]") {
+  const ProcessTable table = ProcessTable::read();
+  const RankState state =
+      state_of({.rank = 3, .pid = ::getpid()}, table, table, std::chrono::milliseconds(100));
+  CHECK(state.rank == 3);
+  CHECK(state.processes >= 1);
+  CHECK(to_string(state) == "running, 0% CPU");
+  CHECK(to_string(state_of({.pid = 4'000'001}, {}, {}, {})) == "ended");
+  CHECK(state_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).place == "exit code 2");
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/exit_status.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+
+TEST_CASE("oom: cgroup v2 tells in memory.events", "[launch]") {
+  const test::TemporaryFolder folder;
+  const CgroupPaths places = {folder.write("membership", "0::/a/b\n"), folder.path() / "fs"};
+  CHECK_FALSE(count_oom_kills(places));
+  folder.write("fs/a/b/memory.events", "low 0\nhigh 0\noom 9\noom_kill 3\noom_group_kill 0\n");
+  CHECK(count_oom_kills(places) == 3U);
+}
+
+TEST_CASE("oom: cgroup v1 tells in memory.oom_control", "[launch]") {
+  const test::TemporaryFolder folder;
+  const CgroupPaths places = {folder.write("membership", "5:cpu:/c\n4:hugetlb,memory:/m\n0::/\n"),
+                              folder.path() / "fs"};
+  folder.write("fs/memory/m/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+  CHECK(count_oom_kills(places) == 2U);
+}
+
+TEST_CASE("oom: in a container our own group is the root of the mount", "[launch]") {
+  const test::TemporaryFolder folder;
+  const CgroupPaths places = {folder.write("membership", "0::/docker/123\n"), folder.path() / "fs"};
+  folder.write("fs/memory.events", "oom_kill 1\n");
+  CHECK(count_oom_kills(places) == 1U);
+}
+
+TEST_CASE("oom: only a count that rose is evidence", "[launch]") {
+  const test::TemporaryFolder folder;
+  const CgroupPaths places = {folder.write("membership", "0::/\n"), folder.path() / "fs"};
+  folder.write("fs/memory.events", "oom_kill 4\n");
+  const OomWatch watch(places);
+  CHECK_FALSE(watch.has_killed());
+  folder.write("fs/memory.events", "oom_kill 5\n");
+  CHECK(watch.has_killed());
+}
+
+TEST_CASE("oom: no cgroup, no evidence", "[launch]") {
+  const test::TemporaryFolder folder;
+  const OomWatch watch({folder.path() / "none", folder.path()});
+  CHECK_FALSE(watch.has_killed());
+}

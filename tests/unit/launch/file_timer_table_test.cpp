@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <csignal>
+
+#include "acc/launch/file_timer.hpp"
+#include "support/catch.hpp"
+
+using acc::launcher::TimerTable;
+using Expired = TimerTable::Expired;
+
+namespace {
+
+TimerTable::Time at(int seconds) {
+  return TimerTable::Time(std::chrono::seconds(seconds));
+}
+
+std::string request(int pid, const std::string& scope, double when, int signal = SIGKILL) {
+  return fmt::format(R"({{"version": 1, "pid": {}, "scope_id": "{}", "expiration_time": {}, "signal": {}}})",
+                     pid, scope, when, signal);
+}
+
+}  // namespace
+
+TEST_CASE("timer_table: a process that is not through in time expires once", "[launch]") {
+  TimerTable table;
+  CHECK_FALSE(table.next());
+  CHECK(table.add(request(7, "step", 100.5)));
+  CHECK(table.add(request(8, "step", 90)));
+  CHECK(table.next() == at(90));
+  CHECK(table.expire(at(89)).empty());
+  CHECK(table.expire(at(90)) == std::vector<Expired>{{8, "step", SIGKILL}});
+  CHECK(table.expire(at(200)) == std::vector<Expired>{{7, "step", SIGKILL}});
+  CHECK_FALSE(table.next());
+}
+
+TEST_CASE("timer_table: a release and a new time both undo the old one", "[launch]") {
+  TimerTable table;
+  table.add(request(7, "step", 100));
+  table.add(request(7, "step", 200));
+  CHECK(table.expire(at(150)).empty());
+  CHECK(table.add(request(7, "step", -1, 0)));
+  CHECK(table.add(request(7, "other", -1, 0)));
+  CHECK_FALSE(table.next());
+}
+
+TEST_CASE("timer_table: of several timers of a process the oldest that has a signal decides", "[launch]") {
+  TimerTable table;
+  table.add(request(7, "a", 10, 0));
+  table.add(request(7, "b", 30, SIGTERM));
+  table.add(request(7, "c", 20, SIGINT));
+  CHECK(table.expire(at(50)) == std::vector<Expired>{{7, "c", SIGINT}});
+  table.add(request(9, "a", 10, 0));
+  CHECK(table.expire(at(50)).empty());
+  CHECK_FALSE(table.next());
+}
+
+TEST_CASE("timer_table: what is no request is refused", "[launch]") {
+  TimerTable table;
+  for (const auto* line :
+       {"", "{", "[]", "{}", R"({"pid": 1})", R"({"pid":0,"scope_id":"","expiration_time":1,"signal":9})",
+        R"({"pid":1,"scope_id":2,"expiration_time":1,"signal":9})",
+        R"({"pid":1,"scope_id":"","expiration_time":1,"signal":900})"}) {
+    CHECK_FALSE(table.add(line));
+  }
+  CHECK(table.add(request(1, "", 1e300)));
+  CHECK(table.expire(at(1'000'000)).empty());
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/hang_watch.hpp"
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Looks every 5 s of a time of its own.
+struct Job {
+  explicit Job(bool cpu_counts = true) : clock(40s, cpu_counts) { clock.restart(now); }
+
+  /// The first look, from 0 on, at which the job counts as hung while it does `what` before each; -1: never.
+  int hangs_after(
+      int looks, const std::function<void()>& what = [] {}) {
+    for (int look = 1; look <= looks; ++look) {
+      now += 5s;
+      what();
+      if (clock.observe(ranks, now)) return look;
+    }
+    return -1;
+  }
+
+  IdleClock clock;
+  IdleClock::TimePoint now = IdleClock::TimePoint(1h);
+  std::vector<RankActivity> ranks = {{}, {}};
+};
+
+}  // namespace
+
+TEST_CASE("idle_clock: a job that does nothing hangs when the time is over", "[launch]") {
+  Job job;
+  CHECK(job.clock.interval() == 5s);
+  CHECK(job.hangs_after(20) == 9);  // the first look only learns what there is
+  CHECK(job.clock.idle(job.now) == 40s);
+}
+
+TEST_CASE("idle_clock: one rank that writes keeps the job alive", "[launch]") {
+  Job job;
+  CHECK(job.hangs_after(50, [&] { ++job.ranks[1].written; }) == -1);
+  CHECK(job.hangs_after(50) == 8);
+}
+
+TEST_CASE("idle_clock: so does one that uses the CPU, where that counts", "[launch]") {
+  Job job;
+  CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 100ms; }) == -1);
+  Job silent(false);
+  CHECK(silent.hangs_after(50, [&] { silent.ranks[0].cpu_time += 5s; }) == 9);
+}
+
+TEST_CASE("idle_clock: waking up now and then is no activity", "[launch]") {
+  Job job;
+  CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 50ms; }) == 9);
+}
+
+TEST_CASE("idle_clock: a hang is said once, and again after a sign of life", "[launch]") {
+  Job job;
+  CHECK(job.hangs_after(20) == 9);
+  CHECK(job.hangs_after(50) == -1);
+  ++job.ranks[0].written;
+  CHECK(job.hangs_after(20) == 9);
+}
+
+TEST_CASE("idle_clock: a restart forgets what was", "[launch]") {
+  Job job;
+  CHECK(job.hangs_after(8) == -1);
+  job.clock.restart(job.now);
+  job.ranks = {{}, {}, {}};
+  CHECK(job.hangs_after(20) == 9);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+
+#include "acc/launch/launch_report.hpp"
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+using std::chrono::milliseconds;
+using std::chrono::system_clock;
+
+namespace {
+
+WorkerFailure failed(int rank, int at_ms, std::optional<int> told_s = {}) {
+  WorkerFailure failure = {.rank = rank, .when = system_clock::time_point(milliseconds(at_ms))};
+  if (told_s) failure.error_file = ErrorFile{.when = system_clock::time_point(milliseconds(*told_s * 1000))};
+  return failure;
+}
+
+WorkerFailure said(int rank, const std::string& stderr_tail, ExitStatus status = Exited{1}) {
+  return {.rank = rank, .status = status, .stderr_tail = stderr_tail};
+}
+
+WorkerFailure wrote(int rank, const ErrorFile& file) {
+  WorkerFailure failure = {.rank = rank, .status = Exited{1}, .error_file = file};
+  return failure;
+}
+
+}  // namespace
+
+TEST_CASE("root_cause: the one that ended first", "[launch]") {
+  CHECK(find_root_cause({failed(2, 10'100), failed(0, 10'200)}) == 0);
+}
+
+TEST_CASE("root_cause: an earlier error file wins over an earlier end", "[launch]") {
+  CHECK(find_root_cause({failed(2, 10'100), failed(0, 12'000, 8)}) == 1);
+  CHECK(find_root_cause({failed(2, 10'100, 9), failed(0, 10'200, 8), failed(1, 10'300, 7)}) == 2);
+}
+
+TEST_CASE("root_cause: within one second the order of the ends decides", "[launch]") {
+  CHECK(find_root_cause({failed(2, 10'900), failed(0, 11'000, 10)}) == 0);
+  CHECK(find_root_cause({failed(2, 10'100, 9), failed(0, 10'200, 9)}) == 0);
+}
+
+TEST_CASE("root_cause: two exact times are compared as they are", "[launch]") {
+  const auto at = [](int rank, int ms) {
+    return wrote(rank, {.when = system_clock::time_point(milliseconds(ms)), .exact = true});
+  };
+  CHECK(find_root_cause({at(2, 10'200), at(0, 10'100)}) == 1);
+  CHECK(find_root_cause({at(2, 10'100), at(0, 10'200)}) == 0);
+}
+
+TEST_CASE("root_cause: the loss of another worker is no cause where there is one", "[launch]") {
+  const ErrorFile lost = {.when = system_clock::time_point(milliseconds(1000)), .consequence = true};
+  CHECK(find_root_cause({wrote(0, lost), failed(1, 10'200)}) == 1);
+  CHECK(find_root_cause({failed(1, 10'200), wrote(0, lost)}) == 0);
+  CHECK(find_root_cause({wrote(2, lost), wrote(0, lost)}) == 0);
+  CHECK(find_root_cause({said(0,
+                              "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] "
+                              "Connection closed by peer [127.0.0.1]:20398\n"),
+                         said(1, "ValueError: no data\n", Exited{3})}) == 1);
+}
+
+TEST_CASE("root_cause: what is a consequence", "[launch]") {
+  CHECK(is_consequence(
+      wrote(0, {.message = "DistBackendError: NCCL error: remote process exited or there was a "
+                           "network error"})));
+  CHECK(is_consequence(said(0, "rank 0, backward: rank 1 ended or was lost: Connection closed by peer\n")));
+  // It went on after that.
+  CHECK_FALSE(is_consequence(said(0, "retried: Connection reset by peer\nValueError: no data\n  frame\n")));
+  CHECK_FALSE(is_consequence(said(0, "Connection reset by peer\n", Signaled{SIGSEGV})));
+  CHECK(is_consequence(said(0, "Connection reset by peer\n", Signaled{SIGABRT})));
+  CHECK_FALSE(is_consequence(said(0, "")));
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+
+#include "acc/launch/launch_report.hpp"
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+
+TEST_CASE("failure_json: a failure arrives as it was sent", "[launch]") {
+  const std::chrono::system_clock::time_point when(std::chrono::microseconds(1'700'000'000'123'456));
+  const WorkerFailure failure = {.rank = 9,
+                                 .local_rank = 1,
+                                 .pid = 4711,
+                                 .host = "node1",
+                                 .status = Signaled{SIGKILL, false},
+                                 .when = when,
+                                 .attempt = 2,
+                                 .out_of_memory = true,
+                                 .error_file = ErrorFile{.path = "/log/error.json",
+                                                         .message = "m",
+                                                         .traceback = "t",
+                                                         .when = when,
+                                                         .exact = true,
+                                                         .consequence = true},
+                                 .stderr_tail = "line\n\xff\n"};
+  const WorkerFailure read = parse_failure(to_json_text(failure));
+  CHECK(read.rank == 9);
+  CHECK(read.local_rank == 1);
+  CHECK(read.pid == 4711);
+  CHECK(read.host == "node1");
+  CHECK(read.status == failure.status);
+  CHECK(read.when == when);
+  CHECK(read.attempt == 2);
+  CHECK(read.out_of_memory);
+  CHECK(read.error_file == failure.error_file);
+  CHECK(read.stderr_tail == "line\n\xef\xbf\xbd\n");  // what is not UTF-8 is marked
+}
+
+TEST_CASE("failure_json: an exit code stays one", "[launch]") {
+  CHECK(parse_failure(to_json_text({.status = Exited{42}})).status == ExitStatus(Exited{42}));
+}
+
+TEST_CASE("failure_json: long texts keep their end", "[launch]") {
+  const std::string text = to_json_text({.stderr_tail = std::string(100'000, 'a') + "end"});
+  CHECK(text.size() < 20'000);
+  CHECK(parse_failure(text).stderr_tail.ends_with("aend"));
+}
+
+TEST_CASE("failure_json: nonsense is some failure", "[launch]") {
+  CHECK(parse_failure("[1").status == ExitStatus(Exited{1}));
+  CHECK(parse_failure(R"({"rank": "x", "host": 3})").status == ExitStatus(Exited{1}));
+}

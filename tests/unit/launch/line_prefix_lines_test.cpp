@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/line_prefix.hpp"
+#include "acc/launch/relay.hpp"
+#include "support/catch.hpp"
+#include "support/read_all.hpp"
+
+using acc::launcher::LinePrefixer;
+
+TEST_CASE("line_prefixer: each line has the prefix, however it is cut", "[launch]") {
+  LinePrefixer lines("[default0]:");
+  CHECK(lines.feed("one\ntw") == "[default0]:one\n");
+  CHECK(lines.feed("o") == "");
+  CHECK(lines.feed("\n\n") == "[default0]:two\n[default0]:\n");
+  CHECK(lines.finish() == "");
+}
+
+TEST_CASE("line_prefixer: a carriage return ends a line, with a newline it is one end", "[launch]") {
+  LinePrefixer lines(">");
+  CHECK(lines.feed("10%\r20%\r") == ">10%\n>20%\n");
+  CHECK(lines.feed("\ndone\r\n") == ">done\n");
+}
+
+TEST_CASE("line_prefixer: the last line gets its newline", "[launch]") {
+  LinePrefixer lines(">");
+  CHECK(lines.feed("tail") == "");
+  CHECK(lines.finish() == ">tail\n");
+  CHECK(lines.finish() == "");
+}
+
+TEST_CASE("line_prefixer: the time of a line is that of its end, and the copy gets what is shown",
+          "[launch]") {
+  acc::launcher::Channel pipe = acc::launcher::make_pipe();
+  const auto copy = std::make_shared<acc::launcher::FilteredLog>(
+      std::move(pipe.workers), std::vector<std::string>{"two"}, [](const std::string&) {});
+  int moment = 0;
+  LinePrefixer lines(">", {.stamp = [&] { return std::to_string(++moment) + " "; }, .copy = copy});
+  CHECK(lines.feed("one\ntw") == "1 >one\n");
+  CHECK(lines.feed("o\n") == "2 >two\n");
+  CHECK(acc::test::read_all(pipe.ours.get()) == "2 >two\n");
+}
+
+TEST_CASE("line_prefixer: a line without an end is shown in pieces and needs no more memory", "[launch]") {
+  constexpr std::size_t kPiece = std::size_t{1} << 20U;
+  LinePrefixer lines("> ");
+  const std::string chunk(60'000, 'x');
+  std::size_t shown = 0;
+  for (std::size_t fed = 0; fed < 3 * kPiece; fed += chunk.size()) shown += lines.feed(chunk).size();
+  CHECK(shown == 3 * (2 + kPiece + 1));
+  CHECK(lines.finish().size() < kPiece);
+  // One that ends there is whole.
+  CHECK(lines.feed(std::string(kPiece, 'x')).empty());
+  CHECK(lines.feed("\nnext\n") == "> " + std::string(kPiece, 'x') + "\n> next\n");
+}

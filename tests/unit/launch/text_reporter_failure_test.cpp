@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+
+#include "acc/launch/text_reporter.hpp"
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+
+namespace {
+
+WorkerFailure failure(ExitStatus status) {
+  return {.rank = 5,
+          .local_rank = 1,
+          .pid = 1234,
+          .host = "node7",
+          .status = status,
+          .when = std::chrono::system_clock::time_point(std::chrono::milliseconds(1'700'000'000'042))};
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("failure_text: names rank, process, host and end", "[launch]") {
+  CHECK(summarize(failure(Exited{5})) ==
+        "rank 5 (local rank 1, pid 1234) on host node7 failed with exit code 5");
+  CHECK(has(summarize(failure(Signaled{SIGSEGV, true})), "ended by signal 11 (SIGSEGV, core dumped)"));
+}
+
+TEST_CASE("failure_text: SIGKILL is blamed on memory only with evidence", "[launch]") {
+  WorkerFailure killed = failure(Signaled{SIGKILL});
+  CHECK(summarize(killed).ends_with("signal 9 (SIGKILL); the kernel counted no kill for memory"));
+  CHECK_FALSE(has(summarize(killed), "outside"));  // it may have been the worker itself
+  CHECK_FALSE(has(summarize(killed), "killed by the kernel"));
+  killed.out_of_memory = true;
+  CHECK(has(summarize(killed), "killed by the kernel for memory"));
+}
+
+TEST_CASE("failure_text: a block with time, error file and last words", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.attempt = 2;
+  one.stderr_tail = "first\nsecond\n";
+  one.error_file = ErrorFile{
+      .path = "/logs/error.json", .message = "ValueError: no", .traceback = "Trace\nValueError: no\n"};
+  const std::string text = failure_text(one);
+  CHECK(text.starts_with("acc: rank 5 "));
+  CHECK(has(text, "attempt: 2\n"));
+  CHECK(has(text, ".042"));
+  CHECK(has(text, "  error file: /logs/error.json\n  | Trace\n  | ValueError: no\n"));
+  CHECK(has(text, "  last lines of its stderr:\n  | first\n  | second\n"));
+  CHECK(text.ends_with('\n'));
+}
+
+TEST_CASE("failure_text: what stands just above is pointed to", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.stderr_tail = "Traceback\nValueError: boom\n";
+  one.just_above = true;
+  std::string text = failure_text(one);
+  CHECK(has(text, "  the end of its stderr stands just above: ValueError: boom\n"));
+  CHECK_FALSE(has(text, "Traceback"));
+  one.error_file = ErrorFile{.path = "/e", .traceback = "Traceback\nValueError: boom\n"};
+  CHECK_FALSE(has(failure_text(one), "Traceback"));
+  one.error_file->traceback = "Traceback\nOSError: another\n";
+  CHECK(has(failure_text(one), "  | Traceback\n  | OSError: another\n"));
+}
+
+TEST_CASE("failure_text: what error file and stderr both say is told once", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.stderr_tail = "step 3\nTraceback\n[rank5]: ValueError: boom\n";
+  one.error_file =
+      ErrorFile{.path = "/e", .message = "ValueError: boom", .traceback = "Traceback\nValueError: boom\n"};
+  std::string text = failure_text(one);
+  CHECK(has(text, "  error file: /e\n  | Traceback\n  | ValueError: boom\n"));
+  CHECK_FALSE(has(text, "stderr"));
+  one.error_file->traceback.clear();
+  text = failure_text(one);
+  CHECK(has(text, "  error file: /e\n  last lines of its stderr:\n  | step 3\n  | Traceback\n"));
+}
+
+TEST_CASE("failure_text: a file that is removed with the job is not named", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.error_file = ErrorFile{.path = "/gone", .message = "boom", .stays = false};
+  const std::string text = failure_text(one);
+  CHECK(has(text, "  its error file:\n  | boom\n"));
+  CHECK_FALSE(has(text, "/gone"));
+}
+
+TEST_CASE("failure_text: LibTorch's frames are not shown", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.error_file = ErrorFile{.path = "/e",
+                             .message =
+                                 "bad shape\nException raised from f at g.cpp:1 (most recent call "
+                                 "first):\nframe #0: c10::Error::Error() (0x7f in libc10.so)\n"};
+  CHECK(has(failure_text(one), "  | bad shape\n"));
+  CHECK_FALSE(has(failure_text(one), "frame #0"));
+}
+
+TEST_CASE("failure_text: an error file that is none is told so and shown", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  one.error_file = ErrorFile{.path = "/e", .message = "half {", .valid = false};
+  CHECK(has(failure_text(one), "(not the expected JSON; its text follows)\n  | half {\n"));
+}
+
+TEST_CASE("failure_text: what is not known is left out", "[launch]") {
+  const std::string text = failure_text(failure(Exited{1}));
+  CHECK_FALSE(has(text, "error file"));
+  CHECK_FALSE(has(text, "last lines"));
+}
+
+TEST_CASE("failure_text: ranks are named, long runs shortened", "[launch]") {
+  CHECK(name_ranks({3}) == "rank 3");
+  CHECK(name_ranks({0, 2, 3}) == "ranks 0, 2, 3");
+  CHECK(name_ranks({0, 1, 2, 3, 5, 7, 8, 9}) == "ranks 0-3, 5, 7-9");
+}
+
+TEST_CASE("failure_text: where a module is missing it names the Python and why that one ran", "[launch]") {
+  WorkerFailure one = failure(Exited{1});
+  const auto is_named = [&] {
+    return has(failure_text(one, "/usr/bin/python3 (PATH)"),
+               "  its Python: /usr/bin/python3 (PATH); --python names another\n");
+  };
+  one.stderr_tail = "ModuleNotFoundError: No module named 'torch'\n";
+  CHECK(is_named());
+  CHECK_FALSE(has(failure_text(one), "its Python"));
+  one.stderr_tail = "ValueError: no\n";
+  CHECK_FALSE(is_named());
+  one.error_file = ErrorFile{.message = "ModuleNotFoundError: No module named 'x'"};
+  CHECK(is_named());
+}

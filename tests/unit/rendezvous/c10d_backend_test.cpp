@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/c10d_backend.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/rendezvous/base64.hpp"
+#include "acc/store/file_store.hpp"
+#include "support/backend_store.hpp"
+#include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+using acc::launcher::C10dBackend;
+using acc::launcher::C10dBackendOptions;
+using acc::launcher::OwnNode;
+using acc::launcher::RendezvousBackend;
+using acc::launcher::RendezvousNode;
+using acc::launcher::RendezvousState;
+using acc::launcher::Round;
+using acc::launcher::TorchAgents;
+using acc::test::BackendStore;
+using std::chrono::milliseconds;
+
+constexpr const char* kKey = "/torch.rendezvous.job";
+
+// One agent: its backend and what it heard.
+struct Agent {
+  std::vector<std::string> heard = {};
+  RendezvousBackend::Rounds rounds = {};
+  int rounds_heard = 0;
+  std::string error = {};
+  acc::launcher::StoreClient client;
+  std::unique_ptr<C10dBackend> backend = {};
+
+  Agent(BackendStore& store, const C10dBackendOptions& options, const std::vector<OwnNode>& nodes)
+      : client(store.loop) {
+    store.connect(client);
+    backend = std::make_unique<C10dBackend>(
+        store.loop, client, options,
+        RendezvousBackend::Events{.on_round =
+                                      [this](const RendezvousBackend::Rounds& got) {
+                                        rounds = got;
+                                        ++rounds_heard;
+                                      },
+                                  .on_change = [this] { heard.emplace_back("change"); },
+                                  .on_closed = [this] { heard.emplace_back("closed"); },
+                                  .on_error = [this](const acc::Error& what) { error = what.what(); },
+                                  .on_missing = [this](const std::string& text) { heard.push_back(text); }});
+    for (const OwnNode& node : nodes) backend->add(node);
+  }
+  bool has_heard(const std::string& text) const { return std::ranges::find(heard, text) != heard.end(); }
+};
+
+OwnNode node(const std::string& addr, int workers = 1) {
+  return {.addr = addr, .pid = 1, .local_world_size = workers, .store_port = 4000};
+}
+
+C10dBackendOptions options(const BackendStore& store, std::size_t least, std::size_t most) {
+  return {.run_id = "job",
+          .machine = {.min_nodes = least, .max_nodes = most, .last_call = milliseconds(50)},
+          .endpoint = store.address,
+          .poll = milliseconds(2)};
+}
+
+// The other agents' hand: writes a state as torchrun does.
+void write(BackendStore& store, const RendezvousState& state) {
+  store.hand.set(kKey, acc::launcher::to_base64(to_pickle(state)));
+}
+
+// A complete round of `foreign` and one own node "b".
+RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
+  RendezvousState state;
+  state.complete = true;
+  state.times_have_zone = zone;
+  state.participants[foreign] = 0;
+  state.participants[{"b", 1, 0}] = 0;
+  std::int64_t rank = 0;
+  for (auto& [each, its_rank] : state.participants) {
+    its_rank = rank++;
+    state.last_heartbeats[each] = acc::launcher::WallTime(std::chrono::seconds(1'700'000'000));
+  }
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("c10d_backend: own nodes alone make a round, and rank 0 of them tells its address",
+          "[rendezvous]") {
+  BackendStore store;
+  Agent agent(store, options(store, 2, 2), {node("b", 3), node("a", 2)});
+  store.until([&] { return agent.rounds_heard == 1; });
+  REQUIRE(agent.rounds.size() == 2);
+  CHECK(agent.rounds[0].first.addr == "a");
+  CHECK(agent.rounds[0].second == Round{.machine_rank = 0,
+                                        .num_machines = 2,
+                                        .first_rank = 0,
+                                        .world_size = 5,
+                                        .first_role_rank = 0,
+                                        .role_world_size = 5,
+                                        .master_addr = "a",
+                                        .master_port = 4000});
+  CHECK(agent.rounds[1].second.first_rank == 2);
+  CHECK(store.get("/torch.rendezvous.job.0/MASTER_ADDR") == "a");
+  CHECK(store.get("/torch.rendezvous.job.0/MASTER_PORT") == "4000");
+}
+
+TEST_CASE("c10d_backend: two boards meet, restart and end together", "[rendezvous]") {
+  BackendStore store;
+  Agent one(store, options(store, 2, 2), {node("a", 1)});
+  store.until([&] { return one.has_heard("1 of at least 2 nodes here"); });
+  Agent two(store, options(store, 2, 2), {node("b", 2)});
+  store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
+  CHECK(two.rounds[0].second == Round{.machine_rank = 1,
+                                      .num_machines = 2,
+                                      .first_rank = 1,
+                                      .world_size = 3,
+                                      .first_role_rank = 1,
+                                      .role_world_size = 3,
+                                      .master_addr = "a",
+                                      .master_port = 4000});
+
+  two.backend->next_round();
+  store.until([&] { return one.has_heard("change"); });
+  one.backend->next_round();
+  store.until([&] { return one.rounds_heard == 2 && two.rounds_heard == 2; });
+  CHECK(store.get("/torch.rendezvous.job.1/MASTER_ADDR") == "a");
+
+  int ended = 0;
+  one.backend->finish([&] { ++ended; });
+  CHECK(store.await("/torch.rendezvous.job.1/torchelastic/agent/terminal_state/num_members") == "1");
+  two.backend->finish([&] { ++ended; });
+  store.until([&] { return ended >= 2; });
+  CHECK(ended == 2);
+
+  one.backend->close();
+  store.until([&] { return one.has_heard("closed") && two.has_heard("closed"); });
+  CHECK(std::ranges::count(two.heard, "closed") == 1);
+}
+
+TEST_CASE("c10d_backend: an own node that is added or removed changes the round", "[rendezvous]") {
+  BackendStore store;
+  Agent agent(store, options(store, 1, 4), {node("a")});
+  store.until([&] { return agent.rounds_heard == 1; });
+  agent.backend->add(node("b"));
+  store.until([&] { return agent.has_heard("change"); });
+  agent.backend->next_round();
+  store.until([&] { return agent.rounds_heard == 2; });
+  CHECK(agent.rounds.size() == 2);
+  agent.heard.clear();
+  agent.backend->remove(node("a"));
+  store.until([&] { return agent.has_heard("change"); });
+  agent.backend->next_round();
+  store.until([&] { return agent.rounds_heard == 3; });
+  REQUIRE(agent.rounds.size() == 1);
+  CHECK(agent.rounds[0].first.addr == "b");
+}
+
+TEST_CASE("c10d_backend: a surplus node waits as a spare, and comes in for one that leaves", "[rendezvous]") {
+  BackendStore store;
+  Agent one(store, options(store, 1, 1), {node("a")});
+  store.until([&] { return one.rounds_heard == 1; });
+  Agent two(store, options(store, 1, 1), {node("b")});
+  store.until([&] { return two.has_heard("the job has its 1 node; waiting as a spare"); });
+  one.backend->remove(node("a"));
+  store.until([&] { return two.rounds_heard == 1; });
+  CHECK(two.rounds[0].second.machine_rank == 0);
+}
+
+TEST_CASE("c10d_backend: beside a torchrun as rank 0 the address is where its version tells it",
+          "[rendezvous]") {
+  const auto [keys, zone, addr, agent_store] = GENERATE(table<std::string, bool, std::string, bool>({
+      {"in this round", true, "there", true},      // 2.6 and later, first round
+      {"in a round before", true, "there", true},  // 2.6 and later, when we came later
+      {"in this round", false, "there", false},    // 2.4
+      {"nowhere", false, "127.0.0.1", true},       // 2.5: the rendezvous store itself
+  }));
+  BackendStore store;
+  RendezvousState state = complete_with({"a", 9, 0}, zone);
+  state.round = 3;
+  const std::string round = "/torch.rendezvous.job.3/";
+  const std::string told = keys == "in this round" ? round : "/torch.rendezvous.job.1/";
+  if (keys != "nowhere") {
+    store.hand.set(told + "MASTER_ADDR", "there");
+    store.hand.set(told + "MASTER_PORT", "5000");
+  }
+  store.hand.set(round + "torchelastic/assigned_ranks/1", "[2, 3, 2, 3]");
+  write(store, state);
+  store.get(kKey);
+  Agent agent(store, options(store, 2, 2), {node("b")});
+  store.until([&] { return agent.rounds_heard == 1; });
+  const Round& its = agent.rounds[0].second;
+  CHECK(its.master_addr == addr);
+  CHECK(its.master_port == (keys == "nowhere" ? store.address.port : 5000));
+  CHECK(its.use_agent_store == agent_store);
+  CHECK(store.get(round + "torchelastic/role_info/1") ==
+        R"({"role": "default", "rank": 1, "local_world_size": 1})");
+}
+
+TEST_CASE("c10d_backend: as rank 0 beside an older torchrun it keeps to that version's rules",
+          "[rendezvous]") {
+  BackendStore store;
+  write(store, complete_with({"c", 9, 0}, false));
+  store.hand.set("/torch.rendezvous.job.0/torchelastic/role_info/1",
+                 R"({"role": "default", "rank": 1, "local_world_size": 1})");
+  store.get(kKey);
+  C10dBackendOptions its = options(store, 2, 2);
+  SECTION("2.4: worker 0 serves") {
+    its.agents = TorchAgents::v2_4;
+    Agent agent(store, its, {node("b")});
+    store.until([&] { return agent.rounds_heard == 1; });
+    CHECK(agent.rounds[0].second.master_addr == "b");
+    CHECK_FALSE(agent.rounds[0].second.use_agent_store);
+  }
+  SECTION("2.5: the rendezvous store serves") {
+    its.agents = TorchAgents::v2_5;
+    Agent agent(store, its, {node("b")});
+    store.until([&] { return agent.rounds_heard == 1; });
+    CHECK(agent.rounds[0].second.master_port == store.address.port);
+    CHECK(agent.rounds[0].second.use_agent_store);
+  }
+  SECTION("unknown: rather an error than a job that hangs") {
+    Agent agent(store, its, {node("b")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.find("torch 2.4 or 2.5") != std::string::npos);
+  }
+}
+
+TEST_CASE("c10d_backend: what cannot go on is one error", "[rendezvous]") {
+  BackendStore store;
+  const std::string where = to_string(store.address);
+  C10dBackendOptions its = options(store, 2, 2);
+  SECTION("a state that is none") {
+    store.hand.set(kKey, acc::launcher::to_base64("cos\nsystem\n."));
+    store.get(kKey);
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.starts_with(
+        "the rendezvous state of this job cannot be read: the pickle holds an unknown"));
+  }
+  SECTION("too few nodes") {
+    its.machine.join_timeout = milliseconds(50);
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error ==
+          where +
+              ": 1 node waited 0 s in vain for a round of at least 2 nodes (start the other nodes with the "
+              "same endpoint and id, or wait longer (join_timeout))");
+    CHECK(acc::launcher::read_rendezvous_state(*acc::launcher::from_base64(store.get(kKey)))
+              .participants.empty());
+  }
+  SECTION("a lost store") {
+    Agent agent(store, its, {node("a")});
+    store.until([&] { return agent.has_heard("1 of at least 2 nodes here"); });
+    store.server.reset();
+    store.until([&] { return !agent.error.empty(); });
+    CHECK(agent.error.starts_with(where + ": the connection to the store of the rendezvous is lost"));
+    agent.backend->close();
+    store.until([&] { return agent.has_heard("closed"); });
+  }
+}
+
+TEST_CASE("c10d_backend: a job that was over before it came is named", "[rendezvous]") {
+  BackendStore store;
+  write(store, {.closed = true});
+  Agent agent(store, options(store, 1, 1), {node("a")});
+  store.until([&] { return !agent.error.empty(); });
+  CHECK(agent.error ==
+        to_string(store.address) + ": the job 'job' is over already (another --rdzv-id begins another job)");
+  CHECK_FALSE(agent.has_heard("closed"));
+}
+
+TEST_CASE("c10d_backend: nodes meet in a file as they do in a store", "[rendezvous]") {
+  BackendStore store;
+  const acc::test::TemporaryFolder folder;
+  acc::launcher::FileStore first(store.loop, folder.path() / "job");
+  acc::launcher::FileStore second(store.loop, folder.path() / "job");
+  C10dBackendOptions its = options(store, 2, 2);
+  its.endpoint.reset();
+  std::vector<RendezvousBackend::Rounds> rounds;
+  int closed = 0;
+  int finished = 0;
+  const RendezvousBackend::Events events = {
+      .on_round = [&](const RendezvousBackend::Rounds& got) { rounds.push_back(got); },
+      .on_closed = [&] { ++closed; }};
+  C10dBackend one(store.loop, first, its, events);
+  C10dBackend two(store.loop, second, its, events);
+  one.add(node("a", 2));
+  two.add(node("b"));
+  store.until([&] { return rounds.size() == 2; });
+  for (const RendezvousBackend::Rounds& round : rounds) {
+    CHECK(round.at(0).second.world_size == 3);
+    CHECK(round.at(0).second.master_addr == "a");
+  }
+  one.finish([&] { ++finished; });
+  two.finish([&] { ++finished; });
+  store.until([&] { return finished == 2; });
+  two.close();
+  store.until([&] { return closed == 2; });
+}
+
+TEST_CASE("c10d_backend: at the end a lost store is no error", "[rendezvous]") {
+  BackendStore store;
+  Agent one(store, options(store, 2, 2), {node("a")});
+  Agent two(store, options(store, 2, 2), {node("b")});
+  store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
+  bool ended = false;
+  one.backend->finish([&] { ended = true; });
+  store.await("/torch.rendezvous.job.0/torchelastic/agent/terminal_state/num_members");
+  CHECK_FALSE(ended);
+  store.server.reset();
+  store.until([&] { return ended; });
+  CHECK(one.error.empty());
+}
+
+TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]") {
+  BackendStore store;
+  acc::launcher::StoreClient client(store.loop);
+  store.connect(client);
+  std::unique_ptr<C10dBackend> backend;
+  bool gone = false;
+  const auto end = [&](const auto&...) {
+    backend.reset();
+    gone = true;  // what the event itself holds is still there
+  };
+  const auto make = [&](std::size_t nodes, RendezvousBackend::Events events) {
+    backend = std::make_unique<C10dBackend>(store.loop, client, options(store, nodes, 2), std::move(events));
+    backend->add(node("a"));
+  };
+  std::optional<Agent> other;
+  SECTION("a round") {
+    make(1, {.on_round = end});
+  }
+  SECTION("a change") {
+    bool in_round = false;
+    make(1, {.on_round = [&](const auto&) { in_round = true; }, .on_change = end});
+    store.until([&] { return in_round; });
+    other.emplace(store, options(store, 1, 2), std::vector{node("b")});
+  }
+  SECTION("the end of the job") {
+    make(2, {.on_closed = end});
+    backend->close();
+  }
+  SECTION("an error") {
+    make(2, {.on_error = end});
+    store.await(kKey);
+    store.server.reset();
+  }
+  SECTION("who is missing") {
+    make(2, {.on_missing = end});
+  }
+  store.until([&] { return gone; });
+  store.loop.poll();  // whatever was left over has had its turn
+}
+
+TEST_CASE("c10d_backend: a round that is over before anybody heard of it is followed by another",
+          "[rendezvous]") {
+  BackendStore store;
+  RendezvousState state = complete_with({"a", 9, 0}, true);  // whose node 0 gives no ranks
+  write(store, state);
+  store.get(kKey);
+  Agent agent(store, options(store, 1, 2), {node("b")});
+  store.await("/torch.rendezvous.job.0/torchelastic/role_info/1");
+  state.participants.erase({"a", 9, 0});  // it has left
+  write(store, state);
+  store.until([&] { return agent.rounds_heard == 1; });
+  CHECK_FALSE(agent.has_heard("change"));
+  CHECK(agent.rounds[0].second.num_machines == 1);
+}

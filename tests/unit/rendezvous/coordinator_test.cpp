@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/coordinator.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+
+namespace {
+
+// A backend on which nodes of ours alone meet: complete with `most` of them, or when the test says so.
+struct FakeBackend : RendezvousBackend {
+  void add(const OwnNode& node) override {
+    remove(node);
+    nodes.push_back(node);
+    if (open && static_cast<int>(nodes.size()) == most) complete();
+  }
+  void remove(const OwnNode& node) override {
+    std::erase_if(nodes, [&](const OwnNode& one) { return one.local_id == node.local_id; });
+  }
+  void next_round() override {
+    open = true;
+    if (static_cast<int>(nodes.size()) >= most) complete();
+  }
+  void close() override { closed = true; }
+  void finish(std::function<void()> done) override { finished = std::move(done); }
+
+  void complete() {
+    open = false;
+    Rounds places;
+    for (const OwnNode& node : nodes) {
+      const int rank = static_cast<int>(places.size());
+      if (rank == most) break;
+      places.emplace_back(
+          node, Round{.machine_rank = rank, .num_machines = most, .master_port = nodes.front().store_port});
+    }
+    events.on_round(places);
+  }
+
+  int most = 2;
+  bool open = true;
+  bool closed = false;
+  std::vector<OwnNode> nodes = {};
+  std::function<void()> finished = {};
+  Events events = {};
+};
+
+struct Job {
+  explicit Job(int nodes, int least = 0, int max_restarts = 0) {
+    backend.most = nodes;
+    options.plan.min_nodes = least == 0 ? nodes : least;
+    options.plan.max_nodes = nodes;
+    options.plan.backend = RendezvousKind::c10d;
+    options.max_restarts = max_restarts;
+    restart_coordinator();
+  }
+
+  void restart_coordinator() {
+    coordinator.emplace(
+        backend, [this](int node, const NodeMessage& message) { sent[node].push_back(message); }, options);
+    backend.events = coordinator->backend_events();
+  }
+
+  void arrive(int id) {
+    coordinator->on_hello(
+        id, {.host = "node" + std::to_string(id), .addr = "10.0.0.1", .pid = 100 + id, .node_rank = id});
+    join(id);
+  }
+  // Node `number` connects as `id`, and knows what it was part of.
+  void come_back(int id, int number, const NodeHistory& history) {
+    coordinator->on_hello(id,
+                          {.host = "node" + std::to_string(number),
+                           .addr = "10.0.0.1",
+                           .pid = 100 + number,
+                           .node_rank = number,
+                           .node_port = static_cast<std::uint16_t>(5000 + number)},
+                          history);
+    join(id);
+  }
+  void join(int id) { coordinator->on_message(id, Join{static_cast<std::uint16_t>(4000 + id)}); }
+
+  template <typename Kind>
+  std::vector<Kind> told(int node) {
+    std::vector<Kind> found;
+    for (const NodeMessage& message : sent[node]) {
+      if (const auto* one = std::get_if<Kind>(&message)) found.push_back(*one);
+    }
+    return found;
+  }
+  RoundOver last_end(int node) {
+    const auto ends = told<RoundEnds>(node);
+    REQUIRE_FALSE(ends.empty());
+    return ends.back().over;
+  }
+
+  FakeBackend backend;
+  Coordinator::Options options;
+  std::optional<Coordinator> coordinator;
+  std::map<int, std::vector<NodeMessage>> sent;
+};
+
+}  // namespace
+
+TEST_CASE("coordinator: a round begins for all when the backend is complete", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  CHECK(job.told<RoundBegins>(0).empty());
+  CHECK(job.coordinator->is_gathering());
+  CHECK(job.coordinator->missing() == "1 of 2 nodes are here: node0 (10.0.0.1)");
+  job.arrive(1);
+  REQUIRE(job.told<RoundBegins>(0).size() == 1);
+  const RoundBegins begins = job.told<RoundBegins>(1).at(0);
+  CHECK(begins.number == 1);
+  CHECK(begins.ready.round.machine_rank == 1);
+  CHECK(begins.ready.round.master_port == 4000);
+  CHECK(begins.ready.restarts == 0);
+  REQUIRE(begins.successors.size() == 1);  // the coordinator itself is not a successor
+  CHECK(begins.successors[0].host == "node1");
+}
+
+TEST_CASE("coordinator: a failure restarts all nodes together, once, when each has stopped its workers",
+          "[rendezvous]") {
+  Job job(2, 0, 3);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "theirs"}});
+  job.coordinator->on_message(0, WorkerFailed{1, {.again = true, .failure = "a victim"}});
+  CHECK(job.last_end(0) == RoundOver{.again = true, .failure = "theirs"});
+  CHECK(job.told<RoundEnds>(0).size() == 1);
+  CHECK(job.told<RoundEnds>(1).size() == 1);
+  job.join(1);
+  CHECK(job.told<RoundBegins>(1).size() == 1);  // node 0 still stops
+  job.join(0);
+  REQUIRE(job.told<RoundBegins>(1).size() == 2);
+  CHECK(job.told<RoundBegins>(1)[1].ready.restarts == 1);
+  CHECK(job.told<RoundBegins>(1)[1].number == 2);
+}
+
+TEST_CASE("coordinator: a failure that no node would repeat ends the job for all, spares included",
+          "[rendezvous]") {
+  Job job(2);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  CHECK(job.told<Waiting>(2).size() == 1);
+  job.coordinator->on_message(0, WorkerFailed{1, {.failure = "f", .exit_code = 42}});
+  for (int id = 0; id < 3; ++id) CHECK(job.last_end(id) == RoundOver{.failure = "f", .exit_code = 42});
+  CHECK(job.backend.closed);
+  CHECK(job.coordinator->is_over());
+}
+
+TEST_CASE("coordinator: all have succeeded", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_message(0, WorkersDone{1});
+  CHECK_FALSE(job.backend.finished);
+  job.coordinator->on_message(1, WorkersDone{1});
+  REQUIRE(job.backend.finished);
+  CHECK(job.told<JobEnds>(0).empty());
+  job.backend.finished();
+  CHECK(job.told<JobEnds>(0).size() == 1);
+  CHECK(job.told<JobEnds>(1).size() == 1);
+}
+
+TEST_CASE("coordinator: a node that succeeded and went is not missed", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_message(1, WorkersDone{1});
+  job.coordinator->on_lost(1, "eof", true);
+  CHECK(job.told<RoundEnds>(0).empty());
+  job.coordinator->on_message(0, WorkersDone{1});
+  CHECK(job.backend.finished);
+}
+
+TEST_CASE("coordinator: a lost node of a fixed group without restarts ends the job", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_lost(1, "eof", true);
+  CHECK(job.last_end(0) ==
+        RoundOver{
+            .text =
+                "node node1 (10.0.0.1, pid 101) was lost: its connection closed; the job needs all its nodes",
+            .exit_code = 75});
+}
+
+TEST_CASE("coordinator: a lost node of a fixed group is waited for while restarts are left", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_lost(1, "eof", true);
+  CHECK(job.last_end(0).again);
+  job.join(0);
+  CHECK(job.told<RoundBegins>(0).size() == 1);
+  job.arrive(2);
+  REQUIRE(job.told<RoundBegins>(0).size() == 2);
+  CHECK(job.told<RoundBegins>(2).at(0).ready.restarts == 1);
+}
+
+TEST_CASE("coordinator: a range goes on with fewer, and does not count it as a restart", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.coordinator->on_lost(2, "eof", true);
+  CHECK(job.last_end(0).again);
+  job.backend.most = 2;
+  job.join(0);
+  job.join(1);
+  REQUIRE(job.told<RoundBegins>(1).size() == 2);
+  CHECK(job.told<RoundBegins>(1)[1].ready.restarts == 0);
+}
+
+TEST_CASE("coordinator: a spare takes the place of a lost node", "[rendezvous]") {
+  Job job(2, 0, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.coordinator->on_lost(1, "eof", true);
+  job.join(0);
+  REQUIRE(job.told<RoundBegins>(2).size() == 1);
+  CHECK(job.told<RoundBegins>(0).size() == 2);
+}
+
+TEST_CASE("coordinator: a node that is lost while it stops does not keep the others", "[rendezvous]") {
+  Job job(3, 1, 5);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.coordinator->on_message(0, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.backend.most = 2;
+  job.join(0);
+  job.join(1);
+  job.coordinator->on_lost(2, "eof", true);
+  CHECK(job.told<RoundBegins>(0).size() == 2);
+}
+
+TEST_CASE("coordinator: the smaller part of a cut network does not go on", "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  SECTION("the larger part does") {
+    job.coordinator->on_lost(1, "silent for 3000 ms", false);
+    CHECK(job.last_end(0).again);
+  }
+  SECTION("alone of three") {
+    job.coordinator->on_lost(1, "silent for 3000 ms", false);
+    job.coordinator->on_lost(2, "silent for 3000 ms", false);
+    job.join(0);
+    // whoever else went silent while the nodes stopped counts too
+    CHECK(job.told<RoundBegins>(0).size() == 1);
+    CHECK(job.coordinator->is_smaller_part());
+    CHECK(
+        job.coordinator->missing() ==
+        "1 of 1 nodes are here: node0 (10.0.0.1); 2 are silent, and may be the larger part of a cut network");
+  }
+  SECTION("dead nodes are no part of it") {
+    job.coordinator->on_lost(1, "eof", true);
+    job.backend.most = 1;
+    job.coordinator->on_lost(2, "eof", true);
+    job.join(0);
+    CHECK(job.told<RoundBegins>(0).size() == 2);
+  }
+}
+
+TEST_CASE(
+    "coordinator: a coordinator that the others gave up stops its workers, and waits for them to come back",
+    "[rendezvous]") {
+  Job job(3, 1);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.coordinator->on_message(1, Leave{.why = "the hub was silent", .superseded = true});
+  job.coordinator->on_message(2, Leave{.why = "the hub was silent", .superseded = true});
+  CHECK(job.last_end(0).again);
+  CHECK_FALSE(job.coordinator->is_over());
+  job.join(0);
+  CHECK(job.told<RoundBegins>(0).size() == 1);
+  SECTION("one of two that were silent makes its part the larger one") {
+    job.backend.most = 2;
+    job.come_back(3, 1, {.round = 1});
+    REQUIRE(job.told<RoundBegins>(0).size() == 2);
+    CHECK(job.told<RoundBegins>(3).size() == 1);
+  }
+  SECTION("one that has stood up for another hub meanwhile does not") {
+    job.come_back(3, 1, {.round = 1, .asked = 4711});
+    CHECK(job.told<RoundBegins>(0).size() == 1);
+  }
+  SECTION("nor does one that was in no round, but from the machine of one that was") {
+    job.backend.most = 2;
+    job.coordinator->on_hello(3, {.host = "node7", .addr = "10.0.0.7", .pid = 7, .node_port = 7});
+    job.join(3);
+    CHECK(job.told<RoundBegins>(0).size() == 1);
+    job.coordinator->on_hello(4, {.host = "node1", .addr = "10.0.0.1", .pid = 400, .node_port = 400});
+    job.join(4);
+    CHECK(job.told<RoundBegins>(0).size() == 2);
+  }
+}
+
+TEST_CASE("coordinator: a successor begins no round before the larger part of the last one is with it",
+          "[rendezvous]") {
+  Job job(3, 1);
+  const NodeInfo other = {.host = "node2", .addr = "10.0.0.1", .pid = 102, .node_port = 5002};
+  job.options.rounds = 4;
+  job.options.away = {NodeInfo{}, other};
+  job.restart_coordinator();
+  job.backend.most = 2;
+  job.come_back(0, 1, {.round = 4});
+  CHECK(job.told<RoundBegins>(0).empty());
+  job.come_back(1, 2, {.round = 4});
+  REQUIRE(job.told<RoundBegins>(0).size() == 1);
+  CHECK(job.told<RoundBegins>(1).at(0).number == 5);
+}
+
+TEST_CASE("coordinator: a host that was started anew counts on from what the nodes know", "[rendezvous]") {
+  Job job(2, 0, 3);
+  job.arrive(0);
+  job.come_back(1, 1, {.round = 6, .restarts = 1});
+  REQUIRE(job.told<RoundBegins>(1).size() == 1);
+  CHECK(job.told<RoundBegins>(1)[0].number == 7);
+  CHECK(job.told<RoundBegins>(1)[0].ready.restarts == 2);
+}
+
+TEST_CASE("coordinator: a node that connects anew is the same node", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.come_back(1, 1, {});
+  job.come_back(2, 1, {.round = 1});
+  CHECK(job.last_end(0).again);
+  CHECK(job.coordinator->nodes() == 2);
+  job.join(0);
+  CHECK(job.told<RoundBegins>(2).size() == 1);
+}
+
+TEST_CASE("coordinator: a node whose machine has started it again takes the place of the silent one",
+          "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.options.plan.backend = RendezvousKind::static_;
+  job.restart_coordinator();
+  job.arrive(0);
+  job.come_back(1, 1, {});
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  CHECK(job.told<Waiting>(0).back().text ==
+        "node node1 (10.0.0.1, pid 101) has been silent for 3 s; it counts as lost after 15 s");
+  job.coordinator->on_hello(
+      2, {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_rank = 1, .node_port = 500});
+  job.join(2);
+  job.join(0);
+  CHECK(job.told<RoundBegins>(2).size() == 1);
+}
+
+TEST_CASE("coordinator: silence may last longer where it can only end the job", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.arrive(1);
+  CHECK(job.coordinator->node_timeout() == std::chrono::seconds(15));
+  CHECK(std::holds_alternative<Dropped>(job.coordinator->farewell("")));
+  job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.join(0);
+  job.join(1);
+  CHECK(job.coordinator->node_timeout() == std::chrono::seconds(60));
+  CHECK(std::holds_alternative<RoundEnds>(job.coordinator->farewell("")));
+}
+
+TEST_CASE("coordinator: the host's own end is that of all that need it, and leaves the backend open",
+          "[rendezvous]") {
+  const Leave leave = {.why = "it was asked to end by SIGTERM", .exit_code = 143};
+  Job fixed(2);
+  CHECK_FALSE(fixed.coordinator->end_without_host(leave));  // no round: the others go on waiting
+  fixed.arrive(0);
+  fixed.arrive(1);
+  CHECK(fixed.coordinator->end_without_host(leave) ==
+        RoundOver{.text = "the node that hosts the job has left: it was asked to end by SIGTERM; the job "
+                          "needs all its nodes",
+                  .exit_code = 143});
+  CHECK_FALSE(fixed.backend.closed);
+  Job range(2, 1);
+  range.arrive(0);
+  range.arrive(1);
+  CHECK_FALSE(range.coordinator->end_without_host(leave));
+}
+
+TEST_CASE("coordinator: a signal to one node is the end of all that need it, with its code", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_message(1, Leave{.why = "it was asked to end by SIGTERM", .exit_code = 143});
+  CHECK(job.last_end(0) ==
+        RoundOver{.text = "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM; the job "
+                          "needs all its nodes",
+                  .exit_code = 143});
+}
+
+TEST_CASE("coordinator: a node that is asked to end is missed as a lost one", "[rendezvous]") {
+  Job job(2, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.coordinator->on_message(1, Leave{.why = "it was asked to end by SIGTERM"});
+  CHECK(job.last_end(0).again);
+  CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM");
+}
+
+TEST_CASE("coordinator: a static rank has one owner", "[rendezvous]") {
+  Job job(3);
+  job.options.plan.backend = RendezvousKind::static_;
+  job.coordinator.emplace(
+      job.backend, [&](int node, const NodeMessage& message) { job.sent[node].push_back(message); },
+      job.options);
+  job.coordinator->on_hello(1, {.host = "a", .addr = "10.0.0.1", .pid = 1, .node_rank = 1});
+  job.coordinator->on_hello(2, {.host = "b", .addr = "10.0.0.2", .pid = 2, .node_rank = 1});
+  CHECK(job.last_end(2).exit_code == 2);
+  CHECK(job.last_end(2).text ==
+        "node rank 1 is taken by node a (10.0.0.1, pid 1); give this node another --node-rank");
+  CHECK(job.coordinator->nodes() == 1);
+}
+
+TEST_CASE("coordinator: a change in the backend ends the round", "[rendezvous]") {
+  Job job(2, 1);
+  job.arrive(0);
+  job.arrive(1);
+  job.backend.events.on_change();
+  CHECK(job.last_end(0).again);
+}
+
+TEST_CASE("coordinator: too few nodes in time", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.coordinator->give_up("waited 600 s");
+  CHECK(job.last_end(0) == RoundOver{.text = "waited 600 s", .exit_code = 75});
+  job.coordinator->on_hello(1, {});
+  job.join(1);
+  CHECK(job.last_end(1).text == "the job is over");
+}
+
+TEST_CASE("coordinator: group rank 0 is told where its clients come from", "[rendezvous]") {
+  Job job(2);
+  job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1", "10.1.0.1"}});
+  job.join(0);
+  job.coordinator->on_hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "10.0.0.2"});
+  job.join(1);
+  const std::vector<std::string> places = {"10.0.0.1", "10.1.0.1", "10.0.0.2"};
+  CHECK(job.coordinator->places_of_round() == places);
+  CHECK(job.told<RoundBegins>(0).at(0).clients == places);
+  CHECK(job.told<RoundBegins>(1).at(0).clients.empty());
+  CHECK(job.told<RoundBegins>(0).at(0).successors.at(0).addresses.empty());
+}
+
+TEST_CASE("coordinator: where addresses are translated, nobody's are told", "[rendezvous]") {
+  Job job(2);
+  job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1"}});
+  job.join(0);
+  job.coordinator->on_hello(1, {.host = "node1", .addresses = {"10.0.0.2"}, .seen_at = "192.168.0.1"});
+  job.join(1);
+  CHECK(job.coordinator->places_of_round().empty());
+}
+
+TEST_CASE("coordinator: who is not in the round ends none", "[rendezvous]") {
+  Job job(2, 0, 3);
+  for (int id = 0; id < 3; ++id) job.arrive(id);
+  job.coordinator->on_message(2, WorkerFailed{1, {.again = true, .failure = "f"}});
+  job.coordinator->on_message(2, Leave{"it says so"});
+  CHECK(job.told<RoundEnds>(0).empty());
+  CHECK(job.told<RoundEnds>(1).empty());
+}
+
+TEST_CASE("coordinator: a job is full when all its nodes are in a round, until one of them is lost",
+          "[rendezvous]") {
+  Job job(2, 1, 3);
+  job.arrive(0);
+  CHECK_FALSE(job.coordinator->is_full());
+  job.arrive(1);
+  CHECK(job.coordinator->is_full());
+  // The same nodes meet again.
+  job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "f"}});
+  CHECK(job.coordinator->is_full());
+  job.join(0);
+  job.join(1);
+  CHECK(job.coordinator->is_full());
+  job.coordinator->on_lost(1, "silent", true);
+  CHECK_FALSE(job.coordinator->is_full());
+}
+
+TEST_CASE("coordinator: the nodes of a full job are known by where they connect from", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.coordinator->on_hello(1, {.host = "node1",
+                                .addr = "node1",
+                                .node_rank = 1,
+                                .addresses = {"10.0.0.1", "10.1.0.1"},
+                                .seen_at = "10.0.0.1"});
+  job.join(1);
+  CHECK(job.coordinator->is_place_of_node("10.0.0.1"));
+  CHECK_FALSE(job.coordinator->is_place_of_node("10.1.0.1"));  // it says so, and nobody has seen it
+  CHECK(job.told<RoundBegins>(1).at(0).places == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
+}
+
+TEST_CASE("coordinator: who comes to a full job may wait, where there are spares", "[rendezvous]") {
+  Job job(2);
+  job.arrive(0);
+  job.arrive(1);
+  CHECK_FALSE(job.coordinator->surplus());
+}
+
+TEST_CASE("coordinator: who comes to a full job without places for spares is to end", "[rendezvous]") {
+  Job job(2);
+  job.options.plan.spares = 0;
+  job.coordinator.emplace(
+      job.backend, [&](int node, const NodeMessage& message) { job.sent[node].push_back(message); },
+      job.options);
+  job.backend.events = job.coordinator->backend_events();
+  job.arrive(0);
+  job.arrive(1);
+  REQUIRE(job.coordinator->surplus());
+  CHECK(job.coordinator->surplus()->text == "all places of the job are taken, and those of its spares");
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/node_connection.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/write.hpp>
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+namespace {
+
+struct Side {
+  std::shared_ptr<NodeConnection> connection;
+  std::vector<NodeMessage> messages = {};
+  std::vector<ConnectionLoss> losses = {};
+
+  void start(tcp::socket socket, std::chrono::milliseconds timeout, SilenceReports reports = {}) {
+    connection = std::make_shared<NodeConnection>(std::move(socket), timeout, reports);
+    connection->set_handlers([this](NodeMessage message) { messages.push_back(std::move(message)); },
+                             [this](const ConnectionLoss& loss) { losses.push_back(loss); });
+    connection->start();
+  }
+};
+
+// Two connected sockets, one of them or both under a NodeConnection.
+struct Pair {
+  asio::io_context loop;
+  tcp::acceptor acceptor{loop, tcp::endpoint(asio::ip::address_v4::loopback(), 0)};
+  tcp::socket near{loop};
+  tcp::socket far{loop};
+
+  Pair() {
+    near.connect(acceptor.local_endpoint());
+    acceptor.accept(far);
+  }
+
+  template <typename Condition>
+  bool run_until(Condition condition) {
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!condition() && loop.run_one_until(deadline) > 0) {
+    }
+    return condition();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("node_connection: messages arrive in order", "[rendezvous]") {
+  Pair pair;
+  Side one, other;
+  one.start(std::move(pair.near), 10s);
+  other.start(std::move(pair.far), 10s);
+  for (int round = 0; round < 1000; ++round) one.connection->send(WorkersDone{round});
+  other.connection->send(Waiting{std::string(100'000, 'x')});
+  REQUIRE(pair.run_until([&] { return other.messages.size() == 1000 && one.messages.size() == 1; }));
+  for (int round = 0; round < 1000; ++round)
+    CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(WorkersDone{round}));
+}
+
+TEST_CASE("node_connection: what was said before a close still arrives, and then the end", "[rendezvous]") {
+  Pair pair;
+  Side one, other;
+  one.start(std::move(pair.near), 10s);
+  other.start(std::move(pair.far), 10s);
+  one.connection->send(Leave{"done"});
+  one.connection->close();
+  REQUIRE(pair.run_until([&] { return !other.losses.empty(); }));
+  CHECK(other.messages.size() == 1);
+  CHECK(other.losses[0].gone);
+  CHECK(one.losses.empty());  // whoever closes knows
+}
+
+TEST_CASE("node_connection: heartbeats keep a connection that sends nothing else", "[rendezvous]") {
+  Pair pair;
+  Side one, other;
+  one.start(std::move(pair.near), 200ms);
+  other.start(std::move(pair.far), 200ms);
+  pair.loop.run_for(1s);
+  CHECK(one.losses.empty());
+  CHECK(other.losses.empty());
+  CHECK(one.messages.empty());
+}
+
+TEST_CASE("node_connection: silence ends it, and does not mean that the other side is gone", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 100ms);
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK_FALSE(one.losses[0].gone);
+  CHECK(one.losses[0].why == "silent for 0.1 s");
+  CHECK_FALSE(one.connection->is_open());
+}
+
+TEST_CASE(
+    "node_connection: silence is reported again and again before it ends the connection, and so is its end",
+    "[rendezvous]") {
+  Pair pair;
+  Side one;
+  std::vector<Silence> told;
+  // A timer that is late by a heartbeat, a quarter of `first`, begins anew: that is not the other's silence.
+  constexpr auto kFirst = 200ms;
+  one.start(std::move(pair.near), 60s, {.first = kFirst, .interval = 50ms});
+  one.connection->on_silence([&](const Silence& silence) { told.push_back(silence); });
+  REQUIRE(pair.run_until([&] { return told.size() == 3; }));
+  CHECK(one.losses.empty());
+  for (const Silence& silence : told) {
+    CHECK_FALSE(silence.over);
+    CHECK(silence.duration >= kFirst);
+  }
+  asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
+  REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
+  CHECK(told.back().over);
+  CHECK(one.losses.empty());
+}
+
+TEST_CASE("node_connection: that the other side runs is told with the first that comes of it",
+          "[rendezvous]") {
+  Pair pair;
+  Side one;
+  int heard = 0;
+  one.start(std::move(pair.near), 60s);
+  one.connection->on_first_bytes([&] { ++heard; });
+  CHECK(heard == 0);
+  for (int round = 1; round <= 2; ++round) {
+    asio::write(pair.far, asio::buffer(encode(WorkersDone{round})));
+    REQUIRE(pair.run_until([&] { return one.messages.size() == static_cast<std::size_t>(round); }));
+  }
+  CHECK(heard == 1);
+}
+
+TEST_CASE("node_connection: how long the other side may be silent can change while it is", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 600s, {.first = 20ms, .interval = 600s});
+  one.connection->on_silence([&](const Silence&) { one.connection->set_timeout(100ms); });
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK_FALSE(one.losses[0].gone);
+  CHECK(one.losses[0].why == "silent for 0.1 s");
+}
+
+TEST_CASE("node_connection: nonsense costs its writer the connection", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 10s);
+  asio::write(pair.far, asio::buffer(std::string("GET / HTTP/1.1\r\n\r\n")));
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK(one.messages.empty());
+}
+
+TEST_CASE("node_connection: a line without end is not kept for ever", "[rendezvous]") {
+  Pair pair;
+  Side one;
+  one.start(std::move(pair.near), 60s);
+  std::string text(5U << 20U, 'x');
+  asio::async_write(pair.far, asio::buffer(text), [](const auto&, std::size_t) {});
+  REQUIRE(pair.run_until([&] { return !one.losses.empty(); }));
+  CHECK(one.losses[0].why == "a message of more than 4096 KiB");
+}
+
+TEST_CASE("node_connection: a person is told who, for how long, and what follows", "[rendezvous]") {
+  CHECK(silence_text("node b", {.duration = 3700ms}, 15s) ==
+        "node b has been silent for 3 s; it counts as lost after 15 s");
+  CHECK(silence_text("node b", {.duration = 4s, .over = true}, 15s) == "node b answers again, after 4 s");
+}
+
+TEST_CASE("node_connection: times are given in seconds", "[rendezvous]") {
+  CHECK(seconds_text(60s) == "60 s");
+  CHECK(seconds_text(500ms) == "0.5 s");
+}

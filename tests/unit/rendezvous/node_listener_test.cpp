@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/node_listener.hpp"
+
+#include <boost/asio/write.hpp>
+
+#include "support/catch.hpp"
+#include "support/drive.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+
+namespace {
+
+struct Caller {
+  Caller(asio::io_context& loop, std::uint16_t port) {
+    asio::ip::tcp::socket socket(loop);
+    socket.connect({asio::ip::address_v4::loopback(), port});
+    connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
+    connection->set_handlers([this](NodeMessage message) { heard.push_back(std::move(message)); },
+                             [this](const ConnectionLoss&) { lost = true; });
+    connection->start();
+  }
+  std::shared_ptr<NodeConnection> connection;
+  std::vector<NodeMessage> heard = {};
+  bool lost = false;
+};
+
+struct Listening {
+  // Connected, and silent.
+  asio::ip::tcp::socket connect() {
+    asio::ip::tcp::socket socket(loop);
+    socket.connect({asio::ip::address_v4::loopback(), listener.port()});
+    return socket;
+  }
+
+  asio::io_context loop;
+  std::vector<std::shared_ptr<Member>> members = {};
+  NodeListener listener{
+      loop, {"127.0.0.1"}, "job7",
+      {},   10s,           [this](std::shared_ptr<Member> member) {
+                          members.push_back(std::move(member)); }};
+};
+
+}  // namespace
+
+TEST_CASE("node_listener: a node of the run is handed over, with what it says until it is heard",
+          "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.connection->send(Hello{.run_id = "job7", .node = {.host = "node1"}});
+  caller.connection->send(Join{7});
+  test::drive(here.loop, [&] { return !here.members.empty() && !here.members[0]->messages.empty(); });
+  CHECK(here.members[0]->hello.node.host == "node1");
+  CHECK(here.members[0]->messages == std::vector<NodeMessage>{Join{7}});
+}
+
+TEST_CASE("node_listener: a node of another run is told so", "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.connection->send(Hello{.run_id = "job8"});
+  test::drive(here.loop, [&] { return caller.lost; });
+  REQUIRE(caller.heard.size() == 1);
+  CHECK(std::get<RoundEnds>(caller.heard[0]).over.text == "this host runs another job than 'job8'");
+  CHECK(here.members.empty());
+}
+
+TEST_CASE("node_listener: whoever does not introduce itself is refused", "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.connection->send(Join{1});
+  test::drive(here.loop, [&] { return caller.lost; });
+  CHECK(caller.heard.empty());
+  CHECK(here.members.empty());
+}
+
+namespace {
+
+bool is_closed(asio::ip::tcp::socket& socket) {
+  char byte = 0;
+  boost::system::error_code error;
+  socket.non_blocking(true);
+  while (!error) socket.read_some(asio::buffer(&byte, 1), error);
+  return error != asio::error::would_block;
+}
+
+}  // namespace
+
+TEST_CASE("node_listener: a greeting of more than 64 KiB is not read to its end", "[rendezvous]") {
+  Listening here;
+  asio::ip::tcp::socket caller = here.connect();
+  const std::string text(65U << 10U, 'x');
+  bool refused = false;
+  asio::async_write(caller, asio::buffer(text), [](const auto&, std::size_t) {});
+  test::drive(here.loop, [&] { return refused = refused || is_closed(caller); });
+  CHECK(here.members.empty());
+}
+
+TEST_CASE("node_listener: a long message before the node takes part in a round ends its connection",
+          "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.connection->send(Hello{.run_id = "job7"});
+  SECTION("before") {
+    caller.connection->send(WorkerFailed{1, {.failure = std::string(100U << 10U, 'x')}});
+    test::drive(here.loop, [&] { return caller.lost; });
+    CHECK(here.members.at(0)->messages.empty());
+  }
+  SECTION("after") {
+    test::drive(here.loop, [&] { return !here.members.empty(); });
+    here.members[0]->connection->trust();
+    caller.connection->send(WorkerFailed{1, {.failure = std::string(3U << 20U, 'x')}});
+    test::drive(here.loop, [&] { return !here.members[0]->messages.empty(); });
+    CHECK_FALSE(caller.lost);
+  }
+}
+
+TEST_CASE("node_listener: of those who stay silent 64 wait, and the oldest goes first", "[rendezvous]") {
+  Listening here;
+  std::vector<asio::ip::tcp::socket> callers;
+  for (int i = 0; i < 65; ++i) callers.push_back(here.connect());
+  test::drive(here.loop, [&] { return is_closed(callers.front()); });
+  for (std::size_t i = 1; i < callers.size(); ++i) CHECK_FALSE(is_closed(callers[i]));
+}
+
+TEST_CASE("node_listener: a thousand nodes that come at once are all heard, behind silent ones",
+          "[rendezvous]") {
+  Listening here;
+  std::vector<asio::ip::tcp::socket> silent;
+  for (int i = 0; i < 64; ++i) silent.push_back(here.connect());
+  const std::string hello = encode(Hello{.run_id = "job7"});
+  for (int i = 0; i < 1000; ++i) {
+    asio::ip::tcp::socket caller = here.connect();
+    asio::write(caller, asio::buffer(hello));
+  }
+  test::drive(here.loop, [&] { return here.members.size() == 1000; });
+}
+
+TEST_CASE("node_listener: what a node says beyond a few messages before it is heard is not kept",
+          "[rendezvous]") {
+  Listening here;
+  Caller caller(here.loop, here.listener.port());
+  caller.connection->send(Hello{.run_id = "job7"});
+  for (int i = 0; i < 100; ++i) caller.connection->send(Join{1});
+  test::drive(here.loop, [&] { return caller.lost; });
+  CHECK(here.members.at(0)->messages.size() < 20);
+}

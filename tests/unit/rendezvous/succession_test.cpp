@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/rendezvous/succession.hpp"
+
+#include "support/catch.hpp"
+
+using namespace acc;
+using namespace acc::launcher;
+
+TEST_CASE("succession: of a cut network at most one part goes on", "[rendezvous]") {
+  for (int nodes = 2; nodes <= 9; ++nodes) {
+    for (int one = 1; one < nodes; ++one) {
+      CAPTURE(nodes, one);
+      CHECK_FALSE((may_succeed(one, nodes, 0) && may_succeed(nodes - one, nodes, 0)));
+    }
+  }
+}
+
+TEST_CASE("succession: nodes that are known to be dead are no part of it", "[rendezvous]") {
+  CHECK(may_succeed(1, 2, 1));
+  CHECK_FALSE(may_succeed(1, 2, 0));
+  CHECK(may_succeed(2, 3, 0));
+  CHECK(may_succeed(2, 4, 1));
+  CHECK_FALSE(may_succeed(1, 4, 1));
+}
+
+TEST_CASE("succession: a successor knows itself by where nodes connect to it", "[rendezvous]") {
+  const std::vector<NodeInfo> successors = {{.addr = "10.0.0.1", .node_port = 1},
+                                            {.addr = "10.0.0.1", .node_port = 2}};
+  CHECK(place_among(successors, {.addr = "10.0.0.1", .node_port = 2}) == 1U);
+  CHECK_FALSE(place_among(successors, {.addr = "10.0.0.2", .node_port = 2}));
+}
+
+TEST_CASE("succession: a node counts for one coordinator alone", "[rendezvous]") {
+  CHECK(counts_for({.round = 3}, 3, 4001));
+  CHECK(counts_for({.round = 3, .asked = 4001}, 3, 4001));
+  CHECK_FALSE(counts_for({.round = 3, .asked = 4002}, 3, 4001));
+  CHECK_FALSE(counts_for({.round = 2}, 3, 4001));
+  CHECK(counts_for({.round = 3, .asked = 4002}, 3, 4001, 4002));  // that coordinator has ended
+  CHECK_FALSE(counts_for({}, 0, 4001));                           // it was in no round
+}
+
+TEST_CASE("succession: a successor knows of how many nodes it has yet to hear", "[rendezvous]") {
+  const std::vector<NodeInfo> successors = {{.addr = "a", .node_port = 1}, {.addr = "b", .node_port = 1}};
+  const NodeInfo coordinator = {.addr = "h", .node_port = 1};
+  CHECK(yet_to_come(successors, coordinator, successors[0], 3, {coordinator}) ==
+        std::vector<NodeInfo>{successors[1]});
+  CHECK(yet_to_come(successors, coordinator, successors[0], 3, {}) ==
+        std::vector<NodeInfo>{coordinator, successors[1]});
+  CHECK(yet_to_come(successors, coordinator, successors[1], 3, {coordinator, successors[0]}).empty());
+  CHECK(yet_to_come(successors, coordinator, coordinator, 3, {}) == successors);
+  CHECK(yet_to_come(successors, coordinator, successors[0], 5, {coordinator}).size() ==
+        3);  // of some, only that there are
+}
+
+namespace {
+
+const NodeInfo kOld = {.addr = "10.0.0.1", .node_port = 1};
+const NodeInfo kFirst = {.addr = "10.0.0.2", .node_port = 2};
+const NodeInfo kSecond = {.addr = "10.0.0.3", .node_port = 3};
+
+LastRound round_of_three() {
+  LastRound round(true);
+  round.begin({.number = 4,
+               .ready = {.restarts = 1},
+               .successors = {kFirst, kSecond},
+               .coordinator = kOld,
+               .nodes = 3});
+  return round;
+}
+
+}  // namespace
+
+TEST_CASE("succession: a node asks the successors before it, and the old coordinator", "[rendezvous]") {
+  LastRound round = round_of_three();
+  using Places = std::vector<StoreAddress>;
+  round.lose_coordinator(place_of(kOld), false);
+  CHECK(round.candidates(kSecond) == Places{place_of(kFirst), place_of(kOld)});
+  CHECK(round.candidates(kFirst) == Places{place_of(kOld)});
+  round.lose_coordinator(place_of(kOld), true);  // what closed the connection may have been between
+  CHECK(round.candidates(kSecond) == Places{place_of(kOld), place_of(kFirst)});
+  round.note_failed(place_of(kOld), false);
+  CHECK(round.candidates(kSecond) == Places{place_of(kFirst)});
+  round.note_failed(place_of(kFirst), true);
+  CHECK(round.candidates(kSecond).empty());
+  CHECK(round.is_dead(place_of(kFirst)));
+}
+
+TEST_CASE("succession: a node leads the job on with the larger part of those that live", "[rendezvous]") {
+  LastRound round = round_of_three();
+  round.lose_coordinator(place_of(kOld), false);
+  CHECK_FALSE(round.may_lead(kFirst, {}));
+  CHECK(round.may_lead(kFirst, {{.round = 4}}));
+  CHECK_FALSE(round.may_lead(kFirst, {{.round = 4, .asked = 3}}));  // it counts for another
+  CHECK_FALSE(round.may_lead(kFirst, {{.round = 3}}));
+  round.note_failed(place_of(kOld), true);
+  CHECK_FALSE(round.may_lead(kFirst, {}));
+  CHECK(round.may_lead(kFirst, {{.round = 4, .asked = 1}}));  // the coordinator that it asked has ended
+  round.ask(9);
+  CHECK_FALSE(round.may_lead(kFirst, {{.round = 4}}));  // this node counts for another itself
+
+  LastRound fixed(false);
+  fixed.begin({.number = 1, .coordinator = kOld, .nodes = 2});
+  fixed.lose_coordinator(place_of(kOld), true);
+  fixed.note_failed(place_of(kOld), true);
+  CHECK_FALSE(fixed.may_lead(kFirst, {}));
+}
+
+TEST_CASE("succession: a new coordinator goes on where the last round was", "[rendezvous]") {
+  LastRound round = round_of_three();
+  round.lose_coordinator(place_of(kOld), true);
+  round.note_failed(place_of(kOld), true);
+  const Succession next = round.succession(kFirst, true);
+  CHECK(next.rounds == 4);
+  CHECK(next.restarts == 2);
+  CHECK(next.away == std::vector<NodeInfo>{kSecond});
+  CHECK(next.dead_port == 1);
+  CHECK(round.others(kFirst) == std::vector<StoreAddress>{place_of(kOld), place_of(kSecond)});
+}
+
+TEST_CASE("succession: a node without whom the others went on counts for nobody", "[rendezvous]") {
+  LastRound round = round_of_three();
+  CHECK_FALSE(round.is_unknown());
+  round.forget();
+  CHECK(round.number() == 0);
+  CHECK_FALSE(round.may_lead(kFirst, {{.round = 4}, {.round = 4}}));
+  CHECK(LastRound(true).is_unknown());
+}

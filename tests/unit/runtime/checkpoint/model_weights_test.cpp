@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/model_weights.hpp"
+
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randn.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
+
+#include <limits>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+struct Net : torch::nn::Module {
+  explicit Net(std::int64_t width)
+      : first(register_module("first", torch::nn::Linear(3, width))),
+        norm(register_module("norm", torch::nn::BatchNorm1d(width))) {}
+
+  torch::nn::Linear first;
+  torch::nn::BatchNorm1d norm;
+};
+
+}  // namespace
+
+TEST_CASE("model_file: the names are those of Python's state_dict", "[runtime]") {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : acc::state_of(Net(2))) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"first.bias", "first.weight", "norm.bias",
+                                          "norm.num_batches_tracked", "norm.running_mean", "norm.running_var",
+                                          "norm.weight"});
+}
+
+TEST_CASE("model_file: a saved model is loaded as it was", "[runtime]") {
+  const auto file = acc::test::temporary_folder() / "model.safetensors";
+  const Net saved(4);
+  acc::save_model_file(saved, file);
+  Net loaded(4);
+  REQUIRE_FALSE(loaded.first->weight.equal(saved.first->weight));
+  acc::load_state(loaded, acc::read_safetensors(file).tensors, file);
+  for (const auto& [name, tensor] : acc::state_of(saved)) CHECK(acc::state_of(loaded).at(name).equal(tensor));
+  CHECK(loaded.first->weight.requires_grad());
+}
+
+TEST_CASE("model_file: everything that does not match is in one error, and nothing is loaded", "[runtime]") {
+  Net net(2);
+  const at::Tensor before = net.first->weight.detach().clone();
+  acc::NamedTensors state = acc::state_of(Net(2));
+  state["first.bias"] = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
+  state["norm.wieght"] = state["norm.weight"];
+  state.erase("norm.weight");
+  try {
+    acc::load_state(net, state, "f");
+    FAIL("no error");
+  } catch (const acc::Error& error) {
+    CHECK(std::string(error.what()) ==
+          "f: tensor 'first.bias' is [3], the model's is [2]\n"
+          "f: has no tensor 'norm.weight' (did you mean 'norm.wieght'?)\n"
+          "f: has a tensor 'norm.wieght' that the model lacks");
+  }
+  CHECK(net.first->weight.equal(before));
+}
+
+TEST_CASE("model_file: a backbone goes under a new head, and the names that only one has are told",
+          "[runtime]") {
+  Net net(2);
+  acc::NamedTensors state = acc::state_of(Net(2));
+  state["head.weight"] = state["norm.weight"];
+  state.erase("norm.weight");
+  const at::Tensor kept = net.norm->weight.detach().clone();
+  const acc::IncompatibleKeys keys = acc::load_state(net, state, "f", /*strict=*/false);
+  CHECK(keys == acc::IncompatibleKeys{{"norm.weight"}, {"head.weight"}});
+  CHECK(net.first->weight.equal(state["first.weight"]));
+  CHECK(net.norm->weight.equal(kept));
+  // Shapes are compared, too.
+  state["first.bias"] = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
+  CHECK_THROWS_AS(acc::load_state(net, state, "f", /*strict=*/false), acc::Error);
+}
+
+TEST_CASE("model_file: the order is that of Python's state_dict", "[runtime]") {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : acc::ordered_state_of(Net(2))) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"first.weight", "first.bias", "norm.weight", "norm.bias",
+                                          "norm.running_mean", "norm.running_var",
+                                          "norm.num_batches_tracked"});
+}
+
+TEST_CASE("model_file: names of Python's DistributedDataParallel fit", "[runtime]") {
+  const Net saved(2);
+  acc::NamedTensors prefixed;
+  for (const auto& [name, tensor] : acc::state_of(saved)) prefixed["module." + name] = tensor;
+  Net loaded(2);
+  acc::load_state(loaded, prefixed, "f");
+  CHECK(loaded.first->weight.equal(saved.first->weight));
+}
+
+TEST_CASE("model_file: a tied weight is saved once and loaded under all its names", "[runtime]") {
+  struct Tied : torch::nn::Module {
+    Tied() : weight(register_parameter("in", at::randn({2, 3}))) { register_parameter("out", weight); }
+    at::Tensor weight;
+  };
+  const Tied saved;
+  const auto file = acc::test::temporary_folder() / "model.safetensors";
+  acc::save_model_file(saved, file);
+  const acc::NamedTensors written = acc::read_safetensors(file).tensors;
+  CHECK(written.contains("in"));
+  CHECK_FALSE(written.contains("out"));
+  Tied loaded;
+  acc::load_state(loaded, written, file);
+  CHECK(loaded.weight.equal(saved.weight));
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kUnlimited = std::numeric_limits<std::uint64_t>::max();
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::vector<std::string> tensors_of(const std::vector<acc::detail::WeightShard>& shards) {
+  std::vector<std::string> lines;
+  for (const acc::detail::WeightShard& shard : shards) {
+    std::string line = shard.name + ":";
+    for (const auto& [name, tensor] : shard.tensors) line += " " + name;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string error_of(const fs::path& path) {
+  return acc::test::error_of([&] { acc::read_weights(path); });
+}
+
+}  // namespace
+
+TEST_CASE("weights folder: shards are filled in order, and a large tensor has one of its own", "[runtime]") {
+  const acc::OrderedTensors tensors = {
+      {"b", at::ones({2})}, {"a", at::ones({1})}, {"large", at::ones({9})}, {"c", at::ones({2})}};
+  CHECK(tensors_of(acc::detail::plan_shards(tensors, 16)) ==
+        std::vector<std::string>{"model-00001-of-00003.safetensors: large",
+                                 "model-00002-of-00003.safetensors: b a",
+                                 "model-00003-of-00003.safetensors: c"});
+  CHECK(tensors_of(acc::detail::plan_shards(tensors, 100)) ==
+        std::vector<std::string>{"model.safetensors: b a large c"});
+}
+
+TEST_CASE("weights folder: the index names the file of each tensor, by name", "[runtime]") {
+  const auto shards = acc::detail::plan_shards({{"b", at::ones({2})}, {"a", at::ones({2})}}, 8);
+  CHECK(acc::detail::shard_index(shards) ==
+        "{\n  \"metadata\": {\n    \"total_size\": 16\n  },\n  \"weight_map\": {\n"
+        "    \"a\": \"model-00002-of-00002.safetensors\",\n"
+        "    \"b\": \"model-00001-of-00002.safetensors\"\n  }\n}\n");
+  CHECK(acc::detail::shard_index(acc::detail::plan_shards({{"a", at::ones({2})}}, 8)).empty());
+}
+
+TEST_CASE("weights folder: a save of other sizes leaves nothing of the one before", "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder();
+  const torch::nn::Linear net(8, 4);
+  acc::replace_file(folder / "config.json", std::string_view("{}"));
+  acc::save_weights(*net, folder, kUnlimited);
+  CHECK(names_in(folder) == std::vector<std::string>{"config.json", "model.safetensors"});
+  acc::save_weights(*net, folder, 100);
+  CHECK(names_in(folder) == std::vector<std::string>{"config.json", "model-00001-of-00002.safetensors",
+                                                     "model-00002-of-00002.safetensors",
+                                                     "model.safetensors.index.json"});
+  CHECK(acc::read_weights(folder).at("weight").equal(net->weight));
+  acc::save_weights(*net, folder, kUnlimited);
+  CHECK(names_in(folder) == std::vector<std::string>{"config.json", "model.safetensors"});
+}
+
+TEST_CASE("weights folder: state_dicts of torch.save are read, whole and in shards", "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder();
+  const at::Tensor one = at::randn({2});
+  acc::write_pt_file(folder / "pytorch_model.bin", acc::PtDict{{"w", one}});
+  CHECK(acc::read_weights(folder).at("w").equal(one));
+  CHECK(acc::read_weights(folder / "pytorch_model.bin").at("w").equal(one));
+  fs::rename(folder / "pytorch_model.bin", folder / "part.bin");
+  acc::replace_file(folder / "pytorch_model.bin.index.json",
+                    std::string_view(R"({"weight_map":{"w":"part.bin"}})"));
+  CHECK(acc::read_weights(folder).at("w").equal(one));
+}
+
+TEST_CASE("weights folder: what is missing or wrong is named", "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder();
+  CHECK(error_of(folder).starts_with(folder.string() + ": holds no weights"));
+  const fs::path index = folder / "model.safetensors.index.json";
+  const auto with_index = [&](std::string_view text) {
+    acc::replace_file(index, text);
+    return error_of(folder);
+  };
+  CHECK(with_index("[]") == index.string() + ": is not an index of weights: it has no weight_map");
+  CHECK(with_index(R"({"weight_map":{"w":"../x"}})") ==
+        index.string() + ": names no file for the tensor 'w'");
+  CHECK(with_index(R"({"weight_map":{"w":"x"}})") == index.string() + ": the file x is missing");
+  acc::write_safetensors(folder / "x.safetensors", {.tensors = {{"v", at::ones({1})}}});
+  CHECK(with_index(R"({"weight_map":{"w":"x.safetensors"}})") ==
+        index.string() + ": the tensor 'w' is not in x.safetensors");
+  const fs::path file = folder / "training.pt";
+  acc::write_pt_file(file, acc::PtDict{{"epoch", 3}});
+  CHECK(error_of(file) ==
+        file.string() + ": is not a state_dict: 'epoch' is not a tensor (save model.state_dict() alone)");
+}

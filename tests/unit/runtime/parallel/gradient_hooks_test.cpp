@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/gradient_hooks.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/ones.h>
+
+#include "support/catch.hpp"
+
+TEST_CASE("gradient_sink: gradients pass unchanged, and it tells that they do", "[runtime]") {
+  const at::Tensor leaf = at::ones({3}).requires_grad_();
+  int calls = 0;
+  const auto outputs = acc::detail::pass_through_sink({leaf * 2, leaf * 3}, [&] { ++calls; });
+  REQUIRE(outputs.size() == 2);
+  CHECK(outputs[1].equal(at::ones({3}) * 3));
+  CHECK(calls == 0);
+  (outputs[0] + outputs[1]).sum().backward();
+  CHECK(calls == 1);
+  CHECK(leaf.grad().equal(at::ones({3}) * 5));
+}
+
+TEST_CASE("gradient_sink: an output that the loss does not use passes no zeros on", "[runtime]") {
+  const at::Tensor used = at::ones({3}).requires_grad_();
+  const at::Tensor unused = at::ones({3}).requires_grad_();
+  const auto outputs = acc::detail::pass_through_sink({used * 2, unused * 3}, [] {});
+  outputs[0].sum().backward();
+  CHECK(used.grad().defined());
+  CHECK_FALSE(unused.grad().defined());
+}

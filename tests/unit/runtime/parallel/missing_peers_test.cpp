@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/missing_peers.hpp"
+
+#include "support/catch.hpp"
+
+namespace {
+
+acc::WorkerEnv worker(int rank, int world_size) {
+  return {.rank = rank, .world_size = world_size, .master_addr = "node0", .master_port = 29500};
+}
+
+}  // namespace
+
+using std::chrono::seconds;
+
+TEST_CASE("join_watch: it names those who have not come, or the store that does not answer", "[runtime]") {
+  CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0}) ==
+        "acc: rank 0 of 2 has waited 10 s for rank 1 (the store is at node0:29500)\n");
+  CHECK(acc::detail::join_notice(worker(0, 4), seconds(20), std::vector<int>{0, 2}) ==
+        "acc: rank 0 of 4 has waited 20 s for ranks 1, 3 (the store is at node0:29500)\n");
+  CHECK(acc::detail::join_notice(worker(1, 2), seconds(10), std::nullopt) ==
+        "acc: rank 1 of 2 has waited 10 s for rank 0, whose store does not answer (the store is at "
+        "node0:29500)\n");
+  CHECK(acc::detail::join_notice(worker(0, 100), seconds(10), std::vector<int>{0}) ==
+        "acc: rank 0 of 100 has waited 10 s for ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 "
+        "and "
+        "83 more (the store is at node0:29500)\n");
+}
+
+TEST_CASE("join_watch: the lowest rank that is there speaks for all", "[runtime]") {
+  CHECK(acc::detail::join_notice(worker(2, 4), seconds(10), std::vector<int>{0, 2}).empty());
+  CHECK_FALSE(acc::detail::join_notice(worker(1, 4), seconds(10), std::vector<int>{1, 2}).empty());
+  CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0, 1}).empty());
+}

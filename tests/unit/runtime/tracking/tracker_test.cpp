@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/tracking/tracker.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using acc::test::error_of;
+
+// Tells what it was asked to do.
+class Told : public acc::Tracker {
+ public:
+  std::string name() const override { return "told"; }
+  void start(const std::string& project, const acc::TrackedConfig& config) override {
+    said += "start " + project + " " + std::to_string(config.size()) + "; ";
+  }
+  void log(const acc::TrackedValues& values, std::optional<std::int64_t> step) override {
+    said += "log " + std::to_string(values.size()) + " " + std::to_string(step.value_or(-1)) + "; ";
+  }
+  void finish() override { said += "finish; "; }
+
+  std::string said = {};
+};
+
+}  // namespace
+
+TEST_CASE("trackers: one of the program's own is told everything, in order", "[runtime]") {
+  const auto own = std::make_shared<Told>();
+  acc::detail::Trackers trackers({own}, "", true);
+  trackers.start("mnist", {{"lr", 0.1}});
+  trackers.log({{"loss", 0.5}}, 3);
+  trackers.get("told").log({}, {});
+  trackers.start("again", {});
+  trackers.finish();
+  CHECK(own->said == "start mnist 1; log 1 3; log 0 -1; finish; start again 0; finish; ");
+}
+
+TEST_CASE("trackers: on another process nothing is done, and nothing made", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  const auto own = std::make_shared<Told>();
+  acc::detail::Trackers trackers({"all", own}, folder.path(), false);
+  trackers.start("mnist", {{"lr", 0.1}});
+  trackers.log({{"loss", 0.5}}, 3);
+  trackers.get("told").log({}, {});
+  trackers.get("jsonl").log({}, {});
+  trackers.finish();
+  CHECK(own->said.empty());
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("trackers: names choose them, and none twice", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  acc::detail::Trackers trackers({"jsonl", "all", "tensorboard"}, folder.path(), true);
+  trackers.start("mnist", {});
+  trackers.log({{"loss", 0.5}}, 1);
+  trackers.finish();
+  const std::string lines = folder.read("mnist.jsonl");
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 2);
+  CHECK(std::distance(fs::directory_iterator(folder.path() / "mnist"), {}) == 1);
+}
+
+TEST_CASE("trackers: what makes no sense is refused on every process", "[runtime]") {
+  const bool is_main = GENERATE(true, false);
+  const auto made = [&](const std::vector<acc::TrackerChoice>& choices, const fs::path& folder) {
+    return error_of([&] { acc::detail::Trackers(choices, folder, is_main); });
+  };
+  CHECK(made({"tensorbord"}, "/x") ==
+        "log_with: 'tensorbord' is not a tracker (did you mean 'tensorboard'?)");
+  CHECK(made({"wandb"}, "/x") ==
+        "log_with: 'wandb' is not a tracker (use tensorboard, jsonl, csv, all or a Tracker of your own)");
+  CHECK(made({"jsonl"}, "") ==
+        "log_with: 'jsonl' needs a folder (set project_dir, or logging_dir of the project)");
+  CHECK(made({std::make_shared<Told>(), std::make_shared<Told>()}, "") ==
+        "log_with: two trackers have the name 'told'");
+  acc::detail::Trackers trackers({std::make_shared<Told>()}, "", is_main);
+  CHECK(error_of([&] { trackers.get("jsonl"); }) ==
+        "get_tracker: 'jsonl' is not one of log_with's trackers: told");
+  const std::string early =
+      "log: no training has been started for the trackers (call init_trackers before the "
+      "first log, and log before end_training)";
+  CHECK(error_of([&] { trackers.log({}, 1); }) == early);
+  trackers.start("mnist", {});
+  trackers.log({}, 1);
+  trackers.finish();
+  CHECK(error_of([&] { trackers.log({}, 1); }) == early);
+}
+
+TEST_CASE("trackers: a program that asked for none may log all the same", "[runtime]") {
+  acc::detail::Trackers trackers({}, "", true);
+  trackers.log({{"loss", 0.5}}, 1);
+  trackers.get("tensorboard").log({}, 1);
+  trackers.start("mnist", {});
+  trackers.log({{"loss", 0.5}}, 1);
+  trackers.finish();
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/fsuid.h>
+#include <unistd.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "acc/store/admission.hpp"
+#include "support/catch.hpp"
+
+using boost::asio::ip::tcp;
+
+namespace {
+
+// Both ends of a connection on `address`, whose caller connects as user `caller`.
+struct Pair {
+  Pair(const boost::asio::ip::address& listening, const boost::asio::ip::address& called, uid_t user) {
+    tcp::acceptor acceptor(loop, {listening, 0});
+    ::setfsuid(user);
+    caller.open(called.is_v4() ? tcp::v4() : tcp::v6());
+    ::setfsuid(::geteuid());
+    caller.connect({called, acceptor.local_endpoint().port()});
+    acceptor.accept(accepted);
+  }
+
+  boost::asio::io_context loop{1};
+  tcp::socket caller{loop};
+  tcp::socket accepted{loop};
+};
+
+void check(const std::string& listening, const std::string& called) {
+  const auto address = [](const std::string& text) { return boost::asio::ip::make_address(text); };
+  const Pair own(address(listening), address(called), ::geteuid());
+  CHECK(acc::launcher::user_of_peer(own.accepted) == ::geteuid());
+  CHECK(acc::launcher::may_be_own_user(own.accepted));
+  if (::geteuid() != 0) return;
+  constexpr uid_t kNobody = 65534;
+  const Pair other(address(listening), address(called), kNobody);
+  CHECK(acc::launcher::user_of_peer(other.accepted) == kNobody);
+  CHECK_FALSE(acc::launcher::may_be_own_user(other.accepted));
+}
+
+}  // namespace
+
+TEST_CASE("peer user: whose process is at the other end is known, v4, v6, and v4 in v6", "[store]") {
+  check("127.0.0.1", "127.0.0.1");
+  check("::1", "::1");
+  check("::", "127.0.0.1");
+}
+
+TEST_CASE("peer user: of a connection that is gone nobody knows", "[store]") {
+  Pair pair(boost::asio::ip::address_v4::loopback(), boost::asio::ip::address_v4::loopback(), ::geteuid());
+  pair.accepted.close();
+  CHECK(acc::launcher::user_of_peer(pair.accepted) == std::nullopt);
+  CHECK(acc::launcher::may_be_own_user(pair.accepted));
+}
