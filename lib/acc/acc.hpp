@@ -14,3 +14,4 @@
 #include "acc/profile.hpp"
 #include "acc/random.hpp"
 #include "acc/tracking.hpp"
+#include "acc/trainer.hpp"

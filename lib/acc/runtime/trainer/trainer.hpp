@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/grad_mode.h>
+#include <torch/nn/module.h>
+
+#include <array>
+#include <concepts>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/data/data_loader.hpp"
+#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/trainer/trainer_base.hpp"
+
+namespace acc {
+
+namespace detail {
+
+/// A module: a shared_ptr to it, or LibTorch's holder, as TORCH_MODULE makes it.
+template <class Module>
+struct ModulePointer {
+  template <std::derived_from<Module> Given>
+  ModulePointer(std::shared_ptr<Given> module) : pointer(std::move(module)) {}  // NOLINT: implicit
+  template <TorchModuleHolder Holder>
+  ModulePointer(const Holder& holder) : pointer(holder.ptr()) {}  // NOLINT: implicit
+
+  std::shared_ptr<Module> pointer;
+};
+
+/// The module of a shared_ptr, or of LibTorch's holder, as TORCH_MODULE makes it.
+template <class Given>
+using ModuleOf = std::remove_cvref_t<decltype(*std::declval<Given&>())>;
+
+// The logits of a batch, and its labels; for batches that have both.
+
+/// A pair, tuple or array of tensors.
+template <class Module, class Batch, std::size_t... I>
+auto forward_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*inputs*/) requires
+    requires(Module& module) {
+  module.forward(std::get<I>(batch)...);
+}
+{ return model.forward(std::get<I>(batch)...); }
+
+template <class Batch>
+using InputPlaces = std::make_index_sequence<std::tuple_size<Batch>::value - 1>;
+
+template <class Module, class Batch>
+auto forward_on(Model<Module>& model, Batch& batch) requires requires {
+  std::tuple_size<Batch>::value;
+  { forward_with(model, batch, InputPlaces<Batch>()) } -> std::convertible_to<at::Tensor>;
+  { std::get<std::tuple_size<Batch>::value - 1>(batch) } -> std::convertible_to<at::Tensor>;
+}
+{
+  at::Tensor logits = forward_with(model, batch, InputPlaces<Batch>());
+  return std::pair{std::move(logits), std::get<std::tuple_size<Batch>::value - 1>(batch)};
+}
+
+/// torch::data's Example.
+template <class Module, class Example>
+auto forward_on(Model<Module>& model, Example& batch) requires requires(Module& module) {
+  { module.forward(batch.data) } -> std::convertible_to<at::Tensor>;
+  { batch.target } -> std::convertible_to<at::Tensor>;
+}
+{
+  at::Tensor logits = model.forward(batch.data);
+  return std::pair{std::move(logits), batch.target};
+}
+
+}  // namespace detail
+
+/// Trains a model on data in twenty lines: transformers' Trainer. `acc::Trainer trainer(net, arguments,
+/// train, test); trainer.train();` A batch is what a DataLoader over the data gives; the last of its tensors
+/// are the labels, the others go to the model's forward. For other batches, or another loss, derive from it
+/// and override compute_loss. Starts alone or under `acc launch`.
+template <class Module, class TrainData, class EvalData = TrainData>
+class Trainer : public TrainerBase {
+ public:
+  using Batch = typename DataLoader<TrainData>::Batch;
+  static_assert(std::same_as<Batch, typename DataLoader<EvalData>::Batch>,
+                "training and evaluation data give batches of one type");
+
+  /// Together: joins the job, see Accelerator, and seeds all random numbers. Throws Error{usage}, see
+  /// completed().
+  Trainer(detail::ModulePointer<Module> module, const TrainingArguments& arguments, TrainData train,
+          TrainerOptions options = {})
+      : TrainerBase(arguments, std::move(options)),
+        module_(std::move(module.pointer)),
+        train_(std::move(train)) {}
+  Trainer(detail::ModulePointer<Module> module, const TrainingArguments& arguments, TrainData train,
+          EvalData eval, TrainerOptions options = {})
+      : TrainerBase(arguments, std::move(options)),
+        module_(std::move(module.pointer)),
+        train_(std::move(train)),
+        eval_(std::move(eval)) {}
+
+  using TrainerBase::evaluate;
+
+  /// As evaluate(), on other data.
+  Metrics evaluate_on(EvalData data, const std::string& metric_key_prefix = "eval") {
+    return run_evaluation(pass_over(loader_over(std::move(data))), "Evaluation", metric_key_prefix, false)
+        .metrics;
+  }
+
+  /// Predictions, labels and metrics for `data`; every process gets all of them.
+  PredictionOutput predict(EvalData data, const std::string& metric_key_prefix = "test") {
+    return run_evaluation(pass_over(loader_over(std::move(data))), "Prediction", metric_key_prefix, true);
+  }
+
+  const std::shared_ptr<Module>& model() const { return module_; }
+
+ protected:
+  /// The loss of a batch, and what evaluation needs. Override it for another loss.
+  virtual LossOutput compute_loss(Model<Module>& model, Batch& batch) {
+    if constexpr (requires { detail::forward_on(model, batch); }) {
+      const auto [logits, labels] = detail::forward_on(model, batch);
+      return {.loss = default_loss(logits, labels, arguments().label_smoothing_factor),
+              .logits = logits,
+              .labels = labels};
+    } else {
+      throw Error({.what = "the batch is not made of inputs for the model's forward, and labels",
+                   .where = "Trainer",
+                   .hint = "override compute_loss"});
+    }
+  }
+
+  /// Forward and backward on a batch: gives back the loss, divided by `batches_in_step`.
+  virtual at::Tensor training_step(Model<Module>& model, Batch& batch, std::size_t batches_in_step) {
+    model->train();
+    const at::Tensor loss = compute_loss(model, batch).loss / static_cast<double>(batches_in_step);
+    accelerator().backward(loss);
+    return loss.detach();
+  }
+
+  torch::nn::Module& module() final { return *module_; }
+
+ private:
+  using TrainLoader = DataLoader<TrainData>;
+  using EvalLoader = DataLoader<EvalData>;
+
+  DataLoaderOptions loader_options(bool training) const {
+    const TrainingArguments& a = arguments();
+    DataLoaderOptions options;
+    options.batch_size =
+        static_cast<std::size_t>(training ? a.per_device_train_batch_size : a.per_device_eval_batch_size);
+    options.shuffle = training && !TrainLoader::kIterable;
+    options.drop_last = a.dataloader_drop_last;
+    options.seed = a.data_seed ? *a.data_seed : a.seed;
+    options.num_workers = static_cast<std::size_t>(a.dataloader_num_workers);
+    if (a.dataloader_prefetch_factor)
+      options.prefetch_factor = static_cast<std::size_t>(*a.dataloader_prefetch_factor);
+    options.pin_memory = a.dataloader_pin_memory;
+    return options;
+  }
+
+  void save_weights(const std::filesystem::path& folder) final {
+    accelerator().save_model(evaluated_model(), folder);
+  }
+  void load_weights(const std::filesystem::path& folder) final {
+    accelerator().load_model(evaluated_model(), folder);
+  }
+
+  void prepare_training() final {
+    end_epoch();
+    model_ = accelerator().prepare_model(module_);
+    train_loader_ = accelerator().prepare_data_loader(TrainLoader(train_, loader_options(true)));
+    eval_loader_.reset();
+    if (eval_) eval_loader_ = loader_over(*eval_);
+  }
+
+  std::size_t num_train_examples() const final { return train_loader_->plan().dataset_size(); }
+  std::optional<std::size_t> train_batches() const final {
+    if constexpr (TrainLoader::kIterable) {
+      return std::nullopt;
+    } else {
+      return train_loader_->size();
+    }
+  }
+
+  void begin_epoch(std::uint64_t epoch, bool resumed) final {
+    if (!resumed) train_loader_->set_epoch(epoch);
+    pass_.emplace(train_loader_->begin());
+    is_read_ = false;
+  }
+  std::size_t read_batches(std::size_t count) final {
+    batches_.clear();
+    while (batches_.size() < count) {
+      // Only now: a checkpoint counts as read what the iterator stands on.
+      if (std::exchange(is_read_, false)) ++*pass_;
+      if (*pass_ == std::default_sentinel) break;
+      batches_.push_back(std::move(**pass_));
+      is_read_ = true;
+    }
+    return batches_.size();
+  }
+  void end_epoch() final {
+    batches_.clear();
+    pass_.reset();
+  }
+
+  at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
+    if (synchronize) return training_step(*model_, batches_[batch], batches_in_step);
+    const NoSync alone = accelerator().no_sync(*model_);
+    return training_step(*model_, batches_[batch], batches_in_step);
+  }
+
+  bool has_eval_data() const final { return eval_.has_value(); }
+  EvaluationPass evaluation_pass() final {
+    if (!eval_loader_) eval_loader_ = loader_over(*eval_);
+    return pass_over(*eval_loader_);
+  }
+
+  EvalLoader loader_over(EvalData data) {
+    return accelerator().prepare_data_loader(EvalLoader(std::move(data), loader_options(false)));
+  }
+
+  EvaluationPass pass_over(EvalLoader loader) {
+    EvaluationPass pass;
+    if constexpr (!EvalLoader::kIterable) {
+      pass.num_examples = loader.plan().dataset_size();
+      pass.num_batches = loader.size();
+    }
+    pass.for_each = [this, loader](const auto& each) mutable {
+      const at::NoGradGuard no_grad;
+      Model<Module>& model = evaluated_model();
+      model->eval();
+      for (Batch& batch : loader) {
+        std::int64_t rows = 0;
+        for_each_tensor(batch, [&](const at::Tensor& tensor) {
+          if (rows == 0 && tensor.dim() > 0) rows = tensor.size(0);
+        });
+        each(compute_loss(model, batch), rows);
+      }
+    };
+    return pass;
+  }
+
+  // The model of the training, or one that is only evaluated.
+  Model<Module>& evaluated_model() {
+    if (!model_) model_ = accelerator().prepare_model(module_, {.evaluation_mode = true});
+    return *model_;
+  }
+
+  void enable_gradient_checkpointing() final {
+    if constexpr (requires { module_->gradient_checkpointing_enable(); }) {
+      module_->gradient_checkpointing_enable();
+    } else {
+      throw Error({.what = "the module has no gradient_checkpointing_enable()",
+                   .where = "gradient_checkpointing",
+                   .hint = "give it one that makes its forward save memory"});
+    }
+  }
+
+  std::shared_ptr<Module> module_;
+  TrainData train_;
+  std::optional<EvalData> eval_ = {};
+  std::optional<Model<Module>> model_ = {};
+  std::optional<TrainLoader> train_loader_ = {};
+  std::optional<EvalLoader> eval_loader_ = {};
+  std::optional<typename TrainLoader::Iterator> pass_ = {};
+  // Whether the batch on which the pass stands has been taken.
+  bool is_read_ = false;
+  std::vector<Batch> batches_ = {};
+};
+
+template <class Given, class TrainData>
+Trainer(Given, TrainingArguments, TrainData) -> Trainer<detail::ModuleOf<Given>, TrainData>;
+template <class Given, class TrainData>
+Trainer(Given, TrainingArguments, TrainData, TrainerOptions) -> Trainer<detail::ModuleOf<Given>, TrainData>;
+template <class Given, class TrainData, class EvalData>
+Trainer(Given, TrainingArguments, TrainData, EvalData)
+    -> Trainer<detail::ModuleOf<Given>, TrainData, EvalData>;
+template <class Given, class TrainData, class EvalData>
+Trainer(Given, TrainingArguments, TrainData, EvalData, TrainerOptions)
+    -> Trainer<detail::ModuleOf<Given>, TrainData, EvalData>;
+
+}  // namespace acc

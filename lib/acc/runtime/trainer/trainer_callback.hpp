@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/runtime/trainer/trainer_state.hpp"
+#include "acc/runtime/trainer/training_arguments.hpp"
+
+namespace acc {
+
+/// What happens next in a training; callbacks may change it. The Trainer resets each flag once it has acted.
+struct TrainerControl {
+  bool should_training_stop = false;
+  bool should_epoch_stop = false;
+  bool should_save = false;
+  bool should_evaluate = false;
+  bool should_log = false;
+};
+
+/// Is called at the events of a training, with transformers' names. All processes call theirs at the same
+/// steps: what changes `control` must be the same on all.
+class TrainerCallback {
+ public:
+  using Arguments = TrainingArguments;
+  using State = TrainerState;
+  using Control = TrainerControl;
+
+  virtual ~TrainerCallback() = default;
+
+  virtual void on_init_end(const Arguments&, State&, Control&) {}
+  virtual void on_train_begin(const Arguments&, State&, Control&) {}
+  virtual void on_train_end(const Arguments&, State&, Control&) {}
+  virtual void on_epoch_begin(const Arguments&, State&, Control&) {}
+  virtual void on_epoch_end(const Arguments&, State&, Control&) {}
+  virtual void on_step_begin(const Arguments&, State&, Control&) {}
+  /// Gradients are averaged and clipped, parameters not yet changed.
+  virtual void on_pre_optimizer_step(const Arguments&, State&, Control&) {}
+  virtual void on_optimizer_step(const Arguments&, State&, Control&) {}
+  /// After a batch that does not end a step.
+  virtual void on_substep_end(const Arguments&, State&, Control&) {}
+  virtual void on_step_end(const Arguments&, State&, Control&) {}
+  virtual void on_evaluate(const Arguments&, State&, Control&, const Metrics& /*metrics*/) {}
+  virtual void on_predict(const Arguments&, State&, Control&, const Metrics& /*metrics*/) {}
+  /// After each batch of an evaluation or prediction; `batches`: of the whole pass, absent where not known.
+  virtual void on_prediction_step(const Arguments&, State&, Control&,
+                                  std::optional<std::size_t> /*batches*/) {}
+  virtual void on_save(const Arguments&, State&, Control&) {}
+  virtual void on_log(const Arguments&, State&, Control&, const Metrics& /*logs*/) {}
+
+  /// By which its state is found again in a checkpoint; empty: it has none.
+  virtual std::string name() const { return {}; }
+  /// JSON.
+  virtual std::string state() const { return "{}"; }
+  virtual void load_state(std::string_view /*json*/) {}
+};
+
+/// Ends training when the metric for the best model has not improved by more than `threshold` in `patience`
+/// evaluations. Needs load_best_model_at_end or metric_for_best_model, and an eval_strategy.
+class EarlyStoppingCallback : public TrainerCallback {
+ public:
+  explicit EarlyStoppingCallback(int patience = 1, double threshold = 0)
+      : patience_(patience), threshold_(threshold) {}
+
+  /// Throws Error{usage} when there is no metric to watch, or no evaluation.
+  void on_train_begin(const Arguments& arguments, State& state, Control& control) override;
+  /// Throws Error{usage} when the evaluation did not give the metric.
+  void on_evaluate(const Arguments& arguments, State& state, Control& control,
+                   const Metrics& metrics) override;
+
+  std::string name() const override { return "EarlyStoppingCallback"; }
+  std::string state() const override;
+  void load_state(std::string_view json) override;
+
+ private:
+  int patience_;
+  double threshold_;
+  int evaluations_without_improvement_ = 0;
+};
+
+namespace detail {
+
+/// Asks for logs, evaluations, checkpoints and the end as the arguments say: transformers'
+/// DefaultFlowCallback.
+class DefaultFlowCallback : public TrainerCallback {
+ public:
+  void on_step_end(const Arguments& arguments, State& state, Control& control) override;
+  void on_epoch_end(const Arguments& arguments, State& state, Control& control) override;
+};
+
+/// Calls all callbacks in order, and resets the flags that an event stands for.
+class CallbackHandler {
+ public:
+  void add(std::shared_ptr<TrainerCallback> callback) { callbacks_.push_back(std::move(callback)); }
+
+  template <class... Parameters, class... Arguments>
+  void call(void (TrainerCallback::*event)(const TrainingArguments&, TrainerState&, TrainerControl&,
+                                           Parameters...),
+            const TrainingArguments& arguments, TrainerState& state, TrainerControl& control,
+            const Arguments&... more) const {
+    for (const auto& callback : callbacks_) (callback.get()->*event)(arguments, state, control, more...);
+  }
+
+  /// The states of all callbacks that have one, by name.
+  std::map<std::string, std::string> states() const;
+  void load_states(const std::map<std::string, std::string>& states) const;
+
+ private:
+  std::vector<std::shared_ptr<TrainerCallback>> callbacks_ = {};
+};
+
+/// The metric that decides which model is the best, `eval_` before its name. Throws Error{usage} with the
+/// names that there are when it is none of them.
+double metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics);
+
+/// Whether `value` is better than `best`.
+bool is_better(const TrainingArguments& arguments, double value, double best);
+
+}  // namespace detail
+}  // namespace acc

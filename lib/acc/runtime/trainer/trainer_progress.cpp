@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer_progress.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+namespace acc::detail {
+namespace {
+
+constexpr int kBarCells = 30;
+// More often than the eye sees costs time and fills logs of terminals.
+constexpr std::chrono::milliseconds kBetweenDrawings{100};
+
+template <class... Arguments>
+std::string format(const char* pattern, Arguments... arguments) {
+  std::array<char, 128> text = {};
+  const int size = std::snprintf(text.data(), text.size(), pattern, arguments...);
+  return {text.data(), static_cast<std::size_t>(std::clamp<int>(size, 0, text.size() - 1))};
+}
+
+// `eval_f1_score` as `F1 Score`.
+std::string title_of(std::string name) {
+  if (name.starts_with("eval_")) name.erase(0, 5);
+  bool at_start = true;
+  for (char& c : name) {
+    if (c == '_') c = ' ';
+    if (at_start) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    at_start = c == ' ';
+  }
+  return name;
+}
+
+bool is_shown(const std::string& name) {
+  return name.starts_with("eval_") && name != "eval_loss" && name != "eval_runtime" &&
+         !name.ends_with("_per_second");
+}
+
+}  // namespace
+
+std::string with_thousands(std::int64_t number) {
+  std::string text = std::to_string(number);
+  const std::size_t first = number < 0 ? 1 : 0;
+  for (std::size_t place = text.size(); place > first + 3;) text.insert(place -= 3, ",");
+  return text;
+}
+
+std::string clock_time(double seconds) {
+  const auto whole = static_cast<long>(std::max(0.0, seconds));
+  const long hours = whole / 3600;
+  const long minutes = whole / 60 % 60;
+  if (hours > 0) return format("%ld:%02ld:%02ld", hours, minutes, whole % 60);
+  return format("%02ld:%02ld", minutes, whole % 60);
+}
+
+void ProgressCallback::on_train_begin(const Arguments& /*arguments*/, State& state, Control& /*control*/) {
+  is_training_ = true;
+  started_ = Clock::now();
+  first_step_ = state.global_step;
+  training_loss_.reset();
+  columns_.clear();
+  draw_bar(state);
+}
+
+void ProgressCallback::on_step_end(const Arguments& /*arguments*/, State& state, Control& /*control*/) {
+  draw_bar(state);
+}
+
+void ProgressCallback::on_prediction_step(const Arguments& /*arguments*/, State& state, Control& /*control*/,
+                                          std::optional<std::size_t> batches) {
+  ++predicted_;
+  predictions_ = batches;
+  draw_bar(state);
+}
+
+void ProgressCallback::on_log(const Arguments& arguments, State& state, Control& /*control*/,
+                              const Metrics& logs) {
+  const auto loss = logs.find("loss");
+  if (loss == logs.end()) return;
+  training_loss_ = loss->second;
+  if (arguments.eval_strategy == IntervalStrategy::no) write_row(arguments, state, {});
+}
+
+void ProgressCallback::on_evaluate(const Arguments& arguments, State& state, Control& /*control*/,
+                                   const Metrics& metrics) {
+  predicted_ = 0;
+  clear_bar();
+  if (is_training_) write_row(arguments, state, metrics);
+}
+
+void ProgressCallback::on_predict(const Arguments& /*arguments*/, State& /*state*/, Control& /*control*/,
+                                  const Metrics& /*metrics*/) {
+  predicted_ = 0;
+  clear_bar();
+}
+
+void ProgressCallback::on_train_end(const Arguments& /*arguments*/, State& /*state*/, Control& /*control*/) {
+  clear_bar();
+  is_training_ = false;
+}
+
+void ProgressCallback::draw_bar(const State& state) {
+  if (!has_bar_) return;
+  const Clock::time_point now = Clock::now();
+  const bool is_last = state.global_step == state.max_steps;
+  if (is_drawn_ && !is_last && now - drawn_ < kBetweenDrawings) return;
+  drawn_ = now;
+  std::string line;
+  if (is_training_) {
+    const double part = state.max_steps > 0 ? double(state.global_step) / double(state.max_steps) : 0;
+    const int full = static_cast<int>(part * kBarCells);
+    const double seconds = std::chrono::duration<double>(now - started_).count();
+    const auto steps = static_cast<double>(state.global_step - first_step_);
+    const std::string left =
+        steps > 0 ? clock_time(seconds / steps * double(state.max_steps - state.global_step)) : "?";
+    line = format("%3d%% [", static_cast<int>(part * 100)) + std::string(full, '#') +
+           std::string(kBarCells - full, ' ') + "] " + std::to_string(state.global_step) + "/" +
+           std::to_string(state.max_steps) + " [" + clock_time(seconds) + "<" + left +
+           (steps > 0 ? format(", %.2f steps/s", steps / seconds) : std::string()) + "]";
+  }
+  if (predicted_ > 0) {
+    line += (line.empty() ? "" : "  ") + std::string("evaluating ") + std::to_string(predicted_);
+    if (predictions_) line += "/" + std::to_string(*predictions_);
+  }
+  std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  std::fflush(stderr);
+  is_drawn_ = true;
+}
+
+void ProgressCallback::clear_bar() {
+  if (!is_drawn_) return;
+  std::fputs("\r\033[K", stderr);
+  std::fflush(stderr);
+  is_drawn_ = false;
+}
+
+// A row that has other metrics than the table begins a new one.
+void ProgressCallback::write_row(const Arguments& arguments, const State& state, const Metrics& metrics) {
+  const bool by_epoch = arguments.eval_strategy == IntervalStrategy::epoch;
+  std::vector<std::string> columns = {by_epoch ? "Epoch" : "Step", "Training Loss"};
+  std::vector<std::string> cells = {
+      by_epoch ? format("%.4g", state.epoch) : std::to_string(state.global_step),
+      training_loss_ ? format("%.6f", *training_loss_) : "No log"};
+  if (const auto loss = metrics.find("eval_loss"); loss != metrics.end()) {
+    columns.push_back("Validation Loss");
+    cells.push_back(format("%.6f", loss->second));
+  }
+  for (const auto& [name, value] : metrics) {
+    if (!is_shown(name)) continue;
+    columns.push_back(title_of(name));
+    cells.push_back(format("%.6f", value));
+  }
+  const auto line_of = [&](const std::vector<std::string>& texts) {
+    std::string line;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::size_t width = std::max<std::size_t>(columns[i].size(), 10);
+      line += texts[i];
+      if (i + 1 < texts.size()) line += std::string(width - std::min(width, texts[i].size()) + 2, ' ');
+    }
+    return line;
+  };
+  clear_bar();
+  const std::string rows = (columns != columns_ ? line_of(columns) + "\n" : "") + line_of(cells) + "\n";
+  std::fputs(rows.c_str(), stdout);
+  std::fflush(stdout);
+  columns_ = std::move(columns);
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer_state.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+
+namespace acc {
+namespace {
+
+using Json = nlohmann::json;
+
+Json entry_of(const Metrics& metrics) {
+  Json entry = Json::object();
+  for (const auto& [name, value] : metrics) {
+    if (name == "step") {
+      entry[name] = static_cast<std::int64_t>(value);
+    } else {
+      entry[name] = value;
+    }
+  }
+  return entry;
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+// What JSON has as null was not finite.
+Metrics metrics_of(const Json& entry) {
+  Metrics metrics;
+  for (const auto& [name, value] : entry.items()) {
+    if (value.is_number()) metrics[name] = value.get<double>();
+    if (value.is_null()) metrics[name] = std::nan("");
+  }
+  return metrics;
+}
+
+}  // namespace
+
+std::string to_json(const TrainerState& state) {
+  Json history = Json::array();
+  for (const Metrics& entry : state.log_history) history.push_back(entry_of(entry));
+  Json callbacks = Json::object();
+  for (const auto& [name, text] : state.stateful_callbacks) callbacks[name] = Json::parse(text);
+  const std::string best = state.best_model_checkpoint.string();
+  const Json object = {{"epoch", state.epoch},
+                       {"global_step", state.global_step},
+                       {"max_steps", state.max_steps},
+                       {"num_train_epochs", state.num_train_epochs},
+                       {"logging_steps", state.logging_steps},
+                       {"eval_steps", state.eval_steps},
+                       {"save_steps", state.save_steps},
+                       {"train_batch_size", state.train_batch_size},
+                       {"log_history", history},
+                       {"best_metric", or_null(state.best_metric)},
+                       {"best_global_step", or_null(state.best_global_step)},
+                       {"best_model_checkpoint", best.empty() ? Json() : Json(best)},
+                       {"is_local_process_zero", state.is_local_process_zero},
+                       {"is_world_process_zero", state.is_world_process_zero},
+                       {"is_hyper_param_search", false},
+                       {"num_input_tokens_seen", 0},
+                       {"total_flos", 0.0},
+                       {"trial_name", nullptr},
+                       {"trial_params", nullptr},
+                       {"stateful_callbacks", callbacks}};
+  return object.dump(2) + "\n";
+}
+
+TrainerState read_trainer_state(const std::filesystem::path& file) {
+  try {
+    const Json object = Json::parse(read_file(file));
+    TrainerState state;
+    state.epoch = object.at("epoch").get<double>();
+    state.global_step = object.at("global_step").get<std::int64_t>();
+    state.max_steps = object.value("max_steps", state.max_steps);
+    state.num_train_epochs = object.value("num_train_epochs", state.num_train_epochs);
+    state.train_batch_size = object.value("train_batch_size", Json()).is_number()
+                                 ? object["train_batch_size"].get<std::int64_t>()
+                                 : 0;
+    const Json history = object.value("log_history", Json::array());
+    for (const Json& entry : history) state.log_history.push_back(metrics_of(entry));
+    const auto number = [&](const char* name) { return object.contains(name) && object[name].is_number(); };
+    if (number("best_metric")) state.best_metric = object["best_metric"].get<double>();
+    if (number("best_global_step")) state.best_global_step = object["best_global_step"].get<std::int64_t>();
+    if (object.value("best_model_checkpoint", Json()).is_string())
+      state.best_model_checkpoint = object["best_model_checkpoint"].get<std::string>();
+    const Json callbacks = object.value("stateful_callbacks", Json::object());
+    for (const auto& [name, value] : callbacks.items()) state.stateful_callbacks[name] = value.dump();
+    return state;
+  } catch (const Json::exception& error) {
+    throw Error({.kind = ErrorKind::config,
+                 .what = std::string("is not a trainer's state: ") + error.what(),
+                 .where = file.string()});
+  }
+}
+
+}  // namespace acc

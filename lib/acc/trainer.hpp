@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Trainer: a whole training, with evaluation, checkpoints and logs, by its arguments.
+#pragma once
+
+#include "acc/runtime/trainer/trainer.hpp"
+#include "acc/runtime/trainer/trainer_base.hpp"
+#include "acc/runtime/trainer/trainer_callback.hpp"
+#include "acc/runtime/trainer/trainer_state.hpp"
+#include "acc/runtime/trainer/training_arguments.hpp"

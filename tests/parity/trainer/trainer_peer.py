@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""trainer_worker.cpp's training by transformers' Trainer, and the data that both train on.
+
+trainer_peer.py prepare FOLDER            data.pt and <model>.safetensors for each model
+trainer_peer.py MODEL DATA WEIGHTS ARGUMENTS.json
+"""
+import json
+import math
+import pathlib
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(784, 128)
+        self.fc2 = nn.Linear(128, 10)
+
+    def logits(self, x):
+        return self.fc2(self.fc1(x.flatten(1)).relu())
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, 8, 3, padding=1)
+        self.conv2 = nn.Conv2d(8, 16, 3, padding=1)
+        self.fc = nn.Linear(16 * 49, 10)
+
+    def logits(self, x):
+        x = F.max_pool2d(self.conv1(x).relu(), 2)
+        x = F.max_pool2d(self.conv2(x).relu(), 2)
+        return self.fc(x.flatten(1))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(64, 32)
+        self.places = nn.Embedding(64, 32)
+        self.norm1 = nn.LayerNorm(32)
+        self.qkv = nn.Linear(32, 96)
+        self.out = nn.Linear(32, 32)
+        self.norm2 = nn.LayerNorm(32)
+        self.up = nn.Linear(32, 128)
+        self.down = nn.Linear(128, 32)
+        self.head = nn.Linear(32, 64)
+
+    def logits(self, text):
+        batch, length = text.shape
+        x = self.words(text) + self.places(torch.arange(length))
+        q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, 4, 8).permute(2, 0, 3, 1, 4)
+        scores = q.matmul(k.transpose(-2, -1)) / math.sqrt(32 / 4)
+        later = torch.ones(length, length, dtype=torch.bool).triu(1)
+        mixed = scores.masked_fill(later, -1e9).softmax(-1).matmul(v)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, 32))
+        return self.head(x + self.down(self.up(self.norm2(x)).relu()))
+
+
+MODELS = {"mlp": Mlp, "cnn": Cnn, "transformer": Transformer}
+
+
+def forward(self, inputs, labels):
+    """What transformers' Trainer calls: the loss, and the logits for metrics."""
+    logits = self.logits(inputs)
+    return {"loss": F.cross_entropy(logits.flatten(0, -2), labels.flatten()), "logits": logits}
+
+
+for model in MODELS.values():
+    model.forward = forward
+
+
+def prepare(folder):
+    """Images of blurred noise around ten centres, and texts by a rule: both can be learnt."""
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    centres = torch.randn(10, 1, 28, 28)
+    start = torch.randint(64, (404, 1))
+    stride = torch.randint(1, 8, (404, 1))
+    texts = (start + stride * torch.arange(17)) % 64
+    data = {"images": {}, "texts": {}}
+    for name, size in (("train", 300), ("eval", 104)):
+        labels = torch.randint(10, (size,))
+        data["images"][f"{name}_inputs"] = centres[labels] + 2 * torch.randn(size, 1, 28, 28)
+        data["images"][f"{name}_labels"] = labels
+        rows = texts[:300] if name == "train" else texts[300:]
+        data["texts"][f"{name}_inputs"] = rows[:, :-1].contiguous()
+        data["texts"][f"{name}_labels"] = rows[:, 1:].contiguous()
+    for name, tensors in data.items():
+        torch.save(tensors, folder / f"{name}.pt")
+    for name, model in MODELS.items():
+        torch.manual_seed(1)
+        save_file(model().state_dict(), folder / f"{name}.safetensors")
+
+
+def train(name, data, weights, arguments):
+    from safetensors.torch import load_file
+    from transformers import Trainer, TrainingArguments
+
+    class Rows(torch.utils.data.Dataset):
+        def __init__(self, tensors, part):
+            self.inputs = tensors[f"{part}_inputs"]
+            self.labels = tensors[f"{part}_labels"]
+
+        def __len__(self):
+            return len(self.labels)
+
+        def __getitem__(self, index):
+            return {"inputs": self.inputs[index], "labels": self.labels[index]}
+
+    def accuracy(prediction):
+        return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
+
+    model = MODELS[name]()
+    model.load_state_dict(load_file(weights))
+    tensors = torch.load(data)
+    trainer = Trainer(
+        model=model,
+        args=TrainingArguments(**json.loads(pathlib.Path(arguments).read_text()), use_cpu=True),
+        train_dataset=Rows(tensors, "train"),
+        eval_dataset=Rows(tensors, "eval"),
+        compute_metrics=accuracy,
+    )
+    trainer.train()
+    trainer.save_model()
+    trainer.save_state()
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "prepare":
+        prepare(pathlib.Path(sys.argv[2]))
+    else:
+        train(*sys.argv[1:])

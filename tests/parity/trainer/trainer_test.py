@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""acc::Trainer beside transformers' Trainer, on the same model, data and arguments.
+
+trainer_test.py ACC WORKER CASE
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from safetensors.torch import load_file
+
+ACC, WORKER, CASE = sys.argv[1:]
+PEER = pathlib.Path(__file__).with_name("trainer_peer.py")
+
+EPOCHS = {
+    "num_train_epochs": 2,
+    "per_device_train_batch_size": 16,
+    "per_device_eval_batch_size": 32,
+    "learning_rate": 1e-3,
+    "logging_strategy": "epoch",
+    "eval_strategy": "epoch",
+    "save_strategy": "no",
+    "disable_tqdm": True,
+}
+# model, processes, arguments
+CASES = {
+    "mlp": ("mlp", 1, {}),
+    "cnn": ("cnn", 1, {"weight_decay": 0.01, "lr_scheduler_type": "cosine", "warmup_steps": 5}),
+    "transformer": ("transformer", 1, {"weight_decay": 0.1, "max_grad_norm": 0.5, "warmup_steps": 0.1}),
+    "accumulation": ("mlp", 1, {"gradient_accumulation_steps": 4, "logging_strategy": "steps", "logging_steps": 3}),
+    "two_processes": ("mlp", 2, {"gradient_accumulation_steps": 2}),
+    "steps": ("mlp", 1, {"max_steps": 25, "logging_strategy": "steps", "logging_steps": 10, "logging_first_step": True,
+                         "eval_strategy": "steps", "eval_steps": 0.4, "data_seed": 7}),
+    "sgd": ("mlp", 1, {"optim": "sgd", "optim_args": "momentum=0.9", "lr_scheduler_type": "polynomial",
+                       "learning_rate": 0.05, "label_smoothing_factor": 0}),
+    "best": ("mlp", 1, {"save_strategy": "epoch", "load_best_model_at_end": True, "metric_for_best_model": "accuracy",
+                        "save_total_limit": 1, "num_train_epochs": 3}),
+    "restarts": ("mlp", 1, {"lr_scheduler_type": "cosine_with_restarts", "lr_scheduler_kwargs": {"num_cycles": 2},
+                            "logging_strategy": "steps", "logging_steps": 5}),
+    "inverse_sqrt": ("mlp", 1, {"lr_scheduler_type": "inverse_sqrt", "warmup_steps": 8, "logging_strategy": "steps",
+                                "logging_steps": 5}),
+    "plateau": ("mlp", 1, {"lr_scheduler_type": "reduce_lr_on_plateau", "learning_rate": 0.05,
+                           "lr_scheduler_kwargs": {"patience": 0, "factor": 0.5}, "num_train_epochs": 4}),
+}
+
+
+def run(command, environment):
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}"
+    return done.stdout
+
+
+def history(folder):
+    """The entries of a log, without what the clock decides."""
+    state = json.loads((folder / "trainer_state.json").read_text())
+    clock = ("_runtime", "_per_second")
+    unlike = ("total_flos", "eval_model_preparation_time")
+    entries = [
+        {name: value for name, value in entry.items() if not name.endswith(clock) and name not in unlike}
+        for entry in state["log_history"]
+    ]
+    return state, entries
+
+
+def main():
+    model, processes, more = CASES[CASE]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        run([sys.executable, PEER, "prepare", folder], environment)
+        data = folder / ("texts.pt" if model == "transformer" else "images.pt")
+        outputs = {}
+        for who, program in (("peer", [sys.executable, PEER]), ("ours", [WORKER])):
+            outputs[who] = folder / who
+            arguments = folder / f"{who}.json"
+            arguments.write_text(json.dumps({**EPOCHS, **more, "output_dir": str(outputs[who])}))
+            launch = [ACC, "run", "--standalone", "--no-python", "--nproc-per-node", str(processes)] if processes > 1 else []
+            run([*launch, *program, model, data, folder / f"{model}.safetensors", arguments], environment)
+        peer_state, peer = history(outputs["peer"])
+        our_state, ours = history(outputs["ours"])
+        assert peer and len(peer) == len(ours), f"{peer}\n{ours}"
+        for theirs, mine in zip(peer, ours):
+            assert theirs.keys() == mine.keys(), f"{theirs}\n{mine}"
+            for key, value in theirs.items():
+                assert abs(mine[key] - value) <= 1e-4 * max(1, abs(value)), f"{key}: {theirs}\n{mine}"
+        for key in ("global_step", "max_steps", "num_train_epochs", "eval_steps", "best_metric", "best_global_step"):
+            left, right = peer_state[key], our_state[key]
+            same = left == right if not isinstance(left, float) else abs(left - right) < 1e-4
+            assert same or key == "eval_steps" and more.get("eval_strategy") != "steps", f"{key}: {left}, {right}"
+        theirs, mine = (load_file(output / "model.safetensors") for output in outputs.values())
+        assert theirs.keys() == mine.keys()
+        for key, value in theirs.items():
+            assert (value - mine[key]).abs().max() < 1e-3, f"{key} differs by {(value - mine[key]).abs().max()}"
+        kept = [sorted(path.name for path in output.glob("checkpoint-*")) for output in outputs.values()]
+        assert kept[0] == kept[1], kept
+
+
+main()

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer_callback.hpp"
+
+#include "acc/runtime/trainer/trainer_progress.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::EarlyStoppingCallback;
+using acc::TrainerControl;
+using acc::TrainerState;
+using acc::TrainingArguments;
+using acc::detail::DefaultFlowCallback;
+
+namespace {
+
+TrainingArguments watching_loss() {
+  TrainingArguments arguments;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.save_strategy = acc::SaveStrategy::epoch;
+  arguments.load_best_model_at_end = true;
+  return acc::completed(arguments);
+}
+
+// What a Trainer does with a metric, best one included.
+bool stops_after(EarlyStoppingCallback& callback, TrainerState& state, double loss) {
+  const TrainingArguments arguments = watching_loss();
+  TrainerControl control;
+  callback.on_evaluate(arguments, state, control, {{"eval_loss", loss}});
+  if (!state.best_metric || loss < *state.best_metric) state.best_metric = loss;
+  return control.should_training_stop;
+}
+
+}  // namespace
+
+TEST_CASE("trainer_callback: training stops when the metric has not improved for long enough", "[runtime]") {
+  EarlyStoppingCallback callback(2);
+  TrainerState state;
+  CHECK_FALSE(stops_after(callback, state, 1.0));
+  CHECK_FALSE(stops_after(callback, state, 1.1));
+  CHECK_FALSE(stops_after(callback, state, 0.9));
+  CHECK_FALSE(stops_after(callback, state, 0.95));
+  CHECK(stops_after(callback, state, 0.9));
+}
+
+TEST_CASE("trainer_callback: an improvement below the threshold is none", "[runtime]") {
+  EarlyStoppingCallback callback(1, 0.1);
+  TrainerState state;
+  CHECK_FALSE(stops_after(callback, state, 1.0));
+  CHECK(stops_after(callback, state, 0.95));
+}
+
+TEST_CASE("trainer_callback: early stopping goes on counting after a restart", "[runtime]") {
+  EarlyStoppingCallback before(2);
+  TrainerState state;
+  stops_after(before, state, 1.0);
+  stops_after(before, state, 1.1);
+  EarlyStoppingCallback after(2);
+  after.load_state(before.state());
+  CHECK(stops_after(after, state, 1.2));
+}
+
+TEST_CASE("trainer_callback: early stopping needs a metric and evaluations", "[runtime]") {
+  EarlyStoppingCallback callback;
+  TrainerState state;
+  TrainerControl control;
+  TrainingArguments arguments;
+  CHECK(acc::test::error_of([&] { callback.on_train_begin(arguments, state, control); }) ==
+        "EarlyStoppingCallback: needs a metric (set load_best_model_at_end or metric_for_best_model)");
+  arguments.metric_for_best_model = "loss";
+  CHECK(acc::test::error_of([&] { callback.on_train_begin(arguments, state, control); }) ==
+        "EarlyStoppingCallback: needs evaluations (set eval_strategy to steps or epoch)");
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.metric_for_best_model = "f1";
+  CHECK(acc::test::error_of([&] {
+          callback.on_evaluate(arguments, state, control, {{"eval_loss", 1}, {"eval_accuracy", 1}});
+        }) ==
+        "metric_for_best_model: the evaluation does not give eval_f1 (it gives eval_accuracy, eval_loss)");
+}
+
+TEST_CASE("trainer_callback: logs, evaluations and checkpoints come at their steps, and at the last",
+          "[runtime]") {
+  TrainingArguments arguments;
+  arguments.eval_strategy = acc::IntervalStrategy::steps;
+  TrainerState state{.max_steps = 10, .logging_steps = 2, .eval_steps = 3, .save_steps = 4};
+  std::string events;
+  DefaultFlowCallback flow;
+  for (state.global_step = 1; state.global_step <= 10; ++state.global_step) {
+    TrainerControl control;
+    flow.on_step_end(arguments, state, control);
+    events += std::to_string(state.global_step) + (control.should_log ? "l" : "") +
+              (control.should_evaluate ? "e" : "") + (control.should_save ? "s" : "") +
+              (control.should_training_stop ? "." : "") + " ";
+  }
+  CHECK(events == "1 2l 3e 4ls 5 6le 7 8ls 9e 10les. ");
+}
+
+TEST_CASE("trainer_callback: by epochs nothing comes at steps, and an evaluation may be delayed",
+          "[runtime]") {
+  TrainingArguments arguments;
+  arguments.logging_strategy = arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.save_strategy = acc::SaveStrategy::epoch;
+  arguments.eval_delay = 2;
+  TrainerState state{.epoch = 1, .global_step = 500, .max_steps = 1000};
+  DefaultFlowCallback flow;
+  TrainerControl control;
+  flow.on_step_end(arguments, state, control);
+  CHECK_FALSE((control.should_log || control.should_evaluate || control.should_save));
+  flow.on_epoch_end(arguments, state, control);
+  CHECK(control.should_log);
+  CHECK(control.should_save);
+  CHECK_FALSE(control.should_evaluate);
+  state.epoch = 2;
+  flow.on_epoch_end(arguments, state, control);
+  CHECK(control.should_evaluate);
+}
+
+TEST_CASE("trainer_progress: numbers and times are written for people", "[runtime]") {
+  using acc::detail::clock_time;
+  using acc::detail::with_thousands;
+  CHECK(with_thousands(999) == "999");
+  CHECK(with_thousands(1000) == "1,000");
+  CHECK(with_thousands(1234567) == "1,234,567");
+  CHECK(with_thousands(-1234) == "-1,234");
+  CHECK(clock_time(59.9) == "00:59");
+  CHECK(clock_time(3723) == "1:02:03");
+}

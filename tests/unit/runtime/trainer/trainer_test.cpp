@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/trainer.hpp"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "acc/runtime/data/tensor_batches.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::test::error_of;
+using acc::test::TemporaryFolder;
+
+namespace {
+
+struct LineImpl : torch::nn::Module {
+  LineImpl() : fc(register_module("fc", torch::nn::Linear(2, 1))) {}
+  torch::Tensor forward(torch::Tensor x) { return fc(x).squeeze(1); }
+  torch::nn::Linear fc;
+};
+TORCH_MODULE(Line);
+
+// y = x0 + 2 x1, which a line can learn.
+acc::TensorDataset<2> points(std::int64_t size) {
+  const at::Tensor x = torch::arange(2 * size).remainder(7).view({size, 2}).to(torch::kFloat) / 7;
+  return acc::TensorDataset(x, x.select(1, 0) + 2 * x.select(1, 1));
+}
+
+acc::TrainingArguments in(const TemporaryFolder& folder) {
+  acc::TrainingArguments arguments;
+  arguments.output_dir = folder.path() / "run";
+  arguments.learning_rate = 0.05;
+  arguments.per_device_train_batch_size = 4;
+  arguments.save_strategy = acc::SaveStrategy::no;
+  arguments.disable_tqdm = true;
+  return arguments;
+}
+
+// The events of a training, by their first letters.
+class Recorder : public acc::TrainerCallback {
+ public:
+  void on_train_begin(const Arguments&, State&, Control&) override { events += "T("; }
+  void on_train_end(const Arguments&, State&, Control&) override { events += ")"; }
+  void on_epoch_begin(const Arguments&, State&, Control&) override { events += "E["; }
+  void on_epoch_end(const Arguments&, State&, Control&) override { events += "]"; }
+  void on_step_begin(const Arguments&, State&, Control&) override { events += "b"; }
+  void on_pre_optimizer_step(const Arguments&, State&, Control&) override { events += "p"; }
+  void on_optimizer_step(const Arguments&, State&, Control&) override { events += "o"; }
+  void on_substep_end(const Arguments&, State&, Control&) override { events += "s"; }
+  void on_step_end(const Arguments&, State&, Control&) override { events += "e"; }
+  void on_evaluate(const Arguments&, State&, Control&, const acc::Metrics&) override { events += "V"; }
+  void on_save(const Arguments&, State&, Control&) override { events += "S"; }
+  void on_log(const Arguments&, State&, Control&, const acc::Metrics&) override { events += "l"; }
+
+  std::string events;
+};
+
+}  // namespace
+
+TEST_CASE("trainer: a model learns, and what was logged tells it", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.num_train_epochs = 20;
+  arguments.logging_strategy = acc::IntervalStrategy::epoch;
+  acc::Trainer trainer(Line(), arguments, points(16), points(8));
+  const double before = trainer.evaluate().at("eval_loss");
+  const acc::TrainOutput output = trainer.train();
+  CHECK(output.global_step == 80);
+  const auto& history = trainer.state().log_history;
+  REQUIRE(history.size() == 21);
+  CHECK(history[19].at("loss") < history[0].at("loss") / 2);
+  CHECK(history[0].at("learning_rate") == Approx(0.05 * (1 - 3.0 / 80)));
+  CHECK(history[20].at("train_loss") == Approx(output.training_loss));
+  CHECK(trainer.evaluate().at("eval_loss") < before / 2);
+}
+
+TEST_CASE("trainer: callbacks are called at their events, in order", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.num_train_epochs = 1;
+  arguments.gradient_accumulation_steps = 2;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.save_strategy = acc::SaveStrategy::epoch;
+  const auto recorder = std::make_shared<Recorder>();
+  acc::Trainer trainer(Line(), arguments, points(12), points(4), {.callbacks = {recorder}});
+  trainer.train();
+  // Three batches: a step of two, and one of the last; then what comes at the end of an epoch.
+  CHECK(recorder->events == "T(E[bspoebpoe]lVSl)");
+  CHECK(std::filesystem::exists(arguments.output_dir / "checkpoint-2" / "trainer_state.json"));
+}
+
+TEST_CASE("trainer: a callback may end an epoch or the training", "[runtime]") {
+  struct Stop : acc::TrainerCallback {
+    void on_step_end(const Arguments&, State& state, Control& control) override {
+      if (state.global_step == 2) control.should_epoch_stop = true;
+      if (state.global_step == 5) control.should_training_stop = true;
+    }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.num_train_epochs = 9;
+  acc::Trainer trainer(Line(), arguments, points(16),
+                       acc::TrainerOptions{.callbacks = {std::make_shared<Stop>()}});
+  CHECK(trainer.train().global_step == 5);
+  CHECK(trainer.state().epoch == 1.75);
+}
+
+TEST_CASE("trainer: a program's own loss, optimizer and schedule are used", "[runtime]") {
+  struct Own : acc::Trainer<LineImpl, acc::TensorDataset<2>> {
+    using Trainer::Trainer;
+    acc::LossOutput compute_loss(acc::Model<LineImpl>& model, Batch& batch) override {
+      const at::Tensor logits = model(batch[0]);
+      return {.loss = (logits - batch[1]).abs().mean(), .logits = logits, .labels = batch[1]};
+    }
+    std::shared_ptr<torch::optim::Optimizer> create_optimizer() override {
+      return std::make_shared<torch::optim::SGD>(model()->parameters(), 0.5);
+    }
+    acc::Schedule create_schedule(std::int64_t steps) override { return acc::step_lr(steps / 2); }
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.max_steps = 8;
+  arguments.logging_steps = 1;
+  Own trainer(Line(), arguments, points(16));
+  trainer.train();
+  CHECK(trainer.state().log_history[3].at("learning_rate") == Approx(0.5));
+  CHECK(trainer.state().log_history[4].at("learning_rate") == Approx(0.05));
+}
+
+TEST_CASE("trainer: predictions come in the order of the data, each once", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.per_device_eval_batch_size = 4;
+  const auto mean = [](const acc::EvalPrediction& all) {
+    return acc::Metrics{{"mean", all.label_ids.mean().item<double>()}};
+  };
+  Line line;
+  acc::Trainer trainer(line, arguments, points(4), points(4), {.compute_metrics = mean});
+  const acc::TensorDataset<2> data = points(10);
+  const acc::PredictionOutput output = trainer.predict(data);
+  CHECK(output.label_ids.equal(data[1]));
+  CHECK(output.predictions.allclose(line(data[0])));
+  CHECK(output.metrics.at("test_mean") == Approx(data[1].mean().item<double>()));
+  CHECK(output.metrics.at("test_loss") == Approx(torch::mse_loss(line(data[0]), data[1]).item<double>()));
+}
+
+TEST_CASE("trainer: the best model is loaded at the end, and its checkpoint stays", "[runtime]") {
+  // Moves the bias away from the best in each step, so that the first evaluation is the best.
+  struct Worse : acc::TrainerCallback {
+    explicit Worse(Line given) : line(std::move(given)) {}
+    void on_step_end(const Arguments&, State& state, Control&) override {
+      const at::NoGradGuard no_grad;
+      line->fc->bias.fill_(100.0 * double(state.global_step));
+    }
+    Line line;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.num_train_epochs = 4;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  arguments.save_strategy = acc::SaveStrategy::epoch;
+  arguments.load_best_model_at_end = true;
+  arguments.save_total_limit = 2;
+  Line line;
+  acc::Trainer trainer(line, arguments, points(4), points(4), {.callbacks = {std::make_shared<Worse>(line)}});
+  trainer.train();
+  CHECK(line->fc->bias.item<double>() == 100);
+  CHECK(trainer.state().best_global_step == 1);
+  CHECK(trainer.state().best_model_checkpoint == arguments.output_dir / "checkpoint-1");
+  CHECK(std::filesystem::exists(arguments.output_dir / "checkpoint-1"));
+  CHECK_FALSE(std::filesystem::exists(arguments.output_dir / "checkpoint-2"));
+  CHECK(std::filesystem::exists(arguments.output_dir / "checkpoint-4"));
+}
+
+TEST_CASE("trainer: transformers' state of a training is read, and ours has its names", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainerState state{.epoch = 1.5, .global_step = 3};
+  state.log_history = {{{"loss", 0.5}, {"step", 2}}};
+  state.best_metric = 0.25;
+  const auto file = folder.write("trainer_state.json", acc::to_json(state));
+  const acc::TrainerState again = acc::read_trainer_state(file);
+  CHECK(again.epoch == 1.5);
+  CHECK(again.log_history == state.log_history);
+  CHECK(again.best_metric == 0.25);
+  CHECK(acc::to_json(again) == acc::to_json(state));
+  const auto broken = folder.write("broken.json", "{");
+  CHECK(error_of([&] {
+          acc::read_trainer_state(broken);
+        }).starts_with(broken.string() + ": is not a trainer's state"));
+}
+
+TEST_CASE("trainer: what cannot be trained is said before the first step", "[runtime]") {
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4)).evaluate(); }) ==
+        "Trainer: there is no evaluation data (give it after the training data, or set eval_strategy to no)");
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4)).train("true"); }) ==
+        "resume_from_checkpoint: there is no checkpoint in " + arguments.output_dir.string());
+  arguments.dataloader_drop_last = true;
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(3)).train(); }) ==
+        "Trainer: the training data gives no batch (it is smaller than a batch, and dataloader_drop_last is "
+        "set)");
+  arguments.dataloader_drop_last = false;
+  arguments.gradient_checkpointing = true;
+  CHECK(error_of([&] {
+          acc::Trainer(Line(), arguments, points(3)).train();
+        }).starts_with("gradient_checkpointing: "));
+  arguments.gradient_checkpointing = false;
+  arguments.lr_scheduler_kwargs = {{"num_cycels", 2}};
+  CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(3)).train(); }) ==
+        "lr_scheduler_kwargs: does not take 'num_cycels'");
+}
+
+TEST_CASE("trainer: a batch of another kind asks for a loss of the program's own", "[runtime]") {
+  struct OneTensor {
+    std::size_t size() const { return 4; }
+    at::Tensor get(std::size_t) const { return torch::ones({2}); }
+  };
+  const TemporaryFolder folder;
+  CHECK(
+      error_of([&] { acc::Trainer(Line(), in(folder), OneTensor()).train(); }) ==
+      "Trainer: the batch is not made of inputs for the model's forward, and labels (override compute_loss)");
+}
+
+TEST_CASE("trainer: the default loss follows from the labels", "[runtime]") {
+  torch::manual_seed(0);
+  const at::Tensor logits = torch::randn({4, 3, 5});
+  at::Tensor words = torch::randint(5, {4, 3});
+  words[0][0] = -100;
+  CHECK(acc::default_loss(logits, words).item<double>() ==
+        Approx(torch::nn::functional::cross_entropy(logits.view({12, 5}), words.view({12})).item<double>()));
+  CHECK(acc::default_loss(torch::ones({3, 1}), torch::zeros({3})).item<double>() == 1);
+  CHECK(error_of([&] { acc::default_loss(logits, torch::zeros({4}, torch::kLong)); }) ==
+        "Trainer: there is no loss for logits [4, 3, 5] with labels [4] (override compute_loss)");
+}
+
+TEST_CASE("trainer: weight decay spares biases and normalization", "[runtime]") {
+  struct NetImpl : torch::nn::Module {
+    NetImpl() {
+      fc = register_module("fc", torch::nn::Linear(2, 2));
+      scale = register_module("scale", torch::nn::LayerNorm(torch::nn::LayerNormOptions({2})));
+    }
+    torch::Tensor forward(torch::Tensor x) { return scale(fc(x)); }
+    torch::nn::Linear fc = nullptr;
+    torch::nn::LayerNorm scale = nullptr;
+  };
+  struct Shown : acc::Trainer<NetImpl, acc::TensorDataset<2>> {
+    using Trainer::create_optimizer;
+    using Trainer::Trainer;
+  };
+  const TemporaryFolder folder;
+  acc::TrainingArguments arguments = in(folder);
+  arguments.weight_decay = 0.1;
+  Shown trainer(std::make_shared<NetImpl>(), arguments, points(4));
+  const auto optimizer = trainer.create_optimizer();
+  REQUIRE(optimizer->param_groups().size() == 2);
+  REQUIRE(optimizer->param_groups()[0].params().size() == 1);
+  CHECK(optimizer->param_groups()[0].params()[0].is_same(trainer.model()->fc->weight));
+  const auto decay = [&](int group) {
+    return static_cast<torch::optim::AdamWOptions&>(optimizer->param_groups()[group].options())
+        .weight_decay();
+  };
+  CHECK(decay(0) == 0.1);
+  CHECK(decay(1) == 0);
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/trainer/training_arguments.hpp"
+
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+using acc::TrainingArguments;
+using acc::test::error_of;
+
+namespace {
+
+TrainingArguments parse(std::vector<const char*> flags, std::vector<std::string>* rest = nullptr,
+                        const TrainingArguments& defaults = {}) {
+  flags.insert(flags.begin(), "train");
+  return acc::parse_training_arguments(static_cast<int>(flags.size()), flags.data(), defaults, rest);
+}
+
+std::string refusal(TrainingArguments arguments) {
+  return error_of([&] { acc::completed(std::move(arguments)); });
+}
+
+}  // namespace
+
+TEST_CASE("training_arguments: flags change the defaults, in both spellings", "[runtime]") {
+  TrainingArguments defaults;
+  defaults.weight_decay = 0.5;
+  const TrainingArguments arguments = parse(
+      {"--learning_rate", "1e-3", "--per-device-train-batch-size=64", "--num_train_epochs", "0.5",
+       "--eval_strategy", "epoch", "--eval-steps", "0.25", "--report_to", "tensorboard,jsonl", "--output_dir",
+       "run", "--lr_scheduler_kwargs", R"({"num_cycles": 2})", "--save_total_limit", "3"},
+      nullptr, defaults);
+  CHECK(arguments.learning_rate == 1e-3);
+  CHECK(arguments.per_device_train_batch_size == 64);
+  CHECK(arguments.num_train_epochs == 0.5);
+  CHECK(arguments.eval_strategy == acc::IntervalStrategy::epoch);
+  CHECK(arguments.eval_steps == 0.25);
+  CHECK(arguments.report_to == std::vector<std::string>{"tensorboard", "jsonl"});
+  CHECK(arguments.output_dir == "run");
+  CHECK(arguments.lr_scheduler_kwargs.at("num_cycles") == 2);
+  CHECK(arguments.save_total_limit == 3);
+  CHECK(arguments.weight_decay == 0.5);
+}
+
+TEST_CASE("training_arguments: a flag for a truth value needs no value and may have one", "[runtime]") {
+  CHECK(parse({"--bf16", "--do_train"}).bf16);
+  CHECK(parse({"--bf16", "--do_train"}).do_train);
+  CHECK_FALSE(parse({"--dataloader_pin_memory", "False"}).dataloader_pin_memory);
+  CHECK(parse({"--greater_is_better=false"}).greater_is_better == false);
+}
+
+TEST_CASE("training_arguments: names of transformers 4 are taken", "[runtime]") {
+  CHECK(parse({"--evaluation_strategy", "steps"}).eval_strategy == acc::IntervalStrategy::steps);
+  CHECK(parse({"--warmup_ratio", "0.1"}).warmup_steps == 0.1);
+  CHECK(parse({"--no_cuda"}).use_cpu);
+  CHECK_FALSE(parse({"--remove_unused_columns", "false"}).remove_unused_columns);
+  CHECK(parse({"--optim", "adamw_torch_fused"}).optim == acc::OptimizerName::adamw_torch);
+}
+
+TEST_CASE("training_arguments: what is the program's own stays, in order", "[runtime]") {
+  std::vector<std::string> rest;
+  CHECK(parse({"data", "--seed", "7", "--model", "small"}, &rest).seed == 7);
+  CHECK(rest == std::vector<std::string>{"data", "--model", "small"});
+  CHECK(error_of([] {
+          parse({"--max_stpes", "3"});
+        }) == "--max_stpes: is not a training argument (did you mean --max_steps?)");
+  CHECK(acc::training_arguments_help().find("--learning_rate,--learning-rate TEXT=5e-05") !=
+        std::string::npos);
+}
+
+TEST_CASE("training_arguments: a value that does not fit is named with its flag", "[runtime]") {
+  CHECK(error_of([] { parse({"--learning_rate", "fast"}); }) == "--learning_rate: \"fast\" is not a number");
+  CHECK(error_of([] {
+          parse({"--max_steps", "1.5"});
+        }) == "--max_steps: 1.5 is not a whole number that it can take");
+  CHECK(error_of([] { parse({"--bf16", "perhaps"}); }) == "--bf16: \"perhaps\" is not true or false");
+  CHECK(error_of([] {
+          parse({"--save_strategy", "often"});
+        }) == "--save_strategy: \"often\" is not one of its values (it takes no, steps, epoch, best)");
+}
+
+TEST_CASE("training_arguments: a file is read, and what is wrong in it is named", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  const auto file = folder.write("good.json", R"({"learning_rate": 0.01, "fp16": true, "report_to": "none",
+    "resume_from_checkpoint": true, "evaluation_strategy": "epoch", "eval_steps": null})");
+  const TrainingArguments arguments = acc::read_training_arguments(file);
+  CHECK(arguments.learning_rate == 0.01);
+  CHECK(arguments.fp16);
+  CHECK(arguments.report_to.empty());
+  CHECK(arguments.resume_from_checkpoint == "true");
+  CHECK(arguments.eval_strategy == acc::IntervalStrategy::epoch);
+  CHECK(parse({file.c_str()}) == arguments);
+
+  const auto unknown = folder.write("unknown.json", R"({"learning_rte": 0.01})");
+  CHECK(error_of([&] { acc::read_training_arguments(unknown); }) ==
+        unknown.string() + ": learning_rte: is not a training argument");
+  const auto wrong = folder.write("wrong.json", R"({"seed": -1})");
+  CHECK(error_of([&] { acc::read_training_arguments(wrong); }) ==
+        wrong.string() + ": seed: -1 is not a whole number that it can take");
+  const auto list = folder.write("list.json", "[]");
+  CHECK(error_of([&] { acc::read_training_arguments(list); }) == list.string() + ": is not a JSON object");
+}
+
+TEST_CASE("training_arguments: what is written is read again", "[runtime]") {
+  TrainingArguments arguments;
+  arguments.output_dir = "a b";
+  arguments.learning_rate = 0.1;
+  arguments.eval_steps = 0.2;
+  arguments.report_to = {"jsonl"};
+  arguments.lr_scheduler_type = acc::SchedulerType::cosine_with_restarts;
+  arguments.lr_scheduler_kwargs = {{"num_cycles", 3}};
+  const acc::test::TemporaryFolder folder;
+  CHECK(acc::read_training_arguments(folder.write("all.json", acc::to_json(arguments))) == arguments);
+}
+
+TEST_CASE("training_arguments: what excludes each other is refused before anything starts", "[runtime]") {
+  TrainingArguments both;
+  both.bf16 = both.fp16 = true;
+  CHECK(refusal(both) == "bf16, fp16: exclude each other (choose one)");
+  TrainingArguments best;
+  best.load_best_model_at_end = true;
+  CHECK(refusal(best) ==
+        "load_best_model_at_end: needs save_strategy and eval_strategy to be the same (set both to epoch or "
+        "both "
+        "to steps, or save_strategy to best)");
+  best.eval_strategy = acc::IntervalStrategy::steps;
+  best.eval_steps = 300;
+  CHECK(refusal(best) == "load_best_model_at_end: needs save_steps to be a multiple of eval_steps");
+  TrainingArguments empty;
+  empty.per_device_train_batch_size = 0;
+  CHECK(refusal(empty) == "per_device_train_batch_size: must be greater than 0");
+}
+
+TEST_CASE("training_arguments: which metric is the best follows from its name", "[runtime]") {
+  TrainingArguments arguments;
+  arguments.load_best_model_at_end = true;
+  arguments.save_strategy = acc::SaveStrategy::epoch;
+  arguments.eval_strategy = acc::IntervalStrategy::epoch;
+  CHECK(acc::completed(arguments).metric_for_best_model == "loss");
+  CHECK(acc::completed(arguments).greater_is_better == false);
+  arguments.metric_for_best_model = "accuracy";
+  CHECK(acc::completed(arguments).greater_is_better == true);
+}
