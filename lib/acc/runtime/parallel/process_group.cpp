@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <csignal>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -114,6 +115,13 @@ c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono
   return group;
 }
 
+// Gloo writes to its sockets without MSG_NOSIGNAL: with the default action, a process would be ended by the
+// death of another one before it can report it. Python ignores the signal as well.
+void ignore_broken_pipes() {
+  struct sigaction action = {};
+  if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+}
+
 std::string message_of(const std::exception& error) {
   // c10::Error's what() carries a backtrace.
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
@@ -188,6 +196,7 @@ struct ProcessGroup::Impl {
 ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout, c10::Device device,
                            CudaBackend cuda_backend)
     : impl_(std::make_unique<Impl>()) {
+  ignore_broken_pipes();
   impl_->timeout = timeout;
   impl_->device = device;
   try {

@@ -35,7 +35,8 @@ class ProcessGroup {
  public:
   /// Joins the job that `worker` describes: as a client of the launcher's store where it has one, else rank 0
   /// serves the store. `device` is where this process computes; on CUDA devices `cuda_backend` is used.
-  /// Returns when all processes have joined. Throws Error{rendezvous} when they do not in time.
+  /// Returns when all processes have joined. Throws Error{rendezvous} when they do not in time. SIGPIPE is
+  /// ignored from then on, as in Python, unless the program handles it: a lost process is an Error here.
   explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout,
                         c10::Device device = c10::Device(c10::kCPU),
                         CudaBackend cuda_backend = CudaBackend::nccl);

@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <string>
 
 #include "acc/base/error.hpp"
@@ -68,4 +70,24 @@ TEST_CASE("process_group: a rank that finds no rank 0 says where it looked", "[r
   INFO(error.what());
   CHECK(error.problems().front().what.find("127.0.0.1:" + std::to_string(held.port()) + " within 1 s") !=
         std::string::npos);
+}
+
+TEST_CASE("process_group: writing to a process that has ended is an error, not the end by SIGPIPE", "[runtime]") {
+  ::signal(SIGPIPE, SIG_DFL);
+  const acc::ProcessGroup group(
+      {.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0}, 5s);
+  int ends[2] = {};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  ::close(ends[1]);
+  CHECK(::write(ends[0], "x", 1) == -1);
+  CHECK(errno == EPIPE);
+  ::close(ends[0]);
+}
+
+TEST_CASE("process_group: a program's own handler of SIGPIPE stays", "[runtime]") {
+  const auto handler = [](int) {};
+  ::signal(SIGPIPE, handler);
+  const acc::ProcessGroup group(
+      {.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0}, 5s);
+  CHECK(::signal(SIGPIPE, SIG_DFL) == static_cast<void (*)(int)>(handler));
 }
