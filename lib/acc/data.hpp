@@ -4,6 +4,7 @@
 
 #include "acc/runtime/data/batch_parts.hpp"
 #include "acc/runtime/data/batch_plan.hpp"
+#include "acc/runtime/data/collated.hpp"
 #include "acc/runtime/data/data_loader.hpp"
 #include "acc/runtime/data/dataset_files.hpp"
 #include "acc/runtime/data/images/image.hpp"

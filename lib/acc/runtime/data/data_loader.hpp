@@ -38,7 +38,8 @@ struct ReaderOf<Dataset> {
 /// Reads a data set in batches; `for (auto& batch : loader)` is one pass. The data set is one of
 ///  - LibTorch's concept, `size()` and `get_batch(indices)`: acc::TensorDataset, acc::ImageDataset, or
 ///    torch::data's own with a Stack transform;
-///  - `size()` and `get(index)`, whose samples are then collated;
+///  - `size()` and `get(index)`, whose samples acc::collate makes a batch of, or a function of your own: see
+///    acc::collated;
 ///  - an IterableDataset.
 /// Copies of a loader read one data set and count its passes together. Several iterators may live at once,
 /// each with a pass and threads of its own. An exception while reading reaches the loop as an Error that
