@@ -6,7 +6,8 @@
 //
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
-// and for step the last loss, for idx and jpeg the number of images, for save and load the number of tensors.
+// and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and load
+// the number of tensors.
 // Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
@@ -31,6 +32,7 @@
 #include "acc/runtime/data/dataset_files.hpp"
 #include "acc/runtime/data/images/image_dataset.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/trainer/trainer.hpp"
 #include "training_models.hpp"
 
 namespace acc::bench {
@@ -85,6 +87,24 @@ Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
       if (step + 1 == steps) last = loss.item<double>();
     }
     return last;
+  };
+}
+
+// trainer NETWORK FOLDER: an epoch by a Trainer, from the same weights in each round.
+Work make_trainer(const Arguments& arguments) {
+  return [name = arguments.at(0), folder = arguments.at(1)] {
+    const TrainerWorkload workload = make_trainer_workload(name);
+    TrainingArguments how;
+    how.output_dir = folder;
+    how.per_device_train_batch_size = workload.batch_size;
+    how.num_train_epochs = 1;
+    how.learning_rate = 1e-3;
+    how.use_cpu = !on_cuda();
+    how.logging_strategy = IntervalStrategy::no;
+    how.save_strategy = SaveStrategy::no;
+    how.disable_tqdm = true;
+    Trainer trainer(workload.network, how, TensorDataset<2>(workload.inputs, workload.labels));
+    return trainer.train().training_loss;
   };
 }
 
@@ -153,6 +173,7 @@ Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Ar
 
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   if (mode == "step") return make_steps(accelerator, arguments);
+  if (mode == "trainer") return make_trainer(arguments);
   if (mode == "idx") return make_idx(accelerator, arguments);
   if (mode == "jpeg") return make_jpeg(accelerator, arguments);
   if (mode == "save" || mode == "load") return make_checkpoint(accelerator, mode, arguments);

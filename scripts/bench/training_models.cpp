@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training_models.hpp"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/embedding.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <cmath>
 
 #include "acc/base/error.hpp"
+#include "acc/random.hpp"
 
 namespace acc::bench {
 namespace {
@@ -86,6 +95,38 @@ struct ResNet18 : Network {
   Linear fc = nullptr;
 };
 
+// One block, which tells the next word at each position of a text.
+struct Transformer : Network {
+  static constexpr std::int64_t kWords = 256;
+  static constexpr std::int64_t kWidth = 128;
+  static constexpr std::int64_t kHeads = 4;
+
+  at::Tensor forward(at::Tensor text) override {
+    const std::int64_t batch = text.size(0);
+    const std::int64_t length = text.size(1);
+    at::Tensor x = words->forward(text) + positions->forward(at::arange(length));
+    const at::Tensor all =
+        qkv->forward(norm1->forward(x)).view({batch, length, 3, kHeads, kWidth / kHeads}).permute({2, 0, 3, 1, 4});
+    const at::Tensor scores = all[0].matmul(all[1].transpose(-2, -1)) / std::sqrt(double(kWidth) / kHeads);
+    const at::Tensor later = at::ones({length, length}, at::kBool).triu(1);
+    const at::Tensor mixed = scores.masked_fill(later, -1e9).softmax(-1).matmul(all[2]);
+    x = x + out->forward(mixed.transpose(1, 2).reshape({batch, length, kWidth}));
+    return head->forward(x + down->forward(up->forward(norm2->forward(x)).relu()));
+  }
+
+  using Embedding = torch::nn::Embedding;
+  using LayerNorm = torch::nn::LayerNorm;
+  Embedding words = register_module("words", Embedding(kWords, kWidth));
+  Embedding positions = register_module("positions", Embedding(kWords, kWidth));
+  LayerNorm norm1 = register_module("norm1", LayerNorm(torch::nn::LayerNormOptions({kWidth})));
+  Linear qkv = register_module("qkv", Linear(kWidth, 3 * kWidth));
+  Linear out = register_module("out", Linear(kWidth, kWidth));
+  LayerNorm norm2 = register_module("norm2", LayerNorm(torch::nn::LayerNormOptions({kWidth})));
+  Linear up = register_module("up", Linear(kWidth, 4 * kWidth));
+  Linear down = register_module("down", Linear(4 * kWidth, kWidth));
+  Linear head = register_module("head", Linear(kWidth, kWords));
+};
+
 }  // namespace
 
 Workload make_workload(const std::string& name) {
@@ -94,6 +135,29 @@ Workload make_workload(const std::string& name) {
   if (name == "resnet18")
     return {.network = std::make_shared<ResNet18>(), .input = {4, 3, 64, 64}, .steps = 4};
   throw Error({.what = "is not mlp, cnn or resnet18", .where = name});
+}
+
+TrainerWorkload make_trainer_workload(const std::string& name) {
+  set_seed(1);
+  TrainerWorkload made;
+  if (name == "mlp") {
+    made.network = std::make_shared<Mlp>();
+    made.inputs = at::randn({4096, 784});
+  } else if (name == "cnn") {
+    made.network = std::make_shared<Cnn>();
+    made.inputs = at::randn({1024, 1, 28, 28});
+  } else if (name == "transformer") {
+    made.network = std::make_shared<Transformer>();
+    const at::Tensor text = at::randint(Transformer::kWords, {512, 65}, at::kLong);
+    made.inputs = text.narrow(1, 0, 64).contiguous();
+    made.labels = text.narrow(1, 1, 64).contiguous();
+    made.batch_size = 16;
+    return made;
+  } else {
+    throw Error({.what = "is not mlp, cnn or transformer", .where = name});
+  }
+  made.labels = at::randint(10, {made.inputs.size(0)}, at::kLong);
+  return made;
 }
 
 }  // namespace acc::bench

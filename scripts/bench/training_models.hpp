@@ -28,4 +28,15 @@ struct Workload {
 /// `mlp`, `cnn` or `resnet18`.
 Workload make_workload(const std::string& name);
 
+/// What a Trainer trains in a round, one epoch of the samples.
+struct TrainerWorkload {
+  std::shared_ptr<Network> network = {};
+  at::Tensor inputs = {};
+  at::Tensor labels = {};
+  int batch_size = 32;
+};
+
+/// `mlp`, `cnn` or `transformer`; the same numbers on every call.
+TrainerWorkload make_trainer_workload(const std::string& name);
+
 }  // namespace acc::bench

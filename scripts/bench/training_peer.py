@@ -79,6 +79,25 @@ class ResNet18(nn.Module):
         return self.fc(self.blocks(x).mean((2, 3)))
 
 
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.positions = nn.Embedding(256, 128), nn.Embedding(256, 128)
+        self.norm1, self.qkv, self.out = nn.LayerNorm(128), nn.Linear(128, 3 * 128), nn.Linear(128, 128)
+        self.norm2, self.up, self.down = nn.LayerNorm(128), nn.Linear(128, 4 * 128), nn.Linear(4 * 128, 128)
+        self.head = nn.Linear(128, 256)
+
+    def forward(self, text):
+        batch, length = text.shape
+        x = self.words(text) + self.positions(torch.arange(length, device=text.device))
+        q, k, v = self.qkv(self.norm1(x)).view(batch, length, 3, 4, 32).permute(2, 0, 3, 1, 4)
+        scores = q.matmul(k.transpose(-2, -1)) / math.sqrt(32)
+        later = torch.ones(length, length, dtype=torch.bool, device=text.device).triu(1)
+        mixed = scores.masked_fill(later, -1e9).softmax(-1).matmul(v)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, 128))
+        return self.head(x + self.down(self.up(self.norm2(x)).relu()))
+
+
 WORKLOADS = {"mlp": (Mlp, (64, 784), 60), "cnn": (Cnn, (32, 1, 28, 28), 20), "resnet18": (ResNet18, (4, 3, 64, 64), 4)}
 
 
@@ -97,6 +116,54 @@ def make_steps(name):
             loss.backward()
             optimizer.step()
         return loss.item()
+
+    return work
+
+
+def make_trainer_workload(name):
+    torch.manual_seed(1)
+    if name == "transformer":
+        network = Transformer()
+        text = torch.randint(256, (512, 65))
+        return network, text[:, :-1].contiguous(), text[:, 1:].contiguous(), 16
+    network = {"mlp": Mlp, "cnn": Cnn}[name]()
+    inputs = torch.randn((4096, 784) if name == "mlp" else (1024, 1, 28, 28))
+    return network, inputs, torch.randint(10, inputs.shape[:1]), 32
+
+
+def make_trainer(name, folder):
+    import transformers
+
+    class Rows(torch.utils.data.Dataset):
+        def __init__(self, inputs, labels):
+            self.inputs, self.labels = inputs, labels
+
+        def __len__(self):
+            return len(self.labels)
+
+        def __getitem__(self, index):
+            return {"inputs": self.inputs[index], "labels": self.labels[index]}
+
+    class WithLoss(nn.Module):
+        """What transformers' Trainer wants of a model."""
+
+        def __init__(self, network):
+            super().__init__()
+            self.network = network
+
+        def forward(self, inputs, labels):
+            logits = self.network(inputs)
+            return {"loss": functional.cross_entropy(logits.flatten(0, -2), labels.flatten()), "logits": logits}
+
+    transformers.logging.set_verbosity_error()
+
+    def work():
+        network, inputs, labels, batch_size = make_trainer_workload(name)
+        arguments = transformers.TrainingArguments(
+            output_dir=folder, per_device_train_batch_size=batch_size, num_train_epochs=1, learning_rate=1e-3,
+            use_cpu=not CUDA, logging_strategy="no", save_strategy="no", report_to="none", disable_tqdm=True,
+            dataloader_pin_memory=CUDA)
+        return transformers.Trainer(WithLoss(network), arguments, train_dataset=Rows(inputs, labels)).train().training_loss
 
     return work
 
@@ -210,7 +277,7 @@ def serve(mode, control, *arguments):
         init_process_group()
     main = not distributed or torch.distributed.get_rank() == 0
     lines = open(control) if main else None
-    work = {"step": make_steps, "idx": make_idx, "jpeg": make_jpeg, "save": lambda folder: make_checkpoint(folder, True),
+    work = {"step": make_steps, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg, "save": lambda folder: make_checkpoint(folder, True),
             "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
         more = torch.ones(1, dtype=torch.uint8)
