@@ -163,7 +163,9 @@ def make_trainer(name, folder):
             output_dir=folder, per_device_train_batch_size=batch_size, num_train_epochs=1, learning_rate=1e-3,
             use_cpu=not CUDA, logging_strategy="no", save_strategy="no", report_to="none", disable_tqdm=True,
             dataloader_pin_memory=CUDA)
-        return transformers.Trainer(WithLoss(network), arguments, train_dataset=Rows(inputs, labels)).train().training_loss
+        trainer = transformers.Trainer(WithLoss(network), arguments, train_dataset=Rows(inputs, labels))
+        trainer.remove_callback(transformers.PrinterCallback)
+        return trainer.train().training_loss
 
     return work
 
