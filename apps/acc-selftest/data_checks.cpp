@@ -19,7 +19,7 @@ struct Setup {
   bool split = false;
 };
 
-// Four full batches for each process, and a few samples that do not fill a batch.
+// Four full batches for each process, and a few more samples.
 TensorDataset<1> dataset_for(const Accelerator& accelerator) {
   return TensorDataset<1>(at::arange(32 * accelerator.num_processes() + 5, at::kLong));
 }
@@ -60,7 +60,7 @@ Failure check_shuffled(Accelerator& accelerator, bool split) {
   return read_all(accelerator, loader).equal(first) ? "" : "epoch 0 has another order the second time";
 }
 
-// `dispatch`: the main process reads for all.
+// If `dispatch`, the main process reads for all.
 template <class CheckOne>
 Failure with_and_without_split(bool dispatch, CheckOne check) {
   for (const bool split : {false, true}) {

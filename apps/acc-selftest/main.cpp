@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that `acc test` starts on every process: checks and measures what a training needs.
+// The program that `acc test` starts on every process: checks and measures everything that training needs.
 
 #include <ATen/ops/full.h>
 #include <c10/util/Exception.h>
@@ -60,7 +60,8 @@ struct Options {
   std::filesystem::path progress_file = {};
 };
 
-// Runs one step after the other, each with the same time limit. The board names the ranks that are late.
+// Runs the steps, each with the same time limit. If a step takes longer, reports the ranks that are late
+// according to the progress board.
 class Steps {
  public:
   Steps(const WorkerEnv& worker, ProgressBoard& board, Reporter& reporter, double limit)
@@ -70,7 +71,7 @@ class Steps {
         limit_(limit),
         watchdog_(std::chrono::milliseconds(static_cast<std::int64_t>(limit * 1000)), [this] { expire(); }) {}
 
-  // `waits`: the step only waits for the other processes, within the time limit of the step before.
+  // If `waits`, the step only waits for the other processes, within the time limit of the step before.
   void begin(const char* name, bool waits = false) {
     name_ = name;
     board_.set_step(worker_.local_rank, ++step_);
@@ -86,7 +87,7 @@ class Steps {
     }
     reporter_.fail(fmt::format("'{}' did not end within {:g} s: {}", name_.load(), limit_,
                                explain_stall(ranks, worker_.world_size)));
-    // The main thread hangs and cannot be interrupted.
+    // The main thread hangs and cannot be interrupted, so the process exits here.
     std::_Exit(1);
   }
 
@@ -121,9 +122,9 @@ CheckResult run_check(Steps& steps, const Trial& trial) {
   return result;
 }
 
-// Joins the job. The group is the one of all Accelerators of this process, as long as it lives.
+// Joins the job. While the returned group exists, all Accelerators of this process use it.
 std::shared_ptr<ProcessGroup> join(const Options& options, Reporter& reporter) {
-  // The time limit expires before the timeout: it names the ranks that are missing.
+  // The timeout is longer than the time limit, whose error names the missing ranks.
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(options.time_limit * 2000));
   const Accelerator accelerator({.process_group = {.timeout = timeout}});
   const int processes = accelerator.num_processes();
@@ -156,7 +157,7 @@ bool run(const Options& options, Steps& steps, Reporter& reporter) {
   return reporter.finish(measure(steps));
 }
 
-// The text of an exception that ends the test, in one line.
+// The text of an exception that ends the test.
 std::string reason(const std::exception& error) {
   if (const auto* from_torch = dynamic_cast<const c10::Error*>(&error))
     return std::string("LibTorch: ") + from_torch->what_without_backtrace();
@@ -165,11 +166,11 @@ std::string reason(const std::exception& error) {
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app("Checks on every process what a training needs; `acc test` starts it");
+  CLI::App app("Checks on every process everything that training needs; started by `acc test`");
   app.add_option("--expect-processes", options.expect_processes, "Fail unless there are this many processes")
       ->check(CLI::PositiveNumber);
-  app.add_flag("--json", options.json, "One JSON object instead of text");
-  app.add_option("--time-limit", options.time_limit, "Seconds that each step may take (60)")
+  app.add_flag("--json", options.json, "Write one JSON object instead of text");
+  app.add_option("--time-limit", options.time_limit, "Maximum seconds for each step (60)")
       ->check(CLI::PositiveNumber);
   app.add_option("--progress-file", options.progress_file,
                  "The file in which the ranks of a machine share their progress");
@@ -178,7 +179,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  // Gloo of LibTorch 2.9 logs its connections to std::cout. The report is written with stdio.
+  // LibTorch 2.9's Gloo logs its connections to std::cout: discards them. The report is written with stdio.
   std::cout.rdbuf(nullptr);
   const WorkerEnv worker = read_worker_env(Environment::of_process());
   ProgressBoard board(options.progress_file, worker.local_world_size);

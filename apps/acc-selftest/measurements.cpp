@@ -34,14 +34,14 @@ class Stopwatch {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-// The shortest of several runs, the one least disturbed by other programs. Devices run asynchronously: `act`
-// returns a tensor, and reading an element of it waits for the result.
-template <class Act>
-double best_of(int times, Act act) {
+// The time of the fastest of several runs, the one least disturbed by other programs. `function` returns a
+// tensor; since devices run asynchronously, reading an element of it waits for the result.
+template <class Function>
+double best_of(int times, Function function) {
   double best = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) {
     const Stopwatch watch;
-    act().reshape({-1})[0].item();
+    function().reshape({-1})[0].item();
     best = std::min(best, watch.seconds());
   }
   return best;
@@ -52,7 +52,7 @@ at::Tensor bytes_on(const Accelerator& accelerator, std::int64_t bytes) {
                   at::TensorOptions(at::kFloat).device(accelerator.device()));
 }
 
-// There and back between two ranks; the lower one begins.
+// Sends a tensor to the partner and back; the lower rank begins.
 at::Tensor bounce(c10d::ProcessGroup& group, int partner, std::vector<at::Tensor>& ball) {
   if (group.getRank() < partner) {
     group.send(ball, partner, 0)->wait();
@@ -100,7 +100,7 @@ std::vector<Link> measure_links(Accelerator& accelerator) {
   c10d::ProcessGroup& group = accelerator.process_group()->native();
   const int ranks = group.getSize();
   const int rounds = num_rounds(ranks);
-  // A row per round: the partner, latency, bytes per second.
+  // A row for each round: the partner, latency, bytes per second.
   at::Tensor own = at::full({rounds, 3}, -1, at::kDouble);
   for (int round = 0; round < rounds; ++round) {
     const auto partner = partner_of(group.getRank(), round, ranks);

@@ -19,7 +19,7 @@ std::vector<Link> measure_links(Accelerator& accelerator);
 /// Together: measures an all-reduce of several sizes; none on one process.
 std::vector<AllReduce> measure_all_reduce(Accelerator& accelerator);
 
-/// Together: measures a matrix multiplication on all ranks at the same time, as in a training.
+/// Together: measures a matrix multiplication on all ranks at the same time, as in training.
 std::vector<Compute> measure_matmul(Accelerator& accelerator);
 
 }  // namespace acc::selftest

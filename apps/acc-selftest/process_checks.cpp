@@ -55,7 +55,8 @@ Failure check_process_order(Accelerator& accelerator) {
   std::int64_t at = 0;
   accelerator.main_process_first([&] { at = nanoseconds_now(); });
   const at::Tensor times = accelerator.gather(at::full({}, at, at::kLong));
-  // One machine has one clock: where the main process runs, rank and local rank are the same.
+  // Compares times only on the main process's machine, where rank equals local rank, since machines have
+  // different clocks.
   const bool same_machine = accelerator.process_index() == accelerator.local_process_index();
   if (same_machine && times[0].item<std::int64_t>() > at) return "began before the main process had finished";
   return {};
@@ -66,8 +67,8 @@ namespace {
 constexpr std::array<at::ScalarType, 9> kTypes = {
     at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kChar, at::kByte, at::kInt, at::kLong, at::kBool};
 
-// The input of `rank`: it differs between neighbours, and sums are exact in every type for 100 ranks and
-// more.
+// The input of `rank`: it differs between neighbouring ranks, and sums of more than 100 ranks are exact in
+// every type.
 at::Tensor given_by(int rank, at::ScalarType type) {
   return at::full({3, 2}, 1 + rank % 2, at::kInt).to(type);
 }

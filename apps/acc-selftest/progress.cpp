@@ -18,7 +18,7 @@
 namespace acc::selftest {
 namespace {
 
-// Word 0 is the claim; then come pid and step of each rank.
+// Word 0 is the claim, followed by pid and step of each rank.
 std::size_t word_of(int local_rank) {
   return 1 + 2 * static_cast<std::size_t>(local_rank);
 }
@@ -81,7 +81,7 @@ char process_state(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(file, line);
-  // The name in brackets may hold anything, also brackets.
+  // The name in parentheses may itself contain parentheses.
   const std::size_t end = line.rfind(") ");
   return end == std::string::npos || end + 2 >= line.size() ? '\0' : line[end + 2];
 }

@@ -16,17 +16,17 @@
 
 namespace acc::selftest {
 
-/// The progress of each rank of this machine, in memory that they share: it works without a network.
+/// The progress of each rank of this machine, in shared memory, so that it works without a network.
 class ProgressBoard {
  public:
-  /// The process of a rank (0: it has not begun) and the step that it has reached.
+  /// The process of a rank, 0 if it has not begun, and the step that it has reached.
   struct Progress {
     pid_t pid = 0;
     int step = 0;
   };
 
-  /// Shares `file`, an empty one that `acc test` made, between `ranks` processes. Where the file is missing,
-  /// as for a rank on another machine, nothing is shared.
+  /// Shares `file`, which `acc test` created, between `ranks` processes. If the file is missing, as for ranks
+  /// on other machines, nothing is shared.
   ProgressBoard(const std::filesystem::path& file, int ranks);
   ~ProgressBoard();
   ProgressBoard(const ProgressBoard&) = delete;
@@ -34,13 +34,13 @@ class ProgressBoard {
 
   bool shared() const { return mapped_ != nullptr; }
 
-  /// The calling process, which has this local rank, has reached `step`.
+  /// Records that the calling process, which has this local rank, has reached `step`.
   void set_step(int local_rank, int step);
 
-  /// By local rank; empty where the board is not shared.
+  /// The progress by local rank; empty if the board is not shared.
   std::vector<Progress> progress() const;
 
-  /// True for the one process that reports how the test failed.
+  /// Returns true to exactly one process, which reports how the test failed.
   bool claim_report();
 
  private:
@@ -52,22 +52,22 @@ class ProgressBoard {
 /// The progress of a rank of this machine and the state of its process.
 struct RankProgress {
   int rank = 0;
-  /// 0: it has not begun.
+  /// 0 if it has not begun.
   pid_t pid = 0;
   int step = 0;
-  /// As /proc/PID/stat tells it: R, S, T (stopped), ...; 0: there is no such process.
+  /// As in /proc/PID/stat: R, S, T (stopped), ...; 0 if there is no such process.
   char state = 0;
 };
 
-/// The state of a process as RankProgress::state has it.
+/// The state of a process for RankProgress::state.
 char process_state(pid_t pid);
 
-/// Which ranks keep the others of a job of `num_processes` waiting, and why: those that have not begun, are
-/// gone or stopped, or are some steps behind. Where none of this machine is missing: the other possible
+/// Explains which ranks keep the others of a job of `num_processes` waiting: those that have not begun, are
+/// gone or stopped, or are some steps behind. If none of this machine is missing, names the other possible
 /// causes.
 std::string explain_stall(std::span<const RankProgress> ranks, int num_processes);
 
-/// Calls `expired` from a thread of its own when restart() has not been called for `limit`.
+/// Calls `expired` on a separate thread when restart() has not been called for `limit`.
 class Watchdog {
  public:
   Watchdog(std::chrono::milliseconds limit, std::function<void()> expired);
@@ -75,7 +75,7 @@ class Watchdog {
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  /// Starts the time limit again.
+  /// Restarts the time limit.
   void restart();
 
  private:

@@ -12,7 +12,8 @@
 namespace acc::selftest {
 namespace {
 
-// Latencies between ranks of one machine vary with shared caches and cores, more than compute times do.
+// The threshold for latencies is higher, since latencies between ranks of a machine vary with shared caches
+// and cores.
 constexpr double kSlowRank = 1.5;
 constexpr double kSlowLink = 4;
 
@@ -102,7 +103,7 @@ nlohmann::json to_json(const Report& report) {
     checks.push_back({{"name", one.name},
                       {"passed", one.failure.empty()},
                       {"seconds", one.seconds},
-                      {"complaint", one.failure}});
+                      {"failure", one.failure}});
   }
   json links = json::array();
   for (const Link& one : report.links) {
@@ -155,10 +156,10 @@ int num_rounds(int ranks) {
 // (i + j) mod rounds.
 std::optional<int> partner_of(int rank, int round, int ranks) {
   const int rounds = num_rounds(ranks);
-  const int fixed = rounds;  // has no partner where the number is odd
+  const int fixed = rounds;  // exists only if the number is even
   int partner = 0;
   if (rank == fixed) {
-    partner = round * ((rounds + 1) / 2) % rounds;  // half of the round
+    partner = round * ((rounds + 1) / 2) % rounds;  // solves 2 * partner = round modulo rounds
   } else {
     partner = (round - rank + rounds) % rounds;
     if (partner == rank) partner = fixed;

@@ -13,22 +13,23 @@ namespace acc::selftest {
 
 struct CheckResult {
   std::string name = {};
-  /// Of the slowest process.
+  /// The time of the slowest process.
   double seconds = 0;
-  /// What is wrong, after the rank that found it; empty when the check passed.
+  /// The rank that failed and what is wrong; empty if the check passed.
   std::string failure = {};
 };
 
-/// The connection between two ranks, measured while they alone used it.
+/// The connection between two ranks, measured while nothing else used it.
 struct Link {
   int first = 0;
   int second = 0;
-  /// One way: half of a round trip.
+  /// Half of a round trip.
   double latency_seconds = 0;
   double bytes_per_second = 0;
 };
 
-/// An all-reduce over all processes. As nccl-tests count it, the bus moves 2(n-1)/n times the bytes.
+/// An all-reduce over all processes. The bus bandwidth is that of nccl-tests: 2(n-1)/n times the bytes per
+/// second.
 struct AllReduce {
   std::int64_t bytes = 0;
   double seconds = 0;
@@ -52,7 +53,7 @@ struct Report {
   std::vector<Link> links = {};
   std::vector<AllReduce> all_reduces = {};
   std::vector<Compute> matmuls = {};
-  /// Why the test ended early; empty when it is complete.
+  /// Why the test ended early; empty if it is complete.
   std::string error = {};
 
   bool passed() const;
@@ -62,7 +63,7 @@ struct Report {
 std::vector<std::string> outliers(const Report& report);
 
 std::string check_text(const CheckResult& check);
-/// The measurements, the outliers, and the verdict.
+/// The measurements, the outliers, and the number of checks that passed.
 std::string summary_text(const Report& report);
 
 /// The output of `acc test --json`.
@@ -78,8 +79,8 @@ struct Outlier {
 /// The longest of `seconds`, if it exceeds the median of the others by more than `factor`.
 std::optional<Outlier> find_outlier(std::span<const double> seconds, double factor);
 
-/// The partner of `rank` in a round in which all `ranks` are measured in pairs, or nothing when it has none.
-/// Over rounds 0, 1, ... num_rounds(ranks) - 1 each pair is measured once.
+/// The partner of `rank` in a round in which all `ranks` are measured in pairs; nothing if it has none. Over
+/// rounds 0 to num_rounds(ranks) - 1 each pair is measured once.
 std::optional<int> partner_of(int rank, int round, int ranks);
 int num_rounds(int ranks);
 

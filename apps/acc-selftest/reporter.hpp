@@ -9,9 +9,8 @@
 
 namespace acc::selftest {
 
-/// Writes the results as text or, with `json`, as one JSON object. Only the main process writes, except when
-/// the test fails: then any process may be the one that reports it, so each keeps the whole report. Functions
-/// may be called from several threads.
+/// Writes the results as text or, with `json`, as one JSON object. Only the main process writes, unless the
+/// test ends early: then any process may report that, so each keeps the whole report. Thread-safe.
 class Reporter {
  public:
   Reporter(ProgressBoard& board, bool main_process, bool json)

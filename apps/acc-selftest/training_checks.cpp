@@ -54,7 +54,7 @@ struct Trained {
   double last_loss = 0;
 };
 
-// `batch_size`: of this process, or of all together where batches are split.
+// `batch_size` is that of this process, or of all processes together if batches are split.
 Trained train(Accelerator& accelerator, std::size_t batch_size) {
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
@@ -77,7 +77,7 @@ Trained train(Accelerator& accelerator, std::size_t batch_size) {
   return result;
 }
 
-// What the same training gives in plain LibTorch on one process.
+// The result of the same training with plain LibTorch on one process.
 at::Tensor train_alone(std::size_t batch_size, int num_processes) {
   Regressor net = make_regressor();
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of weights and checkpoints, including those of Python.
+// Reads and writes weights and checkpoints, including those of Python.
 #pragma once
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of devices, and the batch size that fits into it.
+// The largest batch size that fits into memory.
 #pragma once
 
 #include "acc/runtime/memory.hpp"

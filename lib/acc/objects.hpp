@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends values of any type between processes as JSON; needs nlohmann/json 3.11. Not part of acc/acc.hpp.
+// Sends objects of any type that nlohmann/json can convert between processes; requires nlohmann/json 3.11.
+// Not part of acc/acc.hpp.
 #pragma once
 
 #include "acc/runtime/process/objects.hpp"

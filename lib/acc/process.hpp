@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process in its job: its rank, collective operations, logs, and its error file.
+// This process in its job: rank, collective operations, logger and error file.
 #pragma once
 
 #include "acc/runtime/nested_tensors.hpp"

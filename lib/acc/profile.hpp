@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles of a training, as traces.
+// Profiling, with traces for chrome://tracing and Perfetto.
 #pragma once
 
 #include "acc/runtime/profile.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trackers, which write the metrics of a training.
+// Trackers, which store the metrics of a training.
 #pragma once
 
 #include "acc/runtime/tracking/file_trackers.hpp"

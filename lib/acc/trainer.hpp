@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Trainer: a whole training, with evaluation, checkpoints and logs, by its arguments.
+// The Trainer: the training loop with evaluation, checkpoints and logs.
 #pragma once
 
 #include "acc/runtime/trainer/trainer.hpp"

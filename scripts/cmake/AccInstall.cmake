@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: the programs, libacc.so, its headers, documentation and the CMake package, in which COMPONENTS runtime
-# gives acc::runtime and asks for LibTorch alone. The launcher's layers are for acc itself.
+# `cmake --install`: installs the programs, libacc.so, its headers, documentation and the CMake package, whose
+# COMPONENTS runtime provides acc::runtime and requires only LibTorch. The launcher's layers are not installed.
 
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/acc)
@@ -13,13 +13,13 @@ if(TARGET acc)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun TYPE BIN)
 endif()
 
-# Programs and libacc.so find each other by their place in the prefix, and the LibTorch that they were built with.
+# Programs find libacc.so by its place in the prefix, and LibTorch in the folder with which they were built.
 if(TARGET LibTorch::cpu)
   get_target_property(libtorch LibTorch::cpu LOCATION)
   cmake_path(GET libtorch PARENT_PATH libtorch_folder)
 endif()
 
-# `acc` looks for the self-test in its own folder, the examples for their data in share/acc.
+# `acc` expects the self-test in its own folder; the examples expect their data in share/acc.
 set(trainings "")
 if(ACC_RUNTIME)
   set(trainings mnist)
@@ -33,8 +33,8 @@ if(trainings)
   install(TARGETS ${trainings})
 endif()
 
-# Programs include what lies in lib/acc itself: acc/acc.hpp, or acc/data.hpp and its siblings. What those need is
-# installed below acc/detail, and nothing else.
+# Programs include the headers directly in lib/acc: acc/acc.hpp, or acc/data.hpp and the like. The headers that those
+# include are installed below acc/detail, and no others.
 function(acc_add_included header)
   file(STRINGS ${CMAKE_SOURCE_DIR}/lib/${header} lines REGEX "^#include \"acc/")
   foreach(line IN LISTS lines)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# How every target of acc is made: warnings, sanitizers, one line per layer.
+# Functions and options for all targets of acc: warnings, sanitizers, libraries, programs.
 
 find_program(ACC_CCACHE ccache)
 if(ACC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -8,7 +8,7 @@ endif()
 
 add_library(acc_options INTERFACE)
 target_compile_features(acc_options INTERFACE cxx_std_20)
-# GCC 12 sees overlaps where there are none when it inlines std::string (GCC bug 105651).
+# GCC 12 reports false overlaps when it inlines std::string (GCC bug 105651).
 target_compile_options(acc_options INTERFACE -Wall -Wextra -Wconversion -Wshadow -Wno-restrict
                        $<$<BOOL:${ACC_WARNINGS_AS_ERRORS}>:-Werror>)
 if(ACC_SANITIZE)
@@ -18,13 +18,13 @@ if(ACC_SANITIZE)
   if(ACC_SANITIZE STREQUAL "thread")
     target_compile_options(acc_options INTERFACE -Wno-tsan)  # GCC warns of Asio's fences
   else()
-    # With the address sanitizer GCC 12 takes std::regex for uninitialized (GCC bug 105562).
+    # With the address sanitizer GCC 12 falsely reports std::regex as uninitialized (GCC bug 105562).
     target_compile_options(acc_options INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
 
-# Position-independent, all symbols bound and their tables read-only before main, stacks protected, and sizes checked by
-# the C library, which does so in optimized code only; the sanitizers have their own ways.
+# Hardening: position-independent executables, symbols bound and their tables read-only before main, stack protection,
+# and _FORTIFY_SOURCE, which requires optimized code. Sanitizers do such checks themselves.
 if(NOT ACC_SANITIZE)
   target_compile_options(acc_options INTERFACE -fstack-protector-strong
                          $<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE$<SEMICOLON>-D_FORTIFY_SOURCE=2>)
@@ -51,7 +51,7 @@ function(acc_library name)
   set(headers acc_${name})
   set(visibility PUBLIC)
   if(arg_SHARED)
-    # CMake would have all of a library's header set installed with it.
+    # With the header set in the library itself, CMake would install all headers with it.
     set(headers acc_${name}_headers)
     set(visibility INTERFACE)
     add_library(${headers} INTERFACE)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The headers of CUDA and NCCL that LibTorch's own CUDA headers include: CudaHeaders_INCLUDE_DIRS, or CudaHeaders_MISSING,
-# a line for a person. LibTorch_LIBRARY_DIR is the folder of libtorch_cuda.so: CUDA's major version and NCCL's minor one
-# must be those that it was compiled with, since LibTorch's headers hold structs of theirs.
+# The headers of CUDA and NCCL that LibTorch's own CUDA headers include: CudaHeaders_INCLUDE_DIRS, or
+# CudaHeaders_MISSING, a message with what is missing. LibTorch_LIBRARY_DIR is the folder of libtorch_cuda.so: CUDA's
+# major version and NCCL's minor one must be those that it was compiled with, since LibTorch's headers hold structs of
+# theirs.
 #
-# Looked for in this order, the first place that has all of CUDA's wins, and likewise for nccl.h:
+# Searched in this order; the first place that has all of CUDA's headers is used, and likewise for nccl.h:
 #   CUDAToolkit_ROOT (CMake or environment), CUDA_HOME, CUDA_PATH
 #   the nvidia folder beside torch              its wheels alone lack two: nvidia-cuda-crt and nvidia-cuda-cccl have them
 #   /usr/local/cuda, /usr/local, /usr
@@ -13,7 +14,7 @@ set(_cuda_wanted cuda.h cuda_runtime_api.h cublas_v2.h cublasLt.h cusparse.h cus
 get_filename_component(_cuda_torch ${LibTorch_LIBRARY_DIR} DIRECTORY)
 get_filename_component(_cuda_packages ${_cuda_torch} DIRECTORY)
 
-# Each place is a list of folders that belong together, joined by |.
+# Each place is a list of folders that are searched together, joined by |.
 set(_cuda_places "")
 foreach(_root IN ITEMS ${CUDAToolkit_ROOT} $ENV{CUDAToolkit_ROOT} $ENV{CUDA_HOME} $ENV{CUDA_PATH})
   list(APPEND _cuda_places ${_root}/include)
@@ -57,7 +58,7 @@ foreach(_place IN LISTS _cuda_places)
     set(_cuda_missing "")
     break()
   endif()
-  # The place that lacks least is the one to complete.
+  # Reports the missing headers of the place that lacks the fewest.
   list(LENGTH _absent _now)
   list(LENGTH _cuda_missing _before)
   if(_now LESS _before)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The CPU half of the LibTorch that is inside a PyTorch wheel or a libtorch archive: LibTorch::cpu and
-# LibTorch_VERSION; where it has CUDA's half, LibTorch::cuda. Torch's own package file is not used: that of a CUDA wheel refuses to work without nvcc.
+# The CPU half of the LibTorch that is inside a PyTorch wheel or a libtorch archive: LibTorch::cpu and LibTorch_VERSION;
+# where it has CUDA's half, LibTorch::cuda. Torch's own CMake package is not used, since that of a CUDA wheel requires
+# nvcc.
 #
-# Looked for in this order, the first folder that holds it wins:
+# Searched in this order; the first folder that contains it is used:
 #   LibTorch_ROOT (CMake or environment)      the `torch` folder
 #   Torch_DIR, CMAKE_PREFIX_PATH              as for find_package(Torch)
 #   the torch of the active python3           found without importing it
@@ -18,7 +19,7 @@ foreach(_dir IN ITEMS ${Torch_DIR} ${CMAKE_PREFIX_PATH})
   endforeach()
 endforeach()
 
-find_program(ACC_PYTHON NAMES python3 python DOC "The python whose torch is used when no other is named")
+find_program(ACC_PYTHON NAMES python3 python DOC "The python whose torch is used when no other LibTorch is given")
 if(ACC_PYTHON)
   execute_process(
     COMMAND ${ACC_PYTHON} -c "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')"
@@ -40,7 +41,7 @@ foreach(_dir IN LISTS _libtorch_candidates)
 endforeach()
 
 if(_libtorch_folder)
-  # The version moved from the one header to the other in 2.9.
+  # The version moved to another header in 2.9.
   set(_libtorch_header ${_libtorch_folder}/include/torch/headeronly/version.h)
   if(NOT EXISTS ${_libtorch_header})
     set(_libtorch_header ${_libtorch_folder}/include/torch/csrc/api/include/torch/version.h)

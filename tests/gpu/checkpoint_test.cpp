@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saving and going on, on devices.
+// Saving and resuming on devices.
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/randn.h>
 #include <torch/optim/adam.h>
@@ -13,7 +13,7 @@ using namespace acc::test;  // NOLINT: the job and its net
 
 namespace {
 
-// A training whose numbers depend on everything that a checkpoint has to hold.
+// A training whose numbers depend on everything that a checkpoint has to contain.
 class Training {
  public:
   Training() : accelerator_(job_options()) {
@@ -24,7 +24,7 @@ class Training {
     optimizer_.emplace(std::move(optimizer));
   }
 
-  /// The loss of a step on random numbers of the device.
+  /// The loss of a step on random numbers that the device generates.
   double step() {
     const at::Tensor x = at::randn({16, 8}, accelerator_.device());
     optimizer_->zero_grad();
@@ -50,7 +50,7 @@ class Training {
 
 }  // namespace
 
-TEST_CASE("checkpoint: a training that is loaded goes on to the bit, random numbers of the device included",
+TEST_CASE("checkpoint: a loaded training continues bit for bit, including the device's random numbers",
           "[gpu]") {
   const auto folder = shared_folder() / "state";
   Training training;
@@ -62,7 +62,7 @@ TEST_CASE("checkpoint: a training that is loaded goes on to the bit, random numb
   CHECK(training.steps(4) == uninterrupted);
 }
 
-TEST_CASE("checkpoint: a new program takes the training up to the bit", "[gpu]") {
+TEST_CASE("checkpoint: a new program resumes the training bit for bit", "[gpu]") {
   const auto folder = shared_folder() / "state_of_another";
   std::vector<double> uninterrupted;
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On CUDA devices, one for each process over NCCL, or one for all over Gloo; main.cpp skips them where there
-// are none. All processes run all cases in the order in which they stand here.
+// Tests on CUDA devices: one for each process over NCCL, or one for all over Gloo; main.cpp skips them if
+// there are none. All processes run all cases in this order.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
@@ -48,7 +48,7 @@ TEST_CASE("gpu: the device is that of the local rank", "[gpu]") {
   CHECK(at::ones({1}, at::kCUDA).device() == job().device());
 }
 
-TEST_CASE("gpu: a seed gives the same numbers again on the device", "[gpu]") {
+TEST_CASE("gpu: the same seed gives the same numbers on the device", "[gpu]") {
   acc::set_seed(7);
   const at::Tensor first = at::randn({64}, job().device());
   acc::set_seed(7);
@@ -73,12 +73,12 @@ TEST_CASE("gpu: without device_placement a model stays where it is", "[gpu]") {
   acc::AcceleratorOptions options = job_options();
   options.device_placement = false;
   acc::Accelerator accelerator(options);
-  if (accelerator.distributed()) return;  // NCCL cannot average what is on the CPU
+  if (accelerator.distributed()) return;  // NCCL cannot average gradients on the CPU
   auto model = accelerator.prepare(Net());
   CHECK(model->parameters().front().device().is_cpu());
 }
 
-TEST_CASE("gpu: collectives carry every type, of the device and of the CPU", "[gpu]") {
+TEST_CASE("gpu: collective operations support every type, on the device and on the CPU", "[gpu]") {
   for (const at::Device device : {job().device(), at::Device(at::kCPU)}) {
     for (const at::ScalarType type : {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
                                       at::kShort, at::kByte, at::kChar, at::kBool}) {

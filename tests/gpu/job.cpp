@@ -34,7 +34,7 @@ std::shared_ptr<ProcessGroup> group() {
 }
 
 std::filesystem::path shared_folder() {
-  // The launcher's run id is the same on all processes and new in each job.
+  // The launcher's run id is the same on all processes and different for each job.
   static const std::filesystem::path folder = [] {
     auto path = std::filesystem::temp_directory_path() /
                 ("acc-gpu-" + Environment::of_process().get("TORCHELASTIC_RUN_ID", "alone"));

@@ -15,16 +15,17 @@ namespace acc::test {
 /// refuses two ranks on a device.
 bool devices_are_shared();
 
-/// The options of an Accelerator in this job.
+/// The options for Accelerators in this job.
 AcceleratorOptions job_options();
 
-/// No Accelerator: while one lives, all of a program compute in its precision.
+/// The state of this process. Not an Accelerator, since all Accelerators that exist at a time must have the
+/// same precision.
 const PartialState& job();
 
-/// The processes of the job, also where it has one and therefore none of its own.
+/// The process group of the job, also if the job has one process and therefore no group of its own.
 std::shared_ptr<ProcessGroup> group();
 
-/// A folder that all processes of the job know, empty at the start of the program.
+/// A folder that all processes of the job share, empty at the start of the program.
 std::filesystem::path shared_folder();
 
 struct NetImpl : torch::nn::Module {

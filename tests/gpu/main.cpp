@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the cases where this process has a CUDA device, else ends with 77 and a reason, which CTest shows as
-// skipped.
+// Runs the cases if this process has a CUDA device; otherwise prints the reason and exits with 77, which
+// CTest shows as skipped.
 #define CATCH_CONFIG_RUNNER
 #include <cstdio>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens when a device's memory runs out.
+// Behaviour when a device runs out of memory.
 #include "acc/runtime/memory.hpp"
 
 #include <ATen/ops/empty.h>
@@ -25,7 +25,7 @@ TEST_CASE("memory: the batch size shrinks until the batch fits", "[gpu]") {
       kMoreThanThereIs);
   CHECK(tries > 1);
   CHECK(fits < kMoreThanThereIs);
-  // The device is still of use.
+  // The device can still be used.
   CHECK(at::ones({4}, accelerator.device()).sum().item<double>() == 4);
   accelerator.free_memory();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs at the same time on a device and beside it, read from streams and from LibTorch's own trace.
+// Checks what runs at the same time on a device, by its streams and LibTorch's trace.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
@@ -26,10 +26,11 @@ using namespace acc::test;  // NOLINT: the job
 
 namespace {
 
-/// The complete events of the trace that this process writes while `act` runs.
-std::vector<nlohmann::json> events_of(const acc::Accelerator& accelerator, const std::function<void()>& act) {
+/// The complete events of the trace that this process writes while `function` runs.
+std::vector<nlohmann::json> events_of(const acc::Accelerator& accelerator,
+                                      const std::function<void()>& function) {
   const auto folder = shared_folder() / "trace";
-  accelerator.profile({.output_trace_dir = folder}, act);
+  accelerator.profile({.output_trace_dir = folder}, function);
   std::ifstream file(folder / ("profile_" + std::to_string(accelerator.process_index()) + ".json"));
   std::vector<nlohmann::json> events;
   for (auto& event : nlohmann::json::parse(file)["traceEvents"])
@@ -68,8 +69,8 @@ TEST_CASE("overlap: a copy from pinned memory runs while the device computes", "
   CHECK(computing.query());
 }
 
-TEST_CASE("overlap: gradients travel while backward still runs", "[gpu]") {
-  if (job().num_processes() == 1) return;  // nothing travels
+TEST_CASE("overlap: gradients are sent while backward still runs", "[gpu]") {
+  if (job().num_processes() == 1) return;  // nothing is sent
   acc::AcceleratorOptions options = job_options();
   options.ddp.bucket_cap_mb = 4;
   acc::Accelerator accelerator(options);

@@ -2,7 +2,7 @@
 // A worker that fails on its device in the way that its argument names:
 //
 //   out-of-memory   rank 1 asks for more memory than there is, the others wait for it
-//   lost            rank 1 is killed in the middle of an all-reduce, the others say whom they lost
+//   lost            rank 1 is killed in the middle of an all-reduce, the others report which rank they lost
 //
 // Ends with 77 and a line where there is no device.
 #include <ATen/ops/empty.h>
@@ -31,7 +31,7 @@ void run_out_of_memory(acc::Accelerator& accelerator) {
 void lose_a_rank(acc::Accelerator& accelerator) {
   const at::Tensor values = at::ones({1 << 24}, accelerator.device());
   for (int round = 0;; ++round) {
-    // The others have begun when this one is killed: they need its part.
+    // The others have begun the all-reduce when this process is killed, and wait for its part.
     if (round == 3 && accelerator.process_index() == 1) std::raise(SIGKILL);
     accelerator.reduce(values);
   }

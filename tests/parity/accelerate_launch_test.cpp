@@ -158,7 +158,7 @@ bool is_refused(const acc::test::Run& run) {
 
 }  // namespace
 
-TEST_CASE("accelerate launch: what it refuses acc refuses too, save the rows of differences.yaml",
+TEST_CASE("accelerate launch: acc refuses what accelerate refuses, except for the rows of differences.yaml",
           "[parity]") {
   const std::set<std::string> left_out = differences("recordings");
   int refused = 0;
@@ -196,7 +196,7 @@ TEST_CASE("accelerate launch: acc adds the same variables and runs the same comm
   }
 }
 
-TEST_CASE("accelerate launch: recordings are held back only where acc does something else", "[parity]") {
+TEST_CASE("accelerate launch: recordings are skipped only if acc's behaviour differs", "[parity]") {
   const std::set<std::string> held_back = differences("recordings");
   int seen = 0;
   for (const std::string& name : acc::test::recordings("launch_")) {

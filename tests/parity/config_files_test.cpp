@@ -80,7 +80,7 @@ json settled(json settings) {
 
 }  // namespace
 
-TEST_CASE("config files: what one writes the other reads to the same settings", "[parity]") {
+TEST_CASE("config files: each reads what the other writes as the same settings", "[parity]") {
   const std::string python = acc::test::peer_python();
   const TemporaryFolder folder;
   const std::vector<std::string> files = write_files(folder);

@@ -50,7 +50,7 @@ TEST_CASE("python: after a crash both workers come up again, each of 12 times", 
   CHECK(contains(run.out, "attempt 12 rank 1 of 2 trained\n"));
 }
 
-TEST_CASE("python: when the restarts are used up the worker's own exit code comes out", "[parity]") {
+TEST_CASE("python: when the restarts are used up acc exits with the worker's exit code", "[parity]") {
   const Run run =
       launch({"launch", "--nproc-per-node", "2", "--max-restarts", "1", ACC_TESTS_FOLDER "/workers/ddp.py"},
              Environment{{"CRASHES", "99"}});
@@ -59,7 +59,7 @@ TEST_CASE("python: when the restarts are used up the worker's own exit code come
   CHECK(contains(run.err, "rank 1"));
 }
 
-TEST_CASE("python: Accelerator() sees the same under acc and under accelerate", "[parity]") {
+TEST_CASE("python: Accelerator() has the same state under acc and under accelerate", "[parity]") {
   const std::string python = acc::test::peer_python();
   const TemporaryFolder folder;
   const std::string lines =
@@ -88,7 +88,7 @@ TEST_CASE("python: Accelerator() sees the same under acc and under accelerate", 
   CHECK(states(ours.out) == states(theirs.out));
 }
 
-TEST_CASE("python: accelerate's Accelerator() knows its place and its precision", "[parity]") {
+TEST_CASE("python: accelerate's Accelerator() knows its rank and its precision", "[parity]") {
   const Run run = launch({"launch", "--cpu", "--num_processes", "2", "--mixed_precision", "bf16",
                           ACC_TESTS_FOLDER "/workers/accelerator_state.py"});
   INFO(run.err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs on several processes at once, each through all cases in the order in which they stand here.
+// Runs on several processes, each of which runs all cases in this order.
 #include "acc/runtime/accelerator.hpp"
 
 #include <ATen/ops/arange.h>
@@ -30,7 +30,7 @@ namespace {
 using acc::test::error_of;
 using acc::test::printed_to;
 
-// One for all cases: a process joins its job once.
+// One state for all cases: a process joins its job once.
 acc::PartialState& job() {
   static acc::PartialState state(std::chrono::minutes(1));
   return state;
@@ -60,14 +60,14 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-// The folder of the main process, on all.
+// A folder that the main process creates, the same on all processes.
 std::filesystem::path shared_folder() {
   return job().broadcast_object(acc::test::temporary_folder().string());
 }
 
 }  // namespace
 
-TEST_CASE("accelerator: each process knows its place", "[ranks]") {
+TEST_CASE("accelerator: each process knows its rank", "[ranks]") {
   REQUIRE(size() > 1);
   CHECK(job().distributed());
   CHECK(job().distributed_type() == acc::DistributedType::multi_cpu);
@@ -75,7 +75,7 @@ TEST_CASE("accelerator: each process knows its place", "[ranks]") {
   CHECK(job().is_last_process() == (rank() == size() - 1));
 }
 
-TEST_CASE("accelerator: lists are split, padded and put together again", "[ranks]") {
+TEST_CASE("accelerator: lists are split, padded and gathered", "[ranks]") {
   const std::vector<int> even = count_to(2 * size());
   CHECK(job().split_between_processes(even) == std::vector<int>{2 * rank(), 2 * rank() + 1});
   const std::vector<int> uneven = count_to(2 * size() - 1);
@@ -116,7 +116,7 @@ TEST_CASE("accelerator: structures of tensors are gathered, reduced and broadcas
   CHECK(std::get<0>(job().broadcast(own, size() - 1).at("a")).item<double>() == size() - 1);
 }
 
-TEST_CASE("accelerator: tensors are padded to the largest of their dimension", "[ranks]") {
+TEST_CASE("accelerator: tensors are padded to the largest size of a dimension", "[ranks]") {
   const at::Tensor own = at::full({rank() + 1, 2}, rank(), at::kLong);
   const at::Tensor last = job().pad_across_processes(own, {.pad_index = -1});
   CHECK(last.sizes() == c10::IntArrayRef({size(), 2}));
@@ -142,19 +142,19 @@ TEST_CASE("accelerator: objects of any number and length are gathered, and one i
         std::vector<double>{1, std::numeric_limits<double>::infinity()});
 }
 
-TEST_CASE("accelerator: the main process is done before the others begin", "[ranks]") {
+TEST_CASE("accelerator: the main process finishes before the others begin", "[ranks]") {
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  const auto act = [&] {
+  const auto function = [&] {
     begin = now();
     end = now();
   };
   const bool local = GENERATE(false, true);
   if (local) {
-    job().local_main_process_first(act);
+    job().local_main_process_first(function);
   } else {
-    job().main_process_first(act);
+    job().main_process_first(function);
   }
   const auto begins = job().gather(at::full({}, begin, at::kLong));
   const auto ends = job().gather(at::full({}, end, at::kLong));
@@ -163,7 +163,7 @@ TEST_CASE("accelerator: the main process is done before the others begin", "[ran
   }
 }
 
-TEST_CASE("accelerator: what is for one process runs there alone", "[ranks]") {
+TEST_CASE("accelerator: functions for one process run only there", "[ranks]") {
   std::string ran;
   const auto note = [&](const char* what) { return [&ran, what] { ran += what; }; };
   job().on_main_process(note("main "));
@@ -176,7 +176,8 @@ TEST_CASE("accelerator: what is for one process runs there alone", "[ranks]") {
   CHECK(ran == first + last + (rank() == 1 ? "one local-one " : ""));
 }
 
-TEST_CASE("accelerator: print writes on the first process alone, the logger as it is told", "[ranks]") {
+TEST_CASE("accelerator: only the local main process prints, the logger writes where its options say",
+          "[ranks]") {
   CHECK(printed_to(stdout, [] { job().print("once"); }) == (rank() == 0 ? "once\n" : ""));
   const acc::Logger logger = acc::get_logger(job(), "test");
   CHECK(printed_to(stderr, [&] { logger.warning("main"); }) ==
@@ -186,7 +187,7 @@ TEST_CASE("accelerator: print writes on the first process alone, the logger as i
   CHECK(printed_to(stderr, [&] { logger.warning("each", {.in_order = true}); }) == own);
 }
 
-TEST_CASE("accelerator: a trigger on one process is seen on all, once", "[ranks]") {
+TEST_CASE("accelerator: a trigger that one process sets is seen on all, once", "[ranks]") {
   acc::Accelerator accelerator;
   CHECK_FALSE(accelerator.check_trigger());
   if (rank() == size() - 1) accelerator.set_trigger();
@@ -194,7 +195,8 @@ TEST_CASE("accelerator: a trigger on one process is seen on all, once", "[ranks]
   CHECK_FALSE(accelerator.check_trigger());
 }
 
-TEST_CASE("accelerator: gradients differ while they accumulate, and agree at the step", "[ranks]") {
+TEST_CASE("accelerator: gradients differ between processes while they accumulate, and are equal at the step",
+          "[ranks]") {
   acc::Accelerator accelerator({.gradient_accumulation_steps = 2});
   auto model = accelerator.prepare(Net());
   const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
@@ -211,13 +213,13 @@ TEST_CASE("accelerator: gradients differ while they accumulate, and agree at the
   CHECK(gradient().allclose(accelerator.reduce(x, acc::ReduceOp::mean)));
 }
 
-TEST_CASE("accelerator: a model for evaluation alone is left to itself", "[ranks]") {
+TEST_CASE("accelerator: gradients of a model prepared for evaluation are not averaged", "[ranks]") {
   acc::Accelerator accelerator;
   const auto model = accelerator.prepare_model(Net().ptr(), {.evaluation_mode = true});
   CHECK(model.ddp() == nullptr);
 }
 
-TEST_CASE("accelerator: in fp16 an overflow on one process is a skipped step on all", "[ranks]") {
+TEST_CASE("accelerator: in fp16 an overflow on one process skips the step on all", "[ranks]") {
   acc::Accelerator accelerator(
       {.mixed_precision = acc::MixedPrecision::fp16, .grad_scaler = {.init_scale = 64}});
   Net net;
@@ -242,7 +244,7 @@ TEST_CASE("accelerator: in fp16 an overflow on one process is a skipped step on 
   CHECK_FALSE(accelerator.optimizer_step_was_skipped());
 }
 
-TEST_CASE("accelerator: gathered objects of a whole pass come once each", "[ranks]") {
+TEST_CASE("accelerator: in a pass each object is gathered exactly once", "[ranks]") {
   acc::Accelerator accelerator;
   auto loader =
       accelerator.prepare(acc::DataLoader(acc::TensorDataset(at::arange(7, at::kLong)), {.batch_size = 2}));
@@ -266,7 +268,7 @@ TEST_CASE("accelerator: each process writes its trace", "[ranks]") {
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("accelerator: the main process alone tracks, into the project's folder for logs", "[ranks]") {
+TEST_CASE("accelerator: only the main process tracks, to the project's logging_dir", "[ranks]") {
   const std::filesystem::path folder = shared_folder() / "logs";
   acc::Accelerator accelerator({.log_with = {"all"}, .project = {.logging_dir = folder}});
   accelerator.init_trackers("net", {{"lr", 0.1}});
@@ -286,12 +288,12 @@ TEST_CASE("accelerator: the main process alone tracks, into the project's folder
   job().wait_for_everyone();
 }
 
-TEST_CASE("accelerator: a tracker that is not known ends every process", "[ranks]") {
+TEST_CASE("accelerator: an unknown tracker is an error on every process", "[ranks]") {
   const auto unknown = [] { acc::Accelerator({.log_with = {"json"}, .project_dir = "/x"}); };
   CHECK(error_of(unknown) == "log_with: 'json' is not a tracker (did you mean 'jsonl'?)");
 }
 
-TEST_CASE("accelerator: at the end of the training nothing is held and the job is left", "[ranks]") {
+TEST_CASE("accelerator: end_training releases all objects and leaves the job", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
   {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs on several processes at once, each through all cases in the order in which they stand here.
+// Runs on several processes, each of which runs all cases in this order.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/randn.h>
@@ -37,7 +37,7 @@ struct NetImpl : torch::nn::Module {
   torch::nn::Linear second;
 };
 
-// Registered: its state is a number.
+// An object to register, whose state is a number.
 struct Counter {
   std::int64_t value = 0;
   acc::PtValue state() const { return value; }
@@ -50,7 +50,7 @@ at::Tensor flat(const torch::nn::Module& module) {
   return at::cat(parts);
 }
 
-// The main process's new folder, on every process.
+// A new folder that the main process creates, the same on all processes.
 fs::path common_folder(const acc::Accelerator& accelerator) {
   return accelerator.broadcast_object(acc::test::temporary_folder().string());
 }
@@ -62,12 +62,13 @@ std::vector<std::int64_t> numbers_in(const fs::path& project) {
   return numbers;
 }
 
-// A training with everything that has a state; saves after `save_after` batches, or loads first.
+// A training with all kinds of state. Saves after `save_after` batches, or loads before the first if that is
+// 0.
 at::Tensor train(const fs::path& folder, int save_after, const acc::DdpOptions& ddp) {
   acc::Accelerator accelerator({.ddp = ddp});
   acc::set_seed(save_after > 0 ? 1 : 2);
   auto net = std::make_shared<NetImpl>();
-  // From here on each process draws numbers of its own.
+  // From here on each process draws different random numbers.
   acc::set_seed(static_cast<std::uint64_t>(10 * save_after + accelerator.process_index()));
   auto sgd =
       std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
@@ -88,7 +89,8 @@ at::Tensor train(const fs::path& folder, int save_after, const acc::DdpOptions& 
   return flat(*net);
 }
 
-// Nine batches, of which each three make a step; saves after so many, or loads first.
+// Nine batches, three for each step. Saves after `save_after` batches, or loads before the first if that is
+// 0.
 at::Tensor accumulate(const fs::path& folder, int save_after) {
   acc::Accelerator accelerator({.gradient_accumulation_steps = 3});
   acc::set_seed(save_after > 0 ? 1 : 2);
@@ -120,11 +122,11 @@ struct Course {
 struct Interruption {
   bool dispatch = false;
   std::size_t num_workers = 0;
-  // In batches: how many come before the checkpoint; 0: the training begins with it.
+  // The number of batches before the checkpoint is saved; 0: the training starts from the checkpoint.
   std::size_t save_after = 0;
 };
 
-// Three epochs of shuffled data, with numbers drawn by chance in each step.
+// Trains three epochs on shuffled data, with random numbers in each step.
 Course read_and_train(const fs::path& folder, const Interruption& at) {
   acc::Accelerator accelerator({.dispatch_batches = at.dispatch, .rng_types = {acc::RngType::torch}});
   acc::set_seed(at.save_after > 0 ? 1 : 2);
@@ -139,7 +141,7 @@ Course read_and_train(const fs::path& folder, const Interruption& at) {
   while (loader.epoch() < 3) {
     for (auto& [x] : loader) {
       course.batches.push_back(x);
-      // The generators of the processes go apart.
+      // The generators of the processes diverge.
       at::randn({1 + accelerator.process_index()});
       optimizer.zero_grad();
       accelerator.backward(model(x).square().mean());
@@ -158,7 +160,7 @@ TEST_CASE(
     "[ranks]") {
   const bool dispatch = GENERATE(false, true);
   const std::size_t workers = GENERATE(std::size_t{0}, std::size_t{2});
-  // In the first epoch, in the second, with the last batch of one.
+  // Within the first epoch, within the second, and at the last batch of one.
   const auto processes = static_cast<std::size_t>(acc::PartialState().num_processes());
   const std::size_t epoch = (13 + processes - 1) / processes;
   const std::size_t save_after = GENERATE_COPY(std::size_t{2}, epoch, epoch + 3);
@@ -173,9 +175,9 @@ TEST_CASE(
   CHECK(resumed.parameters.equal(whole.parameters));
 }
 
-TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit for bit", "[ranks]") {
-  // DDP lays its gradients out anew after the first step, unless it looks for unused parameters. Where an
-  // element lies decides in which order Gloo adds more than two numbers.
+TEST_CASE("checkpoints: a resumed training ends like the uninterrupted one, bit for bit", "[ranks]") {
+  // DDP rebuilds its buckets after the first step, unless it looks for unused parameters. The position of an
+  // element in the buckets determines the order in which Gloo adds more than two numbers.
   const acc::DdpOptions ddp{.find_unused_parameters = GENERATE(false, true)};
   const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
   const int save_after = GENERATE(1, 4);
@@ -184,17 +186,17 @@ TEST_CASE("checkpoints: a resumed training ends as the uninterrupted one, bit fo
   CHECK(train(folder, 0, ddp).equal(whole));
 }
 
-TEST_CASE("checkpoints: saved in the midst of an accumulation, the gradients so far go on", "[ranks]") {
+TEST_CASE("checkpoints: a checkpoint during an accumulation contains the gradients so far", "[ranks]") {
   const fs::path folder = common_folder(acc::Accelerator()) / "checkpoint";
   const at::Tensor whole = accumulate(folder, 5);
   CHECK(fs::exists(folder / acc::detail::gradients_file(acc::PartialState().process_index())));
   CHECK(accumulate(folder, 0).equal(whole));
-  // At the end of one there are none.
+  // At the end of an accumulation there are none.
   accumulate(folder, 6);
   CHECK_FALSE(fs::exists(folder / acc::detail::gradients_file(0)));
 }
 
-TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ranks]") {
+TEST_CASE("checkpoints: numbering continues after a load, and the newest are kept", "[ranks]") {
   const fs::path project = common_folder(acc::Accelerator());
   const acc::AcceleratorOptions options = {
       .project_dir = project, .project = {.automatic_checkpoint_naming = true, .total_limit = 2}};
@@ -220,7 +222,8 @@ TEST_CASE("checkpoints: naming goes on after a load, and the newest stay", "[ran
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("checkpoints: when one process cannot write, all say so, and the old checkpoint stays", "[ranks]") {
+TEST_CASE("checkpoints: when one process cannot write, all report it, and the old checkpoint is kept",
+          "[ranks]") {
   acc::Accelerator accelerator;
   const fs::path folder = common_folder(accelerator) / "checkpoint";
   auto model = accelerator.prepare(std::make_shared<NetImpl>());
@@ -232,7 +235,7 @@ TEST_CASE("checkpoints: when one process cannot write, all say so, and the old c
   const int last = accelerator.num_processes() - 1;
   acc::HookHandle hook =
       accelerator.register_save_state_pre_hook([&](auto& /*weights*/, const fs::path& into) {
-        // Where it is to write there is a folder.
+        // A folder has the name of the file that it has to write.
         if (accelerator.process_index() == last)
           fs::create_directories(into / acc::detail::random_states_file(last));
       });
@@ -249,9 +252,9 @@ TEST_CASE("checkpoints: when one process cannot write, all say so, and the old c
   accelerator.save_state(folder);
 }
 
-// Runs alone: to every process it says that it is the only one of its machine. Their folders are as far apart
-// as machines' own disks.
-TEST_CASE("checkpoints: what all have in common is on each machine where that is asked for", "[.machines]") {
+// Runs in a separate job in which every process is told that it is the only one on its machine. Each has its
+// own folder, as machines have their own disks.
+TEST_CASE("checkpoints: save_on_each_node writes the shared files on each machine", "[.machines]") {
   ::setenv("LOCAL_RANK", "0", 1);
   ::setenv("LOCAL_WORLD_SIZE", "1", 1);
   const bool on_each = GENERATE(false, true);
@@ -269,7 +272,8 @@ TEST_CASE("checkpoints: what all have in common is on each machine where that is
   if (writes) CHECK(acc::read_pt_file(folder / "epoch.pt").find("epoch")->number() == 3);
 }
 
-// Saves checkpoints, each all of one number, until it is killed; first it looks at what the one before left.
+// Saves checkpoints until it is killed; all values of a checkpoint are the same number. First checks what the
+// process before has left.
 TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
   const acc::Environment environment = acc::Environment::of_process();
   acc::Accelerator accelerator({.project_dir = environment.get("ACC_TEST_FOLDER"),

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # cuda_load.sh PROGRAM FOLDER CASE: what tests/workers/cuda_report prints where FOLDER has a libcuda.so.1 without a
-# driver behind it, so that no machine's devices take part. Exits 77 when the case cannot be tested here.
+# driver behind it, so that the result does not depend on this machine's devices. Exits 77 when the case cannot be
+# tested here.
 set -euo pipefail
 program=$1 fake=$2 case=$3
 
@@ -33,16 +34,17 @@ case $case in
     if grep -q 'no CUDA device' <<<"$said"; then echo "warns of what nobody asked for" && exit 1; fi
     ;;
   driver)
-    # With a whole LibTorch the plug-in is loaded, with the least one it cannot be, and without CUDA there is none.
+    # With a complete LibTorch the plug-in is loaded, with the minimal one it cannot be, and in a build without CUDA
+    # there is none.
     report
-    expect "plugin: (loaded|acc was built without CUDA .*|CUDA's half of LibTorch cannot be loaded: .*)" \
+    expect "plugin: (loaded|acc was built without CUDA .*|LibTorch's CUDA libraries cannot be loaded: .*)" \
       'devices: 0 .+' '.*no CUDA device: .+; training runs on the CPU.*' "${trains_on_cpu[@]}"
     ;;
   whole_libtorch)
     [[ -f $(dirname "$program")/../lib/libacc_cuda.so ]] || { echo "SKIPPED: built without the CUDA plug-in" && exit 77; }
     if [[ -z ${ACC_PEER_PYTHON:-} ]]; then echo "SKIPPED: ACC_PEER_PYTHON names no Python with torch" && exit 77; fi
     torch=$("$ACC_PEER_PYTHON" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
-    # Another version than the compiled one ends the program before it says anything of CUDA.
+    # A version other than the compiled one ends the program before it reports anything about CUDA.
     if ! LD_LIBRARY_PATH=$torch/lib ACCELERATE_USE_CPU=1 "$program" >/dev/null 2>&1; then
       echo "SKIPPED: the torch of $ACC_PEER_PYTHON is of another version" && exit 77
     fi

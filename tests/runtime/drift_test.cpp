@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would let the processes of a job drift apart without a word, on several of them at once, each through
-// all cases in the order in which they stand here.
+// Checks for mistakes that would let the models of a job's processes diverge silently. Runs on several
+// processes, each of which runs all cases in this order.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -28,8 +28,8 @@ bool same_everywhere(const torch::nn::Module& module) {
   return all.eq(all[0]).all().item<bool>();
 }
 
-std::string what_of(const std::function<void()>& act) {
-  return error_of(act).problems().front().what;
+std::string what_of(const std::function<void()>& function) {
+  return error_of(function).problems().front().what;
 }
 
 const std::string kNotAveraged =
@@ -50,7 +50,8 @@ TORCH_MODULE(TiedNet);
 
 }  // namespace
 
-TEST_CASE("drift: backward refuses what did not go through the prepared model's forward", "[ranks]") {
+TEST_CASE("drift: backward refuses losses that were not computed by the prepared model's forward",
+          "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
@@ -63,18 +64,18 @@ TEST_CASE("drift: backward refuses what did not go through the prepared model's 
   const acc::Error error = error_of(wrong);
   CHECK(error.problems().front().what == kNotAveraged);
   CHECK(error.problems().front().hint.starts_with("call the prepared model, as model(x)"));
-  // A backward that is not the accelerator's is noticed at the step.
+  // A backward that is not called through the Accelerator is detected at the step.
   optimizer.zero_grad();
   net(own_input()).sum().backward();
   CHECK(what_of([&] { optimizer.step(); }) == kNotAveraged);
-  // And what is right goes on.
+  // Correct training continues to work.
   optimizer.zero_grad();
   accelerator.backward(model(own_input()).sum());
   optimizer.step();
   CHECK(same_everywhere(*net));
 }
 
-TEST_CASE("drift: backward twice over one forward is refused, over no_sync's it is not", "[ranks]") {
+TEST_CASE("drift: a second backward for one forward is refused, except under no_sync", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
   auto model = accelerator.prepare(net);
@@ -94,7 +95,7 @@ TEST_CASE("drift: backward twice over one forward is refused, over no_sync's it 
   accelerator.backward(model(own_input(2)).sum());
 }
 
-TEST_CASE("drift: forwards in a row and half of the model at a time are right", "[ranks]") {
+TEST_CASE("drift: several forwards before backward, and using half of the model, are allowed", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
   auto model = accelerator.prepare(net);
@@ -106,7 +107,8 @@ TEST_CASE("drift: forwards in a row and half of the model at a time are right", 
   accelerator.backward(model(own_input()).sum());
 }
 
-TEST_CASE("drift: the first step refuses parameters of no prepared model, unless it is told", "[ranks]") {
+TEST_CASE("drift: the first step refuses parameters that do not belong to a prepared model, unless allowed",
+          "[ranks]") {
   Net net;
   Net other;
   {
@@ -115,7 +117,8 @@ TEST_CASE("drift: the first step refuses parameters of no prepared model, unless
     net(own_input()).sum().backward();
     const acc::Error error = error_of([&] { optimizer.step(); });
     CHECK(error.problems().front().what ==
-          "4 of its 4 parameters belong to no prepared model, so each process would train them by its own "
+          "4 of its 4 parameters do not belong to a prepared model, so each process would train them with "
+          "its own "
           "gradients alone");
   }
   std::vector<at::Tensor> both = net->parameters();
@@ -129,7 +132,7 @@ TEST_CASE("drift: the first step refuses parameters of no prepared model, unless
   }
 }
 
-TEST_CASE("drift: layers that are frozen and unfrozen after prepare are taken up in the next step",
+TEST_CASE("drift: layers that are frozen or unfrozen after prepare are respected in the next step",
           "[ranks]") {
   acc::Accelerator accelerator;
   acc::set_seed(3);
@@ -151,7 +154,7 @@ TEST_CASE("drift: layers that are frozen and unfrozen after prepare are taken up
   CHECK_FALSE(flat(*net).slice(0, 0, 8).equal(before.slice(0, 0, 8)));
   step(3);
   accelerator.check_parameters();
-  // With all frozen there is nothing to average; the first one goes on as it was.
+  // With all layers frozen there is nothing to average.
   for (const at::Tensor& parameter : net->parameters()) parameter.requires_grad_(false);
   model(own_input());
   for (const at::Tensor& parameter : net->parameters()) parameter.requires_grad_(true);
@@ -159,19 +162,20 @@ TEST_CASE("drift: layers that are frozen and unfrozen after prepare are taken up
   CHECK(same_everywhere(*net));
 }
 
-TEST_CASE("drift: a parameter that took no part is named after others were frozen", "[ranks]") {
+TEST_CASE("drift: an unused parameter is named correctly after others were frozen", "[ranks]") {
   acc::Accelerator accelerator;
   Net net;
   auto model = accelerator.prepare(net);
   accelerator.backward(model(own_input(), /*skip=*/true).sum());
   for (const at::Tensor& parameter : net->first->parameters()) parameter.requires_grad_(false);
   const std::string what = what_of([&] { model(own_input()); });
-  CHECK(what ==
-        "took no part in the last loss, so the processes cannot average their gradients: second.weight, "
-        "second.bias");
+  CHECK(
+      what ==
+      "did not contribute to the last loss, so the processes cannot average their gradients: second.weight, "
+      "second.bias");
 }
 
-TEST_CASE("drift: values that are not the same are named, on request and every so many steps", "[ranks]") {
+TEST_CASE("drift: different values are reported by name, on request and at regular steps", "[ranks]") {
   acc::Accelerator accelerator({.check_parameters_every = 2});
   Net net;
   auto [model, optimizer] = accelerator.prepare(net, torch::optim::SGD(net->parameters(), 0.1));
@@ -187,15 +191,16 @@ TEST_CASE("drift: values that are not the same are named, on request and every s
     const at::NoGradGuard no_grad;
     if (rank() == 1) net->second->bias.add_(0.5);
   }
-  CHECK(std::string(error_of([&] { accelerator.check_parameters(); }).what()) ==
-        "parameter 'second.bias': its values on rank 1 are not those of rank 0 (the processes have drifted "
-        "apart: "
-        "something trains or changes it on each of them alone)");
+  CHECK(
+      std::string(error_of([&] { accelerator.check_parameters(); }).what()) ==
+      "parameter 'second.bias': its values on rank 1 differ from those on rank 0 (the processes have drifted "
+      "apart: "
+      "something trains or changes it on each of them alone)");
   step();
-  CHECK(what_of(step) == "its values on rank 1 are not those of rank 0");
+  CHECK(what_of(step) == "its values on rank 1 differ from those on rank 0");
 }
 
-TEST_CASE("drift: a layer that is registered twice steps once, with the whole gradient", "[ranks]") {
+TEST_CASE("drift: a layer that is registered twice is updated once, with the whole gradient", "[ranks]") {
   acc::Accelerator accelerator;
   acc::set_seed(5);
   TiedNet net;
@@ -229,7 +234,7 @@ TEST_CASE("drift: a layer that is registered twice steps once, with the whole gr
   CHECK(same_everywhere(*net));
 }
 
-TEST_CASE("drift: what is done together after the end of the training is an error", "[ranks]") {
+TEST_CASE("drift: collective operations after the end of training are an error", "[ranks]") {
   acc::Accelerator accelerator;
   accelerator.end_training();
   const std::string left = "this process has left the job: collective operations are no longer possible";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests on several processes share: the job, a small net, and the error of an act.
+// Shared by the tests on several processes: the job, a small net, and the Error of a function.
 #pragma once
 
 #include <ATen/ops/cat.h>
@@ -13,7 +13,7 @@
 
 namespace acc::test {
 
-// One for all cases: a process joins its job once.
+// One Accelerator for all cases: a process joins its job once.
 inline Accelerator& job() {
   static Accelerator accelerator({.process_group = {.timeout = std::chrono::minutes(1)}});
   return accelerator;
@@ -41,16 +41,16 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-inline Error error_of(const std::function<void()>& act) {
+inline Error error_of(const std::function<void()>& function) {
   try {
-    act();
+    function();
   } catch (const Error& error) {
     return error;
   }
   return Error({.what = "none"});
 }
 
-// Everything that all processes trained, on one line.
+// All parameters as one flat tensor.
 inline at::Tensor flat(const torch::nn::Module& module) {
   std::vector<at::Tensor> parts;
   for (const at::Tensor& parameter : module.parameters()) parts.push_back(parameter.detach().reshape({-1}));

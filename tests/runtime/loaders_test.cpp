@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaders on several processes at once, each through all cases in the order in which they stand here.
+// Loaders on several processes, each of which runs all cases in this order.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
@@ -18,13 +18,14 @@
 
 namespace {
 
-// Another Accelerator with these options. One stays for all cases: a process joins its job once.
+// A new Accelerator with these options. Another one exists for the whole program, since a process joins its
+// job once.
 acc::Accelerator accelerator_with(acc::AcceleratorOptions options) {
   static const acc::Accelerator job({.process_group = {.timeout = std::chrono::minutes(1)}});
   return acc::Accelerator(std::move(options));
 }
 
-// 0, 1, ... in epoch 0, 1000, 1001, ... in the next; and how often it was asked.
+// The numbers 0, 1, ... in epoch 0, 1000, 1001, ... in the next one; counts how often it was read.
 struct Stream {
   std::int64_t size = 0;
   std::shared_ptr<int> asked = std::make_shared<int>(0);
@@ -41,7 +42,7 @@ struct Stream {
   }
 };
 
-// Numbers from 0 on, each batch a map of columns that say the same.
+// Numbers from 0 on; a batch is a map of columns with the same content.
 struct Columns {
   using Batch = std::map<std::string, std::tuple<at::Tensor, std::vector<std::string>, int>>;
   std::size_t samples = 0;
@@ -56,7 +57,7 @@ struct Columns {
   }
 };
 
-// Sample n: n zeros, and n.
+// Sample n has n zeros and the number n.
 struct Ragged {
   std::int64_t at = 0;
 
@@ -106,7 +107,7 @@ at::Tensor gathered_columns(acc::Accelerator& accelerator, acc::DataLoader<Colum
 
 }  // namespace
 
-TEST_CASE("loaders: where rank 0 reads for all, gathered metrics see each sample once", "[ranks]") {
+TEST_CASE("loaders: when rank 0 reads for all, gather_for_metrics returns each sample once", "[ranks]") {
   const int samples = GENERATE(1, 7, 8, 23, 24);
   const bool split = GENERATE(false, true);
   acc::Accelerator accelerator = accelerator_with({.split_batches = split, .dispatch_batches = true});
@@ -115,7 +116,7 @@ TEST_CASE("loaders: where rank 0 reads for all, gathered metrics see each sample
   CHECK(gathered(accelerator, loader).equal(at::arange(samples, at::kLong)));
 }
 
-TEST_CASE("loaders: a stream is read by rank 0 alone, unless each process is to read it", "[ranks]") {
+TEST_CASE("loaders: an iterable data set is read by rank 0 only, unless dispatch_batches is off", "[ranks]") {
   const std::optional<bool> dispatch = GENERATE(as<std::optional<bool>>(), std::nullopt, false);
   const Stream stream{.size = 11};
   acc::Accelerator accelerator = accelerator_with({.dispatch_batches = dispatch});
@@ -125,7 +126,7 @@ TEST_CASE("loaders: a stream is read by rank 0 alone, unless each process is to 
   CHECK(*stream.asked == (reads ? 12 : 0));
 }
 
-TEST_CASE("loaders: what rank 0 cannot read is an error on every rank, and the job goes on", "[ranks]") {
+TEST_CASE("loaders: a read error of rank 0 is an error on every rank, and the job continues", "[ranks]") {
   acc::Accelerator accelerator = accelerator_with({});
   auto loader = accelerator.prepare(acc::DataLoader(Stream{.size = 20, .broken = 9}, {.batch_size = 1}));
   std::string said;
@@ -141,7 +142,7 @@ TEST_CASE("loaders: what rank 0 cannot read is an error on every rank, and the j
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("loaders: where rank 0 reads for all, maps, texts and values arrive as they were read", "[ranks]") {
+TEST_CASE("loaders: when rank 0 reads for all, maps, texts and values arrive unchanged", "[ranks]") {
   const std::size_t samples = GENERATE(std::size_t{1}, std::size_t{7}, std::size_t{23}, std::size_t{24});
   const bool split = GENERATE(false, true);
   acc::Accelerator accelerator = accelerator_with({.split_batches = split, .dispatch_batches = true});
@@ -205,7 +206,7 @@ TEST_CASE("loaders: evaluation with DistributedEvalSampler counts each sample on
   CHECK(accelerator.reduce(at::full({}, sum, at::kLong)).item<std::int64_t>() == 9999 * 10000 / 2);
 }
 
-TEST_CASE("loaders: a pass makes generators alike that were asked for", "[ranks]") {
+TEST_CASE("loaders: a pass synchronizes the generators of rng_types", "[ranks]") {
   const bool asked = GENERATE(false, true);
   acc::Accelerator accelerator =
       accelerator_with({.rng_types = {asked ? acc::RngType::torch : acc::RngType::generator}});
@@ -217,7 +218,7 @@ TEST_CASE("loaders: a pass makes generators alike that were asked for", "[ranks]
   CHECK(accelerator.broadcast(own).equal(own) == (asked || accelerator.is_main_process()));
 }
 
-TEST_CASE("loaders: a restored loader gives each process the batches that it had not got", "[ranks]") {
+TEST_CASE("loaders: a restored loader gives each process its remaining batches", "[ranks]") {
   const bool dispatch = GENERATE(false, true);
   acc::Accelerator accelerator = accelerator_with({.dispatch_batches = dispatch});
   const auto make = [&] {
@@ -239,7 +240,7 @@ TEST_CASE("loaders: a restored loader gives each process the batches that it had
   CHECK(gathered(accelerator, restored).equal(all.slice(0, rows)));
 }
 
-TEST_CASE("loaders: a restored stream goes on in its epoch with the samples that nobody had got", "[ranks]") {
+TEST_CASE("loaders: a restored iterable loader continues its epoch with the remaining samples", "[ranks]") {
   const bool dispatch = GENERATE(false, true);
   const bool split = GENERATE(false, true);
   const std::size_t workers = GENERATE(std::size_t{0}, std::size_t{1});
@@ -253,7 +254,7 @@ TEST_CASE("loaders: a restored stream goes on in its epoch with the samples that
   auto pass = interrupted.begin();
   const std::int64_t rows = accelerator.gather_for_metrics(*pass).size(0);
   const std::string state = interrupted.state();
-  // What has only been read ahead counts as not got.
+  // Samples that were only read ahead count as remaining.
   auto restored = make();
   restored.load_state(state);
   CHECK(gathered(accelerator, restored).equal(at::arange(1000 + rows, 1023, at::kLong)));

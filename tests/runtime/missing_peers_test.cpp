@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each case leaves the job broken, so it runs alone, on three processes.
+// Each case breaks its job, so it runs in a separate job, on three processes.
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@
 using namespace acc::test;  // NOLINT: the job and its net
 using namespace std::chrono_literals;
 
-TEST_CASE("missing_peers: a process that dies inside backward is named by all others", "[.dies]") {
+TEST_CASE("missing_peers: all others name a process that dies in backward", "[.dies]") {
   auto model = job().prepare(Net());
   const at::Tensor output = model(at::ones({1, 2}));
   if (rank() == 1) {
@@ -31,8 +31,8 @@ TEST_CASE("missing_peers: a process that dies inside backward is named by all ot
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
 }
 
-TEST_CASE("missing_peers: a process that hangs is named by all others, with where it is", "[.hangs]") {
-  // Before the threads of the job are started: they inherit it.
+TEST_CASE("missing_peers: all others name a process that hangs, and where it is", "[.hangs]") {
+  // Set before the threads of the job are started: they inherit it.
   sigset_t wake_up;
   sigemptyset(&wake_up);
   sigaddset(&wake_up, SIGUSR1);
@@ -53,7 +53,7 @@ TEST_CASE("missing_peers: a process that hangs is named by all others, with wher
   if (accelerator.process_index() == 0)
     ::kill(static_cast<pid_t>(processes[1].item<std::int64_t>()), SIGUSR1);
   INFO(error.what());
-  // Whoever is second may see the first give up before its own time is over.
+  // A process may notice that another one gave up before its own timeout expires.
   const std::string& what = error.problems().front().what;
   const bool own_time_is_over = what.starts_with("no answer from rank 1 within 5 s; ");
   CHECK((own_time_is_over || what.starts_with("another process gave up waiting for rank 1; ")));

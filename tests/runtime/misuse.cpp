@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Not part of a program: misuse_test.cmake compiles it and reads what the compiler says.
+// Does not compile: misuse_test.cmake compiles it and checks the messages of the compiler.
 #include <torch/nn/modules/linear.h>
 
 #include "acc/runtime/accelerator.hpp"

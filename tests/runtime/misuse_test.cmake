@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DCOMPILER=c++ -DFLAGS=FILE -P misuse_test.cmake: of calls that cannot be meant a compiler says one line each.
+# cmake -DCOMPILER=c++ -DFLAGS=FILE -P misuse_test.cmake: checks that the compiler reports each wrong call in one line.
 
 execute_process(COMMAND ${COMPILER} @${FLAGS} -fsyntax-only -Werror=unused-result ${CMAKE_CURRENT_LIST_DIR}/misuse.cpp
                 RESULT_VARIABLE ended ERROR_VARIABLE said OUTPUT_VARIABLE ignored)

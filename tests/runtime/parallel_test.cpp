@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data parallelism on several processes at once, each through all cases in the order in which they stand
-// here. That the numbers are Python's is held by tests/parity/ddp.
+// Data parallelism on several processes, each of which runs all cases in this order. tests/parity/ddp checks
+// that the numbers equal Python's.
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
@@ -53,7 +53,7 @@ at::Tensor own_rows(const at::Tensor& whole, int first) {
 
 }  // namespace
 
-TEST_CASE("ddp: is called like the model that it wraps", "[parallel]") {
+TEST_CASE("ddp: it is called like the model that it wraps", "[parallel]") {
   Net net;
   acc::Ddp ddp(net.ptr(), job().process_group());
   const at::Tensor x = at::full({1, 2}, rank() + 1, at::kFloat);
@@ -81,7 +81,7 @@ TEST_CASE("ddp: a parameter that only some ranks use is trained with find_unused
     for (at::Tensor& parameter : net->parameters()) parameter.mutable_grad().reset();
     accelerator.backward(model(at::ones({1, 2}), /*skip=*/!uses_second).sum());
   }
-  // One rank's 1, divided by all.
+  // The gradient 1 of one rank, divided by the number of ranks.
   CHECK(net->second->bias.grad().item<float>() == Approx(1.0 / size()));
   CHECK(same_everywhere(net->first->weight.grad()));
 }
@@ -95,7 +95,7 @@ TEST_CASE("ddp: a parameter that no rank uses keeps no gradient with find_unused
   CHECK(net->first->weight.grad().defined());
 }
 
-TEST_CASE("ddp: find_unused_parameters says so when it sees no tensors", "[parallel]") {
+TEST_CASE("ddp: find_unused_parameters reports an output without tensors", "[parallel]") {
   auto accelerator = with({.find_unused_parameters = true});
   auto model = accelerator.prepare(std::make_shared<OpaqueNetImpl>());
   const acc::Error error = error_of([&] { model(at::ones({1, 2})); });
@@ -115,12 +115,12 @@ TEST_CASE("ddp: unused parameters are named, with the option that allows them", 
   CHECK(text.find("=True") == std::string::npos);
 }
 
-TEST_CASE("ddp: half precision on the way rounds the gradients, the same on all ranks", "[parallel]") {
+TEST_CASE("ddp: communication hooks in half precision round gradients equally on all ranks", "[parallel]") {
   const auto hook = GENERATE(acc::CommHook::fp16, acc::CommHook::bf16);
   auto accelerator = with({.comm_hook = hook});
   Net net;
   auto model = accelerator.prepare(net);
-  const float value = 1.0F + 1.0F / 4096;  // no number of either format
+  const float value = 1.0F + 1.0F / 4096;  // not representable in either format
   accelerator.backward(model(at::full({1, 2}, value), /*skip=*/false).sum() +
                        net->second->bias.sum() * (value - 1));
   const at::Tensor gradient = net->second->bias.grad();
@@ -129,7 +129,7 @@ TEST_CASE("ddp: half precision on the way rounds the gradients, the same on all 
   CHECK(same_everywhere(net->first->weight.grad()));
 }
 
-TEST_CASE("join: whoever runs out of batches waits, and all end with one model", "[parallel]") {
+TEST_CASE("join: processes without batches wait, and all end with the same model", "[parallel]") {
   acc::set_seed(8);
   Net net;
   auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
@@ -141,13 +141,14 @@ TEST_CASE("join: whoever runs out of batches waits, and all end with one model",
     }
   });
   CHECK(same_everywhere(flat(*net)));
-  // Training goes on as before.
+  // Training continues as before.
   optimizer.zero_grad();
   job().backward(model(at::full({1, 2}, rank(), at::kFloat)).sum());
   CHECK(same_everywhere(net->first->weight.grad()));
 }
 
-TEST_CASE("join: two models that are trained in turn end together", "[parallel]") {
+TEST_CASE("join: two models that are trained in turn end with the same parameters on all ranks",
+          "[parallel]") {
   const bool by_all = GENERATE(true, false);
   Net one;
   Net two;
@@ -165,12 +166,12 @@ TEST_CASE("join: two models that are trained in turn end together", "[parallel]"
     }
   };
   acc::join_uneven_inputs({first, second}, train, by_all);
-  // In rank 0's last step it is alone: its 1 is divided by all, or by itself.
+  // In its last step rank 0 is alone: its gradient 1 is divided by the number of all ranks, or by 1.
   if (rank() == 0) CHECK(last_gradient.item<float>() == Approx(by_all ? 1.0 / size() : 1.0));
   CHECK(same_everywhere(flat(*two)));
 }
 
-TEST_CASE("join: join_uneven_inputs makes the loaders uneven for its time", "[parallel]") {
+TEST_CASE("join: join_uneven_inputs makes the loaders uneven for the duration of the call", "[parallel]") {
   Net net;
   const std::size_t samples = static_cast<std::size_t>(size()) + 1;
   auto [model, optimizer, loader] =
@@ -188,7 +189,7 @@ TEST_CASE("join: join_uneven_inputs makes the loaders uneven for its time", "[pa
   });
   CHECK(loader.size() == 2);
   CHECK(same_everywhere(flat(*net)));
-  // With even batches there is nothing to wait for: no process tells the others about a step.
+  // With even batches there is nothing to wait for: no process notifies the others of a step.
   const at::NoGradGuard no_grad;
   job().join_uneven_inputs({model}, [&] {
     if (rank() == 0) model(at::ones({1, 2}));
@@ -204,7 +205,7 @@ TEST_CASE("join: an exception leaves it at once", "[parallel]") {
   CHECK(same_everywhere(model->first->weight.grad()));
 }
 
-TEST_CASE("local_sgd: copies drift apart between averages and are one in the end", "[parallel]") {
+TEST_CASE("local_sgd: models diverge between averages and are equal at the end", "[parallel]") {
   acc::set_seed(9);
   Net net;
   auto [model, optimizer] = job().prepare(net, torch::optim::SGD(net->parameters(), 0.1));
@@ -259,7 +260,7 @@ TEST_CASE("sync_batch_norm: outputs, gradients and running statistics are those 
   CHECK(close(net->norm->running_var, alone.norm->running_var));
   CHECK(net->norm->num_batches_tracked.item<std::int64_t>() == 1);
 
-  // In eval() nobody waits for anybody.
+  // In eval() processes do not communicate.
   net->eval();
   if (rank() == 0) CHECK(net->forward(whole.detach()).allclose(alone.forward(whole.detach())) == false);
 }
@@ -272,7 +273,7 @@ TEST_CASE("sync_batch_norm: other batch norms stay as they are", "[parallel]") {
   CHECK(same_everywhere(plain->norm->running_mean) == (rank() == 0));
 }
 
-TEST_CASE("sync_batch_norm: one that cannot be told from others is named", "[parallel]") {
+TEST_CASE("sync_batch_norm: a batch norm that cannot be distinguished from others is named", "[parallel]") {
   struct Outer : torch::nn::Module {
     Outer() {
       register_module("norm", torch::nn::BatchNorm1d(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs on several processes at once, each through all cases in the order in which they stand here.
+// Runs on several processes, each of which runs all cases in this order.
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/full.h>
@@ -32,12 +32,12 @@ TEST_CASE("ranks: gather puts rows in rank order, and numbers become rows", "[ra
   CHECK(rows[2 * size() - 1][0].item<int>() == size() - 1);
 }
 
-TEST_CASE("ranks: tensors that differ in shape or type are the same error on every rank, and the job goes on",
+TEST_CASE("ranks: different shapes or types are the same error on every rank, and the job continues",
           "[ranks]") {
   const at::Tensor shapes = at::ones({rank() == 1 ? 2 : 3});
   const at::Tensor types = at::ones({2}, rank() == 1 ? at::kFloat : at::kLong);
   const std::string same = ": every process must give the same shape and type, but rank 0 gives ";
-  const auto said = [](const auto& act) { return std::string(error_of(act).what()); };
+  const auto said = [](const auto& function) { return std::string(error_of(function).what()); };
   CHECK(said([&] { job().gather(shapes); }) == "gather" + same + "Float [3] and rank 1 gives Float [2]");
   CHECK(said([&] { job().reduce(shapes); }) == "reduce" + same + "Float [3] and rank 1 gives Float [2]");
   CHECK(said([&] { job().reduce(types); }) == "reduce" + same + "Long [2] and rank 1 gives Float [2]");
@@ -59,7 +59,7 @@ TEST_CASE("ranks: reduce and broadcast reach every rank and leave the argument a
   CHECK(own[0].item<double>() == rank() + 1);
 }
 
-TEST_CASE("ranks: reduce takes each type, or says on every rank what to do with it", "[ranks]") {
+TEST_CASE("ranks: reduce supports each type, or reports on every rank what to do", "[ranks]") {
   const auto one_of = [](at::ScalarType type) { return at::ones({2}).to(type); };
   for (const auto type : {at::kByte, at::kChar, at::kInt, at::kLong, at::kHalf, at::kBFloat16, at::kFloat,
                           at::kDouble, at::kComplexFloat, at::kComplexDouble}) {
@@ -81,11 +81,11 @@ TEST_CASE("ranks: reduce takes each type, or says on every rank what to do with 
   CHECK(said(at::kFloat8_e4m3fn, acc::ReduceOp::mean) ==
         "reduce: Float8_e4m3fn cannot be reduced (convert the tensor first, as in tensor.to(at::kFloat))");
   CHECK(said(at::kComplexFloat, acc::ReduceOp::max) ==
-        "reduce: there is no largest of ComplexFloat (reduce the absolute values)");
+        "reduce: ComplexFloat numbers have no maximum (reduce the absolute values)");
   CHECK(job().reduce(at::ones({1})).item<int>() == size());
 }
 
-TEST_CASE("ranks: gathered metrics see each sample once, whatever does not divide", "[ranks]") {
+TEST_CASE("ranks: gather_for_metrics returns each sample once, however many there are", "[ranks]") {
   const int samples = GENERATE(1, 7, 8, 23, 24);
   auto loader =
       job().prepare(acc::DataLoader(acc::TensorDataset(at::arange(samples, at::kLong)), {.batch_size = 4}));
@@ -136,7 +136,8 @@ TEST_CASE("ranks: gradients are those of the whole batch", "[ranks]") {
   CHECK(flat(*net).allclose(flat(*alone), 1e-6, 1e-6));
 }
 
-TEST_CASE("ranks: under no_sync gradients add up at home, and the next step shares the sum", "[ranks]") {
+TEST_CASE("ranks: under no_sync gradients are accumulated locally, and the next step averages the sum",
+          "[ranks]") {
   acc::set_seed(4);
   Net net;
   auto model = job().prepare(net);
@@ -155,11 +156,11 @@ TEST_CASE("ranks: under no_sync gradients add up at home, and the next step shar
   CHECK(net->second->bias.grad().item<float>() == 2);
 }
 
-TEST_CASE("ranks: a backward shares the sum although its forward ran under no_sync, when it is told to",
+TEST_CASE("ranks: after trigger_sync_in_backward a backward averages although its forward ran under no_sync",
           "[ranks]") {
   const auto net = std::make_shared<torch::nn::LinearImpl>(1, 1);
   auto model = job().prepare(net);
-  const double mean = (size() + 1) / 2.0;  // of every rank's input
+  const double mean = (size() + 1) / 2.0;  // the mean of all ranks' inputs
   const auto forward = [&](double times) {
     return model(at::full({1, 1}, times * (rank() + 1), at::kFloat)).sum();
   };
@@ -181,16 +182,16 @@ TEST_CASE("ranks: a backward shares the sum although its forward ran under no_sy
   CHECK(gradient() == Approx(2 * mean));
 }
 
-TEST_CASE("ranks: what has to see the forward refuses to share the sum after it", "[ranks]") {
+TEST_CASE("ranks: trigger_sync_in_backward refuses options that must be known in forward", "[ranks]") {
   const auto refused = [](const acc::DdpOptions& options) {
     acc::Accelerator accelerator({.ddp = options});
     const auto model = accelerator.prepare(Net());
     return error_of([&] { accelerator.trigger_sync_in_backward(model); }).problems().front().what;
   };
   CHECK(refused({.find_unused_parameters = true}) ==
-        "find_unused_parameters has to know in forward that backward will average gradients");
+        "find_unused_parameters requires forward to know that backward averages gradients");
   CHECK(refused({.static_graph = true}) ==
-        "static_graph has to know in forward that backward will average gradients");
+        "static_graph requires forward to know that backward averages gradients");
 }
 
 TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
@@ -204,7 +205,7 @@ TEST_CASE("ranks: a batch norm's buffers follow rank 0", "[ranks]") {
   CHECK(job().broadcast(norm->running_mean).equal(norm->running_mean));
 }
 
-TEST_CASE("ranks: another shape on one rank is named on every rank", "[ranks]") {
+TEST_CASE("ranks: a parameter with another shape on one rank is named on every rank", "[ranks]") {
   const acc::Error error = error_of([] { job().prepare(Net(rank() == 1 ? 5 : 4)); });
   CHECK(error.problems().front().where == "parameter 'first.weight'");
   CHECK(error.problems().front().what ==
@@ -213,7 +214,7 @@ TEST_CASE("ranks: another shape on one rank is named on every rank", "[ranks]") 
   CHECK(job().gather(at::ones({1})).numel() == size());
 }
 
-TEST_CASE("ranks: parameters that take no part in the loss are named", "[ranks]") {
+TEST_CASE("ranks: parameters that do not contribute to the loss are named", "[ranks]") {
   auto model = job().prepare(Net());
   const at::Tensor x = at::ones({1, 2});
   const acc::Error error = error_of([&] {
@@ -223,10 +224,10 @@ TEST_CASE("ranks: parameters that take no part in the loss are named", "[ranks]"
   CHECK(error.problems().front().what.find("second.weight, second.bias") != std::string::npos);
 }
 
-TEST_CASE("ranks: what the main process saved, all load", "[ranks]") {
+TEST_CASE("ranks: all processes load what the main process saved", "[ranks]") {
   acc::set_seed(5);
   auto model = job().prepare(Net());
-  // The folder's name is the main process's.
+  // All processes use the folder name of the main process.
   at::Tensor name = at::full({128}, 0, at::kByte);
   const std::string folder = acc::test::temporary_folder().string();
   std::copy(folder.begin(), folder.end(), name.mutable_data_ptr<std::uint8_t>());
@@ -243,8 +244,8 @@ TEST_CASE("ranks: what the main process saved, all load", "[ranks]") {
   job().wait_for_everyone();
 }
 
-// Leaves the job broken: it runs alone.
-TEST_CASE("ranks: a process that is gone is told as such", "[.lost]") {
+// Breaks the job, so it runs in a separate job.
+TEST_CASE("ranks: a lost process is reported as lost", "[.lost]") {
   job().wait_for_everyone();
   if (rank() != 0) std::_Exit(0);
   const acc::Error error = error_of([] { job().gather(at::ones({1})); });
@@ -254,7 +255,7 @@ TEST_CASE("ranks: a process that is gone is told as such", "[.lost]") {
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
 }
 
-TEST_CASE("ranks: a process that is gone ends backward with the same words", "[.lost_in_backward]") {
+TEST_CASE("ranks: a lost process ends backward with the same message", "[.lost_in_backward]") {
   auto model = job().prepare(Net());
   job().wait_for_everyone();
   if (rank() != 0) std::_Exit(0);
@@ -264,7 +265,7 @@ TEST_CASE("ranks: a process that is gone ends backward with the same words", "[.
   CHECK(error.problems().front().what.starts_with("rank 1 ended or was lost: "));
 }
 
-TEST_CASE("ranks: after a crash the next attempt meets on the launcher's store", "[.restarts]") {
+TEST_CASE("ranks: after a crash the next attempt joins through the launcher's store", "[.restarts]") {
   const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
   CHECK(worker.use_agent_store);
   const at::Tensor sum = job().reduce(at::ones({1}));

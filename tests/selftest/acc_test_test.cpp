@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `acc test` as a person starts it.
+// `acc test`, started as a user starts it.
 #include <sched.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ acc::test::Run acc_test(std::vector<std::string> arguments) {
                         home.path().string());
 }
 
-// False: this user may not.
+// Returns false if this user is not allowed to.
 bool enter_network_without_loopback() {
   return ::unshare(CLONE_NEWNET) == 0 || ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0;
 }
@@ -81,7 +81,7 @@ TEST_CASE("acc test: without a network it ends, and reports that all ranks are r
 }
 
 TEST_CASE("acc test: a slow rank is named", "[selftest]") {
-  // The one multiplies as the machine can, the other by the instructions that every processor has.
+  // MKL_CBWR=COMPATIBLE makes rank 1 multiply with the instructions that every processor has.
   const auto run = acc_test({"--json", "--wrap-rank", "1:env MKL_CBWR=COMPATIBLE"});
   INFO(run.err);
   REQUIRE(run.code == 0);
@@ -94,14 +94,14 @@ TEST_CASE("acc test: a slow rank is named", "[selftest]") {
   CHECK(report["outliers"][0].get<std::string>().starts_with("rank 1 on "));
 }
 
-TEST_CASE("acc test: wrong words are one line and exit 2", "[selftest]") {
+TEST_CASE("acc test: wrong arguments are an error of one line and exit code 2", "[selftest]") {
   const auto run = acc_test({"--time-limit", "soon"});
   CHECK(run.code == 2);
   CHECK(run.err == "acc: --time-limit soon: must be a number of seconds above 0\n");
   CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: takes no program: it runs acc-selftest\n");
 }
 
-TEST_CASE("acc test: --dry_run starts nothing and shows what it would", "[selftest]") {
+TEST_CASE("acc test: --dry_run starts nothing and shows what would be started", "[selftest]") {
   const auto run = acc_test({"--dry_run"});
   CHECK(run.code == 0);
   CHECK(run.out.find("--expect-processes 2 --time-limit 60") != std::string::npos);

@@ -90,7 +90,7 @@ TEST_CASE("progress: where no rank is missing the network or another machine is 
   CHECK(explain_stall({}, 4).starts_with("every rank of this machine is running"));
 }
 
-TEST_CASE("progress: a process's state is the kernel's", "[selftest]") {
+TEST_CASE("progress: a process's state is that of /proc", "[selftest]") {
   CHECK(acc::selftest::process_state(::getpid()) == 'R');
   const pid_t child = ::fork();
   if (child == 0) {

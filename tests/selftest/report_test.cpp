@@ -26,7 +26,7 @@ Report good_report() {
 
 }  // namespace
 
-TEST_CASE("report: a person reads each check, the measurements and the verdict", "[selftest]") {
+TEST_CASE("report: the text has each check, the measurements and the result", "[selftest]") {
   const Report report = good_report();
   CHECK(check_text(report.checks[0]) == "state                    ok (2.0 ms)\n");
   CHECK(summary_text(report) ==
@@ -64,13 +64,13 @@ TEST_CASE("report: a rank or a pair that is much slower is named", "[selftest]")
         std::string::npos);
 }
 
-TEST_CASE("report: a program reads the same as JSON", "[selftest]") {
+TEST_CASE("report: the JSON has the same content", "[selftest]") {
   const nlohmann::json json = to_json(good_report());
   CHECK(json["schema"] == 1);
   CHECK(json["passed"] == true);
   CHECK(json["num_processes"] == 3);
   CHECK(json["checks"][1] ==
-        nlohmann::json{{"name", "collectives"}, {"passed", true}, {"seconds", 1.5}, {"complaint", ""}});
+        nlohmann::json{{"name", "collectives"}, {"passed", true}, {"seconds", 1.5}, {"failure", ""}});
   CHECK(json["links"][2]["ranks"] == nlohmann::json{1, 2});
   CHECK(json["all_reduce"][0]["bytes"] == 4096);
   CHECK(json["matmul"][2]["host"] == "b");

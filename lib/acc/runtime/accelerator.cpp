@@ -20,17 +20,17 @@ namespace {
 
 using Loaders = std::vector<std::shared_ptr<LoaderPlan>>;
 
-// Restores the shards of the loaders at its end.
-class LoaderShards {
+// Restores the shards of the loaders when it is destroyed.
+class ShardRestorer {
  public:
-  explicit LoaderShards(const Loaders& loaders) {
+  explicit ShardRestorer(const Loaders& loaders) {
     for (const auto& loader : loaders) shards_.emplace_back(loader, loader->shard());
   }
-  ~LoaderShards() {
+  ~ShardRestorer() {
     for (const auto& [loader, shard] : shards_) loader->set_shard(shard);
   }
-  LoaderShards(const LoaderShards&) = delete;
-  LoaderShards& operator=(const LoaderShards&) = delete;
+  ShardRestorer(const ShardRestorer&) = delete;
+  ShardRestorer& operator=(const ShardRestorer&) = delete;
 
  private:
   std::vector<std::pair<std::shared_ptr<LoaderPlan>, Shard>> shards_ = {};
@@ -73,7 +73,7 @@ void Accelerator::backward(const at::Tensor& loss) {
   at::Tensor scaled = steps == 1 ? loss : loss / steps;
   if (scaler()) scaled = scaler()->scale(scaled);
   if (!process_group()) return scaled.backward();
-  process_group()->explained("backward", [&] { scaled.backward(); });
+  process_group()->with_explained_errors("backward", [&] { scaled.backward(); });
   preparation_.step_checks()->require_announced_gradients();
 }
 
@@ -84,7 +84,7 @@ void Accelerator::check_parameters() const {
 void Accelerator::join_uneven_inputs(const std::vector<Joinable>& models, const JoinOptions& options,
                                      const std::function<void()>& train) {
   const bool even = options.even_batches.value_or(even_batches());
-  const LoaderShards before(prepared().loaders);
+  const ShardRestorer restorer(prepared().loaders);
   for (const auto& loader : prepared().loaders) {
     Shard shard = loader->shard();
     shard.even_batches = options.even_batches.value_or(shard.even_batches);
@@ -101,9 +101,10 @@ void Accelerator::unscale_gradients() {
 void Accelerator::unscale_gradients(const Optimizer& optimizer) {
   if (!scaler() || scaler()->is_unscaled(optimizer.native())) return;
   if (!sync_gradients()) {
-    throw Error({.what = "gradients still accumulate, and scaled ones cannot be added to unscaled ones",
-                 .where = "unscale_gradients",
-                 .hint = "clip and unscale only when sync_gradients() is true"});
+    throw Error(
+        {.what = "gradients are still being accumulated: scaled ones cannot be added to unscaled ones",
+         .where = "unscale_gradients",
+         .hint = "clip and unscale only when sync_gradients() is true"});
   }
   scaler()->unscale(optimizer.native());
 }
@@ -121,10 +122,10 @@ void Accelerator::unscale_for_clipping(const std::vector<at::Tensor>& parameters
     return parameter.grad().defined() && !unscaled.contains(parameter.unsafeGetTensorImpl());
   };
   if (std::ranges::none_of(parameters, is_scaled)) return;
-  throw Error(
-      {.what = "no prepared optimizer holds some of the parameters, so their gradients are still scaled",
-       .where = "clipping in fp16",
-       .hint = "prepare the optimizer, and clip what it trains"});
+  throw Error({.what = "some of the parameters do not belong to a prepared optimizer, so their gradients are "
+                       "still scaled",
+               .where = "clipping in fp16",
+               .hint = "prepare the optimizer, and clip only its parameters"});
 }
 
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
@@ -161,7 +162,7 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
 }
 
 void Accelerator::free_memory() {
-  preparation_.forget();
+  preparation_.release();
   prepared().gradients->set_step(0);
   if (device().is_cuda()) detail::cuda_table().empty_cache();
 }

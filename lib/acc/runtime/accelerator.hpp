@@ -31,11 +31,10 @@
 
 namespace acc {
 
-/// A batch whose gradients are accumulated: the result of Accelerator::accumulate, which lives as long as the
-/// batch.
+/// The result of Accelerator::accumulate, which must exist for the duration of a batch.
 class Accumulation {
  public:
-  /// Keeps `ddps` from averaging gradients.
+  /// Keeps `ddps` from averaging gradients while this object exists.
   explicit Accumulation(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps) {
     for (const auto& ddp : ddps) guards_.emplace_back(ddp);
   }
@@ -46,14 +45,14 @@ class Accumulation {
   std::list<NoSync> guards_ = {};
 };
 
-/// Trains on one or many processes with the same program, as the Accelerator of Python's accelerate.
-/// Started by `acc launch`, `torchrun` or alone. All processes call the functions marked "together", in the
-/// same order; those throw Error{system} when another process is lost.
+/// Lets the same program train on one or many processes, as the Accelerator of Python's accelerate. The
+/// program may be started alone, by `acc launch` or by `torchrun`. All processes must call the functions
+/// marked "together", in the same order; those throw Error{system} when another process is lost.
 class Accelerator {
  public:
-  /// Together: joins the job that the environment describes, see PartialState. Throws Error{usage} for
-  /// invalid options or variables, as an unknown tracker or one without a folder, and when another living
-  /// Accelerator has another precision.
+  /// Together: joins the job that the environment variables describe, see PartialState. Throws Error{usage}
+  /// for invalid options or variables, such as an unknown tracker or one without a folder, and when another
+  /// Accelerator that still exists has another precision.
   explicit Accelerator(AcceleratorOptions options = {});
   Accelerator(const Accelerator&) = delete;
   Accelerator& operator=(const Accelerator&) = delete;
@@ -61,7 +60,7 @@ class Accelerator {
   /// An Accelerator can be passed as a PartialState.
   operator const PartialState&() const { return state_; }  // NOLINT: implicit
 
-  // The next functions are those of PartialState.
+  // The following functions are those of PartialState.
 
   int num_processes() const { return state_.num_processes(); }
   int process_index() const { return state_.process_index(); }
@@ -76,33 +75,33 @@ class Accelerator {
   const WorkerEnv& worker() const { return state_.worker(); }
   void print(std::string_view line) const { state_.print(line); }
   void wait_for_everyone() const { state_.wait_for_everyone(); }
-  template <class Act>
-  void main_process_first(Act act) const {
-    state_.main_process_first(std::move(act));
+  template <class Function>
+  void main_process_first(Function function) const {
+    state_.main_process_first(std::move(function));
   }
-  template <class Act>
-  void local_main_process_first(Act act) const {
-    state_.local_main_process_first(std::move(act));
+  template <class Function>
+  void local_main_process_first(Function function) const {
+    state_.local_main_process_first(std::move(function));
   }
-  template <class Act>
-  void on_main_process(Act act) const {
-    state_.on_main_process(std::move(act));
+  template <class Function>
+  void on_main_process(Function function) const {
+    state_.on_main_process(std::move(function));
   }
-  template <class Act>
-  void on_local_main_process(Act act) const {
-    state_.on_local_main_process(std::move(act));
+  template <class Function>
+  void on_local_main_process(Function function) const {
+    state_.on_local_main_process(std::move(function));
   }
-  template <class Act>
-  void on_last_process(Act act) const {
-    state_.on_last_process(std::move(act));
+  template <class Function>
+  void on_last_process(Function function) const {
+    state_.on_last_process(std::move(function));
   }
-  template <class Act>
-  void on_process(int process_index, Act act) const {
-    state_.on_process(process_index, std::move(act));
+  template <class Function>
+  void on_process(int process_index, Function function) const {
+    state_.on_process(process_index, std::move(function));
   }
-  template <class Act>
-  void on_local_process(int local_process_index, Act act) const {
-    state_.on_local_process(local_process_index, std::move(act));
+  template <class Function>
+  void on_local_process(int local_process_index, Function function) const {
+    state_.on_local_process(local_process_index, std::move(function));
   }
   template <class Sequence>
   Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
@@ -137,24 +136,23 @@ class Accelerator {
   bool split_batches() const { return preparation_.split_batches(); }
   std::optional<bool> dispatch_batches() const { return preparation_.dispatch_batches(); }
   bool even_batches() const { return preparation_.even_batches(); }
-  /// Applies to loaders that are prepared from now on.
+  /// Affects loaders that are prepared later.
   void set_even_batches(bool on) { preparation_.set_even_batches(on); }
   bool device_placement() const { return preparation_.device_placement(); }
   const std::filesystem::path& project_dir() const { return preparation_.project_dir(); }
-  /// Default: the project's folder.
+  /// Default: project_dir.
   const std::filesystem::path& logging_dir() const { return preparation_.logging_dir(); }
-  /// Can be changed, as when a resumed training continues to number its checkpoints.
+  /// May be changed, for example to continue the numbering of checkpoints.
   ProjectOptions& project() { return preparation_.project(); }
   const ProjectOptions& project() const { return preparation_.project(); }
   /// The number of the next checkpoint.
   int save_iteration() const { return preparation_.save_iteration(); }
-  /// Null unless the precision is fp16.
+  /// Null unless mixed_precision is fp16.
   const std::shared_ptr<GradScaler>& scaler() const { return preparation_.scaler(); }
 
-  /// Together: prepares models, optimizers, data loaders and schedulers, and returns them in order: one
-  /// alone, several as a tuple, as in `auto [model, optimizer, loader] = accelerator.prepare(net,
-  /// std::move(sgd), std::move(loader))`. Schedulers find their optimizer in any order; objects that are
-  /// already prepared are returned unchanged.
+  /// Together: prepares models, optimizers, data loaders and schedulers, in any order, and returns them,
+  /// several as a tuple: `auto [model, optimizer, loader] = accelerator.prepare(net, std::move(sgd),
+  /// std::move(loader))`. Objects that are already prepared are returned unchanged.
   template <class... Objects>
   auto prepare(Objects&&... objects) {
     return preparation_.prepare(std::forward<Objects>(objects)...);
@@ -162,13 +160,13 @@ class Accelerator {
 
   using ModelOptions = detail::Preparation::ModelOptions;
 
-  /// Together: a module, as a shared_ptr. Throws Error{usage}, see DdpReplica.
+  /// Together: prepares a module. Throws Error{usage}, see DdpReplica.
   template <detail::TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options = {}) {
     return preparation_.prepare_model(std::move(module), options);
   }
 
-  /// An optimizer, moved here, or as a shared_ptr.
+  /// Prepares an optimizer, which is moved or a shared_ptr.
   template <detail::TorchOptimizer Native>
   Optimizer prepare_optimizer(Native&& optimizer) {
     return preparation_.prepare_optimizer(std::forward<Native>(optimizer));
@@ -178,45 +176,46 @@ class Accelerator {
     return preparation_.prepare_optimizer(std::move(optimizer));
   }
 
-  /// Together: the loader then reads this process's share of the batches.
+  /// Together: returns a loader that reads this process's share of the batches.
   template <class Dataset>
   DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
     return preparation_.prepare_data_loader(std::move(loader));
   }
 
-  /// A scheduler of acc's or LibTorch's. Throws Error{usage} for one of LibTorch's whose optimizer was moved.
+  /// Prepares a scheduler of acc or LibTorch. Throws Error{usage} for one of LibTorch whose optimizer was
+  /// moved.
   template <detail::AnyScheduler Native>
   AcceleratedScheduler<Native> prepare_scheduler(std::shared_ptr<Native> scheduler) {
     return preparation_.prepare_scheduler(std::move(scheduler));
   }
 
-  /// Everything that was prepared.
+  /// The prepared objects.
   Prepared& prepared() { return preparation_.prepared(); }
   const Prepared& prepared() const { return preparation_.prepared(); }
 
-  /// The module inside of a prepared model.
+  /// The module of a prepared model.
   template <class Module>
   std::shared_ptr<Module> unwrap_model(const Model<Module>& model) const {
     return model.module();
   }
 
-  /// Begins a batch, for as long as the result lives: `const auto batch = accelerator.accumulate(model);` at
-  /// the top of the loop. Gradients add up over `gradient_accumulation_steps` batches, or to the loader's
-  /// last; until then prepared optimizers and schedulers do not step and the models' gradients are not
-  /// averaged.
+  /// Begins a batch, which lasts as long as the result exists: `const auto batch =
+  /// accelerator.accumulate(model);` at the top of the loop. Gradients are accumulated over
+  /// `gradient_accumulation_steps` batches, or until the loader's last batch. Before that, prepared
+  /// optimizers and schedulers do not step, and the models' gradients are not averaged.
   template <class... Modules>
   [[nodiscard]] Accumulation accumulate(const Model<Modules>&... models) {
     return begin_batch({models.ddp()...});
   }
 
-  /// While the result lives, backward accumulates gradients on this process only.
+  /// While the result exists, gradients are accumulated on this process only.
   template <class Module>
   [[nodiscard]] NoSync no_sync(const Model<Module>& model) const {
     return model.no_sync();
   }
 
-  /// Together: the next backward averages the gradients that have added up, although its forward ran under
-  /// no_sync; for several forwards of which the last backward ends the step. Throws Error{usage}, see
+  /// Together: makes the next backward average the accumulated gradients although its forward ran under
+  /// no_sync, as when one of several backwards ends the step. Throws Error{usage}, see
   /// DdpReplica::synchronize_next_backward.
   template <class Module>
   void trigger_sync_in_backward(const Model<Module>& model) const {
@@ -228,35 +227,36 @@ class Accelerator {
   void set_sync_gradients(bool on);
   int gradient_accumulation_steps() const;
   void set_gradient_accumulation_steps(int steps);
-  /// Batches that accumulate() has counted since the last end of a loader.
+  /// The number of batches that accumulate() has counted since the last end of a loader.
   std::int64_t step() const;
 
-  /// Together: computes gradients of `loss`, divided by the accumulation steps and scaled in fp16, and
-  /// averages them over all processes. Throws Error{usage} when gradients reached a prepared model whose
-  /// forward did not go through it, and so were not averaged.
+  /// Together: computes the gradients of `loss`, divided by gradient_accumulation_steps and scaled in fp16,
+  /// and averages them over all processes. Throws Error{usage} when a prepared model received gradients
+  /// although its forward was not called through the prepared model: they were not averaged.
   void backward(const at::Tensor& loss);
 
-  /// Together: throws Error{usage} on every process, naming the parameter and the ranks, when a prepared
-  /// model's values are not the same on all, bit for bit. AcceleratorOptions::check_parameters_every asks for
-  /// it every so many steps.
+  /// Together: throws Error{usage} on every process, naming the parameter and the ranks, when the parameters
+  /// of a prepared model are not bit-identical on all processes. AcceleratorOptions::check_parameters_every
+  /// calls it regularly.
   void check_parameters() const;
 
   /// Together: calls `train`, in which processes may train on different numbers of batches; see
-  /// acc::join_uneven_inputs. As in accelerate it only calls it where batches are even, so pass
-  /// `{.even_batches = false}`, unless the accelerator's own are not.
+  /// acc::join_uneven_inputs. As in accelerate, if batches are even it just calls `train`, so pass
+  /// `{.even_batches = false}`, unless that is the Accelerator's option.
   void join_uneven_inputs(const std::vector<Joinable>& models, const JoinOptions& options,
                           const std::function<void()>& train);
   void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train) {
     join_uneven_inputs(models, {}, train);
   }
 
-  /// In fp16: divides the gradients of all optimizers, or of one, by the scale of the loss, before they are
-  /// used. Throws Error{usage} while gradients accumulate.
+  /// In fp16, divides the gradients of all optimizers, or of one, by the scale of the loss, so that they can
+  /// be used. Throws Error{usage} while gradients accumulate.
   void unscale_gradients();
   void unscale_gradients(const Optimizer& optimizer);
 
-  /// Unscales, then acc::clip_grad_norm and acc::clip_grad_value. Call them when sync_gradients(). Throw
-  /// Error{usage} in fp16 for parameters of no prepared optimizer: their gradients would stay scaled.
+  /// These unscale gradients and call acc::clip_grad_norm or acc::clip_grad_value. Call them if
+  /// sync_gradients() is true. They throw Error{usage} in fp16 for parameters that do not belong to a
+  /// prepared optimizer: their gradients would still be scaled.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                              double norm_type = 2);
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
@@ -264,14 +264,14 @@ class Accelerator {
   /// Whether an optimizer's last step was skipped because gradients overflowed in fp16.
   bool optimizer_step_was_skipped() const;
 
-  /// The chosen precision for code outside of a prepared model's forward.
+  /// Autocast with the chosen precision, for code outside of a prepared model's forward.
   Autocast autocast(AutocastOptions options = {}) const {
     return Autocast(mixed_precision(), device().type(), options);
   }
 
-  /// Together: as gather, without the samples that fill up the last batch of the loader that is being read:
-  /// over a whole pass each sample comes exactly once. Vectors of something else than tensors go through
-  /// gather_object.
+  /// Together: gathers like gather(), but drops the repeated samples in the last batch of the loader that is
+  /// being read, so that each sample is gathered exactly once in a pass. Vectors of other types than tensors
+  /// are gathered by gather_object.
   template <class Input>
   Input gather_for_metrics(const Input& input) const {
     const std::optional<std::size_t> keep = new_samples();
@@ -291,62 +291,61 @@ class Accelerator {
                                                                              const More&... more)
   const { return {gather_for_metrics(tensor), gather_for_metrics(more)...}; }
 
-  /// The main process, with save_on_each_node the first of each machine, writes numbers, texts, tensors, and
-  /// lists and dicts of them, as torch.save: read_pt_file reads it, and Python with weights_only=True. The
-  /// others return at once. Throws what write_pt_file throws, and Error{system} when the file's folder is
-  /// missing.
+  /// Writes numbers, texts, tensors, and lists and dicts of them to a file, as torch.save; read_pt_file and
+  /// Python, with weights_only=True, can read it. Does nothing unless should_save_model(). Throws what
+  /// write_pt_file throws, and Error{system} when the file's folder is missing.
   void save(const PtValue& value, const std::filesystem::path& file) const {
     checkpointing_.save(value, file);
   }
 
-  /// Whether this process is one that writes in the next: the main process, with save_on_each_node the first
-  /// of each machine.
+  /// Whether this process writes shared files: true for the main process, with save_on_each_node for the
+  /// local main process of each machine.
   bool should_save_model() const { return checkpointing_.should_save_model(); }
 
-  /// The model's parameters and buffers by the names of Python's state_dict; they share its memory.
+  /// The model's parameters and buffers under the names of Python's state_dict; they share its memory.
   template <class Module>
   NamedTensors get_state_dict(const Model<Module>& model) const {
     return state_of(*model.module());
   }
 
-  /// The same process writes the model as safetensors with the names of Python's state_dict: to one file when
-  /// `place` ends in `.safetensors`, else into that folder, in files of at most `max_shard_size` with an
-  /// index, and removes what an earlier save left there. The others return at once. A missing folder is made;
-  /// that of a file must be there. Throws Error{system} when it cannot.
+  /// Writes the model as safetensors with the names of Python's state_dict: to a single file if `place` ends
+  /// in `.safetensors`; otherwise to the folder `place`, which is created if missing, in files of at most
+  /// `max_shard_size` with an index, and removes weight files of an earlier save. Does nothing unless
+  /// should_save_model(). Throws Error{system}, also when the folder of a single file is missing.
   template <class Module>
   void save_model(const Model<Module>& model, const std::filesystem::path& place,
                   std::string_view max_shard_size = "10GB") const {
     checkpointing_.save_model(*model.module(), place, max_shard_size);
   }
 
-  /// Every process reads the weights in a file or folder of save_model's or of Python's, see read_weights.
-  /// Gives back the names that only one of the two has, as PyTorch's load_state_dict; they are errors unless
-  /// `strict` is off, as for a backbone under a new head. Throws Error with all names and shapes that do not
-  /// match; the model is then unchanged.
+  /// Loads weights that save_model or Python wrote to a file or folder, see read_weights; every process calls
+  /// it. As PyTorch's load_state_dict, returns the names that are missing in the weights or in the model;
+  /// they are errors if `strict`. Throws Error with all names and shapes that do not match; the model is then
+  /// unchanged.
   template <class Module>
   IncompatibleKeys load_model(Model<Module>& model, const std::filesystem::path& place,
                               bool strict = true) const {
     return checkpointing_.load_model(*model.module(), place, strict);
   }
 
-  /// Together: writes everything that was prepared, the registered objects, and each process's random
-  /// numbers, as save_checkpoint has it, and gives back the folder. With the project's
-  /// automatic_checkpoint_naming that is `checkpoints/checkpoint_<iteration>` below its folder, whatever
-  /// `folder` is; older ones go, once the new one is whole, so that total_limit stay. Throws Error{usage}
-  /// without a folder, and when a numbered one already exists.
+  /// Together: writes a checkpoint of everything that was prepared, the registered objects and each process's
+  /// random states, see save_checkpoint, and returns its folder. With automatic_checkpoint_naming the folder
+  /// is `checkpoints/checkpoint_<iteration>` in project_dir, and `folder` is ignored; when the checkpoint is
+  /// complete, the oldest ones are removed so that total_limit are left. Throws Error{usage} without a
+  /// folder, and when a numbered folder already exists.
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder = {},
                                    bool safe_serialization = true) {
     return checkpointing_.save_state(folder, safe_serialization);
   }
 
-  /// Loads such a checkpoint, ours or Python's, into what was prepared and registered, see load_checkpoint.
-  /// Without a folder: the newest of the project's. Automatic naming then goes on after the newest.
+  /// Loads a checkpoint of acc or accelerate into the prepared and registered objects, see load_checkpoint.
+  /// Default: the newest checkpoint of project_dir. Automatic naming continues after the newest one.
   void load_state(const std::optional<std::filesystem::path>& folder = {}) {
     checkpointing_.load_state(folder);
   }
 
-  /// The objects' states go into checkpoints; they must outlive the Accelerator, and be registered in the
-  /// same order when one is loaded.
+  /// Adds the states of objects to checkpoints. The objects must outlive the Accelerator, and be registered
+  /// in the same order when a checkpoint is loaded.
   template <class... Objects>
   void register_for_checkpointing(Objects&... objects) {
     (checkpointing_.register_for_checkpointing(stateful(objects)), ...);
@@ -359,49 +358,49 @@ class Accelerator {
     return checkpointing_.register_load_state_pre_hook(std::move(hook));
   }
 
-  /// Sets a flag that the other processes see at their next check_trigger, as to end the training.
+  /// Sets a flag that all processes see at the next check_trigger, for example to stop training.
   void set_trigger() { triggered_ = true; }
-  /// Together: whether any process has set its trigger since the last check that returned true.
+  /// Together: whether any process has called set_trigger since the last check that returned true.
   bool check_trigger();
 
-  /// Calls `act` under LibTorch's profiler. With an output_trace_dir each process writes
-  /// `profile_<rank>.json` there, and all wait until it is done: then together. Throws Error{system} when it
-  /// cannot be written.
-  template <class Act>
-  void profile(const ProfileOptions& options, Act act) const {
-    profile_to(trace_file(options), options, device().type(), act);
+  /// Calls `function` under LibTorch's profiler. With an output_trace_dir, which makes this a function for
+  /// all processes together, each process writes `profile_<rank>.json` there and waits for the others. Throws
+  /// Error{system} when the file cannot be written.
+  template <class Function>
+  void profile(const ProfileOptions& options, Function function) const {
+    profile_to(trace_file(options), options, device().type(), function);
     if (!options.output_trace_dir.empty()) wait_for_everyone();
   }
 
-  /// Starts the trackers of log_with, on the main process; on the others this and the next two functions do
-  /// nothing. Throws Error{system} when files cannot be written.
+  /// Starts the trackers of log_with. On all but the main process this and the next two functions do nothing.
+  /// Throws Error{system} when files cannot be written.
   void init_trackers(const std::string& project, const TrackedConfig& config = {}) {
     trackers_.start(project, config);
   }
 
-  /// Numbers, text and groups of numbers for the trackers: `accelerator.log({{"loss", loss}}, step)`. Throws
-  /// Error{usage} before init_trackers, unless there are no trackers.
+  /// Logs numbers, text and groups of numbers to the trackers: `accelerator.log({{"loss", loss}}, step)`.
+  /// Throws Error{usage} before init_trackers, unless there are no trackers.
   void log(const TrackedValues& values, std::optional<std::int64_t> step = {}) {
     trackers_.log(values, step);
   }
 
-  /// One of the trackers; on other processes, and where none were asked for, one that does nothing. Throws
-  /// Error{usage} for a name that log_with lacks.
+  /// The tracker of this name; one that does nothing on other processes, and if log_with is empty. Throws
+  /// Error{usage} for a name that is not in log_with.
   Tracker& get_tracker(std::string_view name) const { return trackers_.get(name); }
 
-  /// Releases everything that was prepared, and counts batches from 0 again: between two trainings.
+  /// Releases all prepared objects and resets the count of batches, for another training.
   void free_memory();
-  /// accelerate's other name for it.
+  /// The same as free_memory.
   void clear() { free_memory(); }
 
-  /// Together: waits for all, closes the trackers and leaves the job; functions marked "together" then throw
-  /// Error{usage}.
+  /// Together: waits for all processes, closes the trackers and leaves the job. Functions marked "together"
+  /// throw Error{usage} afterwards.
   void end_training();
 
  private:
   void unscale_for_clipping(const std::vector<at::Tensor>& parameters);
   Accumulation begin_batch(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps);
-  // The number of gathered rows that are not repetitions; nothing: all.
+  // The number of gathered rows that are not repetitions; absent if none of them is.
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;
 

@@ -16,25 +16,25 @@
 
 namespace acc {
 
-/// How the processes join and communicate.
+/// How processes join the job and communicate, as accelerate's InitProcessGroupKwargs.
 struct ProcessGroupOptions {
-  /// The time after which a process gives up waiting for the others.
+  /// The time after which a process stops waiting for the others.
   std::chrono::milliseconds timeout = kDefaultTimeout;
-  /// The backend for tensors on CUDA devices, as in InitProcessGroupKwargs.
+  /// The backend for tensors on CUDA devices.
   CudaBackend cuda_backend = CudaBackend::nccl;
 };
 
-/// The files of a training: accelerate's ProjectConfiguration.
+/// accelerate's ProjectConfiguration.
 struct ProjectOptions {
-  /// For trackers. Default: the project's folder.
+  /// The folder for trackers. Default: project_dir.
   std::filesystem::path logging_dir = {};
-  /// save_state writes to `checkpoints/checkpoint_<iteration>` below the project's folder.
+  /// Makes save_state write to `checkpoints/checkpoint_<iteration>` in project_dir.
   bool automatic_checkpoint_naming = false;
-  /// The number of checkpoints that are kept, at least 1; the oldest are removed.
+  /// The maximum number of checkpoints, at least 1; the oldest ones are removed.
   std::optional<int> total_limit = {};
   /// The number of the next checkpoint.
   int iteration = 0;
-  /// The first process of each machine writes the shared files, not only that of the first machine.
+  /// The local main process of each machine writes the shared files, not only the main process.
   bool save_on_each_node = false;
 };
 
@@ -44,33 +44,34 @@ struct AcceleratorOptions {
   bool device_placement = true;
   /// Default: ACCELERATE_MIXED_PRECISION, else no.
   std::optional<MixedPrecision> mixed_precision = {};
-  /// Batches for each optimizer step, see Accelerator::accumulate. The variable
+  /// The number of batches for each optimizer step, see Accelerator::accumulate.
   /// ACCELERATE_GRADIENT_ACCUMULATION_STEPS takes precedence.
   int gradient_accumulation_steps = 1;
   GradientAccumulationOptions gradient_accumulation = {};
   /// Uses the CPU even if there are other devices.
   bool cpu = false;
-  /// The loaders' batch size is that of all processes together.
+  /// The batch size of loaders is that of all processes together.
   bool split_batches = false;
-  /// The main process reads the batches for all, see SendableBatch. Default: only where the data cannot be
-  /// read by index.
+  /// The main process reads batches for all processes, see SendableBatch. Default: only for iterable data
+  /// sets.
   std::optional<bool> dispatch_batches = {};
-  /// Prepared loaders give every process the same number of full batches.
+  /// Prepared loaders give all processes the same number of full batches.
   bool even_batches = true;
   /// The generators that are set to rank 0's state at the start of each pass of a prepared loader.
   std::vector<RngType> rng_types = {RngType::generator};
-  /// Prepared schedulers step only with the optimizer, and once for each process, since schedules count the
-  /// steps of a single process. Off: each call is one step.
+  /// Prepared schedulers step only when the optimizer does, and once for each process, since schedules are
+  /// written for a single process. If false, each call is one step.
   bool step_scheduler_with_optimizer = true;
-  /// The trackers for Accelerator::log: `{"tensorboard", "jsonl"}`, `{"all"}`, or a shared_ptr to a Tracker
-  /// of the program's own.
+  /// The trackers for Accelerator::log, such as `{"tensorboard", "jsonl"}` or `{"all"}`, or a shared_ptr to
+  /// the program's own Tracker.
   std::vector<TrackerChoice> log_with = {};
   std::filesystem::path project_dir = {};
   ProjectOptions project = {};
-  /// Allows optimizers to have parameters that belong to no prepared model, as those of a trainable loss,
-  /// which the program then averages itself. Without it the first step on several processes throws an Error.
+  /// Allows optimizers to have parameters that do not belong to a prepared model, such as those of a
+  /// trainable loss, whose gradients the program averages itself. Otherwise the first step on several
+  /// processes throws Error{usage}.
   bool allow_unprepared_parameters = false;
-  /// Calls Accelerator::check_parameters after every so many steps of an optimizer; 0: never.
+  /// Calls Accelerator::check_parameters after this many steps of an optimizer; 0: never.
   int check_parameters_every = 0;
   DdpOptions ddp = {};
   GradScalerOptions grad_scaler = {};

@@ -10,15 +10,16 @@ namespace acc {
 
 namespace detail {
 
-/// Makes malloc keep the memory that tensors free. Every training step asks for the same sizes again, and
-/// fetching them from the kernel costs a tenth of the step; the price is that the process stays as large as
-/// it once was. An Accelerator's constructor calls it if may_keep_freed_memory.
+/// Makes malloc keep the memory that tensors free instead of returning it to the kernel. Every training step
+/// allocates the same sizes again, and getting them from the kernel would take a tenth of the step. In
+/// return, the process does not become smaller. An Accelerator's constructor calls it if
+/// may_keep_freed_memory.
 void keep_freed_memory();
 
-/// False where the environment tunes malloc.
+/// False if environment variables tune malloc.
 bool may_keep_freed_memory(const Environment& environment);
 
-/// Throws Error{system}: not even a batch of one fits.
+/// Throws the Error{system} that not even a batch of one fits.
 [[noreturn]] void refuse_batch_size();
 
 }  // namespace detail
@@ -26,9 +27,9 @@ bool may_keep_freed_memory(const Environment& environment);
 /// Whether the exception reports that a device or the machine is out of memory.
 bool is_out_of_memory(const std::exception& error);
 
-/// Calls `train(batch_size)` and returns its result. When memory runs out it is called again with nine
-/// tenths of the batch size, as accelerate's find_executable_batch_size; the objects of `train` are destroyed
-/// by then. Other exceptions pass through. Throws Error{system} when even a batch of one does not fit.
+/// Calls `train(batch_size)` and returns its result. If memory runs out, calls it again with nine tenths of
+/// the batch size, as accelerate's find_executable_batch_size; the local objects of `train` are destroyed
+/// before. Other exceptions pass through. Throws Error{system} when even a batch of one does not fit.
 template <class Train>
 auto find_executable_batch_size(Train train, std::size_t starting_batch_size = 128) {
   for (std::size_t size = starting_batch_size; size > 0; size = size * 9 / 10) {

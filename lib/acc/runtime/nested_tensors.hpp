@@ -14,8 +14,8 @@
 
 namespace acc {
 
-/// A function that is called for each tensor of a structure; it may replace the tensor.
-using TensorAct = std::function<void(at::Tensor&)>;
+/// A function that is called for each tensor of a structure and may replace the tensor.
+using TensorFunction = std::function<void(at::Tensor&)>;
 
 namespace detail {
 
@@ -25,14 +25,16 @@ namespace nested {
 void for_each_tensor() = delete;
 
 // The kind of a type, which determines how visit treats it.
-enum class Kind { tensor, own, tuple, optional, map, dictionary, list, example, other };
+enum class Kind { tensor, custom, tuple, optional, map, dictionary, list, example, other };
 
 template <class Value>
 constexpr Kind kind_of() {
   if constexpr (std::is_same_v<Value, at::Tensor>) {
     return Kind::tensor;
-  } else if constexpr (requires(Value & value, const TensorAct& act) { for_each_tensor(value, act); }) {
-    return Kind::own;
+  } else if constexpr (requires(Value & value, const TensorFunction& function) {
+                         for_each_tensor(value, function);
+                       }) {
+    return Kind::custom;
   } else if constexpr (requires { std::tuple_size<Value>::value; }) {
     return Kind::tuple;
   } else if constexpr (requires(Value & value) {
@@ -50,7 +52,7 @@ constexpr Kind kind_of() {
   } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
     return Kind::other;
   } else if constexpr (std::ranges::range<Value>) {
-    // A path and a JSON value are ranges of themselves.
+    // A range of itself, such as a path or a JSON value, is not a list.
     return std::is_same_v<std::ranges::range_value_t<Value>, Value> ? Kind::other : Kind::list;
   } else if constexpr (requires(Value & value) { value.data; }) {
     return Kind::example;
@@ -63,28 +65,28 @@ template <class Value>
 inline constexpr Kind kKind = kind_of<std::remove_cv_t<Value>>();
 
 template <class Value>
-void visit(Value& value, const TensorAct& act) {
+void visit(Value& value, const TensorFunction& function) {
   constexpr Kind kind = kKind<Value>;
   if constexpr (kind == Kind::tensor) {
-    act(value);
-  } else if constexpr (kind == Kind::own) {
-    for_each_tensor(value, act);
+    function(value);
+  } else if constexpr (kind == Kind::custom) {
+    for_each_tensor(value, function);
   } else if constexpr (kind == Kind::tuple) {
-    std::apply([&](auto&... part) { (visit(part, act), ...); }, value);
+    std::apply([&](auto&... part) { (visit(part, function), ...); }, value);
   } else if constexpr (kind == Kind::optional) {
-    if (value.has_value()) visit(*value, act);
+    if (value.has_value()) visit(*value, function);
   } else if constexpr (kind == Kind::map) {
-    for (auto& [key, part] : value) visit(part, act);
+    for (auto& [key, part] : value) visit(part, function);
   } else if constexpr (kind == Kind::dictionary) {
-    for (auto& item : value) visit(item.value(), act);
+    for (auto& item : value) visit(item.value(), function);
   } else if constexpr (kind == Kind::list) {
     using Part = std::ranges::range_reference_t<Value>;
     if constexpr (std::is_lvalue_reference_v<Part> && !std::is_arithmetic_v<std::remove_cvref_t<Part>>) {
-      for (auto& part : value) visit(part, act);
+      for (auto& part : value) visit(part, function);
     }
   } else if constexpr (kind == Kind::example) {
-    visit(value.data, act);
-    if constexpr (requires { value.target; }) visit(value.target, act);
+    visit(value.data, function);
+    if constexpr (requires { value.target; }) visit(value.target, function);
   }
 }
 
@@ -114,8 +116,9 @@ constexpr bool is_opaque() {
   }
 }
 
-// Whether a type contains only tensors that can be replaced, the same number in the same order on every
-// process that has the same structure: an optional may be empty on one, unordered maps differ in order.
+// Whether a type contains only tensors that can be replaced, in the same number and order on all processes.
+// Optionals are excluded because one may be empty on a process, unordered maps because their order may
+// differ.
 template <class Value>
 constexpr bool is_all_tensors() {
   constexpr Kind kind = kKind<Value>;
@@ -142,53 +145,54 @@ constexpr bool is_all_tensors() {
 
 struct ForEachPlace {
   template <class Value>
-  void operator()(Value& value, const TensorAct& act) const {
-    visit(value, act);
+  void operator()(Value& value, const TensorFunction& function) const {
+    visit(value, function);
   }
 };
 
 struct ForEachTensor {
   template <class Value>
-  void operator()(Value& value, const TensorAct& act) const {
-    visit(value, [&act](at::Tensor& tensor) {
-      if (tensor.defined()) act(tensor);
+  void operator()(Value& value, const TensorFunction& function) const {
+    visit(value, [&function](at::Tensor& tensor) {
+      if (tensor.defined()) function(tensor);
     });
   }
 };
 
 }  // namespace nested
 
-/// Whether a value of this type may hold tensors that for_each_tensor does not reach: a class that it does
-/// not know, or a structure with one.
+/// Whether values of this type may contain tensors that for_each_tensor does not find: true for an unknown
+/// class and structures that contain one.
 template <class Value>
 inline constexpr bool kIsOpaque = nested::is_opaque<Value>();
 
 }  // namespace detail
 
-/// Calls `act` for every defined tensor in `value`, in order: a tensor, or tuples, pairs, arrays, optionals,
-/// vectors, maps, OrderedDicts and torch::data::Examples of such, at any depth. Other types hold none; for
-/// one of your own, declare `void for_each_tensor(YourType&, const acc::TensorAct&)` in its namespace.
+/// Calls `function` for every defined tensor in `value`, in order. A value is a tensor, or tuples, pairs,
+/// arrays, optionals, vectors, maps, OrderedDicts and torch::data::Examples of values, nested to any depth.
+/// Other types are taken to contain no tensors; for a type of your own, declare `void
+/// for_each_tensor(YourType&, const acc::TensorFunction&)` in its namespace.
 inline constexpr detail::nested::ForEachTensor for_each_tensor;
 
-/// The same, also for undefined tensors.
+/// Does the same, also for undefined tensors.
 inline constexpr detail::nested::ForEachPlace for_each_tensor_place;
 
-/// The argument of collectives: a tensor, or tuples, pairs, arrays, vectors and ordered maps of nothing but
-/// tensors, at any depth. All processes pass the same structure.
+/// A structure for collective operations: a tensor, or tuples, pairs, arrays, vectors and ordered maps of
+/// nothing but tensors, nested to any depth. All processes must pass the same structure.
 template <class Value>
 concept TensorStructure = detail::nested::is_all_tensors<std::remove_cvref_t<Value>>();
 
-/// The structure with each tensor replaced by `act(tensor)`, in order.
-template <TensorStructure Structure, class Act>
-Structure map_tensors(Structure structure, const Act& act) {
-  for_each_tensor_place(structure, [&act](at::Tensor& tensor) { tensor = act(tensor); });
+/// Returns the structure with each tensor replaced by `function(tensor)`; `function` is called in order.
+template <TensorStructure Structure, class Function>
+Structure map_tensors(Structure structure, const Function& function) {
+  for_each_tensor_place(structure, [&function](at::Tensor& tensor) { tensor = function(tensor); });
   return structure;
 }
 
 namespace detail {
 
-/// Removes repeated tensors and keeps the order. LibTorch's `parameters()` lists those of a
-/// module that is registered twice (tied weights) twice, Python's lists them once.
+/// Removes repeated tensors and keeps the order. If a module is registered twice (tied weights), LibTorch's
+/// `parameters()` lists its parameters twice, Python's once.
 inline void keep_distinct(std::vector<at::Tensor>& tensors) {
   std::unordered_set<const c10::TensorImpl*> seen;
   std::erase_if(tensors,

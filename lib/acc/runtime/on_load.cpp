@@ -25,15 +25,15 @@ std::string_view without_local_part(std::string_view version) {
   return version.substr(0, version.find('+'));
 }
 
-// oneDNN reads the variable at its first kernel and never again. A value that the user set stays.
+// oneDNN reads the variable once, at its first kernel. A value that the user set is kept.
 void limit_onednn_where_amx_is_broken(const Environment& environment) {
   if (may_guard_amx(environment) && amx_is_broken(read_amx_features()))
     ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", /*overwrite=*/0);
 }
 
-// LibTorch looks for CUDA once, at the program's first seed or backward.
+// LibTorch looks for CUDA once, at the first seed or backward: its CUDA libraries must be loaded before.
 void load_cuda_where_there_is_a_driver(const Environment& environment) {
-  if (may_load_cuda(environment, look_for_cuda_driver())) use_cuda_plugin_beside_library();
+  if (may_load_cuda(environment, find_cuda_driver())) use_cuda_plugin_beside_library();
 }
 
 [[gnu::constructor]] void on_load() {
@@ -79,7 +79,7 @@ void require_same_torch(std::string_view compiled, std::string_view running) {
                .what = fmt::format("was built for LibTorch {} but runs with {}", compiled,
                                    running.empty() ? "one of unknown version" : running),
                .where = "libacc.so",
-               .hint = "build acc again with the LibTorch that is used"});
+               .hint = "build acc with the LibTorch that is used"});
 }
 
 void require_compiled_torch() {

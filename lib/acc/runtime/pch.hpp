@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled once for the sources of this library: the headers of LibTorch that several of them need.
+// Precompiled for the sources of this library: LibTorch headers that several of them need.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -49,7 +49,7 @@ void require_project(const ProjectOptions& project) {
   }
 }
 
-// The precision of the living Accelerators: all of a program use the same one.
+// The precision of all existing Accelerators, which must be the same.
 std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) {
   static std::weak_ptr<const MixedPrecision> shared;
   auto living = shared.lock();
@@ -58,13 +58,13 @@ std::shared_ptr<const MixedPrecision> share_precision(MixedPrecision precision) 
     shared = living;
   }
   if (*living == precision) return living;
-  throw Error({.what = fmt::format("another Accelerator of this program is in {}, this one in {}",
+  throw Error({.what = fmt::format("another Accelerator of this program uses {}, this one {}",
                                    to_string(*living), to_string(precision)),
                .where = "mixed_precision",
-               .hint = "destroy the other first, or give both the same"});
+               .hint = "destroy the other one first, or use the same precision for both"});
 }
 
-// A tensor that a module lists twice, as a tied weight, would be updated twice in each step.
+// A parameter that is listed twice, as a tied weight, would be updated twice in each step.
 bool remove_repeated_parameters(torch::optim::Optimizer& optimizer) {
   bool removed = false;
   for (auto& group : optimizer.param_groups()) {
@@ -92,10 +92,10 @@ struct Preparation::Impl {
   std::shared_ptr<const MixedPrecision> precision = {};
   std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
   Prepared prepared = {};
-  // Null on one process.
+  // Null if there is one process.
   std::shared_ptr<StepChecks> checks = {};
-  // The addresses of optimizers before they were moved here, to which schedulers still point; the latest
-  // last.
+  // Maps the addresses from which optimizers were moved, to which schedulers still point, to the present
+  // ones; the latest last.
   std::vector<std::pair<const torch::optim::Optimizer*, torch::optim::Optimizer*>> moved = {};
 };
 
@@ -166,8 +166,8 @@ const std::shared_ptr<StepChecks>& Preparation::step_checks() const {
   return impl_->checks;
 }
 
-std::shared_ptr<DdpReplica> Preparation::remember_model(std::shared_ptr<torch::nn::Module> module,
-                                                        const ModelOptions& options) {
+std::shared_ptr<DdpReplica> Preparation::add_model(std::shared_ptr<torch::nn::Module> module,
+                                                   const ModelOptions& options) {
   PreparedModel model{.module = std::move(module)};
   if (device_placement()) model.module->to(state_.device());
   if (state_.process_group() && !options.evaluation_mode) {
@@ -178,12 +178,12 @@ std::shared_ptr<DdpReplica> Preparation::remember_model(std::shared_ptr<torch::n
   return model.ddp;
 }
 
-Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
-                                          const torch::optim::Optimizer* from) {
+Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
+                                     const torch::optim::Optimizer* from) {
   if (remove_repeated_parameters(*native) && state_.is_main_process()) {
     TORCH_WARN_ONCE(
-        "an optimizer was given parameters twice, as of a module that is registered twice; it steps "
-        "each of them once");
+        "an optimizer was given some parameters twice, as those of a module that is registered twice; "
+        "it updates each of them once");
   }
   if (device_placement()) move_optimizer_state(*native, state_.device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
@@ -191,9 +191,9 @@ Optimizer Preparation::remember_optimizer(std::shared_ptr<torch::optim::Optimize
                                                  impl_->prepared.scaler, impl_->checks);
 }
 
-std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan, bool iterable) {
+std::shared_ptr<LoaderPlan> Preparation::add_loader(const LoaderPlan& plan, bool iterable) {
   auto shared = std::make_shared<LoaderPlan>(plan);
-  // Processes with different seeds must agree on the order of the samples.
+  // Uses rank 0's seed: processes that were seeded differently must agree on the order of samples.
   at::Tensor seed = at::zeros({1}, at::kLong);
   *seed.mutable_data_ptr<std::int64_t>() = static_cast<std::int64_t>(shared->seed());
   seed = state_.broadcast(seed);
@@ -207,18 +207,18 @@ std::shared_ptr<LoaderPlan> Preparation::remember_loader(const LoaderPlan& plan,
   return shared;
 }
 
-LoaderJob Preparation::loader_job() const {
-  LoaderJob job{.active = impl_->active};
-  if (impl_->options.device_placement) job.device = state_.device();
-  if (!state_.process_group()) return job;
-  job.broadcast = [group = state_.process_group()](at::Tensor& tensor) { group->broadcast(tensor, 0); };
-  job.before_pass = [types = impl_->options.rng_types, broadcast = job.broadcast] {
+LoaderContext Preparation::loader_context() const {
+  LoaderContext context{.active = impl_->active};
+  if (impl_->options.device_placement) context.device = state_.device();
+  if (!state_.process_group()) return context;
+  context.broadcast = [group = state_.process_group()](at::Tensor& tensor) { group->broadcast(tensor, 0); };
+  context.before_pass = [types = impl_->options.rng_types, broadcast = context.broadcast] {
     synchronize_rng_states(types, broadcast);
   };
-  return job;
+  return context;
 }
 
-void Preparation::forget() {
+void Preparation::release() {
   impl_->prepared.models.clear();
   if (impl_->checks) {
     impl_->checks->release();
@@ -234,14 +234,14 @@ bool Preparation::is_prepared(const LoaderPlan& plan) const {
   return std::ranges::any_of(impl_->prepared.loaders, [&](const auto& one) { return one.get() == &plan; });
 }
 
-void Preparation::remember_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler) {
+void Preparation::add_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler) {
   require_optimizer(*scheduler);
   impl_->prepared.schedulers.push_back(
       {.state = [scheduler] { return scheduler_state(*scheduler); },
        .load_state = [scheduler](std::string_view state) { load_scheduler_state(*scheduler, state); }});
 }
 
-torch::optim::Optimizer& Preparation::where_it_is_now(torch::optim::Optimizer& optimizer) const {
+torch::optim::Optimizer& Preparation::moved_optimizer(torch::optim::Optimizer& optimizer) const {
   for (const auto& [from, native] : std::views::reverse(impl_->moved)) {
     if (from == &optimizer) return *native;
   }

@@ -21,11 +21,11 @@ namespace acc::detail {
 
 class StepChecks;
 
-/// The part of an Accelerator that holds its options and makes a program's objects ready for training. See
-/// the Accelerator's functions of the same names.
+/// The part of an Accelerator that holds its options and prepares objects for training. See the Accelerator's
+/// functions of the same names.
 class Preparation {
  public:
-  /// See Accelerator's constructor. `state` outlives this.
+  /// See Accelerator's constructor. `state` must outlive this object.
   Preparation(const PartialState& state, AcceleratorOptions options);
   ~Preparation();
   Preparation(const Preparation&) = delete;
@@ -67,39 +67,40 @@ class Preparation {
   }
 
   struct ModelOptions {
-    /// Only autocast: gradients are not averaged, and the model need not have parameters that are trained.
+    /// Prepares the model for evaluation: gradients are not averaged, and it may have no trainable
+    /// parameters.
     bool evaluation_mode = false;
   };
 
   template <TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
-    auto ddp = remember_model(module, options);
+    auto ddp = add_model(module, options);
     return Model<Module>(std::move(module), std::move(ddp), mixed_precision(), state_.device().type());
   }
 
   template <TorchOptimizer Native>
   Optimizer prepare_optimizer(Native&& optimizer) {
     const torch::optim::Optimizer* from = &optimizer;
-    return remember_optimizer(std::make_shared<Native>(std::forward<Native>(optimizer)), from);
+    return add_optimizer(std::make_shared<Native>(std::forward<Native>(optimizer)), from);
   }
   template <TorchOptimizer Native>
   Optimizer prepare_optimizer(std::shared_ptr<Native> optimizer) {
-    return remember_optimizer(std::move(optimizer), nullptr);
+    return add_optimizer(std::move(optimizer), nullptr);
   }
 
   template <class Dataset>
   DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
     if (is_prepared(loader.plan())) return loader;
-    loader.set_plan(remember_loader(loader.plan(), DataLoader<Dataset>::kIterable));
-    loader.set_job(loader_job());
+    loader.set_plan(add_loader(loader.plan(), DataLoader<Dataset>::kIterable));
+    loader.set_context(loader_context());
     return loader;
   }
 
   template <AnyScheduler Native>
   AcceleratedScheduler<Native> prepare_scheduler(std::shared_ptr<Native> scheduler) {
-    remember_scheduler(scheduler);
+    add_scheduler(scheduler);
     if constexpr (OwnScheduler<Native>) {
-      torch::optim::Optimizer& optimizer = where_it_is_now(scheduler->optimizer());
+      torch::optim::Optimizer& optimizer = moved_optimizer(scheduler->optimizer());
       scheduler->set_optimizer(optimizer);
       return {std::move(scheduler), scheduler_rule(&optimizer)};
     } else {
@@ -112,11 +113,11 @@ class Preparation {
 
   const std::shared_ptr<ActiveLoaders>& active_loaders() const;
 
-  /// Null on one process.
+  /// Null if there is one process.
   const std::shared_ptr<StepChecks>& step_checks() const;
 
   /// Releases everything that was prepared.
-  void forget();
+  void release();
 
  private:
   struct Impl;
@@ -169,21 +170,21 @@ class Preparation {
     return prepare_scheduler(std::move(scheduler));
   }
 
-  std::shared_ptr<DdpReplica> remember_model(std::shared_ptr<torch::nn::Module> module,
-                                             const ModelOptions& options);
-  Optimizer remember_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
-                               const torch::optim::Optimizer* from);
-  std::shared_ptr<LoaderPlan> remember_loader(const LoaderPlan& plan, bool iterable);
-  LoaderJob loader_job() const;
-  void remember_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler);
+  std::shared_ptr<DdpReplica> add_model(std::shared_ptr<torch::nn::Module> module,
+                                        const ModelOptions& options);
+  Optimizer add_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
+                          const torch::optim::Optimizer* from);
+  std::shared_ptr<LoaderPlan> add_loader(const LoaderPlan& plan, bool iterable);
+  LoaderContext loader_context() const;
+  void add_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler);
   template <OwnScheduler Native>
-  void remember_scheduler(const std::shared_ptr<Native>& scheduler) {
+  void add_scheduler(const std::shared_ptr<Native>& scheduler) {
     prepared().schedulers.push_back(
         {.state = [scheduler] { return scheduler->state(); },
          .load_state = [scheduler](std::string_view state) { scheduler->load_state(state); }});
   }
   bool is_prepared(const LoaderPlan& plan) const;
-  torch::optim::Optimizer& where_it_is_now(torch::optim::Optimizer& optimizer) const;
+  torch::optim::Optimizer& moved_optimizer(torch::optim::Optimizer& optimizer) const;
   SchedulerRule scheduler_rule(const torch::optim::Optimizer* optimizer) const;
 
   const PartialState& state_;

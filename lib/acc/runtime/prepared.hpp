@@ -35,7 +35,7 @@ namespace detail {
 template <class T>
 concept TorchModule = std::is_base_of_v<torch::nn::Module, T>;
 
-/// LibTorch's holder, as TORCH_MODULE makes it.
+/// A module holder, as TORCH_MODULE defines it.
 template <class T>
 concept TorchModuleHolder = requires {
   typename T::ContainedType;
@@ -47,7 +47,7 @@ concept TorchOptimizer = std::is_base_of_v<torch::optim::Optimizer, T>;
 template <class T>
 concept TorchScheduler = std::is_base_of_v<torch::optim::LRScheduler, T>;
 
-/// acc's own schedulers, which can follow an optimizer that moves.
+/// acc's schedulers, which can be set to an optimizer that was moved.
 template <class T>
 concept OwnScheduler = std::same_as<T, Scheduler> || std::same_as<T, ReduceOnPlateau>;
 
@@ -76,7 +76,7 @@ struct IsPreparable<DataLoader<Dataset>> : std::true_type {};
 template <class Native>
 struct IsPreparable<AcceleratedScheduler<Native>> : std::true_type {};
 
-/// The arguments of prepare, prepared objects included.
+/// The arguments of prepare, including prepared objects.
 template <class T>
 concept Preparable = IsPreparable<std::remove_cvref_t<T>>::value;
 
@@ -84,27 +84,27 @@ concept Preparable = IsPreparable<std::remove_cvref_t<T>>::value;
 
 struct PreparedModel {
   std::shared_ptr<torch::nn::Module> module = {};
-  /// Null where gradients are not averaged.
+  /// Null if gradients are not averaged.
   std::shared_ptr<detail::DdpReplica> ddp = {};
 };
 
-/// A scheduler of any type: its state is a JSON object.
+/// A scheduler of any type. Its state is a JSON object.
 struct PreparedScheduler {
   std::function<std::string()> state = {};
   std::function<void(std::string_view)> load_state = {};
 };
 
-/// Everything that an Accelerator prepared, of each kind in the order of preparation, and its counters: the
-/// objects that a checkpoint saves and free_memory releases.
+/// The objects that an Accelerator has prepared, each kind in the order of preparation, and its counters.
+/// Checkpoints save them, and free_memory releases them.
 struct Prepared {
   std::vector<PreparedModel> models = {};
   std::vector<Optimizer> optimizers = {};
   std::vector<PreparedScheduler> schedulers = {};
   /// Shared with the loaders.
   std::vector<std::shared_ptr<LoaderPlan>> loaders = {};
-  /// The accumulation's step is in it.
+  /// The state of gradient accumulation.
   std::shared_ptr<GradientState> gradients = {};
-  /// Null unless the precision is fp16.
+  /// Null unless mixed_precision is fp16.
   std::shared_ptr<GradScaler> scaler = {};
 };
 

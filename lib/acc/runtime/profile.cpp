@@ -18,7 +18,7 @@ namespace {
 namespace profiler = torch::autograd::profiler;
 namespace impl = torch::profiler::impl;
 
-// Records from its construction until it is stopped, which writes the trace.
+// Records from construction until stop().
 class Recording {
  public:
   Recording(const ProfileOptions& options, c10::DeviceType device) {
@@ -45,8 +45,8 @@ class Recording {
   bool running_ = true;
 };
 
-// Before anything is recorded: LibTorch's profiler only logs that it cannot open its file, and its heap is
-// damaged then (seen in 2.11).
+// Called before anything is recorded: if LibTorch's profiler cannot open its file, it only logs that, and
+// corrupts the heap (seen in 2.11).
 void require_writable(const std::filesystem::path& file) {
   std::error_code error;
   std::filesystem::create_directories(file.parent_path(), error);
@@ -63,10 +63,10 @@ void require_writable(const std::filesystem::path& file) {
 }  // namespace
 
 void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
-                const std::function<void()>& act) {
+                const std::function<void()>& function) {
   if (!file.empty()) require_writable(file);
   Recording recording(options, device);
-  act();
+  function();
   const auto result = recording.stop();
   if (!file.empty()) result->save(file.string());
 }

@@ -8,19 +8,19 @@
 
 namespace acc {
 
-/// The options of a profile: accelerate's ProfileKwargs.
+/// The options of profiling, as accelerate's ProfileKwargs.
 struct ProfileOptions {
-  /// Where each process writes its trace, `profile_<rank>.json`. Empty: nothing is written.
+  /// The folder to which each process writes its trace `profile_<rank>.json`. Empty: no traces are written.
   std::filesystem::path output_trace_dir = {};
   bool record_shapes = false;
   bool profile_memory = false;
   bool with_flops = false;
 };
 
-/// Calls `act` under LibTorch's profiler, which also watches the kernels of `device`, and writes a trace that
-/// chrome://tracing and Perfetto open to `file` (empty: none). Exceptions of `act` pass through, without a
-/// trace. Throws Error{system} when the file cannot be written.
+/// Calls `function` under LibTorch's profiler, which also records the kernels of `device`, and writes a trace
+/// for chrome://tracing and Perfetto to `file`, unless that is empty. Exceptions of `function` pass through,
+/// without a trace. Throws Error{system} when the file cannot be written.
 void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
-                const std::function<void()>& act);
+                const std::function<void()>& function);
 
 }  // namespace acc

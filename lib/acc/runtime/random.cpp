@@ -33,7 +33,7 @@ at::Tensor state_of(at::Generator generator) {
 
 void set_state_of(at::Generator generator, const at::Tensor& state) {
   const std::scoped_lock lock(generator.mutex());
-  // LibTorch reads it through a pointer: it must be contiguous.
+  // LibTorch reads the state through a pointer: it must be contiguous.
   generator.set_state(state.clone());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Written as a LibTorch user writes: with torch/torch.h, LibTorch's own modules, optimizers and data sets.
+// Written as LibTorch users write programs: with torch/torch.h and LibTorch's modules, optimizers and data
+// sets.
 #include "acc/runtime/accelerator.hpp"
 
 #include <torch/torch.h>
@@ -44,7 +45,7 @@ TEST_CASE("accelerator: without a launcher it is the only process", "[runtime]")
   accelerator.wait_for_everyone();
 }
 
-TEST_CASE("accelerator: prepare gives several things back in their order, and one alone", "[runtime]") {
+TEST_CASE("accelerator: prepare returns several objects in order, and a single one alone", "[runtime]") {
   acc::Accelerator accelerator;
   Net net;
   torch::optim::SGD sgd(net->parameters(), 0.1);
@@ -79,7 +80,7 @@ TEST_CASE("accelerator: a LibTorch data set trains a LibTorch module", "[runtime
   CHECK(losses.back() < losses.front() / 2);
 }
 
-TEST_CASE("accelerator: schedulers follow an optimizer that moves, wherever they stand", "[runtime]") {
+TEST_CASE("accelerator: schedulers follow an optimizer that is moved, in any argument order", "[runtime]") {
   acc::Accelerator accelerator;
   Net net;
   torch::optim::SGD sgd(net->parameters(), 1.0);
@@ -87,17 +88,17 @@ TEST_CASE("accelerator: schedulers follow an optimizer that moves, wherever they
   auto [scheduler, model, optimizer] = accelerator.prepare(std::move(schedule), net, std::move(sgd));
   scheduler.step();
   CHECK(rate_of(optimizer.native()) == 0.5);
-  // One of LibTorch's, on an optimizer that stays where it is.
+  // A scheduler of LibTorch, whose optimizer is not moved.
   auto adam = std::make_shared<torch::optim::Adam>(net->parameters(), 1.0);
   auto [second, step_lr] = accelerator.prepare(adam, torch::optim::StepLR(*adam, 1, 0.1));
-  // LibTorch's count their first step as 0, which sets the first rate.
+  // LibTorch's schedulers count their first step as 0, which sets the first rate.
   step_lr.step();
   CHECK(rate_of(second.native()) == 1.0);
   step_lr.step();
   CHECK(rate_of(second.native()) == 0.1);
 }
 
-TEST_CASE("accelerator: what is prepared already comes back as it is", "[runtime]") {
+TEST_CASE("accelerator: prepared objects are returned unchanged", "[runtime]") {
   acc::Accelerator accelerator;
   Net net;
   auto [model, optimizer, loader] =
@@ -115,7 +116,7 @@ TEST_CASE("accelerator: what is prepared already comes back as it is", "[runtime
   CHECK(accelerator.prepared().schedulers.size() == 1);
 }
 
-TEST_CASE("accelerator: what was prepared is known in its order, with its state", "[runtime]") {
+TEST_CASE("accelerator: prepared objects are listed in order, with their state", "[runtime]") {
   acc::Accelerator accelerator;
   Net first;
   Net second;
@@ -135,7 +136,7 @@ TEST_CASE("accelerator: what was prepared is known in its order, with its state"
   CHECK(rate_of(optimizer.native()) == 1.0);
 }
 
-TEST_CASE("accelerator: a loader that is prepared leaves the one it was made from alone", "[runtime]") {
+TEST_CASE("accelerator: preparing a loader does not change the original", "[runtime]") {
   acc::Accelerator accelerator({.even_batches = false});
   auto loader = batches(4, 2);
   auto prepared = accelerator.prepare(loader);
@@ -167,14 +168,13 @@ TEST_CASE("accelerator: gradients accumulate to the third batch and to the last,
   CHECK_FALSE(net->fc->bias.grad().defined());
 }
 
-TEST_CASE("accelerator: two that live at once have one precision", "[runtime]") {
+TEST_CASE("accelerator: two that exist at the same time must have the same precision", "[runtime]") {
   {
     const acc::Accelerator first({.mixed_precision = acc::MixedPrecision::bf16});
     const acc::Accelerator second({.mixed_precision = acc::MixedPrecision::bf16});
-    CHECK_THROWS_WITH(
-        acc::Accelerator({.mixed_precision = acc::MixedPrecision::no}),
-        "mixed_precision: another Accelerator of this program is in bf16, this one in no (destroy "
-        "the other first, or give both the same)");
+    CHECK_THROWS_WITH(acc::Accelerator({.mixed_precision = acc::MixedPrecision::no}),
+                      "mixed_precision: another Accelerator of this program uses bf16, this one no (destroy "
+                      "the other one first, or use the same precision for both)");
   }
   CHECK(acc::Accelerator().mixed_precision() == acc::MixedPrecision::no);
 }
@@ -197,7 +197,7 @@ TEST_CASE("accelerator: in fp16 it trains with a scaled loss, and clips gradient
     accelerator.backward(loss);
     if (step == 0) CHECK_THROWS_AS(accelerator.clip_grad_norm_(net->parameters(), 1), acc::Error);
     if (accelerator.sync_gradients()) {
-      // The gradient of each weight is twice the error, the bias's too.
+      // The gradient of each weight and of the bias is twice the error.
       const double norm = accelerator.clip_grad_norm_(net->parameters(), 1e9).item<double>();
       CHECK(std::abs(norm / (2 * std::sqrt(3 * losses.back())) - 1) < 0.01);
       accelerator.clip_grad_value_(net->parameters(), 1e9);
@@ -219,13 +219,14 @@ TEST_CASE("accelerator: in fp16 clipping refuses gradients that no prepared opti
   auto model = accelerator.prepare(net);
   accelerator.backward(model(torch::ones({1, 2})).mean());
   const std::string refusal =
-      "clipping in fp16: no prepared optimizer holds some of the parameters, so their gradients are still "
-      "scaled (prepare the optimizer, and clip what it trains)";
+      "clipping in fp16: some of the parameters do not belong to a prepared optimizer, so their gradients "
+      "are still "
+      "scaled (prepare the optimizer, and clip only its parameters)";
   CHECK_THROWS_WITH(accelerator.clip_grad_norm_(net->parameters(), 1), refusal);
   CHECK_THROWS_WITH(accelerator.clip_grad_value_(net->parameters(), 1), refusal);
 }
 
-TEST_CASE("accelerator: options are told as they were given, with accelerate's defaults", "[runtime]") {
+TEST_CASE("accelerator: options are returned as given, with accelerate's defaults", "[runtime]") {
   acc::Accelerator plain;
   CHECK(plain.gradient_accumulation_steps() == 1);
   CHECK(plain.even_batches());
@@ -254,7 +255,7 @@ TEST_CASE("accelerator: options are told as they were given, with accelerate's d
                     "total_limit: must be at least 1, not 0 (leave it out to keep all checkpoints)");
 }
 
-TEST_CASE("accelerator: whatever it writes goes where a relative name says", "[runtime]") {
+TEST_CASE("accelerator: relative paths are relative to the working folder", "[runtime]") {
   const std::filesystem::path here = acc::test::temporary_folder();
   const acc::test::WorkingFolder inside(here);
   const std::string name = GENERATE("x", "./x", "a/b/x", "name with spaces", "link", "dangling");
@@ -284,16 +285,16 @@ TEST_CASE("accelerator: whatever it writes goes where a relative name says", "[r
   CHECK(std::filesystem::file_size(name + "/profile_0.json") > 0);
 }
 
-TEST_CASE("accelerator: the folder of a file must be there, and is named when it is not", "[runtime]") {
+TEST_CASE("accelerator: the folder of a file must exist, and is named when it does not", "[runtime]") {
   const std::filesystem::path here = std::filesystem::canonical(acc::test::temporary_folder());
   const acc::test::WorkingFolder inside(here);
   acc::Accelerator accelerator;
   auto model = accelerator.prepare(Net());
   CHECK(acc::test::error_of([&] { accelerator.save(acc::PtValue(3), "no/x.pt"); }) ==
         "no/x.pt: cannot be written: there is no folder " + (here / "no").string() +
-            " (make the folder first)");
+            " (create the folder first)");
   CHECK(acc::test::error_of([&] { accelerator.save_model(model, "no/x.safetensors"); }) ==
         "no/x.safetensors: cannot be written: there is no folder " + (here / "no").string() +
-            " (make the folder first)");
+            " (create the folder first)");
   CHECK_FALSE(std::filesystem::exists("no"));
 }

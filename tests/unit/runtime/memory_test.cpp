@@ -10,14 +10,14 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
-TEST_CASE("memory: large blocks come from the heap, which stays, and not from the kernel", "[runtime]") {
+TEST_CASE("memory: large blocks are kept on the heap instead of returned to the kernel", "[runtime]") {
   acc::detail::keep_freed_memory();
   const auto mapped = ::mallinfo2().hblks;
   const std::vector<char> large(std::size_t{1} << 24U);
   CHECK(::mallinfo2().hblks == mapped);
 }
 
-TEST_CASE("memory: malloc is left alone where the environment tunes it", "[runtime]") {
+TEST_CASE("memory: malloc is not changed if the environment tunes it", "[runtime]") {
   CHECK(acc::detail::may_keep_freed_memory({}));
   CHECK(acc::detail::may_keep_freed_memory({{"GLIBC_TUNABLES", "glibc.rtld.nns=4"}}));
   CHECK_FALSE(acc::detail::may_keep_freed_memory({{"GLIBC_TUNABLES", "glibc.malloc.trim_threshold=1"}}));
@@ -25,7 +25,7 @@ TEST_CASE("memory: malloc is left alone where the environment tunes it", "[runti
   CHECK_FALSE(acc::detail::may_keep_freed_memory({{"MALLOC_MMAP_THRESHOLD_", "1"}}));
 }
 
-TEST_CASE("executable_batch_size: LibTorch's own refusal is known as memory that ran out", "[runtime]") {
+TEST_CASE("executable_batch_size: LibTorch's out-of-memory error is recognized", "[runtime]") {
   try {
     at::empty({std::int64_t{1} << 60}, at::kByte);
     FAIL("an exbibyte was given");
@@ -51,7 +51,8 @@ TEST_CASE("executable_batch_size: tries nine tenths each time until it fits", "[
   CHECK(found == 82);
 }
 
-TEST_CASE("executable_batch_size: other exceptions pass, and at nothing it gives up", "[runtime]") {
+TEST_CASE("executable_batch_size: other exceptions pass through, and it fails when even 1 does not fit",
+          "[runtime]") {
   CHECK_THROWS_AS(acc::find_executable_batch_size([](std::size_t) { throw std::logic_error("bug"); }),
                   std::logic_error);
   CHECK_THROWS_WITH(acc::find_executable_batch_size([](std::size_t) { throw std::bad_alloc(); }, 3),

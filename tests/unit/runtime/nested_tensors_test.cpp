@@ -24,8 +24,8 @@ struct Output {
   int steps = 0;
 };
 
-void for_each_tensor(Output& output, const acc::TensorAct& act) {
-  act(output.logits);
+void for_each_tensor(Output& output, const acc::TensorFunction& function) {
+  function(output.logits);
 }
 
 }  // namespace elsewhere
@@ -48,7 +48,7 @@ using Values = std::vector<int>;
 
 }  // namespace
 
-TEST_CASE("nested_tensors: every tensor of a structure comes once, in order", "[runtime]") {
+TEST_CASE("nested_tensors: every tensor of a structure is visited once, in order", "[runtime]") {
   CHECK(values_in(of(1)) == Values{1});
   CHECK(values_in(std::tuple{of(1), 7, std::pair{of(2), std::string("text")}}) == Values{1, 2});
   CHECK(values_in(std::vector{std::vector{of(1)}, std::vector{of(2), of(3)}}) == Values{1, 2, 3});
@@ -61,19 +61,19 @@ TEST_CASE("nested_tensors: every tensor of a structure comes once, in order", "[
   CHECK(values_in(dict) == Values{2, 1});
 }
 
-TEST_CASE("nested_tensors: undefined tensors, absent values and other types are passed over", "[runtime]") {
+TEST_CASE("nested_tensors: undefined tensors, absent values and other types are skipped", "[runtime]") {
   CHECK(values_in(at::Tensor()).empty());
   CHECK(values_in(std::optional<at::Tensor>()).empty());
   CHECK(values_in(std::vector<std::optional<at::Tensor>>{std::nullopt, of(1)}) == Values{1});
   CHECK(values_in(std::tuple{1, std::string("text"), std::vector<bool>{true}, std::vector{1.5}}).empty());
 }
 
-TEST_CASE("nested_tensors: a type of one's own says itself where its tensors are", "[runtime]") {
+TEST_CASE("nested_tensors: a user's type declares where its tensors are", "[runtime]") {
   CHECK(values_in(elsewhere::Output{of(4), 1}) == Values{4});
   CHECK(values_in(std::vector{elsewhere::Output{of(4), 1}, elsewhere::Output{of(5), 1}}) == Values{4, 5});
 }
 
-TEST_CASE("nested_tensors: what is put in a tensor's place stays there", "[runtime]") {
+TEST_CASE("nested_tensors: tensors can be replaced", "[runtime]") {
   std::tuple output{of(1), std::vector{of(2)}};
   acc::for_each_tensor(output, [](at::Tensor& tensor) { tensor = tensor + 10; });
   CHECK(std::get<0>(output).item<int>() == 11);
@@ -96,7 +96,7 @@ TEST_CASE("nested_tensors: every tensor of a structure is mapped, in order", "[r
   CHECK(std::get<0>(nested).item<int>() == 1);
   STATIC_REQUIRE_FALSE(acc::TensorStructure<std::vector<int>>);
   STATIC_REQUIRE_FALSE(acc::TensorStructure<std::tuple<at::Tensor, int>>);
-  // What may differ between processes, or cannot be written, is none.
+  // Types that may differ between processes, or cannot be replaced, do not satisfy the concept.
   STATIC_REQUIRE_FALSE(acc::TensorStructure<std::optional<at::Tensor>>);
   STATIC_REQUIRE_FALSE(acc::TensorStructure<std::unordered_map<std::string, at::Tensor>>);
   STATIC_REQUIRE_FALSE(acc::TensorStructure<at::TensorList>);

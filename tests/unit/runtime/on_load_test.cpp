@@ -5,7 +5,7 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
-TEST_CASE("amx: announced without a palette is broken, all else is not", "[runtime]") {
+TEST_CASE("amx: only tiles without a palette are broken", "[runtime]") {
   constexpr std::uint32_t kTiles = 1U << 24U;
   CHECK(acc::detail::amx_is_broken({.features = kTiles, .palettes = 0}));
   CHECK_FALSE(acc::detail::amx_is_broken({.features = kTiles, .palettes = 1}));
@@ -19,7 +19,7 @@ TEST_CASE("amx: ACC_AMX_GUARD switches the guard off", "[runtime]") {
   CHECK_FALSE(acc::detail::may_guard_amx({{"ACC_AMX_GUARD", "no"}}));
 }
 
-TEST_CASE("amx: loading the library limits oneDNN where AMX is broken", "[runtime]") {
+TEST_CASE("amx: loading the library limits oneDNN if AMX is broken", "[runtime]") {
   if (acc::detail::amx_is_broken(acc::detail::read_amx_features()))
     CHECK(acc::Environment::of_process().contains("ONEDNN_MAX_CPU_ISA"));
 }

@@ -22,7 +22,7 @@ bool has_event(const nlohmann::json& trace, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("profile: the trace names the operations of the act, and no others", "[runtime]") {
+TEST_CASE("profile: the trace has the operations of the function, and no others", "[runtime]") {
   const auto file = acc::test::temporary_folder() / "below" / "profile_0.json";
   const at::Tensor x = at::ones({4, 4});
   x.sin();
@@ -34,17 +34,17 @@ TEST_CASE("profile: the trace names the operations of the act, and no others", "
   CHECK_FALSE(has_event(trace, "aten::cos"));
 }
 
-TEST_CASE("profile: an exception passes, and the next profile works", "[runtime]") {
+TEST_CASE("profile: an exception passes through, and the next profile works", "[runtime]") {
   const auto file = acc::test::temporary_folder() / "profile_0.json";
-  const auto fail = [] { throw std::runtime_error("act"); };
-  CHECK_THROWS_WITH(acc::profile_to(file, {}, c10::DeviceType::CPU, fail), "act");
+  const auto fail = [] { throw std::runtime_error("function"); };
+  CHECK_THROWS_WITH(acc::profile_to(file, {}, c10::DeviceType::CPU, fail), "function");
   CHECK_FALSE(std::filesystem::exists(file));
   acc::profile_to(file, {}, c10::DeviceType::CPU, [] { at::ones({2}); });
   CHECK(std::filesystem::exists(file));
   acc::profile_to({}, {}, c10::DeviceType::CPU, [] {});
 }
 
-TEST_CASE("profile: a place that cannot be written is said before anything runs", "[runtime]") {
+TEST_CASE("profile: a file that cannot be written is reported before anything runs", "[runtime]") {
   bool ran = false;
   CHECK_THROWS_AS(
       acc::profile_to("/proc/none/profile_0.json", {}, c10::DeviceType::CPU, [&ran] { ran = true; }),

@@ -8,7 +8,7 @@
 
 #include "support/catch.hpp"
 
-TEST_CASE("random: a seed decides what is drawn and is told", "[runtime]") {
+TEST_CASE("random: the seed determines the numbers and can be read", "[runtime]") {
   acc::set_seed(7);
   CHECK(acc::default_seed() == 7);
   const at::Tensor state = acc::random_state();
@@ -29,7 +29,7 @@ TEST_CASE("random: device_specific adds the rank", "[runtime]") {
   CHECK(acc::default_seed() == 10);
 }
 
-TEST_CASE("random: deterministic forbids algorithms that are not", "[runtime]") {
+TEST_CASE("random: deterministic forbids other algorithms", "[runtime]") {
   acc::set_seed(7);
   CHECK_FALSE(at::globalContext().deterministicAlgorithms());
   acc::set_seed(7, {.deterministic = true});
@@ -37,7 +37,7 @@ TEST_CASE("random: deterministic forbids algorithms that are not", "[runtime]") 
   at::globalContext().setDeterministicAlgorithms(false, false);
 }
 
-TEST_CASE("random: a generator takes the state that rank 0 sends", "[runtime]") {
+TEST_CASE("random: a generator is set to the state of rank 0", "[runtime]") {
   acc::set_seed(3);
   const at::Tensor state = acc::random_state();
   const at::Tensor expected = at::rand({4});

@@ -20,12 +20,12 @@ namespace acc {
 
 namespace detail {
 
-void together(const SavingProcesses& processes, const std::function<void()>& act) {
-  if (!processes.group) return act();
+void together(const SavingProcesses& processes, const std::function<void()>& function) {
+  if (!processes.group) return function();
   std::exception_ptr own;
   std::string text;
   try {
-    act();
+    function();
   } catch (const std::exception& error) {
     own = std::current_exception();
     text = error.what();
@@ -72,7 +72,7 @@ void write_states(const fs::path& folder, const std::string& stem, const std::ve
     write_pt_file(folder / detail::numbered_file(stem, i, ".bin"), objects[i].state());
 }
 
-// Writes the shared files, on one process.
+// Writes the files that all processes share; one process calls it.
 void write_shared(const fs::path& folder, const CheckpointContent& content,
                   const std::vector<NamedTensors>& weights, bool safe) {
   // Prepares the optimizer state while the weights are written.
@@ -103,7 +103,8 @@ void write_own(const fs::path& folder, const CheckpointContent& content, int pro
       PtDict{{kNumProcesses, content.num_processes}, {kGradients, detail::gradients_of(content.models)}});
 }
 
-// Machines may share the file system or not: after the main process, the others do what is still to be done.
+// Machines may or may not share the file system: after the main process, the first process of each other
+// machine acts if the main process's change is not visible there.
 void begin(detail::FolderReplacement& folder, const SavingProcesses& processes) {
   detail::together(processes, [&] {
     if (processes.is_main()) folder.begin();
@@ -138,7 +139,7 @@ void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& 
   for (std::size_t i = 0; i < models.size(); ++i) {
     const fs::path safe = folder / detail::numbered_file("model", i, ".safetensors");
     const fs::path other = folder / detail::numbered_file("pytorch_model", i, ".bin");
-    // One model's weights may be in shards.
+    // The first model's weights may be in shards.
     const fs::path first = i == 0 && !fs::exists(safe) && !fs::exists(other) ? folder : safe;
     const fs::path file = fs::exists(first) ? first : other;
     loads.push_back(detail::plan_model_load(*models[i], read_weights(file), file));
@@ -153,7 +154,7 @@ void plan_states(const fs::path& folder, const std::string& stem, const std::vec
   }
 }
 
-// Python only writes the states of torchdata's loaders.
+// Optional: Python writes only the states of torchdata's loaders.
 void plan_loaders(const fs::path& folder, const std::vector<Stateful>& loaders, Loads& loads) {
   if (fs::exists(folder / detail::numbered_file("dl_state_dict", 0, ".bin")))
     plan_states(folder, "dl_state_dict", loaders, loads);
@@ -188,15 +189,16 @@ const PtValue& field(const PtValue& state, const char* name, const fs::path& fil
   throw Error({.kind = ErrorKind::config, .what = fmt::format("has no '{}'", name), .where = file.string()});
 }
 
-// When n processes saved and m load, each takes the gradients of every m-th saved process, times m / n: the
-// mean over all processes stays the same.
+// When n processes saved and m load, each loads the gradients of every m-th saved process, scaled by m / n:
+// the mean over all processes stays the same.
 void plan_gradients(const fs::path& folder, const CheckpointContent& content, int process, Loads& loads) {
   fs::path known = folder / detail::gradients_file(process);
   if (!fs::exists(known)) known = folder / detail::gradients_file(0);
   if (!fs::exists(known)) return;
   const int saved = static_cast<int>(field(read_pt_file(known), kNumProcesses, known).number().value_or(0));
   if (saved < 1)
-    throw Error({.kind = ErrorKind::config, .what = "is not of any process", .where = known.string()});
+    throw Error(
+        {.kind = ErrorKind::config, .what = "has an invalid number of processes", .where = known.string()});
   std::vector<PtValue> parts;
   for (int part = process; part < saved; part += content.num_processes) {
     const fs::path file = folder / detail::gradients_file(part);
@@ -212,15 +214,15 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
                      const SavingProcesses& processes, const SaveCheckpointOptions& options) {
   detail::FolderReplacement replacement(folder, detail::is_checkpoint_file);
   begin(replacement, processes);
-  const fs::path& made = replacement.temporary();
+  const fs::path& temporary = replacement.temporary();
   try {
     detail::together(processes, [&] {
       std::vector<NamedTensors> weights;
       for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
-      for (const SaveStatePreHook& hook : options.hooks) hook(weights, made);
+      for (const SaveStatePreHook& hook : options.hooks) hook(weights, temporary);
       if (processes.writes_shared(options.save_on_each_node))
-        write_shared(made, content, weights, options.safe_serialization);
-      write_own(made, content, processes.index);
+        write_shared(temporary, content, weights, options.safe_serialization);
+      write_own(temporary, content, processes.index);
     });
     publish(replacement, processes);
   } catch (...) {
@@ -231,31 +233,31 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
 
 std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const CheckpointContent& content,
                                             int process, const std::vector<LoadStatePreHook>& hooks) {
-  const fs::path whole = detail::whole_folder(folder);
-  if (!fs::is_directory(whole)) {
+  const fs::path complete = detail::complete_folder(folder);
+  if (!fs::is_directory(complete)) {
     throw Error({.what = "there is no such folder", .where = folder.string()});
   }
   std::vector<torch::nn::Module*> models = content.models;
-  for (const LoadStatePreHook& hook : hooks) hook(models, whole);
+  for (const LoadStatePreHook& hook : hooks) hook(models, complete);
 
-  // Everything is read and, where that can be, checked before anything is changed.
+  // Reads and, as far as possible, checks everything before it changes anything.
   Loads loads;
-  plan_models(whole, models, loads);
+  plan_models(complete, models, loads);
   for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
-    const fs::path file = whole / detail::numbered_file("optimizer", i, ".bin");
+    const fs::path file = complete / detail::numbered_file("optimizer", i, ".bin");
     loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], read_part(file), file.string()));
   }
-  plan_states(whole, "scheduler", content.schedulers, loads);
-  plan_loaders(whole, content.loaders, loads);
+  plan_states(complete, "scheduler", content.schedulers, loads);
+  plan_loaders(complete, content.loaders, loads);
   if (content.scaler) {
     loads.emplace_back(
-        [load = content.scaler->load_state, state = read_part(whole / kScaler)] { load(state); });
+        [load = content.scaler->load_state, state = read_part(complete / kScaler)] { load(state); });
   }
-  plan_registered(whole, content.registered, loads);
-  plan_buckets(whole, content.gradient_buckets, loads);
-  plan_gradients(whole, content, process, loads);
-  const bool own = fs::exists(whole / detail::random_states_file(process));
-  const fs::path random = whole / detail::random_states_file(own ? process : 0);
+  plan_registered(complete, content.registered, loads);
+  plan_buckets(complete, content.gradient_buckets, loads);
+  plan_gradients(complete, content, process, loads);
+  const bool own = fs::exists(complete / detail::random_states_file(process));
+  const fs::path random = complete / detail::random_states_file(own ? process : 0);
   const PtValue states = fs::exists(random) ? read_pt_file(random) : PtValue();
 
   for (const auto& load : loads) load();

@@ -22,7 +22,7 @@ namespace acc {
 
 class ProcessGroup;
 
-/// The processes that write a checkpoint together, as one of them sees them.
+/// The processes that write a checkpoint together, from the view of one of them.
 struct SavingProcesses {
   int index = 0;
   int local_index = 0;
@@ -37,18 +37,18 @@ struct SavingProcesses {
 
 namespace detail {
 
-/// Calls `act` and returns when it is done on every process. When it throws on any, this throws on all: its
-/// own error on a process that failed, on the others Error{system} with the text and rank of the first.
-void together(const SavingProcesses& processes, const std::function<void()>& act);
+/// Calls `function` and returns when it is done on every process. When it throws on any, this throws on all:
+/// its own error on a process that failed, on the others Error{system} with the text and rank of the first.
+void together(const SavingProcesses& processes, const std::function<void()>& function);
 
 }  // namespace detail
 
-/// Called before a checkpoint's weights are written, on every process. It may change them, or remove those
-/// that it writes itself. `folder` is the folder in which the checkpoint is being written.
+/// Called on every process before a checkpoint's weights are written. It may change the weights, or remove
+/// those that it writes itself. `folder` is the folder in which the checkpoint is being written.
 using SaveStatePreHook =
     std::function<void(std::vector<NamedTensors>& weights, const std::filesystem::path& folder)>;
 
-/// Called before a checkpoint is read, on every process. Models that it removes are not loaded.
+/// Called on every process before a checkpoint is read. Models that the hook removes are not loaded.
 using LoadStatePreHook =
     std::function<void(std::vector<torch::nn::Module*>& models, const std::filesystem::path& folder)>;
 
@@ -64,7 +64,7 @@ class HookHandle {
   std::function<void()> remove_;
 };
 
-/// What goes into a checkpoint, of each kind in the order of preparation.
+/// The content of a checkpoint. Objects of one kind are in the order in which they were prepared.
 struct CheckpointContent {
   std::vector<torch::nn::Module*> models = {};
   std::vector<torch::optim::Optimizer*> optimizers = {};
@@ -72,34 +72,36 @@ struct CheckpointContent {
   std::vector<Stateful> loaders = {};
   std::optional<Stateful> scaler = {};
   std::vector<Stateful> registered = {};
-  /// The gradient buckets of the models, on which the last bit of sums depends: none for a model that is not
-  /// averaged, or has not been yet.
+  /// The gradient buckets of the models: the last bit of summed gradients depends on them. None for a model
+  /// whose gradients are not averaged, or have not been averaged yet.
   std::vector<Stateful> gradient_buckets = {};
   /// The step of the gradient accumulation.
   std::int64_t step = 0;
-  /// Whether gradients are accumulated for a step that is still to come; each process saves its own.
+  /// Whether gradients have been accumulated for a step that has not happened yet; each process saves its
+  /// own.
   bool accumulates = false;
   int num_processes = 1;
 };
 
 struct SaveCheckpointOptions {
-  /// Weights as safetensors, else as torch.save writes them.
+  /// Writes weights as safetensors; off: as torch.save does.
   bool safe_serialization = true;
-  /// The first process of each machine writes everything, not of the first machine alone.
+  /// The first process of each machine writes the shared files, not only that of the first machine.
   bool save_on_each_node = false;
   std::vector<SaveStatePreHook> hooks = {};
 };
 
-/// Together: writes a checkpoint that accelerate's load_state can read, and replaces `folder` atomically:
-/// whenever a process is killed, `folder` is what it was before or the complete new checkpoint. Files there
-/// that are not part of a checkpoint stay. Throws the same on every process when one of them cannot write.
+/// Together: writes a checkpoint that accelerate's load_state can read, and replaces `folder` atomically: if
+/// a process is killed at any moment, `folder` is either unchanged or the complete new checkpoint. Files in
+/// it that are not part of a checkpoint are kept. Throws on every process when one of them cannot write.
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointContent& content,
                      const SavingProcesses& processes, const SaveCheckpointOptions& options = {});
 
-/// Loads a checkpoint of ours or of accelerate's into the same objects, and returns the step of the
-/// accumulation. A process without random states in the checkpoint keeps its own; gradients of an unfinished
-/// accumulation are distributed so that their mean over the processes stays. Throws Error naming the file
-/// that is missing or damaged, or with all weights that do not fit; models and optimizers are then unchanged.
+/// Loads a checkpoint of acc or of accelerate into the same objects, and returns the step of the
+/// accumulation. A process without random states in the checkpoint keeps its current ones; gradients of an
+/// unfinished accumulation are distributed so that their mean over the processes stays the same. Throws Error
+/// naming the file that is missing or damaged, or with all weights that do not fit; models and optimizers are
+/// then unchanged.
 std::optional<std::int64_t> load_checkpoint(const std::filesystem::path& folder,
                                             const CheckpointContent& content, int process,
                                             const std::vector<LoadStatePreHook>& hooks = {});

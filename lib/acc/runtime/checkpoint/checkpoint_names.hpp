@@ -11,8 +11,7 @@
 
 namespace acc {
 
-/// The names of accelerate's checkpoint folders and of the files in them.
-
+/// A checkpoint folder whose name ends with a number, as accelerate's `checkpoint_7`.
 struct NumberedCheckpoint {
   std::int64_t number = 0;
   std::filesystem::path folder = {};
@@ -34,7 +33,7 @@ std::string numbered_file(const std::string& stem, std::size_t index, const std:
 /// `random_states_3.pkl`
 std::string random_states_file(int process);
 
-/// `accumulated_gradients_3.bin`: acc's own, for a checkpoint during an accumulation.
+/// `accumulated_gradients_3.bin`: accelerate has no such file; acc writes it during an accumulation.
 std::string gradients_file(int process);
 
 /// `custom_checkpoint_3.pkl`
@@ -46,8 +45,8 @@ bool is_checkpoint_file(const std::string& name);
 /// `checkpoint_7` in `folder`.
 std::filesystem::path numbered_checkpoint(const std::filesystem::path& folder, std::int64_t number);
 
-/// The folder of the new checkpoint `number`. Throws Error{usage} when it exists, since it would be another
-/// training's.
+/// The folder of the new checkpoint `number`. Throws Error{usage} when it exists: it then belongs to another
+/// training.
 std::filesystem::path folder_to_save(const std::filesystem::path& folder, std::int64_t number);
 
 /// The number after the highest existing one, at least 0.
@@ -56,7 +55,7 @@ std::int64_t next_number(const std::filesystem::path& folder);
 /// Removes the checkpoints with the lowest numbers so that `limit` remain. Throws Error{system}.
 void keep_newest(const std::filesystem::path& folder, std::size_t limit);
 
-/// Removes the temporary folders that a killed process left in `folder`, an Accelerator's or a Trainer's.
+/// Removes the temporary folders of Accelerators and Trainers that killed processes left in `folder`.
 void remove_leftovers(const std::filesystem::path& folder);
 
 }  // namespace detail

@@ -14,8 +14,8 @@
 namespace acc::detail {
 namespace {
 
-// Adapts a state to Python's schedulers: LambdaLR needs the entry of its (unsaved) functions, and
-// ReduceLROnPlateau cannot read a best metric of None.
+// Adapts a state for Python's schedulers: LambdaLR requires an entry for its functions, which are not saved,
+// and ReduceLROnPlateau cannot read a best metric of None.
 PtValue for_python(PtValue state) {
   auto* fields = std::get_if<PtDict>(&state.content);
   if (fields == nullptr) return state;
@@ -83,14 +83,14 @@ BucketLayout to_layout(const PtValue& value) {
     layout.emplace_back();
     for (const PtValue& index : indices != nullptr ? *indices : PtList()) {
       const auto* number = index.get_if<std::int64_t>();
-      // A layout that does not fit is ignored as a whole.
+      // An invalid index makes set_bucket_layout ignore the whole layout.
       layout.back().push_back(number != nullptr ? static_cast<std::size_t>(*number) : kNoParameter);
     }
   }
   return layout;
 }
 
-// Without a replica gradients are not averaged.
+// `ddp` is null when gradients are not averaged.
 Stateful buckets_of(const std::shared_ptr<DdpReplica>& ddp) {
   return {.state = [ddp] { return ddp ? to_value(ddp->bucket_layout()) : PtValue(); },
           .load_state =
@@ -135,14 +135,14 @@ SavingProcesses processes_of(const PartialState& state) {
                .hint = "give one, or set project_dir and automatic_checkpoint_naming"});
 }
 
-// As torch.save: a missing folder is more likely a typing error than meant to be created.
+// As torch.save, does not create the folder: a missing one is more likely a typing error.
 void require_parent(const fs::path& file) {
   const fs::path parent = resolved_path(file).parent_path();
   if (fs::is_directory(parent)) return;
   throw Error({.kind = ErrorKind::system,
                .what = "cannot be written: there is no folder " + parent.string(),
                .where = file.string(),
-               .hint = "make the folder first"});
+               .hint = "create the folder first"});
 }
 
 }  // namespace
@@ -154,8 +154,8 @@ fs::path Checkpointing::numbered_folder() {
   return preparation_.project_dir() / "checkpoints";
 }
 
-// Older checkpoints stay until the new one is complete. Machines may share the folder or not.
-void Checkpointing::make_room(const fs::path& folder, const SavingProcesses& processes) {
+// Called only when the new checkpoint is complete. Machines may or may not share the folder.
+void Checkpointing::remove_oldest(const fs::path& folder, const SavingProcesses& processes) {
   const auto limit = preparation_.project().total_limit;
   if (!limit || *limit < 1) return;
   together(processes, [&] {
@@ -187,7 +187,7 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, bool s
                   {.safe_serialization = safe_serialization,
                    .save_on_each_node = project.save_on_each_node,
                    .hooks = registry_.save_hooks.all()});
-  if (!numbered.empty()) make_room(numbered, processes);
+  if (!numbered.empty()) remove_oldest(numbered, processes);
   ++project.iteration;
   return place;
 }

@@ -55,7 +55,7 @@ struct CheckpointRegistry {
 /// same names.
 class Checkpointing {
  public:
-  /// Both outlive this.
+  /// `state` and `preparation` must outlive this object.
   Checkpointing(const PartialState& state, Preparation& preparation)
       : state_(state), preparation_(preparation) {}
 
@@ -73,9 +73,9 @@ class Checkpointing {
   HookHandle register_load_state_pre_hook(LoadStatePreHook hook);
 
  private:
-  // Where numbered checkpoints are; empty without automatic naming.
+  // The folder of numbered checkpoints; empty without automatic naming.
   std::filesystem::path numbered_folder();
-  void make_room(const std::filesystem::path& folder, const SavingProcesses& processes);
+  void remove_oldest(const std::filesystem::path& folder, const SavingProcesses& processes);
 
   const PartialState& state_;
   Preparation& preparation_;

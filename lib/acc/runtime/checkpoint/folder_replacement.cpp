@@ -36,11 +36,11 @@ void sync(const fs::path& folder) {
   if (!opened || ::fsync(opened.get()) != 0) fail(folder, "cannot be written", errno);
 }
 
-void put_at(const fs::path& from, const fs::path& to) {
+void rename_to(const fs::path& from, const fs::path& to) {
   if (::rename(from.c_str(), to.c_str()) != 0) fail(to, "cannot be replaced", errno);
 }
 
-// A hard link, or a copy where the file system has none.
+// Makes hard links, or copies where the file system does not support them.
 void link(const fs::path& from, const fs::path& to) {
   const auto kinds = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
   std::error_code error;
@@ -62,7 +62,7 @@ FolderReplacement::FolderReplacement(const fs::path& target,
   std::error_code none_or_gone;
   const std::string here = (fs::current_path(none_or_gone) / "").string();
   if (here.starts_with((target_ / "").string())) {
-    throw Error({.what = "holds the working folder, and would be replaced as a whole",
+    throw Error({.what = "contains the working folder, and would be replaced as a whole",
                  .where = target.string(),
                  .hint = "give the checkpoint a folder of its own"});
   }
@@ -72,7 +72,7 @@ FolderReplacement::FolderReplacement(const fs::path& target,
 
 void FolderReplacement::begin() {
   std::error_code error;
-  if (fs::exists(old_) && !fs::exists(target_)) put_at(old_, target_);
+  if (fs::exists(old_) && !fs::exists(target_)) rename_to(old_, target_);
   fs::remove_all(old_, error);
   fs::remove_all(temporary_, error);
   fs::create_directories(temporary_, error);
@@ -89,9 +89,10 @@ void FolderReplacement::keep_others() const {
 void FolderReplacement::exchange() const {
   if (::renameat2(AT_FDCWD, temporary_.c_str(), AT_FDCWD, target_.c_str(), RENAME_EXCHANGE) == 0) return;
   if (errno != EINVAL && errno != ENOSYS) fail(target_, "cannot be replaced", errno);
-  // The file system cannot exchange: between the two renames whole_folder() finds the old one.
-  put_at(target_, old_);
-  put_at(temporary_, target_);
+  // The file system does not support RENAME_EXCHANGE. Between the two renames complete_folder() finds the old
+  // folder.
+  rename_to(target_, old_);
+  rename_to(temporary_, target_);
 }
 
 void FolderReplacement::publish() {
@@ -102,7 +103,7 @@ void FolderReplacement::publish() {
     exchange();
   } else {
     sync(temporary_);
-    put_at(temporary_, target_);
+    rename_to(temporary_, target_);
   }
   sync(target_.parent_path());
   fs::remove_all(temporary_, error);
@@ -114,7 +115,7 @@ void FolderReplacement::abandon() noexcept {
   fs::remove_all(temporary_, error);
 }
 
-fs::path whole_folder(const fs::path& target) {
+fs::path complete_folder(const fs::path& target) {
   const fs::path place = resolved_path(target);
   if (!fs::exists(place) && fs::exists(beside(place, kOld))) return beside(place, kOld);
   return target;

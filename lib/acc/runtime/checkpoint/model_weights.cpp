@@ -34,7 +34,7 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
   return names;
 }
 
-// A file has a tied weight once, under one of its names.
+// A file stores a tied weight once, under one of its names.
 bool tied_to_given(const at::Tensor& tensor, const NamedTensors& wanted, const NamedTensors& given) {
   return std::ranges::any_of(wanted, [&](const auto& other) {
     return given.contains(other.first) && same_memory(other.second, tensor);
@@ -230,7 +230,7 @@ NamedTensors read_file_of_weights(const fs::path& file) {
   return file.extension() == ".safetensors" ? read_safetensors(file).tensors : read_state_dict(file);
 }
 
-// Which tensors are in which file.
+// Maps each file to the names of its tensors.
 std::map<std::string, std::vector<std::string>> read_index(const fs::path& index) {
   const Json json = Json::parse(read_file(index), nullptr, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
@@ -238,9 +238,9 @@ std::map<std::string, std::vector<std::string>> read_index(const fs::path& index
     fail(index, "is not an index of weights: it has no weight_map");
   std::map<std::string, std::vector<std::string>> files;
   for (const auto& [name, file] : map->items()) {
-    // A file name, not a path that leaves the folder.
+    // Only a file name is accepted, not a path that leaves the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      fail(index, fmt::format("names no file for the tensor '{}'", name));
+      fail(index, fmt::format("does not name a file for the tensor '{}'", name));
     files[file.get<std::string>()].push_back(name);
   }
   return files;

@@ -22,7 +22,7 @@ using OrderedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 /// memory.
 OrderedTensors ordered_state_of(const torch::nn::Module& module);
 
-/// The same by name.
+/// The same, sorted by name.
 NamedTensors state_of(const torch::nn::Module& module);
 
 /// The names in which a model and the weights to load differ, as in PyTorch's load_state_dict.
@@ -39,28 +39,29 @@ struct IncompatibleKeys {
 /// DistributedDataParallel saves them, are accepted, and a tied weight may have any of its names.
 IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensors& state);
 
-/// Checks and copies; when it throws, the module is unchanged.
+/// Checks that `state` fits the module and copies it there; returns the names that only one of the two has.
+/// If it throws, the module is unchanged.
 IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state,
                             const std::filesystem::path& where, bool strict = true);
 
-/// The module's state as a safetensors file that Python loads, replaced in one step.
+/// Atomically replaces `file` with the module's state as a safetensors file that Python can load.
 void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file);
 
-/// Writes the model's weights into `folder`, which is made where it is missing, in files of at most
-/// `max_bytes` bytes, each in one step; then removes what an earlier save left there in other files. Throws
+/// Writes the model's weights into `folder`, which is created if missing, in files of at most `max_bytes`
+/// bytes, each replaced atomically; then removes weight files that an earlier save left there. Throws
 /// Error{system}.
 void save_weights(const torch::nn::Module& module, const std::filesystem::path& folder,
                   std::uint64_t max_bytes);
 
-/// The weights in a file (safetensors, or else a state_dict of torch.save), or in a folder of Python's or
-/// ours: `model.safetensors`, its shards, `pytorch_model.bin` or its shards, the first that there is. Tensors
-/// are read when they are used. Throws Error naming the file that is missing or damaged.
+/// Reads the weights in a file (safetensors, or a state_dict of torch.save) or in a folder that acc or Python
+/// wrote: `model.safetensors`, its shards, `pytorch_model.bin` or its shards, whichever is found first.
+/// Tensors are read lazily, when they are used. Throws Error naming the file that is missing or damaged.
 NamedTensors read_weights(const std::filesystem::path& path);
 
 namespace detail {
 
-/// Without tensors that share memory with an earlier one, as tied weights: safetensors files have the first
-/// only.
+/// The tensors without those that share memory with an earlier one, as tied weights do: safetensors files
+/// store only the first.
 OrderedTensors without_ties(const OrderedTensors& tensors);
 
 /// Checks that `state` fits the module; the returned function copies it into the module. Throws
@@ -71,7 +72,7 @@ std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors st
 
 void write_model_file(const OrderedTensors& state, const std::filesystem::path& file);
 
-/// A file of a model's weights to be written.
+/// A file of a model's weights that is to be written.
 struct WeightShard {
   std::string name = {};
   OrderedTensors tensors = {};
@@ -82,7 +83,7 @@ struct WeightShard {
 /// weights are written once.
 std::vector<WeightShard> plan_shards(const OrderedTensors& tensors, std::uint64_t max_bytes);
 
-/// `model.safetensors.index.json` of several shards; empty for one.
+/// The content of `model.safetensors.index.json` for several shards; empty for one.
 std::string shard_index(const std::vector<WeightShard>& shards);
 
 }  // namespace detail

@@ -13,36 +13,36 @@
 
 namespace acc::detail {
 
-/// T, or const T.
+/// T or const T.
 template <class Given, class T>
 concept Like = std::same_as<std::remove_const_t<Given>, T>;
 
-/// A field of a parameter's state that not every optimizer of its kind keeps.
+/// A field that may be missing in a parameter's state.
 template <class T>
 struct Optional {
   T& value;
 };
 
-/// An integer that is one in Python, too; steps are a tensor there.
+/// An integer that is an integer in Python, too. (Step counters are tensors in Python.)
 template <class T>
 struct Count {
   T& value;
 };
 
-/// A tensor over all parameters together, or several of them; none before the first step.
+/// A tensor with the elements of all parameters of a group, or a list of such; none before the first step.
 template <class T>
 struct Flat {
   T& value;
 };
 
-/// A tensor of one element, or several of them; none before the first step.
+/// A tensor of one element, or a list of such; none before the first step.
 template <class T>
 struct Scalar {
   T& value;
 };
 
-/// Calls `visit(name, field)` for each option of a parameter group, and for each part of a parameter's state,
-/// by the names that Python's optimizers give them.
+/// Calls `visit(name, field)` for each option of a parameter group, or for each field of a parameter's state,
+/// with the names of Python's optimizers.
 template <Like<torch::optim::SGDOptions> Options, class Visit>
 void visit_fields(Options& options, Visit visit) {
   visit("lr", options.lr());
@@ -120,7 +120,7 @@ void visit_fields(Options& options, Visit visit) {
   visit("line_search_fn", options.line_search_fn());
 }
 
-// `al` is scratch memory.
+// The field `al` is left out: it is scratch memory.
 template <Like<torch::optim::LBFGSParamState> State, class Visit>
 void visit_fields(State& state, Visit visit) {
   visit("func_evals", Count{state.func_evals()});
@@ -141,25 +141,26 @@ struct OptimizerKind {
   using State = StateType;
 };
 
-/// Calls `act` with the OptimizerKind of the optimizer; false: it is of a kind whose state acc does not know.
-template <class Act>
-bool with_kind(const torch::optim::Optimizer& optimizer, Act act) {
+/// Calls `function` with the OptimizerKind of the optimizer. Returns false for a type whose state acc does
+/// not know.
+template <class Function>
+bool with_kind(const torch::optim::Optimizer& optimizer, Function function) {
   using namespace torch::optim;
   const auto is = [&]<class Native>(std::type_identity<Native>) {
     return dynamic_cast<const Native*>(&optimizer) != nullptr;
   };
   if (is(std::type_identity<AdamW>())) {
-    act(OptimizerKind<AdamWOptions, AdamWParamState>());
+    function(OptimizerKind<AdamWOptions, AdamWParamState>());
   } else if (is(std::type_identity<Adam>())) {
-    act(OptimizerKind<AdamOptions, AdamParamState>());
+    function(OptimizerKind<AdamOptions, AdamParamState>());
   } else if (is(std::type_identity<SGD>())) {
-    act(OptimizerKind<SGDOptions, SGDParamState>());
+    function(OptimizerKind<SGDOptions, SGDParamState>());
   } else if (is(std::type_identity<RMSprop>())) {
-    act(OptimizerKind<RMSpropOptions, RMSpropParamState>());
+    function(OptimizerKind<RMSpropOptions, RMSpropParamState>());
   } else if (is(std::type_identity<Adagrad>())) {
-    act(OptimizerKind<AdagradOptions, AdagradParamState>());
+    function(OptimizerKind<AdagradOptions, AdagradParamState>());
   } else if (is(std::type_identity<LBFGS>())) {
-    act(OptimizerKind<LBFGSOptions, LBFGSParamState>());
+    function(OptimizerKind<LBFGSOptions, LBFGSParamState>());
   } else {
     return false;
   }

@@ -69,8 +69,8 @@ struct WriteFields {
 // Sets fields from a dict; missing and invalid values become problems.
 struct ReadFields {
   const PtValue& dict;
-  const at::Tensor* parameter = nullptr;  // whose state it is
-  std::int64_t all_elements = 0;          // of the group's parameters
+  const at::Tensor* parameter = nullptr;  // the parameter of the state
+  std::int64_t all_elements = 0;          // in all parameters of the group
   std::vector<std::string>& problems;
 
   void operator()(const char* name, double& field) const {
@@ -145,13 +145,13 @@ struct ReadFields {
     if (list == nullptr) return;
     for (const PtValue& one : *list) field.push_back(tensor_of(name, elements, one));
   }
-  // Python has a plain number where it needs no tensor.
+  // Python stores a plain number where a tensor is not needed.
   at::Tensor tensor_of(const char* name, std::int64_t elements, const PtValue& value) const {
     const auto* tensor = value.get_if<at::Tensor>();
     if (tensor == nullptr && elements == 1 && value.number())
       return at::full({}, *value.number(), parameter->options().requires_grad(false));
     if (tensor != nullptr && tensor->numel() == elements) return own_copy(*tensor);
-    problems.push_back(fmt::format("'{}' is not of {} elements, as the parameters", name, elements));
+    problems.push_back(fmt::format("'{}' must have {} elements, as many as the parameters", name, elements));
     return {};
   }
 
@@ -162,7 +162,7 @@ struct ReadFields {
     return given;
   }
   void lacks(const char* name) const {
-    problems.push_back(fmt::format("has no '{}': it is another optimizer's", name));
+    problems.push_back(fmt::format("has no '{}': it is the state of another optimizer", name));
   }
 };
 
@@ -201,7 +201,7 @@ PtValue write_state(const Optimizer& optimizer) {
   return PtDict{{"state", std::move(state)}, {"param_groups", std::move(groups)}};
 }
 
-// The values that a load sets in the optimizer.
+// The values that loading sets in the optimizer.
 struct Loaded {
   std::vector<std::unique_ptr<torch::optim::OptimizerOptions>> options = {};
   std::vector<std::pair<void*, std::unique_ptr<torch::optim::OptimizerParamState>>> states = {};
@@ -268,25 +268,26 @@ class StateReader {
     if constexpr (kIsAdam<Options>) {
       constexpr bool decoupled = std::is_same_v<Options, torch::optim::AdamWOptions>;
       if (is("decoupled_weight_decay", !decoupled))
-        wrong.emplace_back(decoupled ? "is of Adam, not AdamW" : "is of AdamW, not Adam");
+        wrong.emplace_back(decoupled ? "is the state of Adam, not of AdamW"
+                                     : "is the state of AdamW, not of Adam");
     }
   }
 
-  // LBFGS does not check that they have the same length, at most history_size.
+  // LBFGS itself does not check that its history lists have the same length, at most history_size.
   void check_history(const typename Kind::State& state, std::vector<std::string>& wrong) const {
     if constexpr (std::is_same_v<typename Kind::State, torch::optim::LBFGSParamState>) {
       const auto& options = static_cast<const torch::optim::LBFGSOptions&>(*loaded_->options.back());
       const std::size_t length = state.old_dirs().size();
       if (length != state.old_stps().size() || length != state.ro().size() ||
           static_cast<std::int64_t>(length) > options.history_size())
-        wrong.emplace_back("has a history that is longer than history_size, or not whole");
+        wrong.emplace_back("has a history that is longer than history_size, or incomplete");
     }
   }
 
   void read_parameter(const PtValue& number, const at::Tensor& parameter, std::int64_t all_elements) {
     const auto* id = number.get_if<std::int64_t>();
     const PtValue* fields = id != nullptr ? states_->find(*id) : nullptr;
-    if (fields == nullptr) return;  // it never had a gradient
+    if (fields == nullptr) return;  // the parameter never had a gradient
     auto state = std::make_unique<typename Kind::State>();
     std::vector<std::string> wrong;
     visit_fields(*state, ReadFields{*fields, &parameter, all_elements, wrong});

@@ -12,14 +12,14 @@ class Optimizer;
 
 namespace acc::detail {
 
-/// What Python's `optimizer.state_dict()` gives for the same optimizer: `state` by the number of the
-/// parameter, and `param_groups`. The tensors are the optimizer's own. LibTorch's own; throws Error{usage}
-/// for others.
+/// The state as Python's `optimizer.state_dict()` returns it for the same optimizer: `state` by the index of
+/// the parameter, and `param_groups`. The tensors are not copied. Throws Error{usage} unless the optimizer is
+/// one of LibTorch's.
 PtValue optimizer_state(const torch::optim::Optimizer& optimizer);
 
-/// Checks a state of optimizer_state() or of Python; the returned function loads it and cannot fail. Options
-/// in `state` replace the optimizer's, as in Python. Throws Error{config} with everything that does not fit
-/// the optimizer: another kind, other groups, other shapes. `where` is its file.
+/// Checks a state that optimizer_state() or Python wrote; the returned function loads it and cannot fail.
+/// Options in `state` replace those of the optimizer, as in Python. Throws Error{config} with everything that
+/// does not fit the optimizer: its type, groups or shapes. `where` names the file.
 std::function<void()> plan_optimizer_load(torch::optim::Optimizer& optimizer, const PtValue& state,
                                           const std::string& where);
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kTwisterWords = 624;
 
-// MT19937 as init_genrand seeds it, which Python's random and numpy both have.
+// The state of MT19937 after init_genrand(seed): the generator of Python's random and of numpy.
 PtList seeded_twister(std::uint32_t seed) {
   PtList words;
   std::uint32_t word = seed;
@@ -29,7 +29,7 @@ PtList seeded_twister(std::uint32_t seed) {
   return words;
 }
 
-// accelerate writes the key only where there is a device.
+// accelerate writes this key only if there is a device.
 constexpr const char* kOfCudaDevices = "torch_cuda_manual_seed";
 
 std::vector<at::Tensor> tensors_of(const PtValue& value) {
@@ -70,8 +70,9 @@ std::optional<std::int64_t> load_random_states(const PtValue& states, const std:
     bytes = nullptr;
   }
   if (bytes == nullptr)
-    throw Error(
-        {.kind = ErrorKind::config, .what = "holds no state of LibTorch's generator", .where = where});
+    throw Error({.kind = ErrorKind::config,
+                 .what = "does not contain the state of LibTorch's generator",
+                 .where = where});
   const PtValue* step = states.find("step");
   const auto number = step != nullptr ? step->number() : std::nullopt;
   if (!number) return {};
@@ -88,15 +89,16 @@ using Loads = std::vector<std::pair<at::Tensor, at::Tensor>>;
 
 void plan_model(torch::nn::Module& model, const PtValue& state, Loads& loads) {
   const auto* gradients = state.get_if<PtDict>();
-  if (gradients == nullptr) refuse("hold no dict for a model");
+  if (gradients == nullptr) refuse("have no dict for a model");
   const auto parameters = model.named_parameters();
   for (const PtEntry& entry : *gradients) {
     const auto* name = entry.key.get_if<std::string>();
     const auto* gradient = entry.value.get_if<at::Tensor>();
-    if (name == nullptr || gradient == nullptr) refuse("hold something else than tensors by name");
+    if (name == nullptr || gradient == nullptr) refuse("contain something other than tensors by name");
     const at::Tensor* parameter = parameters.find(*name);
     if (parameter == nullptr) refuse(fmt::format("the model has no parameter '{}'", *name));
-    if (parameter->sizes() != gradient->sizes()) refuse(fmt::format("that of '{}' has another shape", *name));
+    if (parameter->sizes() != gradient->sizes())
+      refuse(fmt::format("the gradient of '{}' has another shape", *name));
     loads.emplace_back(*parameter, *gradient);
   }
 }
@@ -134,7 +136,7 @@ std::function<void()> plan_gradients_load(const std::vector<torch::nn::Module*>&
   Loads loads;
   for (const PtValue& part : parts) {
     const auto* of_models = part.get_if<PtList>();
-    if (of_models == nullptr || of_models->size() != models.size()) refuse("are those of other models");
+    if (of_models == nullptr || of_models->size() != models.size()) refuse("belong to other models");
     for (std::size_t i = 0; i < models.size(); ++i) plan_model(*models[i], (*of_models)[i], loads);
   }
   return [models, loads, scale] {

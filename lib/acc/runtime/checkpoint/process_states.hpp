@@ -15,12 +15,12 @@ class Module;
 namespace acc::detail {
 
 /// The content of accelerate's random_states_<process>.pkl: the step of the accumulation and the states of
-/// LibTorch's generators, those of CUDA devices where there are some. Python's own and numpy's, which C++
-/// lacks, are written as if newly seeded with LibTorch's seed, so that Python can load the file.
+/// LibTorch's generators, including those of CUDA devices. The generators of Python's random and of numpy,
+/// which C++ lacks, are written as if just seeded with LibTorch's seed, so that Python can load the file.
 PtValue random_states(std::int64_t step);
 
-/// Sets LibTorch's generators as the file of a process of ours or of Python's has it, and returns the step if
-/// it is there. Throws Error{config} with `where` for any other content.
+/// Sets LibTorch's generators from the content of such a file, written by acc or by Python, and returns its
+/// step, if any. Throws Error{config} with `where` for any other content.
 std::optional<std::int64_t> load_random_states(const PtValue& states, const std::string& where);
 
 /// The gradients that this process has accumulated: for each model a dict by parameter name.

@@ -56,7 +56,7 @@ namespace {
 
 using Type = PickleValue::Type;
 
-// Values that refer to each other could form a cycle, or grow without bound when they are copied.
+// Values in a pickle can refer to each other: they could form a cycle, or grow without bound when copied.
 constexpr int kMaxDepth = 200;
 constexpr std::size_t kMaxValuesPerByte = 64;
 
@@ -128,7 +128,7 @@ class Decoder {
         detail::kScalarTypes.at(static_cast<std::size_t>(stored.dtype - kTorchDtypes.data()));
     const at::TensorOptions options(type);
     if (stored.bytes.empty()) return at::empty(stored.sizes, options);
-    // The mapping is this process's own: writing to it is allowed.
+    // The mapping is private (copy-on-write): writing to it does not change the file.
     auto* first = const_cast<char*>(stored.bytes.data());
     if (reinterpret_cast<std::uintptr_t>(first) % stored.dtype->bytes == 0) {
       return at::from_blob(
@@ -161,10 +161,10 @@ PtValue read_pt_file(const std::filesystem::path& file) {
 
 namespace {
 
-// What torch.load's weights_only reads.
+// The pickle protocol that torch.load reads with weights_only=True.
 constexpr int kProtocol = 2;
 
-// Writes the pickle of a value, and collects the tensors to which it refers by number.
+// Writes the pickle of a value, and collects the tensors, to which the pickle refers by index.
 class Encoder {
  public:
   explicit Encoder(const std::filesystem::path& file) : file_(file) {}
@@ -214,7 +214,7 @@ class Encoder {
   }
 
   void put_content(const PtObject& object) {
-    refuse(fmt::format("cannot be given an object of {}", object.class_name));
+    refuse(fmt::format("cannot hold an object of class {}", object.class_name));
   }
 
   void put_numbers(c10::IntArrayRef numbers) {

@@ -24,7 +24,7 @@ struct PtTuple {
   std::vector<PtValue> items = {};
 };
 
-/// An object of any other class: only its name is read, nothing of it is executed.
+/// An object of any other class. Only the name of the class is read; nothing is executed.
 struct PtObject {
   std::string class_name = {};
 };
@@ -70,13 +70,14 @@ struct PtEntry {
   PtValue value = {};
 };
 
-/// Reads a file of torch.save of PyTorch 1.6 or later, tensors of every device to the CPU. They keep the file
-/// mapped and read it when they are used; writing to them does not change it. Nothing in a file is executed,
-/// and nothing outside of it is read. Throws Error{system} naming the file when it cannot be opened,
-/// Error{config} when it is damaged, of an older PyTorch, or holds tensors of a kind that acc lacks.
+/// Reads a file that torch.save of PyTorch 1.6 or later wrote; tensors of any device are loaded to the CPU.
+/// The tensors map the file into memory and read it when they are used; writing to them does not change the
+/// file. Nothing in a file is executed, and nothing outside of it is read. Throws Error{system} naming the
+/// file when it cannot be opened, Error{config} when it is damaged, of an older PyTorch, or has tensors of a
+/// type that acc does not support.
 PtValue read_pt_file(const std::filesystem::path& file);
 
-/// Atomically replaces `file` by one that Python's torch.load reads, also with weights_only and mmap.
+/// Atomically replaces `file` with one that Python's torch.load reads, also with weights_only and mmap.
 /// Tensors of any device and stride, each with a storage of its own on the CPU. Throws Error{usage} for a
 /// PtObject or an element type that torch.save lacks, Error{system} when the file cannot be written; the old
 /// one is then untouched.

@@ -42,7 +42,7 @@ at::ScalarType scalar_type_of(const TensorInfo& tensor, const std::filesystem::p
        .where = file.string()});
 }
 
-// A tensor that shares the file's memory, or a copy where its bytes are not aligned.
+// A tensor that shares the mapped file's memory, or a copy if its bytes are not aligned.
 at::Tensor tensor_at(char* first, at::ScalarType type, const std::vector<std::int64_t>& shape,
                      const std::shared_ptr<MappedFile>& mapped) {
   const at::TensorOptions options(type);
@@ -64,7 +64,7 @@ std::string_view name_of(at::ScalarType type, const std::string& tensor) {
 
 using Entry = std::pair<std::string, at::Tensor>;
 
-// As Python's writer: wide types first, so that each tensor begins at a multiple of its width; then by name.
+// The order of Python's writer: by element size, largest first, so that each tensor is aligned; then by name.
 std::vector<Entry> in_file_order(const NamedTensors& tensors) {
   std::vector<Entry> entries(tensors.begin(), tensors.end());
   std::ranges::stable_sort(entries, std::greater(),

@@ -17,10 +17,10 @@ struct Safetensors {
   std::map<std::string, std::string> metadata = {};
 };
 
-/// Reads a file that Python's safetensors or write_safetensors wrote. The tensors keep the file mapped and
-/// read it when they are used; writing to them does not change it. Throws Error{config} naming the file when
-/// it is damaged or has a dtype that LibTorch lacks, Error{system} when it cannot be read; nothing in a file
-/// is executed, and nothing outside of it is read.
+/// Reads a file that Python's safetensors or write_safetensors wrote. The tensors map the file into memory
+/// and read it when they are used; writing to them does not change the file. Throws Error{config} naming the
+/// file when it is damaged or has a dtype that LibTorch lacks, Error{system} when it cannot be read; nothing
+/// in a file is executed, and nothing outside of it is read.
 Safetensors read_safetensors(const std::filesystem::path& file);
 
 /// Replaces `file` atomically. Tensors of any device, stride and supported type. Throws Error{usage} naming

@@ -9,7 +9,7 @@
 namespace acc::detail {
 namespace {
 
-// The order of a text's members is kept.
+// Keeps the order of an object's members.
 using Json = nlohmann::ordered_json;
 
 PtValue value_of(const Json& json) {
@@ -72,7 +72,7 @@ PtValue from_json(std::string_view text) {
 }
 
 std::string to_json(const PtValue& value) {
-  // Text that is not UTF-8 must not end a load.
+  // Replaces bytes that are not UTF-8: they must not make loading fail.
   return json_of(value).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -15,8 +15,8 @@ namespace detail {
 /// Parses JSON text: objects become dicts. Throws Error{usage} for text that is not JSON.
 PtValue from_json(std::string_view text);
 
-/// Writes a value as JSON text. Values that JSON lacks become null: objects, numbers that are not finite, and
-/// tensors of more than one element; keys that are not strings are left out.
+/// Writes a value as JSON text. Values that JSON cannot represent become null: objects, numbers that are not
+/// finite, and tensors of more than one element. Keys that are not strings are left out.
 std::string to_json(const PtValue& value);
 
 }  // namespace detail
@@ -27,21 +27,21 @@ struct Stateful {
   std::function<void(const PtValue&)> load_state = {};
 };
 
-/// An object whose state is a JSON text, as acc's schedulers and loaders have it.
+/// An object whose state is JSON text, such as acc's schedulers and loaders.
 template <class T>
 concept JsonStateful = requires(T& object, const T& constant, std::string_view text) {
   { constant.state() } -> std::convertible_to<std::string>;
   object.load_state(text);
 };
 
-/// An object whose state is a PtValue: tensors too.
+/// An object whose state is a PtValue, which may contain tensors.
 template <class T>
 concept PtStateful = requires(T& object, const T& constant, const PtValue& value) {
   { constant.state() } -> std::same_as<PtValue>;
   object.load_state(value);
 };
 
-/// The object's state, for a checkpoint; the object must outlive it.
+/// The functions for the state of `object`, which must outlive the result.
 template <class T>
 requires JsonStateful<T> || PtStateful<T> Stateful stateful(T& object) {
   if constexpr (PtStateful<T>) {

@@ -9,7 +9,7 @@
 
 namespace acc::detail {
 
-/// LibTorch's own names of the types in kTorchDtypes, in the same order.
+/// LibTorch's names of the types in kTorchDtypes, in the same order.
 inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = {
     at::kFloat,  at::kDouble, at::kHalf,   at::kBFloat16,      at::kLong,         at::kInt,
     at::kShort,  at::kChar,   at::kByte,   at::kBool,          at::kComplexFloat, at::kComplexDouble,

@@ -13,7 +13,7 @@ constexpr std::uint64_t kAlignment = 64;
 constexpr std::uint64_t kLocalHeaderBytes = 30;
 constexpr std::uint64_t kExtraHeadBytes = 4;
 constexpr std::uint64_t kIn64Bits = 0xffffffff;
-// What a reader must know for 64-bit numbers: version 4.5.
+// The version of the zip specification that a reader needs for 64-bit numbers: 4.5.
 constexpr std::uint64_t kVersion = 45;
 
 struct Field {
@@ -46,7 +46,7 @@ std::string ZipWriter::local_header(const Entry& entry) const {
   const bool wide = entry.size >= wide_from_;
   std::string extra;
   if (wide) put(extra, {{1, 2}, {16, 2}, {entry.size, 8}, {entry.size, 8}});
-  // PyTorch's own extra field, 'FB', pads up to where the data begins.
+  // PyTorch's extra field 'FB' aligns the data by padding.
   const std::uint64_t unpadded =
       cursor_ + kLocalHeaderBytes + entry.name.size() + extra.size() + kExtraHeadBytes;
   const std::uint64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;

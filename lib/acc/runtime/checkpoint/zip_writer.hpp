@@ -9,14 +9,14 @@
 
 namespace acc::detail {
 
-/// A zip archive as torch.save lays it out: stored, each file's bytes at a multiple of 64. The bytes are
-/// referred to, not copied.
+/// A zip archive with the layout of torch.save: uncompressed, the data of each file aligned to 64 bytes. The
+/// archive refers to the data and does not copy it.
 class ZipWriter {
  public:
-  /// From `wide_from` on numbers are written in 64 bits.
+  /// Numbers of at least `wide_from` are written as 64 bits.
   explicit ZipWriter(std::uint64_t wide_from = 0xffffffff) : wide_from_(wide_from) {}
 
-  /// `data` must stay as it is until the archive is written.
+  /// `data` must not change until the archive is written.
   void add(const std::string& name, std::string_view data);
 
   /// The archive's bytes, one part after the other; nothing can be added after it.
@@ -37,7 +37,7 @@ class ZipWriter {
   std::uint64_t wide_from_;
   std::uint64_t cursor_ = 0;
   std::vector<Entry> entries_ = {};
-  std::deque<std::string> heads_ = {};  // addresses stay
+  std::deque<std::string> heads_ = {};  // keeps addresses valid
   std::vector<std::string_view> parts_ = {};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libacc_cuda.so. The header declares NCCL's process group only where this is defined.
+// libacc_cuda.so. ProcessGroupNCCL.hpp declares its class only if this macro is defined.
 #define USE_C10D_NCCL
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -39,7 +39,7 @@ void empty_cache() {
   c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
-// The options contain a struct of nccl.h whose size changes between minor versions.
+// The options contain a struct of nccl.h, whose size changes between minor versions.
 void require_same_nccl() {
   const auto [major, minor, patch] = c10d::getNcclVersionTuple();
   TORCH_CHECK(major == NCCL_MAJOR && minor == NCCL_MINOR,

@@ -14,7 +14,7 @@
 namespace acc::detail {
 namespace {
 
-// CUDA's list of devices ends at the first invalid entry.
+// CUDA ignores the list from the first invalid entry on, so that a list that begins with one is empty.
 bool hides_all_devices(const Environment& environment) {
   const auto visible = environment.find("CUDA_VISIBLE_DEVICES");
   return visible && (trim(*visible).empty() || trim(*visible).starts_with('-'));
@@ -22,7 +22,7 @@ bool hides_all_devices(const Environment& environment) {
 
 }  // namespace
 
-DriverSigns look_for_cuda_driver() {
+DriverSigns find_cuda_driver() {
   DriverSigns signs;
   std::error_code ignored;
   signs.kernel_module = std::filesystem::exists("/proc/driver/nvidia", ignored);
@@ -40,7 +40,7 @@ bool may_load_cuda(const Environment& environment, const DriverSigns& driver) {
   return driver.kernel_module || driver.library;
 }
 
-bool cpu_is_asked_for(bool option, const Environment& environment) {
+bool must_use_cpu(bool option, const Environment& environment) {
   return option || parse_truth(environment.get("ACCELERATE_USE_CPU")).value_or(false);
 }
 
@@ -49,17 +49,17 @@ c10::Device choose_device(const WorkerEnv& worker, int cuda_devices, bool may_sh
   if (worker.local_rank < cuda_devices || may_share) {
     return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(worker.local_rank % cuda_devices));
   }
-  throw Error({.what = fmt::format("no GPU is left for local rank {}: this process sees {}",
+  throw Error({.what = fmt::format("there is no GPU for local rank {}: this process sees {}",
                                    worker.local_rank, cuda_devices),
                .where = fmt::format("rank {}", worker.rank),
-               .hint = fmt::format("start at most {} on this machine (--num_processes), look at "
+               .hint = fmt::format("start at most {} on this machine (--num_processes), check "
                                    "CUDA_VISIBLE_DEVICES, train on the CPU with --cpu, or let "
                                    "processes share a GPU (CudaBackend::gloo)",
                                    cuda_devices)});
 }
 
 c10::Device claim_device(const WorkerEnv& worker, bool cpu, bool may_share) {
-  if (cpu_is_asked_for(cpu, Environment::of_process())) return c10::Device(c10::kCPU);
+  if (must_use_cpu(cpu, Environment::of_process())) return c10::Device(c10::kCPU);
   const CudaDevices devices = find_cuda_devices(cuda_plugin());
   const c10::Device device = choose_device(worker, devices.count, may_share);
   if (device.is_cuda()) {

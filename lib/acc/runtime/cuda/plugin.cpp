@@ -32,7 +32,7 @@ CudaPlugin load_cuda_plugin(const std::filesystem::path& file) {
                        file.string());
   }
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return fmt::format("CUDA's half of LibTorch cannot be loaded: {}", ::dlerror());
+  if (library == nullptr) return fmt::format("LibTorch's CUDA libraries cannot be loaded: {}", ::dlerror());
   const auto function = reinterpret_cast<CudaTableFunction>(::dlsym(library, kCudaTableFunction));
   if (function == nullptr) return fmt::format("{} is not a plug-in of acc", file.string());
   const CudaTable* table = function();

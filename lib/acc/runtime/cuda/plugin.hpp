@@ -16,26 +16,26 @@ class Store;
 
 namespace acc::detail {
 
-/// The functions of libacc_cuda.so, which links CUDA's half of LibTorch and is loaded by libacc.so at run
+/// The functions of libacc_cuda.so, which links LibTorch's CUDA libraries and is loaded by libacc.so at run
 /// time.
 struct CudaTable {
-  /// The LibTorch version that it was compiled with.
+  /// The version of LibTorch with which it was compiled.
   const char* torch_version = "";
 
-  /// The number of devices that this process may use. Where there is none, `why` is LibTorch's reason. The
+  /// The number of devices that this process may use. If it is 0, `why` is set to LibTorch's reason. The
   /// first call initializes the driver.
   int (*count_devices)(std::string& why) = nullptr;
 
   /// Sets this thread's device.
   void (*set_device)(c10::DeviceIndex device) = nullptr;
 
-  /// Waits until the device has finished all work.
+  /// Waits until the device has finished all its work.
   void (*synchronize)(c10::DeviceIndex device) = nullptr;
 
   /// Returns unused memory to the driver.
   void (*empty_cache)() = nullptr;
 
-  /// Connects this process, which computes on `device`, to all others through NCCL; they find each other
+  /// Connects this process, which uses `device`, to all others through NCCL; the processes find each other
   /// through `store`.
   c10::intrusive_ptr<c10d::Backend> (*make_nccl_backend)(const c10::intrusive_ptr<c10d::Store>& store,
                                                          int rank, int size,
@@ -47,24 +47,24 @@ struct CudaTable {
 inline constexpr const char* kCudaTableFunction = "acc_cuda_table";
 using CudaTableFunction = const CudaTable* (*)();
 
-/// The CUDA plug-in of this process, or the reason why it could not be loaded; empty when it was not
+/// The CUDA plug-in of this process, or the reason why it could not be loaded: empty if loading was not
 /// requested.
 using CudaPlugin = std::variant<const CudaTable*, std::string>;
 
-/// Loads a plug-in until the process ends. One that was compiled with another LibTorch than this library is
-/// refused.
+/// Loads a plug-in; it stays loaded until the process ends. Fails if it was compiled with another LibTorch
+/// than this library.
 CudaPlugin load_cuda_plugin(const std::filesystem::path& file);
 
-/// Loads the plug-in in libacc.so's folder as that of this process.
+/// Loads the plug-in from libacc.so's folder and sets it as that of this process.
 void use_cuda_plugin_beside_library();
 
-/// What was loaded together with libacc.so (on_load.cpp), under the rule of may_load_cuda.
+/// The plug-in that was loaded together with libacc.so, if may_load_cuda was true (on_load.cpp).
 const CudaPlugin& cuda_plugin();
 
-/// The plug-in, where a device of it is in use.
+/// The loaded plug-in. To be called only if one is loaded, as when a CUDA device is in use.
 const CudaTable& cuda_table();
 
-/// The devices that this process may use, and where there are none, the reason: empty when they were not
+/// The number of devices that this process may use. If there are none, the reason: empty if CUDA was not
 /// requested.
 struct CudaDevices {
   int count = 0;

@@ -69,12 +69,12 @@ std::string_view read_text(std::string_view& text) {
   return part;
 }
 
-void require_places(std::size_t places, std::size_t tensors) {
-  if (places == tensors) return;
+void require_tensor_count(std::size_t expected, std::size_t actual) {
+  if (expected == actual) return;
   throw Error(
-      {.what = fmt::format("a batch's type with a for_each_tensor of its own holds {} tensors, but {} "
-                           "when it is made",
-                           tensors, places),
+      {.what = fmt::format("a batch's type with its own for_each_tensor holds {} tensors, but {} when it "
+                           "is default-constructed",
+                           actual, expected),
        .where = kWhere,
        .hint = "let batches be tuples, vectors or maps, or set dispatch_batches to false"});
 }
@@ -109,7 +109,7 @@ std::size_t count_rows(const BatchParts& parts) {
   for (const at::Tensor& tensor : parts.tensors) {
     if (!tensor.defined() || tensor.dim() == 0)
       throw Error(
-          {.what = "a tensor of a batch is a single number or none: it has no rows", .where = kWhere});
+          {.what = "a tensor of a batch is undefined or 0-dimensional: it has no rows", .where = kWhere});
     rows.push_back(static_cast<std::size_t>(tensor.size(0)));
   }
   for (const auto& list : parts.lists) rows.push_back(list.size());

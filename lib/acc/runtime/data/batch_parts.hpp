@@ -23,11 +23,11 @@ namespace detail {
 
 /// A batch in the form in which it is sliced and sent.
 struct BatchParts {
-  /// Each has a row for each sample.
+  /// Each tensor has a row for each sample.
   std::vector<at::Tensor> tensors = {};
-  /// Each has an element for each sample: the bytes of values that are not tensors.
+  /// Each list has an element for each sample: the serialized values that are not tensors.
   std::vector<std::vector<std::string>> lists = {};
-  /// Values that the batch has once: keys, numbers of tensors, single values.
+  /// The serialized values that do not belong to one sample: keys, numbers of tensors, single values.
   std::string common = {};
 };
 
@@ -38,20 +38,20 @@ BatchParts parts_of_text(std::string_view text);
 /// The number of rows. Throws Error{usage} when nothing has rows, or their numbers differ.
 std::size_t count_rows(const BatchParts& parts);
 
-/// Rows [begin, begin + length); fewer where there are not as many.
+/// Rows [begin, begin + length), or fewer if the batch ends before.
 BatchParts slice_rows(const BatchParts& parts, std::size_t begin, std::size_t length);
 
-/// The rows of all. Throws Error{usage} when the batches differ in more than rows.
+/// The rows of all batches. Throws Error{usage} when the batches differ in anything but their rows.
 BatchParts concatenate(const std::vector<BatchParts>& batches);
 
 void append_number(std::string& text, std::uint64_t number);
 void append_text(std::string& text, std::string_view part);
-/// Read from the front of `text` and remove it.
+/// These read a value at the front of `text` and remove it from there.
 std::uint64_t read_number(std::string_view& text);
 std::string_view read_text(std::string_view& text);
 
-/// Throws Error{usage} when a default-constructed batch has another number of tensors than this one.
-void require_places(std::size_t places, std::size_t tensors);
+/// Throws Error{usage} unless a default-constructed batch has as many tensors as this one.
+void require_tensor_count(std::size_t expected, std::size_t actual);
 
 namespace batch_parts {
 
@@ -67,7 +67,7 @@ constexpr bool is_sendable() {
   constexpr Kind kind = nested::kKind<Value>;
   if constexpr (!std::default_initializable<Value>) {
     return false;
-  } else if constexpr (kind == Kind::tensor || kind == Kind::own) {
+  } else if constexpr (kind == Kind::tensor || kind == Kind::custom) {
     return true;
   } else if constexpr (kind == Kind::tuple) {
     return []<std::size_t... I>(std::index_sequence<I...> /*places*/) {
@@ -104,8 +104,8 @@ class Writer {
     constexpr Kind kind = nested::kKind<Value>;
     if constexpr (kind == Kind::tensor) {
       parts_.tensors.push_back(value);
-    } else if constexpr (kind == Kind::own) {
-      put_own(value);
+    } else if constexpr (kind == Kind::custom) {
+      put_custom(value);
     } else if constexpr (kind == Kind::tuple) {
       std::apply([this](auto&... part) { (put(part), ...); }, value);
     } else if constexpr (kind == Kind::optional) {
@@ -141,13 +141,13 @@ class Writer {
     append_text(parts_.common, ObjectText<Value>::write(value));
   }
   template <class Value>
-  void put_own(Value& value) {
+  void put_custom(Value& value) {
     std::size_t places = 0;
     Value empty{};
     for_each_tensor_place(empty, [&](at::Tensor& /*place*/) { ++places; });
     const std::size_t before = parts_.tensors.size();
     for_each_tensor_place(value, [this](at::Tensor& tensor) { parts_.tensors.push_back(tensor); });
-    require_places(places, parts_.tensors.size() - before);
+    require_tensor_count(places, parts_.tensors.size() - before);
   }
   template <class List>
   void put_list(List& list) {
@@ -174,13 +174,13 @@ class Reader {
  public:
   explicit Reader(const BatchParts& parts) : parts_(parts), common_(parts.common) {}
 
-  // `value` is as its default constructor made it.
+  // `value` must be default-constructed.
   template <class Value>
   void get(Value& value) {
     constexpr Kind kind = nested::kKind<Value>;
     if constexpr (kind == Kind::tensor) {
       value = next_tensor();
-    } else if constexpr (kind == Kind::own) {
+    } else if constexpr (kind == Kind::custom) {
       for_each_tensor_place(value, [this](at::Tensor& tensor) { tensor = next_tensor(); });
     } else if constexpr (kind == Kind::tuple) {
       std::apply([this](auto&... part) { (get(part), ...); }, value);
@@ -241,9 +241,9 @@ class Reader {
 
 }  // namespace detail
 
-/// Batches that can be sent: structures of tensors, see nested_tensors.hpp, and of values that ObjectText can
-/// write. A vector of tensors is sent as a tuple of them; other vectors have an element for each row. Of a
-/// type with a for_each_tensor of its own only the tensors are sent.
+/// Batches that can be sent to other processes: structures (see nested_tensors.hpp) of tensors and of values
+/// that ObjectText can serialize. A vector of tensors is sent as if it were a tuple; other vectors must have
+/// an element for each row. Of a type with its own for_each_tensor only the tensors are sent.
 template <class Batch>
 concept SendableBatch = detail::batch_parts::is_sendable<Batch>();
 

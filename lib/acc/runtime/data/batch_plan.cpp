@@ -13,7 +13,7 @@
 namespace acc::detail {
 namespace {
 
-// Repeats the first samples of a pass to fill the batches at its end.
+// Fills the last batches of a pass with the first samples of the pass.
 class Refill {
  public:
   Refill(const std::vector<BatchIndices>& batches, std::size_t rounds) {
@@ -31,7 +31,8 @@ class Refill {
   std::size_t next_ = 0;
 };
 
-std::vector<BatchIndices> deal(std::vector<BatchIndices> batches, const BatchRule& rule, const Shard& shard) {
+std::vector<BatchIndices> distribute_batches(std::vector<BatchIndices> batches, const BatchRule& rule,
+                                             const Shard& shard) {
   const bool last_is_full = rule.batch_size == 0 || batches.back().size() == rule.batch_size;
   const std::size_t full_rounds = (batches.size() - (last_is_full ? 0 : 1)) / shard.count;
   if (rule.drop_last) {
@@ -51,7 +52,8 @@ std::vector<BatchIndices> deal(std::vector<BatchIndices> batches, const BatchRul
   return mine;
 }
 
-std::vector<BatchIndices> cut(std::vector<BatchIndices> batches, const BatchRule& rule, const Shard& shard) {
+std::vector<BatchIndices> split_each_batch(std::vector<BatchIndices> batches, const BatchRule& rule,
+                                           const Shard& shard) {
   if (rule.batch_size == 0) {
     throw Error({.what = "batches of any size cannot be split among processes", .where = "split_batches"});
   }
@@ -93,7 +95,8 @@ std::vector<BatchIndices> make_batches(const std::vector<std::size_t>& order, co
 std::vector<BatchIndices> shard_batches(const std::vector<BatchIndices>& batches, const BatchRule& rule,
                                         const Shard& shard) {
   if (shard.count == 1 || batches.empty()) return batches;
-  return shard.split_batches ? cut(batches, rule, shard) : deal(batches, rule, shard);
+  return shard.split_batches ? split_each_batch(batches, rule, shard)
+                             : distribute_batches(batches, rule, shard);
 }
 
 std::vector<std::size_t> plain_order(std::size_t size) {

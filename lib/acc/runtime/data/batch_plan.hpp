@@ -22,8 +22,8 @@ struct BatchRule {
 struct Shard {
   std::size_t index = 0;
   std::size_t count = 1;
-  /// Every process reads the same number of full batches: missing samples are taken from the start of the
-  /// pass.
+  /// Every process reads the same number of full batches: the last ones are filled with samples from the
+  /// start of the pass.
   bool even_batches = true;
   /// Splits each batch into `count` parts, rather than distributing whole batches in turn.
   bool split_batches = false;
@@ -41,13 +41,13 @@ std::vector<BatchIndices> make_batches(const std::vector<std::size_t>& order, co
 std::vector<BatchIndices> shard_batches(const std::vector<BatchIndices>& batches, const BatchRule& rule,
                                         const Shard& shard);
 
-/// The samples of a stream that a process reads: a slice of each block, as accelerate 1.15's
+/// Which samples of an iterable data set a process reads: a slice of each block, as accelerate 1.15's
 /// IterableDatasetShard.
 struct BlockRule {
   std::size_t block_size = 1;
   std::size_t slice_begin = 0;
   std::size_t slice_end = 1;
-  /// Fills the last block with samples of the first one; otherwise it stays short.
+  /// Fills the last block with samples of the first one; off: the last block may be short.
   bool fill = false;
   bool drop_last = false;
 };
@@ -56,7 +56,7 @@ struct BlockRule {
 /// processes.
 BlockRule block_rule(const BatchRule& rule, const Shard& shard);
 
-/// 0..size-1 in the order of a pass: as it is, or as torch.randperm of a generator seeded with `seed`.
+/// The indices 0 to size - 1, in order or as torch.randperm with a generator seeded with `seed`.
 std::vector<std::size_t> plain_order(std::size_t size);
 std::vector<std::size_t> shuffled_order(std::size_t size, std::uint64_t seed);
 

@@ -6,20 +6,22 @@
 
 #include <utility>
 
-// A function of LibTorch's OpenMP runtime. Linking OpenMP here could load a second runtime.
+// The function of the OpenMP runtime that LibTorch uses. Weak, because linking OpenMP here could load a
+// second runtime.
 extern "C" __attribute__((weak)) void omp_set_num_threads(int threads);
 
 namespace acc::detail {
 namespace {
 
-// at::set_num_threads is for the whole process, OpenMP's is for the calling thread.
+// at::set_num_threads applies to the whole process, omp_set_num_threads to the calling thread.
 void use_cores(int count) {
   if (omp_set_num_threads != nullptr) omp_set_num_threads(count);
 }
 
 }  // namespace
 
-// LibTorch sets OpenMP's number at a thread's first use: this must come before ours.
+// at::get_num_threads comes first: LibTorch sets a thread's number when the thread first uses it, which would
+// overwrite ours.
 OneCore::OneCore() : before_(at::get_num_threads()) {
   use_cores(1);
 }
@@ -60,7 +62,7 @@ void OrderedWorkers::run(std::size_t worker) {
       failure = std::current_exception();
     }
     lock.lock();
-    // An earlier item that failed or is missing decides where the items end.
+    // The first item that failed or does not exist is the end, even if a later one was found missing before.
     if (!made && index < end_) {
       end_ = index;
       failure_ = std::move(failure);

@@ -15,8 +15,8 @@
 
 namespace acc::detail {
 
-/// While it lives, LibTorch's operations of the calling thread do not start further threads: for operations
-/// too small to divide, or work that is already divided among threads.
+/// While this object exists, LibTorch's operations on the calling thread use this thread only: for operations
+/// that are too small to divide, or work that is already divided among threads.
 class OneCore {
  public:
   OneCore();
@@ -28,27 +28,27 @@ class OneCore {
   int before_;
 };
 
-/// Threads that make items 0, 1, 2, ... ahead of a consumer, who gets them in this order. Each thread
-/// computes on one core: LibTorch's operators start no further threads in it.
+/// Threads that produce items 0, 1, 2, ... ahead of a consumer, which gets them in this order. LibTorch's
+/// operators do not start further threads in them.
 class OrderedWorkers {
  public:
-  /// Makes an item and stores it in slot `index % ahead`, which is free. False: there is no such item, the
-  /// one before was the last. `worker` counts threads from 0.
+  /// Produces an item and stores it in slot `index % ahead`, which is free. Returns false if there is no such
+  /// item. `worker` is the index of the thread.
   using Make = std::function<bool(std::size_t index, std::size_t worker)>;
 
-  /// Begins to make items from `first` on, at most `ahead` in advance.
+  /// Starts to produce items from number `first` on, at most `ahead` of them in advance.
   OrderedWorkers(std::size_t threads, std::size_t ahead, std::size_t first, Make make);
 
-  /// Ends all threads, each after the item that it is making.
+  /// Ends all threads, each after the item that it is producing.
   ~OrderedWorkers();
   OrderedWorkers(const OrderedWorkers&) = delete;
   OrderedWorkers& operator=(const OrderedWorkers&) = delete;
 
   /// Waits for the next item and returns its slot, which belongs to the consumer until `release`; nothing
-  /// after the last item. Throws what making the item threw; that ends the items.
+  /// after the last item. Rethrows an exception of the thread that produced the item, which is then the last.
   std::optional<std::size_t> wait();
 
-  /// Whether there is a next item and `wait` would return at once.
+  /// Whether there is a next item that `wait` would return without waiting.
   bool is_ready() const;
 
   /// Frees the slot that `wait` returned.
@@ -65,7 +65,7 @@ class OrderedWorkers {
   std::condition_variable work_ = {};
   std::condition_variable ready_ = {};
   std::vector<bool> done_;
-  // The next item to make, the consumer's next item, and the first one that does not exist or failed.
+  // The next item to produce, the consumer's next item, and the first item that failed or does not exist.
   std::size_t next_;
   std::size_t taken_;
   std::size_t end_ = std::numeric_limits<std::size_t>::max();
@@ -74,38 +74,38 @@ class OrderedWorkers {
   std::vector<std::thread> threads_ = {};
 };
 
-/// A batch that was read, for the loop.
+/// A batch that was read.
 template <class Batch>
 struct LoadedBatch {
   Batch batch;
   /// Whether it is the last one of this pass.
   bool last = false;
-  /// Of the last batch, see LoaderPass::remainder.
+  /// For the last batch: LoaderPass::remainder.
   std::size_t remainder = 0;
 };
 
-/// The batches of one pass, one after the other.
+/// The batches of one pass, in order.
 template <class Batch>
 class BatchSource {
  public:
   using Item = LoadedBatch<Batch>;
 
   virtual ~BatchSource() = default;
-  /// The next batch; nothing after the last. Throws what reading it threw; that ends the pass.
+  /// The next batch; nothing after the last. Rethrows an exception of reading it, which ends the pass.
   virtual std::optional<Item> next() = 0;
-  /// Whether there is a next batch and `next` would return at once.
+  /// Whether there is a next batch that `next` would return without waiting.
   virtual bool is_ready() const { return false; }
 };
 
-/// Reads batches on demand in the calling thread, or ahead on threads.
+/// Reads batches in the calling thread when they are needed, or ahead in worker threads.
 template <class Batch>
 class ReadAhead final : public BatchSource<Batch> {
  public:
   using Item = LoadedBatch<Batch>;
-  /// Reads batch number `index`; nothing after the last. `worker` is the number of the calling thread.
+  /// Reads batch number `index`; nothing after the last. `worker` is the index of the calling thread.
   using Read = std::function<std::optional<Item>(std::size_t index, std::size_t worker)>;
 
-  /// Reads batches from number `first` on. Without threads, `next` reads.
+  /// Reads batches from number `first` on. If `threads` is 0, `next` reads them.
   ReadAhead(std::size_t threads, std::size_t ahead, std::size_t first, Read read)
       : read_(std::move(read)), next_(first), slots_(ahead) {
     if (threads == 0) return;
@@ -132,7 +132,7 @@ class ReadAhead final : public BatchSource<Batch> {
   Read read_;
   std::size_t next_;
   std::vector<std::optional<Item>> slots_;
-  // The last member: its threads use the others.
+  // Must be the last member: its threads use the others.
   std::optional<OrderedWorkers> workers_ = {};
 };
 

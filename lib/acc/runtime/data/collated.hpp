@@ -12,7 +12,7 @@
 
 namespace acc {
 
-/// A data set whose batches a function makes: what `collated` returns.
+/// A data set with a collation function: the result of `collated`.
 template <class Dataset, class Collator>
 class CollatedDataset {
  public:
@@ -23,9 +23,10 @@ class CollatedDataset {
 
   std::optional<std::size_t> size() const { return dataset_.size(); }
 
-  // A const one only where get is const: workers of a loader share such a data set.
-  auto get_batch(c10::ArrayRef<std::size_t> indices) const
-      requires requires(const Dataset& dataset, const Collator& collator) {
+  // const only if `get` and the collator can be called while const: the workers of a loader then share the
+  // data set.
+  auto get_batch(c10::ArrayRef<std::size_t> indices) const requires
+      requires(const Dataset& dataset, const Collator& collator) {
     std::invoke(collator, std::vector<Sample>{dataset.get(std::size_t{0})});
   }
   { return batch_of(dataset_, collator_, indices); }
@@ -44,10 +45,10 @@ class CollatedDataset {
   Collator collator_;
 };
 
-/// The data set with `collator` instead of acc::collate, as the collate_fn of PyTorch's DataLoader and the
-/// data_collator of transformers' Trainer. The collator gets the samples that `dataset.get(index)` gave, as a
-/// std::vector, and returns the batch: for a Trainer a tuple or array of tensors, the labels last. It is
-/// called on several threads at once when the loader has workers and it can be called while const.
+/// Returns `dataset` with `collator` in place of acc::collate: the collate_fn of PyTorch's DataLoader and the
+/// data_collator of transformers' Trainer. The collator gets the results of `dataset.get(index)` as a
+/// std::vector and returns the batch: for a Trainer, a tuple or array of tensors, the labels last. If the
+/// loader has workers and both can be called while const, the collator is called on several threads at once.
 template <class Dataset, class Collator>
 CollatedDataset<Dataset, Collator> collated(Dataset dataset, Collator collator) {
   return {std::move(dataset), std::move(collator)};

@@ -38,12 +38,12 @@ struct ReaderOf<Dataset> {
 /// Reads a data set in batches; `for (auto& batch : loader)` is one pass. The data set is one of
 ///  - LibTorch's concept, `size()` and `get_batch(indices)`: acc::TensorDataset, acc::ImageDataset, or
 ///    torch::data's own with a Stack transform;
-///  - `size()` and `get(index)`, whose samples acc::collate makes a batch of, or a function of your own: see
+///  - `size()` and `get(index)`, whose samples acc::collate stacks into a batch, or your own function, see
 ///    acc::collated;
 ///  - an IterableDataset.
-/// Copies of a loader read one data set and count its passes together. Several iterators may live at once,
-/// each with a pass and threads of its own. An exception while reading reaches the loop as an Error that
-/// names the sample, after the batches before it.
+/// Copies of a loader share its data set and the count of its passes. Several iterators may exist at once,
+/// each with its own pass and threads. An exception while reading is thrown in the loop, after the batches
+/// before it, as an Error that names the sample.
 template <class Dataset>
 class DataLoader {
   using Reader = typename detail::ReaderOf<Dataset>::Type;
@@ -53,7 +53,7 @@ class DataLoader {
   using Iterator = detail::LoaderIterator<Batch>;
   static constexpr bool kIterable = IterableDataset<Dataset>;
 
-  /// Throws Error{usage} when the options do not fit.
+  /// Throws Error{usage} for invalid options, see LoaderPlan.
   DataLoader(Dataset dataset, const DataLoaderOptions& options)
       : dataset_(std::make_shared<Dataset>(std::move(dataset))),
         options_(options),
@@ -62,12 +62,12 @@ class DataLoader {
   /// Starts the next pass. Together, if the loader was prepared and rank 0 reads for all.
   Iterator begin() {
     LoaderPass pass = plan_->begin_pass(skip_);
-    if (job_.before_pass && !pass.resumed) job_.before_pass();
+    if (context_.before_pass && !pass.resumed) context_.before_pass();
     auto source = plan_->dispatched() ? dispatch(pass) : read(pass, plan_->shard(), pass.skip);
     pass.batches.clear();
-    detail::ActiveLoaders::Entry entry = job_.active->enter(pass.remainder);
+    detail::ActiveLoaders::Entry entry = context_.active->enter(pass.remainder);
     return Iterator(plan_, std::move(pass), std::move(source), std::move(entry),
-                    detail::DeviceCopy(job_.device));
+                    detail::DeviceCopy(context_.device));
   }
   std::default_sentinel_t end() const { return {}; }
 
@@ -78,24 +78,24 @@ class DataLoader {
     return batches - std::min(skip_, batches);
   }
 
-  /// Which epoch the next pass is; without it they count from 0.
+  /// Sets the epoch of the next pass; by default passes are counted from 0.
   void set_epoch(std::uint64_t epoch) { plan_->set_epoch(epoch); }
   std::uint64_t epoch() const { return plan_->epoch(); }
 
-  /// The position of the loop, for `load_state` of a loader over the same data: see LoaderPlan.
+  /// The position of the loop, for `load_state` of a loader over the same data; see LoaderPlan.
   std::string state() const { return plan_->state(); }
   void load_state(std::string_view state) { plan_->load_state(state); }
 
   Dataset& dataset() { return *dataset_; }
   LoaderPlan& plan() { return *plan_; }
   const LoaderPlan& plan() const { return *plan_; }
-  /// Copies of a loader have one plan.
+  /// Copies of a loader share one plan.
   const std::shared_ptr<LoaderPlan>& shared_plan() const { return plan_; }
   void set_plan(std::shared_ptr<LoaderPlan> plan) { plan_ = std::move(plan); }
 
-  /// Accelerator::prepare sets its own.
-  void set_job(detail::LoaderJob job) { job_ = std::move(job); }
-  const detail::LoaderJob& job() const { return job_; }
+  /// Called by Accelerator::prepare.
+  void set_context(detail::LoaderContext context) { context_ = std::move(context); }
+  const detail::LoaderContext& context() const { return context_; }
 
   template <class AnyDataset>
   friend DataLoader<AnyDataset> skip_first_batches(DataLoader<AnyDataset> loader, std::size_t num_batches);
@@ -103,7 +103,7 @@ class DataLoader {
  private:
   using Source = detail::BatchSource<Batch>;
 
-  // torch::data's sizes are optional, ours are not.
+  // torch::data's data sets return an optional size, acc's a plain one.
   static std::optional<std::size_t> size_of(const Dataset& dataset) {
     if constexpr (kIterable) {
       return std::nullopt;
@@ -114,7 +114,7 @@ class DataLoader {
   }
 
   std::unique_ptr<Source> read(const LoaderPass& pass, const Shard& shard, std::size_t skip) {
-    // A stream is read by a single thread, which keeps its order.
+    // An iterable data set is read by one thread, to keep its order.
     const std::size_t threads =
         kIterable ? std::min<std::size_t>(options_.num_workers, 1) : options_.num_workers;
     const std::size_t ahead = threads * options_.prefetch_factor;
@@ -131,7 +131,7 @@ class DataLoader {
   }
 
   typename detail::ReadAhead<Batch>::Read pinned(Reader reader) const {
-    if (!options_.pin_memory || job_.device.is_cpu()) return reader;
+    if (!options_.pin_memory || context_.device.is_cpu()) return reader;
     return [reader = std::move(reader)](std::size_t index, std::size_t worker) mutable {
       auto item = reader(index, worker);
       if (item) for_each_tensor(item->batch, [](at::Tensor& tensor) { tensor = detail::pin(tensor); });
@@ -142,13 +142,13 @@ class DataLoader {
   std::unique_ptr<Source> dispatch(const LoaderPass& /*pass*/) { detail::refuse_batch(); }
   std::unique_ptr<Source> dispatch(const LoaderPass& pass) requires SendableBatch<Batch> {
     const Shard& shard = plan_->shard();
-    detail::block_rule(plan_->rule(), shard);  // refuses batches that do not divide
+    detail::block_rule(plan_->rule(), shard);  // throws if the batches cannot be split
     const std::size_t per_step = shard.split_batches ? 1 : shard.count;
     std::shared_ptr<Source> reader;
     std::function<std::shared_ptr<Source>()> from_start;
     if (shard.index == 0) {
       reader = read(pass, Shard(), pass.skip * per_step);
-      // Without threads, since it reads few rows, and only if the last step is not full.
+      // Reads without threads: few rows are needed, and only if the last step is not full.
       if (pass.skip > 0) {
         from_start = [loader = *this, pass]() mutable {
           loader.options_.num_workers = 0;
@@ -156,7 +156,7 @@ class DataLoader {
         };
       }
     }
-    return std::make_unique<detail::DispatchSource<Batch>>(job_.broadcast, shard, plan_->rule().drop_last,
+    return std::make_unique<detail::DispatchSource<Batch>>(context_.broadcast, shard, plan_->rule().drop_last,
                                                            std::move(reader), std::move(from_start));
   }
 
@@ -164,15 +164,15 @@ class DataLoader {
   DataLoaderOptions options_;
   std::shared_ptr<LoaderPlan> plan_;
   std::size_t skip_ = 0;
-  detail::LoaderJob job_ = {};
+  detail::LoaderContext context_ = {};
 };
 
 template <class Dataset>
 DataLoader(Dataset, DataLoaderOptions) -> DataLoader<Dataset>;
 
-/// The loader without the first batches of each pass, which are not read, except from an iterable data set.
-/// Repeated calls add up. It and `loader` count passes together: after it has read the rest of epoch 3,
-/// `loader` continues with epoch 4.
+/// A loader that skips the first batches of each pass; they are only read if the data set is iterable.
+/// Repeated calls add up. The result shares the count of passes with `loader`: after it has read the rest of
+/// epoch 3, `loader` continues with epoch 4.
 template <class Dataset>
 DataLoader<Dataset> skip_first_batches(DataLoader<Dataset> loader, std::size_t num_batches) {
   loader.skip_ += num_batches;

@@ -29,7 +29,7 @@ using Gz = std::unique_ptr<gzFile_s, CloseGz>;
   throw Error({.kind = ErrorKind::system, .what = std::move(what), .where = file.string()});
 }
 
-// zlib reads uncompressed files unchanged.
+// zlib also reads files that are not compressed.
 Gz open(const std::filesystem::path& file) {
   errno = 0;
   Gz gz(gzopen(file.c_str(), "rb"));
@@ -111,7 +111,7 @@ at::Tensor read_idx(const std::filesystem::path& file) {
     fail(file, fmt::format("ends after {} of {} bytes of data", data.size(), header.bytes));
   }
   char more = 0;
-  if (read_some(gz.get(), &more, 1, file) != 0) fail(file, "holds more data than its header says");
+  if (read_some(gz.get(), &more, 1, file) != 0) fail(file, "has more data than its header says");
   // IDX is big-endian.
   const std::size_t width = c10::elementSize(header.type);
   for (std::size_t at = 0; width > 1 && at < data.size(); at += width) {
@@ -127,7 +127,7 @@ namespace {
 constexpr std::size_t kPixels = 3072;
 constexpr std::size_t kMaxBytes = std::size_t{1} << 30U;
 
-// Labels precede the pixels of an image, the fine label last.
+// A record is the labels, the fine label last, and then the pixels.
 struct Format {
   std::size_t label_bytes = 1;
   int classes = 10;

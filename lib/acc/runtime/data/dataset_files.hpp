@@ -7,12 +7,12 @@
 
 namespace acc {
 
-/// Reads an IDX file, the format of MNIST and its relatives, plain or compressed with gzip. Throws
-/// Error{system} that names the file when it is missing, is not an IDX file, or has another size than its
+/// Reads an IDX file, the format of MNIST and similar data sets, plain or compressed with gzip. Throws
+/// Error{system} naming the file when it is missing, is not an IDX file, or does not have the size that its
 /// header says.
 at::Tensor read_idx(const std::filesystem::path& file);
 
-/// Images [n, 3, 32, 32] of uint8 and a label of int64 for each.
+/// Images as uint8 [n, 3, 32, 32] and their labels as int64 [n].
 struct LabelledImages {
   at::Tensor images = {};
   at::Tensor labels = {};

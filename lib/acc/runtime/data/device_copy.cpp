@@ -44,7 +44,7 @@ void DeviceCopy::finish(const at::Tensor& tensor) {
   if (!impl_) return;
   const c10::Stream current = impl_->guards.getStream(impl_->device);
   impl_->copied.block(current);
-  // The allocator must not give the copy's memory to the next batch while `current` still reads it.
+  // Keeps the allocator from reusing the copy's memory while operations on `current` may still read it.
   tensor.record_stream(current);
 }
 

@@ -7,8 +7,8 @@
 
 namespace acc::detail {
 
-/// Copies batches to a device while the device computes: on a stream of its own, from page-locked memory.
-/// Does nothing on the CPU.
+/// Copies batches to a device while the device computes, on a separate stream. Copies from page-locked memory
+/// overlap with the computation. Does nothing on the CPU.
 class DeviceCopy {
  public:
   explicit DeviceCopy(at::Device device);
@@ -16,10 +16,10 @@ class DeviceCopy {
   DeviceCopy(DeviceCopy&&) noexcept;
   DeviceCopy& operator=(DeviceCopy&&) noexcept;
 
-  /// Whether there is something to do.
+  /// Whether batches have to be copied.
   bool needed() const;
 
-  /// Starts a copy and returns it; use it only after `finish`.
+  /// Starts a copy and returns it; it may be used only after `finish`.
   at::Tensor start(const at::Tensor& tensor);
 
   /// Makes the calling thread's further operations on `tensor` wait for its copy.
@@ -30,7 +30,7 @@ class DeviceCopy {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The tensor in page-locked memory. Only where there is an accelerator.
+/// A copy of the tensor in page-locked memory; requires an accelerator.
 at::Tensor pin(const at::Tensor& tensor);
 
 }  // namespace acc::detail

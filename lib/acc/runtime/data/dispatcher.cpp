@@ -15,10 +15,10 @@ namespace acc::detail {
 namespace {
 
 constexpr std::int64_t kMaxTensors = 32;
-// Including the bytes of values that are not tensors.
-constexpr std::int64_t kHeadSize = 2 + (kMaxTensors + 1) * kFormSize;
+// One more than kMaxTensors: the serialized values that are not tensors are sent as a tensor, too.
+constexpr std::int64_t kHeaderSize = 2 + (kMaxTensors + 1) * kFormSize;
 
-// A head begins with the number of tensors, or with one of these.
+// The header's first number is the number of tensors, or one of these.
 constexpr std::int64_t kEnd = -1;
 constexpr std::int64_t kFailed = -2;
 
@@ -30,8 +30,8 @@ void require_sendable(const BatchParts& parts) {
        .hint = "set dispatch_batches to false"});
 }
 
-// The parts of a batch that are not tensors; empty for a batch of tensors only.
-at::Tensor rest_of(const BatchParts& parts) {
+// The parts of a batch that are not tensors, as bytes; empty if there are none.
+at::Tensor bytes_of_other_parts(const BatchParts& parts) {
   if (parts.lists.empty() && parts.common.empty()) return at::empty({0}, at::kByte);
   const std::string text = to_text({.lists = parts.lists, .common = parts.common});
   at::Tensor bytes = at::empty({static_cast<std::int64_t>(text.size())}, at::kByte);
@@ -39,27 +39,27 @@ at::Tensor rest_of(const BatchParts& parts) {
   return bytes;
 }
 
-BatchParts parts_of_rest(const at::Tensor& rest) {
-  if (rest.numel() == 0) return {};
-  return parts_of_text({static_cast<const char*>(rest.const_data_ptr()), rest.nbytes()});
+BatchParts parts_of_bytes(const at::Tensor& bytes) {
+  if (bytes.numel() == 0) return {};
+  return parts_of_text({static_cast<const char*>(bytes.const_data_ptr()), bytes.nbytes()});
 }
 
-// The number of tensors, the number of rows that are not repetitions, and types and shapes, with which every
-// rank allocates them.
-at::Tensor head_of(const std::vector<at::Tensor>& tensors, std::size_t rows) {
-  at::Tensor head = at::zeros({kHeadSize}, at::kLong);
-  auto* number = head.mutable_data_ptr<std::int64_t>();
+// The header of a step: the number of tensors, the number of rows that are not repetitions, and the types and
+// shapes with which every rank allocates the tensors.
+at::Tensor header_of(const std::vector<at::Tensor>& tensors, std::size_t rows) {
+  at::Tensor header = at::zeros({kHeaderSize}, at::kLong);
+  auto* number = header.mutable_data_ptr<std::int64_t>();
   *number++ = static_cast<std::int64_t>(tensors.size());
   *number++ = static_cast<std::int64_t>(rows);
   for (const at::Tensor& tensor : tensors) {
     write_form(tensor, number, "dispatch_batches");
     number += kFormSize;
   }
-  return head;
+  return header;
 }
 
-std::vector<at::Tensor> room_for(const at::Tensor& head) {
-  const auto* number = head.const_data_ptr<std::int64_t>();
+std::vector<at::Tensor> allocate_tensors(const at::Tensor& header) {
+  const auto* number = header.const_data_ptr<std::int64_t>();
   std::vector<at::Tensor> tensors(static_cast<std::size_t>(number[0]));
   number += 2;
   for (at::Tensor& tensor : tensors) {
@@ -92,7 +92,7 @@ std::optional<BatchParts> Dispatcher::read_batches(const Read& read) const {
   while (batches.size() < wanted) {
     auto batch = read();
     if (!batch) break;
-    count_rows(*batch);  // throws if the rows differ, which concatenation could hide
+    count_rows(*batch);  // throws if the numbers of rows differ, which concatenation could hide
     batches.push_back(std::move(*batch));
   }
   if (batches.empty() || (drop_last_ && batches.size() < wanted)) return std::nullopt;
@@ -124,49 +124,49 @@ BatchParts Dispatcher::filled(BatchParts parts, std::size_t rows) {
 }
 
 std::optional<Dispatcher::Step> Dispatcher::receive() {
-  at::Tensor head = at::zeros({kHeadSize}, at::kLong);
-  broadcast_(head);
-  const auto* numbers = head.const_data_ptr<std::int64_t>();
+  at::Tensor header = at::zeros({kHeaderSize}, at::kLong);
+  broadcast_(header);
+  const auto* numbers = header.const_data_ptr<std::int64_t>();
   if (numbers[0] == kEnd) return std::nullopt;
   if (numbers[0] == kFailed) {
     throw Error({.kind = ErrorKind::system,
                  .what = "rank 0 could not read the next batch; its own error names the cause",
                  .where = "dispatch_batches"});
   }
-  std::vector<at::Tensor> sent = room_for(head);
+  std::vector<at::Tensor> sent = allocate_tensors(header);
   for (at::Tensor& tensor : sent) broadcast_(tensor);
-  Step step{.parts = parts_of_rest(sent.front()), .rows = static_cast<std::size_t>(numbers[1])};
+  Step step{.parts = parts_of_bytes(sent.front()), .rows = static_cast<std::size_t>(numbers[1])};
   step.parts.tensors.assign(sent.begin() + 1, sent.end());
   return step;
 }
 
 std::optional<Dispatcher::Step> Dispatcher::fetch() {
   if (shard_.index != 0) return receive();
-  const auto tell = [&](std::int64_t what) {
-    at::Tensor head = at::zeros({kHeadSize}, at::kLong);
-    *head.mutable_data_ptr<std::int64_t>() = what;
-    broadcast_(head);
+  const auto send_status = [&](std::int64_t what) {
+    at::Tensor header = at::zeros({kHeaderSize}, at::kLong);
+    *header.mutable_data_ptr<std::int64_t>() = what;
+    broadcast_(header);
   };
   std::optional<Step> step;
   std::vector<at::Tensor> sent;
-  at::Tensor head;
+  at::Tensor header;
   try {
     step = read_step();
     if (step) {
-      sent.push_back(rest_of(step->parts));
+      sent.push_back(bytes_of_other_parts(step->parts));
       for (const at::Tensor& tensor : step->parts.tensors) sent.push_back(tensor.contiguous());
-      head = head_of(sent, step->rows);
+      header = header_of(sent, step->rows);
     }
   } catch (...) {
-    // The others wait for a head, also after an error here.
-    tell(kFailed);
+    // The others wait for a header, also after an error here.
+    send_status(kFailed);
     throw;
   }
   if (!step) {
-    tell(kEnd);
+    send_status(kEnd);
     return std::nullopt;
   }
-  broadcast_(head);
+  broadcast_(header);
   for (at::Tensor& tensor : sent) broadcast_(tensor);
   return step;
 }

@@ -14,29 +14,29 @@
 
 namespace acc::detail {
 
-/// Together: overwrites a tensor with rank 0's; all have one shape and type.
+/// Together: overwrites a tensor with that of rank 0; all must have the same shape and type.
 using Broadcast = std::function<void(at::Tensor&)>;
 
-/// Rank 0 reads batches and sends them to all processes, each of which keeps its part: the dispatch_batches
-/// of accelerate. One batch of each process, or with split_batches one in all, makes a step.
+/// Rank 0 reads batches and sends them to all processes, each of which keeps its part: accelerate's
+/// dispatch_batches. A step consists of one batch per process, or with split_batches of one batch for all.
 class Dispatcher {
  public:
-  /// On rank 0: the next batch, nothing after the last.
+  /// Returns the next batch, nothing after the last. Called on rank 0.
   using Read = std::function<std::optional<BatchParts>()>;
 
-  /// `from_start`: for a pass that was resumed, reads it from its start.
+  /// `from_start` is set for a resumed pass and reads that pass from its start.
   Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read, Read from_start = {});
 
   /// Together: this process's part of the next step; nothing after the last. Throws Error{usage} when batches
-  /// cannot be concatenated, and on every rank when rank 0 could not read.
+  /// cannot be concatenated. If rank 0 fails to read, throws on every rank.
   std::optional<BatchParts> next();
 
-  /// Whether `next` returned the last step, and how many of its rows are not repetitions; 0: all.
+  /// Whether `next` has returned the last step, and how many rows of it are not repetitions; 0: all.
   bool at_end() const { return !ahead_; }
   std::size_t remainder() const { return remainder_; }
 
  private:
-  // The rows of all processes in one step, and how many of them are not repetitions.
+  // The batch of all processes in one step, and how many of its rows are not repetitions.
   struct Step {
     BatchParts parts = {};
     std::size_t rows = 0;
@@ -55,7 +55,7 @@ class Dispatcher {
   Read from_start_;
   bool started_ = false;
   std::optional<Step> ahead_ = {};
-  // On rank 0: the first rows of the pass, which fill a last step that is not full.
+  // On rank 0: the first rows of the pass, to fill a last step that is not full.
   std::optional<BatchParts> first_ = {};
   std::size_t remainder_ = 0;
 };

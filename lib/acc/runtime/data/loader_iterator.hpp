@@ -19,8 +19,8 @@
 
 namespace acc::detail {
 
-/// The loaders that a program is reading, the innermost last. gather_for_metrics uses it to find out whether
-/// a batch is the last of its pass.
+/// The loaders that a program is reading at the moment, the innermost loop last. gather_for_metrics uses it
+/// to know whether a batch is the last of its pass.
 class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
  public:
   struct State {
@@ -29,7 +29,7 @@ class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
     std::size_t remainder = 0;
   };
 
-  /// A loader that is being read, from the first batch until the end of the loop.
+  /// A loader that is being read; it is removed when this object is destroyed.
   class Entry {
    public:
     Entry(std::shared_ptr<ActiveLoaders> owner, std::list<State>::iterator place)
@@ -40,7 +40,8 @@ class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
     Entry(Entry&& other) noexcept = default;
     Entry& operator=(Entry&&) = delete;
 
-    /// The batch that is being read is the pass's last, and `remainder` of its gathered rows are new.
+    /// The current batch is the last one of the pass, and `remainder` of its gathered rows are not
+    /// repetitions.
     void set_at_end(std::size_t remainder) { *place_ = {.at_end = true, .remainder = remainder}; }
 
    private:
@@ -53,26 +54,26 @@ class ActiveLoaders : public std::enable_shared_from_this<ActiveLoaders> {
     return Entry(shared_from_this(), std::prev(states_.end()));
   }
 
-  /// The innermost loader, or null outside of every loop.
+  /// The innermost loader, or null outside of all loops.
   const State* innermost() const { return states_.empty() ? nullptr : &states_.back(); }
 
  private:
   std::list<State> states_ = {};
 };
 
-/// The parts of a job that a prepared loader uses.
-struct LoaderJob {
+/// What a prepared loader needs from its Accelerator.
+struct LoaderContext {
   /// The loaders that are being read.
   std::shared_ptr<ActiveLoaders> active = std::make_shared<ActiveLoaders>();
   /// The device of the batches.
   at::Device device = at::Device(at::kCPU);
   /// Called at the start of each pass on every process, except of a resumed one.
   std::function<void()> before_pass = {};
-  /// For loaders that rank 0 reads for all.
+  /// Used if rank 0 reads for all processes.
   Broadcast broadcast = {};
 };
 
-/// One pass of a DataLoader, from its first batch on. Ends its threads when it is destroyed.
+/// An input iterator over one pass of a DataLoader. Its threads end when it is destroyed.
 template <class Batch>
 class LoaderIterator {
  public:
@@ -86,7 +87,7 @@ class LoaderIterator {
                  std::unique_ptr<BatchSource<Batch>> source, ActiveLoaders::Entry entry, DeviceCopy copy)
       : plan_(std::move(plan)),
         pass_(std::move(pass)),
-        given_(pass_.skip),
+        num_yielded_(pass_.skip),
         source_(std::move(source)),
         entry_(std::move(entry)),
         copy_(std::move(copy)) {
@@ -113,10 +114,10 @@ class LoaderIterator {
       return;
     }
     if (item_->last) entry_.set_at_end(item_->remainder);
-    plan_->set_given(pass_, ++given_);
+    plan_->set_num_yielded(pass_, ++num_yielded_);
   }
 
-  // The next batch is copied while the loop computes on this one, if it has been read by then.
+  // Copies the next batch while the loop computes with this one, if the next batch has already been read.
   std::optional<Item> next_on_device() {
     std::optional<Item> item = staged_ ? std::exchange(staged_, std::nullopt) : start_copy();
     if (!item) return item;
@@ -133,7 +134,7 @@ class LoaderIterator {
 
   std::shared_ptr<LoaderPlan> plan_;
   LoaderPass pass_;
-  std::size_t given_;
+  std::size_t num_yielded_;
   std::unique_ptr<BatchSource<Batch>> source_;
   ActiveLoaders::Entry entry_;
   DeviceCopy copy_;

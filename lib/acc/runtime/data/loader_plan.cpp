@@ -29,8 +29,8 @@ void require_consistent(std::optional<std::size_t> dataset_size, const DataLoade
     refuse("prefetch_factor", "must be at least 1");
 }
 
-// Seed 0 for samplers that are distributed, as torch's DistributedSampler: all processes must use the same
-// order, even with different seeds.
+// Distributed samplers get seed 0, as torch's DistributedSampler: all processes must use the same order even
+// if they were seeded differently.
 std::uint64_t choose_seed(const DataLoaderOptions& options) {
   const bool distributed = options.sampler && options.sampler->distributed();
   return options.seed.value_or(distributed ? 0 : default_seed());
@@ -55,7 +55,7 @@ LoaderPlan::LoaderPlan(std::optional<std::size_t> dataset_size, const DataLoader
 
 void LoaderPlan::set_dispatched(bool dispatched) {
   if (dispatched && sampler_->distributed())
-    throw Error({.what = "excludes a sampler that is distributed itself", .where = "dispatch_batches"});
+    throw Error({.what = "excludes a distributed sampler", .where = "dispatch_batches"});
   dispatched_ = dispatched;
 }
 
@@ -116,7 +116,7 @@ LoaderPass LoaderPlan::begin_pass(std::size_t skip) {
   return pass;
 }
 
-void LoaderPlan::set_given(const LoaderPass& pass, std::size_t batches) {
+void LoaderPlan::set_num_yielded(const LoaderPass& pass, std::size_t batches) {
   if (pass.number == passes_) current_ = Position{.epoch = pass.epoch, .batches = batches};
 }
 
@@ -136,19 +136,19 @@ void LoaderPlan::load_state(std::string_view state) {
     const json fields = json::parse(state);
     const auto size = fields.value("dataset_size", std::size_t{0});
     if (fields.contains("dataset_size") != dataset_size_.has_value() || size != dataset_size()) {
-      throw Error(
-          {.kind = ErrorKind::config,
-           .what = fmt::format("is of a data set of {} samples, but this one has {}", size, dataset_size()),
-           .where = "data loader state"});
+      throw Error({.kind = ErrorKind::config,
+                   .what = fmt::format("belongs to a data set of {} samples, but this one has {}", size,
+                                       dataset_size()),
+                   .where = "data loader state"});
     }
     const auto seed = fields.at("seed").get<std::uint64_t>();
-    const auto given = fields.at("batches").get<std::size_t>() * fields.at("step_size").get<std::size_t>();
-    next_ = {.epoch = fields.at("epoch").get<std::uint64_t>(), .batches = given / step_size()};
+    const auto samples = fields.at("batches").get<std::size_t>() * fields.at("step_size").get<std::size_t>();
+    next_ = {.epoch = fields.at("epoch").get<std::uint64_t>(), .batches = samples / step_size()};
     seed_ = seed;
     current_.reset();
   } catch (const json::exception& error) {
     throw Error({.kind = ErrorKind::config,
-                 .what = fmt::format("is not what a data loader wrote: {}", error.what()),
+                 .what = fmt::format("is not the state of a data loader: {}", error.what()),
                  .where = "data loader state"});
   }
 }

@@ -15,25 +15,26 @@
 namespace acc {
 
 struct DataLoaderOptions {
-  /// Samples per process and step.
+  /// Samples in a batch of one process.
   std::size_t batch_size = 1;
-  /// A new order in each pass.
+  /// Reads the samples in a new random order in each pass.
   bool shuffle = false;
   /// Drops a last batch that is not full.
   bool drop_last = false;
-  /// Determines the order: epoch e is torch.randperm of a generator seeded with seed + e, as Python's
-  /// DistributedSampler and accelerate's SeedableRandomSampler. Default: the seed of set_seed; 0 with a
-  /// sampler that is distributed.
+  /// Determines the order: that of epoch e is torch.randperm with a generator seeded with seed + e, as in
+  /// Python's DistributedSampler and accelerate's SeedableRandomSampler. Default: the seed of set_seed; 0
+  /// with a distributed sampler.
   std::optional<std::uint64_t> seed = {};
-  /// Chooses the samples, instead of `shuffle`.
+  /// Chooses the samples; excludes `shuffle`.
   std::shared_ptr<const Sampler> sampler = {};
-  /// Chooses whole batches, instead of all of the above but the seed.
+  /// Chooses whole batches; excludes all options above but `seed`.
   std::shared_ptr<const BatchSampler> batch_sampler = {};
-  /// Threads that read batches ahead; 0: the loop reads them itself. The order stays the same.
+  /// The number of threads that read batches ahead; 0: the calling thread reads them. Does not change the
+  /// order.
   std::size_t num_workers = 0;
-  /// How many batches each worker reads ahead of the loop.
+  /// The number of batches that each worker reads ahead of the loop.
   std::size_t prefetch_factor = 2;
-  /// Copies batches to page-locked memory, from which copies to an accelerator overlap with computation.
+  /// Copies batches to page-locked memory, so that copying them to an accelerator overlaps with computation.
   bool pin_memory = false;
 };
 
@@ -48,14 +49,14 @@ struct LoaderPass {
   std::vector<BatchIndices> batches = {};
   /// The number of batches of this process that the loop skips.
   std::size_t skip = 0;
-  /// Whether it resumes the pass of a restored loader.
+  /// Whether this is the unfinished pass of a restored loader.
   bool resumed = false;
   /// The number of rows of the last batch, gathered from all processes, that are not repetitions; 0: all.
   std::size_t remainder = 0;
 };
 
 /// The state of a loader without its data: the batches of each pass, and the position of the loop. Copies of
-/// a loader share one.
+/// a loader share one plan.
 class LoaderPlan {
  public:
   /// The size is absent for an iterable data set. Throws Error{usage} for a batch size of 0 and for options
@@ -75,7 +76,7 @@ class LoaderPlan {
   void set_dispatched(bool dispatched);
   bool dispatched() const { return dispatched_; }
 
-  /// The epoch of the next pass, from 0; an unfinished pass counts.
+  /// The epoch of the next pass, from 0; an unfinished pass counts as one.
   std::uint64_t epoch() const { return next_.epoch; }
   /// Sets the epoch of the next pass, which begins at its start.
   void set_epoch(std::uint64_t epoch);
@@ -86,22 +87,22 @@ class LoaderPlan {
 
   /// Begins the next pass, without its first `skip` batches.
   LoaderPass begin_pass(std::size_t skip = 0);
-  /// The loop has read `batches` of the pass, including skipped ones.
-  void set_given(const LoaderPass& pass, std::size_t batches);
+  /// The loop has been given `batches` batches of the pass, including skipped ones.
+  void set_num_yielded(const LoaderPass& pass, std::size_t batches);
   /// The loop has reached the end of the pass.
   void set_finished(const LoaderPass& pass);
 
-  /// The position of the loop as JSON: epoch, seed, and the batches that it has used, without those only read
-  /// ahead.
+  /// The position of the loop as JSON: epoch, seed, and the number of batches that the loop has been given;
+  /// batches that were only read ahead do not count.
   std::string state() const;
 
-  /// The next pass resumes at the position of `state`, also on another number of processes: where the
-  /// positions differ, some batches are read again. Throws Error{config} unless it is the state of a loader
-  /// of this data set; the plan is then unchanged.
+  /// The next pass resumes at the position of `state`. If the number of processes differs, the position is
+  /// rounded down and some samples are read again. Throws Error{config} unless it is the state of a loader
+  /// for this data set; the plan is then unchanged.
   void load_state(std::string_view state);
 
  private:
-  // The pass `epoch` after its first `batches`.
+  // A position in the pass `epoch`, after its first `batches`.
   struct Position {
     std::uint64_t epoch = 0;
     std::size_t batches = 0;
@@ -109,7 +110,7 @@ class LoaderPlan {
 
   // The number of samples, or batches of a BatchSampler, that all processes read in one step.
   std::size_t step_size() const;
-  // The number of batches of the shared reader in one step of this process.
+  // The number of batches that are read in one step of this process.
   std::size_t batches_per_step() const;
   std::vector<BatchIndices> batches_of(std::uint64_t epoch, std::size_t* samples = nullptr) const;
 

@@ -17,7 +17,8 @@
 
 namespace acc::detail {
 
-/// The samples `indices` of a data set as one batch: the result of `get_batch`, or those of `get`, collated.
+/// The samples `indices` of a data set as one batch: the result of `get_batch`, or the collated results of
+/// `get`.
 template <class Dataset>
 auto fetch(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
   if constexpr (requires { dataset.get_batch(indices); }) {
@@ -30,8 +31,8 @@ auto fetch(Dataset& dataset, c10::ArrayRef<std::size_t> indices) {
   }
 }
 
-/// Reads the batches of a pass from a data set that has an index. Threads share a data set whose functions
-/// are const; otherwise each has a copy.
+/// Reads the batches of a pass from a map-style data set. Threads share a data set whose functions are const;
+/// otherwise each thread has a copy.
 template <class Dataset>
 class MapReader {
  public:
@@ -64,7 +65,7 @@ class MapReader {
   static constexpr bool kHasConstSamples = requires(const Dataset& dataset) { dataset.get(std::size_t{0}); };
   static constexpr bool kShareable = kHasBatches ? kHasConstBatches : kHasConstSamples;
 
-  // A copy, since another pass may read the original.
+  // Copies even for one thread, since another pass may read the original.
   static std::shared_ptr<Dataset> for_thread(const std::shared_ptr<Dataset>& dataset, std::size_t threads) {
     if constexpr (kShareable) {
       return dataset;
@@ -72,9 +73,9 @@ class MapReader {
       return std::make_shared<Dataset>(*dataset);
     } else {
       if (threads == 1) return dataset;
-      throw Error({.what = "the data set can be read by one thread only: it cannot be copied",
+      throw Error({.what = "the data set cannot be copied, and so can be read by one thread only",
                    .where = "num_workers",
-                   .hint = "make its get_batch const, if it may run on several threads at once"});
+                   .hint = "make its get_batch const if several threads may call it at once"});
     }
   }
 

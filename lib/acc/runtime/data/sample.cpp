@@ -14,7 +14,7 @@ namespace {
 
 thread_local std::uint64_t seed_of_pass = 0;
 
-// The finalizer of SplitMix64: neighbouring seeds and indices give unrelated numbers.
+// The finalizer of SplitMix64, which makes the results for neighbouring seeds and indices unrelated.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -40,7 +40,7 @@ PassSeed::~PassSeed() {
 
 SampleRandom::SampleRandom(std::size_t index) : engine_(mix(mix(seed_of_pass) ^ index)) {}
 
-// Standard distributions differ between libraries, engines do not.
+// std::uniform_real_distribution may differ between standard libraries, the engine does not.
 double SampleRandom::uniform(double low, double high) {
   const double unit = static_cast<double>(engine_() >> 11U) * 0x1p-53;
   return low + unit * (high - low);

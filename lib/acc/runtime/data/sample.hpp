@@ -10,20 +10,20 @@
 
 namespace acc {
 
-/// The seed of the pass that the calling thread reads: the loader's seed + epoch while a DataLoader reads
-/// from a data set, else 0.
+/// The seed of the pass that the calling thread is reading: the loader's seed + epoch while a DataLoader
+/// reads from a data set, otherwise 0.
 std::uint64_t pass_seed();
 
-/// Random numbers for one sample in one pass: the same on every thread, on any number of workers and
-/// processes, and after a restart.
+/// Random numbers for one sample in one pass: the same for every thread, any number of workers and processes,
+/// and after a restart.
 class SampleRandom {
  public:
-  /// Random numbers for sample `index` in the pass that this thread reads.
+  /// Random numbers for sample `index` in the pass that the calling thread is reading.
   explicit SampleRandom(std::size_t index);
 
-  /// At least `low`, less than `high`.
+  /// A number in [low, high).
   double uniform(double low = 0, double high = 1);
-  /// 0 to count - 1; count at least 1.
+  /// A whole number from 0 to count - 1; `count` must be at least 1.
   std::int64_t below(std::int64_t count);
   bool chance(double probability) { return uniform() < probability; }
 
@@ -45,13 +45,13 @@ class PassSeed {
   std::uint64_t before_;
 };
 
-/// Called in an exception handler while samples are read: throws an Error with the exception's text and the
-/// sample that caused it, which is found by reading them one by one. The exception is nested in the Error;
-/// anything but a std::exception is rethrown unchanged.
+/// To be called in an exception handler around reading samples: throws an Error with the exception's text
+/// that names the sample at fault, found by reading the samples one by one. The exception is nested in the
+/// Error; anything but a std::exception is rethrown unchanged.
 [[noreturn]] void throw_naming_sample(c10::ArrayRef<std::size_t> indices,
                                       const std::function<void(std::size_t)>& read_one);
 
-/// The same where the sample is known.
+/// The same if the sample is known.
 [[noreturn]] void throw_naming_sample(std::size_t index);
 
 }  // namespace detail

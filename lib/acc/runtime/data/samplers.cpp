@@ -18,9 +18,9 @@
 namespace acc {
 namespace {
 
-void append(std::vector<std::size_t>& order, const at::Tensor& indices, std::size_t most) {
+void append(std::vector<std::size_t>& order, const at::Tensor& indices, std::size_t max_count) {
   const auto* first = indices.const_data_ptr<std::int64_t>();
-  order.insert(order.end(), first, first + std::min(most, static_cast<std::size_t>(indices.numel())));
+  order.insert(order.end(), first, first + std::min(max_count, static_cast<std::size_t>(indices.numel())));
 }
 
 }  // namespace
@@ -35,19 +35,19 @@ RandomSampler::RandomSampler(std::size_t size, const RandomSamplerOptions& optio
 }
 
 std::vector<std::size_t> RandomSampler::order(const SamplerPass& pass) const {
-  // In blocks as torch.utils.data.RandomSampler of torch 2.11: the numbers depend on it.
+  // The block size of torch.utils.data.RandomSampler in torch 2.11, on which the numbers depend.
   constexpr std::size_t kBlock = 32;
   at::Generator generator = at::detail::createCPUGenerator(pass.seed);
   const auto size = static_cast<std::int64_t>(size_);
   std::vector<std::size_t> order;
   order.reserve(num_samples_);
   while (order.size() < num_samples_) {
-    const std::size_t most = num_samples_ - order.size();
-    const auto block = static_cast<std::int64_t>(std::min(most, kBlock));
+    const std::size_t missing = num_samples_ - order.size();
+    const auto block = static_cast<std::int64_t>(std::min(missing, kBlock));
     append(order,
            replacement_ ? at::randint(size, {block}, generator, at::TensorOptions(at::kLong))
                         : at::randperm(size, generator, at::TensorOptions(at::kLong)),
-           most);
+           missing);
   }
   return order;
 }

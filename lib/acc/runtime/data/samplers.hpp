@@ -12,25 +12,25 @@ namespace acc {
 
 /// The pass over a data set and the process for which a sampler is called.
 struct SamplerPass {
-  /// The loader's seed + the number of the pass.
+  /// The loader's seed + epoch.
   std::uint64_t seed = 0;
   std::size_t process_index = 0;
   std::size_t num_processes = 1;
 };
 
-/// Chooses the samples of a pass and their order. Pure: equal passes give equal orders, so that all processes
-/// agree and a restored loader resumes exactly. The orders are those of torch.utils.data for a generator with
-/// the pass's seed.
+/// Chooses the samples of a pass and their order. `order` must be a pure function of the pass, so that all
+/// processes agree and a restored loader resumes exactly. acc's samplers give the orders of torch.utils.data
+/// with a generator that has the pass's seed.
 class Sampler {
  public:
   virtual ~Sampler() = default;
   virtual std::vector<std::size_t> order(const SamplerPass& pass) const = 0;
 
-  /// Whether `order` is the part of one process. A prepared loader distributes the order of any other
-  /// sampler.
+  /// Whether `order` is the part of one process. The order of any other sampler is distributed over the
+  /// processes by a prepared loader.
   virtual bool distributed() const { return false; }
 
-  /// The number of processes of a distributed sampler; 0: that of the pass.
+  /// For a distributed sampler: the number of processes; 0: that of the pass.
   virtual std::size_t num_processes() const { return 0; }
 };
 
@@ -45,7 +45,7 @@ class SequentialSampler : public Sampler {
 };
 
 struct RandomSamplerOptions {
-  /// Draws with replacement: some samples come twice and some never.
+  /// Draws with replacement: a sample may be drawn several times or never.
   bool replacement = false;
   /// The number of samples; default: the size of the data set. Without replacement, a sample is repeated only
   /// after all others.
@@ -54,7 +54,7 @@ struct RandomSamplerOptions {
 
 class RandomSampler : public Sampler {
  public:
-  /// Throws Error{usage} when samples are to be drawn from none.
+  /// Throws Error{usage} when samples are to be drawn from an empty data set.
   explicit RandomSampler(std::size_t size, const RandomSamplerOptions& options = {});
   std::vector<std::size_t> order(const SamplerPass& pass) const override;
 
@@ -77,8 +77,8 @@ class SubsetRandomSampler : public Sampler {
 /// Draws sample i with a probability proportional to weights[i].
 class WeightedRandomSampler : public Sampler {
  public:
-  /// Throws Error{usage} for a weight that is negative or not finite, when no weight is above 0, or when
-  /// without replacement more samples are to be drawn than have a weight.
+  /// Throws Error{usage} for a weight that is negative or not finite, when no weight is above 0, or when,
+  /// without replacement, there are fewer positive weights than samples to draw.
   WeightedRandomSampler(std::vector<double> weights, std::size_t num_samples, bool replacement = true);
   std::vector<std::size_t> order(const SamplerPass& pass) const override;
 
@@ -88,14 +88,14 @@ class WeightedRandomSampler : public Sampler {
   bool replacement_;
 };
 
-/// The part of the samples that a distributed sampler gives. Default: that of this process in its job.
+/// The process for which a distributed sampler chooses samples. Default: this process in its job.
 struct SamplerShare {
   std::optional<std::size_t> process_index = {};
   std::optional<std::size_t> num_processes = {};
 };
 
-/// A sampler that gives one process its part, in any loader: a prepared one does not divide it again. Its
-/// constructor reads rank and world size from the launcher's variables.
+/// A sampler that gives one process its part of the samples, in prepared and other loaders: a prepared loader
+/// does not divide the part again. The constructor reads RANK and WORLD_SIZE, which the launcher sets.
 class DistributedSamplerBase : public Sampler {
  public:
   bool distributed() const override { return true; }
@@ -106,10 +106,10 @@ class DistributedSamplerBase : public Sampler {
   std::size_t size() const { return size_; }
 
  protected:
-  /// Throws Error{usage} for invalid variables and a process index out of range.
+  /// Throws Error{usage} for invalid environment variables or a process index out of range.
   DistributedSamplerBase(std::size_t size, const SamplerShare& share);
 
-  /// Every num_processes-th of all samples, from this process's first.
+  /// Every num_processes-th element of `order`, beginning with element process_index.
   std::vector<std::size_t> part_of(const std::vector<std::size_t>& order) const;
 
  private:
@@ -120,14 +120,14 @@ class DistributedSamplerBase : public Sampler {
 
 struct DistributedSamplerOptions {
   bool shuffle = true;
-  /// Drops the last samples where the number does not divide, rather than repeating some.
+  /// Drops the last samples if they cannot be divided evenly, instead of repeating some.
   bool drop_last = false;
   SamplerShare share = {};
 };
 
-/// Every num_processes-th sample, the same number for each process: samples from the start are repeated where
-/// the number does not divide. gather_for_metrics cannot recognize them; evaluate with
-/// DistributedEvalSampler.
+/// Gives each process the same number of samples: every num_processes-th. If they cannot be divided evenly,
+/// samples from the start are repeated. gather_for_metrics cannot recognize the repetitions; use
+/// DistributedEvalSampler for evaluation.
 class DistributedSampler : public DistributedSamplerBase {
  public:
   explicit DistributedSampler(std::size_t size, const DistributedSamplerOptions& options = {})
@@ -141,8 +141,8 @@ class DistributedSampler : public DistributedSamplerBase {
   DistributedSamplerOptions options_;
 };
 
-/// Every num_processes-th sample, each for exactly one process: some processes may get one sample more.
-/// Counts and sums are then exact under `reduce`, without repeated samples.
+/// Gives each sample to exactly one process: every num_processes-th. Some processes may get one sample more.
+/// Counts and sums over all processes with `reduce` are then exact.
 class DistributedEvalSampler : public DistributedSamplerBase {
  public:
   explicit DistributedEvalSampler(std::size_t size, bool shuffle = false, const SamplerShare& share = {})
@@ -156,7 +156,8 @@ class DistributedEvalSampler : public DistributedSamplerBase {
   bool shuffle_;
 };
 
-/// Chooses whole batches of any size; a prepared loader distributes them in turn. Pure, as a Sampler.
+/// Chooses batches, of any size; a prepared loader deals them out to the processes in turn. Must be pure, as
+/// a Sampler.
 class BatchSampler {
  public:
   virtual ~BatchSampler() = default;

@@ -33,16 +33,16 @@ concept GivesBlocks = requires(Dataset& dataset) {
 
 }  // namespace detail
 
-/// A data set without an index. `reset()` starts again; then `next()` returns an optional sample, nothing at
-/// the end, or `get_batch(n)` an optional vector of up to n samples, as torch::data's stateful data sets do.
-/// If it has `set_epoch(epoch)`, that is called before `reset()`.
+/// A data set without indices. `reset()` starts from the beginning; then `next()` returns an optional sample,
+/// nothing at the end, or `get_batch(n)` returns an optional vector of up to n samples, as torch::data's
+/// stateful data sets do. If there is a `set_epoch(epoch)`, it is called before `reset()`.
 template <class Dataset>
 concept IterableDataset = detail::GivesSamples<Dataset> || detail::GivesBlocks<Dataset>;
 
 namespace detail {
 
-/// Reads the batches of a pass from a data set that has no index, on one thread at a time. Each pass reads a
-/// copy of a data set that can be copied: several passes may then live at once.
+/// Reads the batches of a pass from an iterable data set, on one thread at a time. Each pass reads a copy of
+/// the data set if it can be copied, so that several passes may exist at once.
 template <IterableDataset Dataset>
 class StreamReader {
   static auto sample_of(Dataset& dataset) {
@@ -92,7 +92,7 @@ class StreamReader {
     ahead_ = read_block();
   }
 
-  // A failure is thrown in order, after the batches before it.
+  // Keeps an exception, which is thrown after the batches before it.
   void look_ahead() {
     try {
       ahead_ = read_block();
@@ -101,7 +101,7 @@ class StreamReader {
     }
   }
 
-  // Empty at the end, and for a last block that is dropped.
+  // Returns an empty block at the end, and for a last block that is dropped.
   std::vector<Sample> read_block() {
     std::vector<Sample> block;
     while (!ended_ && block.size() < rule_.block_size) ended_ = !read_some(block);

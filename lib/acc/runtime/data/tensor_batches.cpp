@@ -40,7 +40,7 @@ at::Tensor stack(const std::vector<double>& numbers) {
 
 namespace {
 
-// The same as index_select, without its overhead and its threads.
+// Does what index_select does, without its overhead and its threads.
 at::Tensor copy_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indices) {
   const auto rows = static_cast<std::size_t>(tensor.size(0));
   std::vector<std::int64_t> shape = tensor.sizes().vec();
@@ -51,8 +51,8 @@ at::Tensor copy_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indice
   auto* to = static_cast<char*>(batch.mutable_data_ptr());
   for (const std::size_t index : indices) {
     if (index >= rows)
-      throw Error(
-          {.what = fmt::format("there are {} rows, and no row {}", rows, index), .where = "TensorDataset"});
+      throw Error({.what = fmt::format("row {1} does not exist: there are {0} rows", rows, index),
+                   .where = "TensorDataset"});
     to = std::copy_n(from + index * bytes, bytes, to);
   }
   return batch;

@@ -14,7 +14,8 @@ namespace acc {
 
 namespace detail {
 
-/// The tensors along a new first dimension; numbers as a tensor of int64 or, with a fraction, of float64.
+/// Stacks tensors along a new first dimension; integers become an int64, floating-point numbers a float64
+/// tensor.
 at::Tensor stack(const std::vector<at::Tensor>& tensors);
 at::Tensor stack(const std::vector<std::int64_t>& numbers);
 at::Tensor stack(const std::vector<double>& numbers);
@@ -31,7 +32,7 @@ struct AllStackable<std::pair<First, Second>> : std::true_type {};
 template <Stackable Part, std::size_t N>
 struct AllStackable<std::array<Part, N>> : std::true_type {};
 
-/// Stacks what `part` picks from each sample.
+/// Stacks the results of `part` for all samples.
 template <class Sample, class Pick>
 at::Tensor stack_column(const std::vector<Sample>& samples, Pick part) {
   using Part = std::remove_cvref_t<decltype(part(samples.front()))>;
@@ -43,13 +44,14 @@ at::Tensor stack_column(const std::vector<Sample>& samples, Pick part) {
   return stack(column);
 }
 
-/// Throws Error{usage} unless all tensors have the same number of rows; returns it.
+/// The number of rows. Throws Error{usage} unless all tensors have the same one.
 std::size_t rows_of(c10::ArrayRef<at::Tensor> tensors);
 
 }  // namespace detail
 
-/// One batch of samples, as torch's default_collate: tensors and numbers are stacked, tuples of these become
-/// an array of stacked tensors, a torch::data::Example one of stacked tensors. Other samples stay a vector.
+/// Stacks samples into one batch, as torch's default_collate: tensors and numbers become a tensor, tuples of
+/// these an array of stacked tensors, torch::data::Examples one Example of stacked tensors. Samples of other
+/// types are returned as they are, as a vector.
 template <class Sample>
 auto collate(std::vector<Sample> samples) {
   if constexpr (detail::Stackable<Sample>) {
@@ -71,17 +73,17 @@ auto collate(std::vector<Sample> samples) {
   }
 }
 
-/// The rows `indices` of `tensor`, stacked.
+/// A copy of the rows `indices` of `tensor`.
 at::Tensor take_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indices);
 
-/// A data set that is in memory: sample i is row i of each tensor. A batch is an array of stacked rows, so
-/// `for (auto& [images, labels] : loader)` reads two.
+/// A data set in memory: sample i is row i of each tensor. A batch is an array of tensors, so that `for
+/// (auto& [images, labels] : loader)` reads two.
 template <std::size_t N>
 class TensorDataset {
  public:
   using Batch = std::array<at::Tensor, N>;
 
-  /// Throws Error{usage} unless all have the same number of rows.
+  /// Throws Error{usage} unless all tensors have the same number of rows.
   template <std::convertible_to<at::Tensor>... Tensors>
   explicit TensorDataset(Tensors... tensors) : tensors_{tensors...}, size_(detail::rows_of(tensors_)) {}
 

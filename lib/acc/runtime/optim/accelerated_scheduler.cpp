@@ -21,7 +21,7 @@ namespace {
 
 using torch::optim::LRScheduler;
 
-// Only derived classes can read the state of LibTorch's schedulers.
+// Gives access to protected members of LibTorch's schedulers.
 struct Access : LRScheduler {
   using LRScheduler::get_current_lrs;
   using LRScheduler::step_count_;
@@ -31,9 +31,9 @@ struct Access : LRScheduler {
 
 void require_optimizer(const LRScheduler& scheduler) {
   if (!(scheduler.*&Access::get_current_lrs)().empty()) return;
-  throw Error({.what = "its optimizer was moved away",
+  throw Error({.what = "its optimizer has been moved",
                .where = "prepare: scheduler",
-               .hint = "make the optimizer with std::make_shared, or the scheduler from the prepared "
+               .hint = "create the optimizer with std::make_shared, or the scheduler with the prepared "
                        "optimizer's native()"});
 }
 
@@ -46,7 +46,7 @@ void load_scheduler_state(LRScheduler& scheduler, std::string_view state) {
     scheduler.*& Access::step_count_ = nlohmann::json::parse(state).at("_step_count").get<unsigned>();
   } catch (const nlohmann::json::exception& error) {
     throw Error({.kind = ErrorKind::config,
-                 .what = fmt::format("is not what a scheduler wrote: {}", error.what()),
+                 .what = fmt::format("is not the state of a scheduler: {}", error.what()),
                  .where = "scheduler state"});
   }
 }

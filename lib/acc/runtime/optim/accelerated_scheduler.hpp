@@ -18,25 +18,25 @@ namespace acc {
 
 namespace detail {
 
-/// When a prepared scheduler steps, and by how many steps.
+/// Determines when a prepared scheduler steps, and by how many steps.
 struct SchedulerRule {
   std::shared_ptr<const GradientState> gradients = {};
-  /// The scheduler does not step when one of these skipped its last step.
+  /// The scheduler does not step if one of these optimizers skipped its last step.
   std::vector<Optimizer> optimizers = {};
-  /// Off: each call is one step.
+  /// If false, each call is one step.
   bool step_with_optimizer = true;
-  /// Steps for each step of the optimizer: the number of processes, or 1 with split batches.
+  /// Steps of the scheduler for each step of the optimizer: the number of processes, or 1 with split batches.
   int steps = 1;
 
-  /// The number of steps of the present call.
+  /// The number of steps that the current call makes.
   int steps_due() const;
 };
 
 }  // namespace detail
 
-/// A scheduler as Accelerator::prepare returns it: call it once for each batch. It steps by the rule above,
-/// as accelerate 1.15's AcceleratedScheduler, and never past the end of its schedule. Copies share one
-/// scheduler.
+/// A scheduler as Accelerator::prepare returns it; call step() once for each batch. As accelerate 1.15's
+/// AcceleratedScheduler it steps only when the optimizer does, once for each process, and never past the end
+/// of its schedule. Copies share one scheduler.
 template <class Native>
 class AcceleratedScheduler {
  public:
@@ -52,7 +52,7 @@ class AcceleratedScheduler {
     }
   }
 
-  /// The scheduler inside: `scheduler->last_lr()`.
+  /// Accesses the wrapped scheduler, as in `scheduler->last_lr()`.
   Native* operator->() const { return native_.get(); }
   const std::shared_ptr<Native>& native() const { return native_; }
 
@@ -72,11 +72,11 @@ class AcceleratedScheduler {
 
 namespace detail {
 
-/// Throws Error{usage} when the optimizer of a LibTorch scheduler was moved away, as into
-/// Accelerator::prepare: LibTorch's schedulers keep a reference that cannot be changed.
+/// Throws Error{usage} when the optimizer of a LibTorch scheduler was moved, as into Accelerator::prepare:
+/// LibTorch's schedulers keep a reference to it that cannot be changed.
 void require_optimizer(const torch::optim::LRScheduler& scheduler);
 
-/// The state of a LibTorch scheduler without its optimizer's rates, as a JSON object.
+/// The state of a LibTorch scheduler as a JSON object, without its optimizer's learning rates.
 std::string scheduler_state(const torch::optim::LRScheduler& scheduler);
 
 /// Restores `state`. Throws Error{config} for any other text.

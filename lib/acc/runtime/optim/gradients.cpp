@@ -60,7 +60,7 @@ at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_
   std::vector<at::Tensor> norms = at::_foreach_norm(gradients, norm_type);
   for (at::Tensor& norm : norms) norm = norm.to(norms.front().device());
   at::Tensor total = at::linalg_vector_norm(at::stack(norms), norm_type);
-  // Multiplies also by a factor of 1: a comparison would synchronize with a GPU.
+  // Multiplies even by a factor of 1, since a comparison would wait for the GPU.
   at::_foreach_mul_(gradients, (max_norm / (total + 1e-6)).clamp_max(1.0));
   return total;
 }

@@ -9,9 +9,9 @@
 namespace acc {
 
 struct GradientAccumulationOptions {
-  /// A loader's last batch ends with a step of the optimizer, and counting restarts.
+  /// The last batch of a loader always ends with a step of the optimizer; the count then restarts.
   bool sync_with_dataloader = true;
-  /// Averages the gradients over the processes in each batch, also where the optimizer does not step.
+  /// Averages gradients over the processes in every batch, even if the optimizer does not step.
   bool sync_each_batch = false;
 };
 
@@ -22,17 +22,18 @@ class GradientState {
   /// Throws Error{usage} when `num_steps` is below 1.
   explicit GradientState(int num_steps = 1, GradientAccumulationOptions options = {});
 
-  /// A batch begins; `end_of_dataloader` when it is the last one of the loader that is being read.
+  /// To be called when a batch begins. `end_of_dataloader`: it is the last batch of the loader that is being
+  /// read.
   void next_batch(bool end_of_dataloader);
 
-  /// Whether this batch ends with a step of the optimizer. Before the first: true.
+  /// Whether this batch ends with a step of the optimizer. True before the first batch.
   bool sync_gradients() const { return sync_gradients_; }
   void set_sync_gradients(bool on) { sync_gradients_ = on; }
 
   int num_steps() const { return num_steps_; }
   void set_num_steps(int num_steps);
 
-  /// Batches counted so far.
+  /// The number of batches counted so far.
   std::int64_t step() const { return step_; }
   void set_step(std::int64_t step) { step_ = step; }
 
@@ -52,11 +53,11 @@ class GradientState {
 };
 
 /// Scales the gradients of `parameters` down to a total norm of at most `max_norm`, and returns their norm
-/// before, a 0-d tensor: torch.nn.utils.clip_grad_norm_, with the same numbers and without waiting for a GPU.
-/// A `norm_type` of infinity is the largest absolute value.
+/// before that, a 0-dimensional tensor. Gives the same numbers as torch.nn.utils.clip_grad_norm_, and does
+/// not wait for a GPU. With a `norm_type` of infinity the norm is the largest absolute value.
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type = 2);
 
-/// Limits each gradient to [-clip_value, clip_value]: torch.nn.utils.clip_grad_value_.
+/// Clamps each gradient element to [-clip_value, clip_value], as torch.nn.utils.clip_grad_value_.
 void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value);
 
 }  // namespace acc

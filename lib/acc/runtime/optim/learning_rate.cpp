@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kPi = std::numbers::pi;
 
-double real(std::int64_t number) {
+double to_double(std::int64_t number) {
   return static_cast<double>(number);
 }
 
@@ -30,7 +30,8 @@ double half_cosine(double from, double to, double part) {
 // The warmup of transformers' schedules, then `after(step)`.
 Schedule after_warmup(std::int64_t warmup, std::function<double(const RatePoint&)> after) {
   return {.rate = [=](const RatePoint& point) {
-    if (point.step < warmup) return point.base * (real(point.step) / real(std::max<std::int64_t>(1, warmup)));
+    if (point.step < warmup)
+      return point.base * (to_double(point.step) / to_double(std::max<std::int64_t>(1, warmup)));
     return after(point);
   }};
 }
@@ -41,7 +42,7 @@ struct Phase {
   double to = 0;
 };
 
-double in_phases(const std::vector<Phase>& phases, double step, Anneal anneal) {
+double interpolate(const std::vector<Phase>& phases, double step, Anneal anneal) {
   double start = 0;
   for (const Phase& phase : phases) {
     if (step <= phase.end || &phase == &phases.back()) {
@@ -54,10 +55,10 @@ double in_phases(const std::vector<Phase>& phases, double step, Anneal anneal) {
   return 0;
 }
 
-// The ends of a cycle's phases with their values: low, high, low, last.
+// The phases of a one-cycle schedule: from low to high and down to last, with three phases by way of low.
 std::vector<Phase> cycle(const OneCycleOptions& options, double low, double high, double last) {
-  const double rise = options.pct_start * real(options.total_steps);
-  const double end = real(options.total_steps - 1);
+  const double rise = options.pct_start * to_double(options.total_steps);
+  const double end = to_double(options.total_steps - 1);
   if (options.three_phase) return {{rise - 1, low, high}, {2 * rise - 2, high, low}, {end, low, last}};
   return {{rise - 1, low, high}, {end, high, last}};
 }
@@ -90,7 +91,7 @@ Schedule linear_lr(double start_factor, double end_factor, std::int64_t total_it
   require(end_factor >= 0 && end_factor <= 1, "must be between 0 and 1", "linear_lr: end_factor");
   require(total_iters > 0, "must be at least 1", "linear_lr: total_iters");
   return {.rate = [=](const RatePoint& point) {
-    const double part = real(std::min(point.step, total_iters)) / real(total_iters);
+    const double part = to_double(std::min(point.step, total_iters)) / to_double(total_iters);
     return point.base * (start_factor + (end_factor - start_factor) * part);
   }};
 }
@@ -98,7 +99,7 @@ Schedule linear_lr(double start_factor, double end_factor, std::int64_t total_it
 Schedule cosine_annealing_lr(std::int64_t t_max, double eta_min) {
   require(t_max > 0, "must be at least 1", "cosine_annealing_lr: t_max");
   return {.rate = [=](const RatePoint& point) {
-    return half_cosine(point.base, eta_min, real(point.step) / real(t_max));
+    return half_cosine(point.base, eta_min, to_double(point.step) / to_double(t_max));
   }};
 }
 
@@ -112,7 +113,7 @@ Schedule cosine_annealing_warm_restarts(std::int64_t t_0, std::int64_t t_mult, d
       at -= length;
       length *= t_mult;
     }
-    return half_cosine(point.base, eta_min, real(at) / real(length));
+    return half_cosine(point.base, eta_min, to_double(at) / to_double(length));
   }};
 }
 
@@ -125,10 +126,11 @@ Schedule lambda_lr(std::function<double(std::int64_t)> factor) {
 
 Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones) {
   require(!schedules.empty() && milestones.size() + 1 == schedules.size(),
-          fmt::format("{} schedules need one milestone less than that, not {}", schedules.size(),
+          fmt::format("{} schedules need one milestone fewer than that, not {}", schedules.size(),
                       milestones.size()),
           "sequential_lr");
-  require(std::is_sorted(milestones.begin(), milestones.end()), "must rise", "sequential_lr: milestones");
+  require(std::is_sorted(milestones.begin(), milestones.end()), "must be sorted",
+          "sequential_lr: milestones");
   const bool any_momentum = std::any_of(schedules.begin(), schedules.end(),
                                         [](const Schedule& one) { return one.momentum != nullptr; });
   const auto part = [=](Rate Schedule::*kind) {
@@ -157,43 +159,43 @@ Schedule one_cycle_lr(const OneCycleOptions& options) {
             "needs one value, or one for each parameter group", "one_cycle_lr: max_lr");
     const double high = options.max_lr[options.max_lr.size() == 1 ? 0 : point.group];
     const double low = high / options.div_factor;
-    return in_phases(cycle(options, low, high, low / options.final_div_factor), real(point.step),
-                     options.anneal_strategy);
+    return interpolate(cycle(options, low, high, low / options.final_div_factor), to_double(point.step),
+                       options.anneal_strategy);
   };
   if (options.cycle_momentum) {
     schedule.momentum = [options](const RatePoint& point) {
       const double high = options.max_momentum;
-      return in_phases(cycle(options, high, options.base_momentum, high), real(point.step),
-                       options.anneal_strategy);
+      return interpolate(cycle(options, high, options.base_momentum, high), to_double(point.step),
+                         options.anneal_strategy);
     };
   }
   return schedule;
 }
 
 Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps) {
-  const double length = real(std::max<std::int64_t>(1, num_training_steps - num_warmup_steps));
+  const double length = to_double(std::max<std::int64_t>(1, num_training_steps - num_warmup_steps));
   return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
-    return point.base * std::max(0.0, real(num_training_steps - point.step) / length);
+    return point.base * std::max(0.0, to_double(num_training_steps - point.step) / length);
   });
 }
 
 Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
                             double num_cycles) {
-  const double length = real(std::max<std::int64_t>(1, num_training_steps - num_warmup_steps));
+  const double length = to_double(std::max<std::int64_t>(1, num_training_steps - num_warmup_steps));
   return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
-    const double part = real(point.step - num_warmup_steps) / length;
+    const double part = to_double(point.step - num_warmup_steps) / length;
     return point.base * std::max(0.0, 0.5 * (1 + std::cos(kPi * num_cycles * 2 * part)));
   });
 }
 
 Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps, double lr_end,
                                 double power) {
-  const double length = real(num_training_steps - num_warmup_steps);
+  const double length = to_double(num_training_steps - num_warmup_steps);
   return after_warmup(num_warmup_steps, [=](const RatePoint& point) {
     require(point.base > lr_end, fmt::format("must be below the optimizer's rate, which is {}", point.base),
             "polynomial_with_warmup: lr_end");
     if (point.step > num_training_steps) return lr_end;
-    const double left = 1 - real(point.step - num_warmup_steps) / length;
+    const double left = 1 - to_double(point.step - num_warmup_steps) / length;
     return (point.base - lr_end) * std::pow(left, power) + lr_end;
   });
 }

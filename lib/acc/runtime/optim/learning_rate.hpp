@@ -11,56 +11,56 @@ namespace acc {
 
 /// A point of a schedule for one parameter group.
 struct RatePoint {
-  /// Steps of the schedule so far; 0 is the point before the first.
+  /// The number of steps of the schedule so far; 0 before the first.
   std::int64_t step = 0;
-  /// The group's rate (or momentum) before the schedule began, and that of the previous step.
+  /// The group's rate (or momentum) before the schedule began, and after the previous step.
   double base = 0;
   double current = 0;
   std::size_t group = 0;
 };
 
-/// The value for a point.
+/// Computes the rate (or momentum) at a point.
 using Rate = std::function<double(const RatePoint&)>;
 
 /// The learning rate as a function of the step, which a Scheduler applies. Pure.
 struct Schedule {
   Rate rate = {};
-  /// The momentum, or Adam's first beta; empty: unchanged.
+  /// The momentum, or Adam's first beta; if empty, it does not change.
   Rate momentum = {};
-  /// Where the schedule ends, if it does: a step past it is an error.
+  /// The length of the schedule, if it is limited: a step beyond it is an error.
   std::optional<std::int64_t> total_steps = {};
 };
 
-/// These are PyTorch 2.11's schedulers of the same names, with its defaults and values. All throw
-/// Error{usage} for invalid arguments.
+/// The following are PyTorch 2.11's schedulers of the same names, with the same defaults and values. They
+/// throw Error{usage} for invalid arguments.
 
-/// Multiplies by `gamma` every `step_size` steps.
+/// Multiplies the rate by `gamma` every `step_size` steps.
 Schedule step_lr(std::int64_t step_size, double gamma = 0.1);
-/// Multiplies by `gamma` at each milestone; repeated milestones count repeatedly.
+/// Multiplies the rate by `gamma` at each milestone, several times at repeated ones.
 Schedule multi_step_lr(std::vector<std::int64_t> milestones, double gamma = 0.1);
-/// Multiplies by `gamma` at each step.
+/// Multiplies the rate by `gamma` at each step.
 Schedule exponential_lr(double gamma);
-/// Linear from base * start_factor to base * end_factor over `total_iters` steps.
+/// Changes the rate linearly from base * start_factor to base * end_factor over `total_iters` steps.
 Schedule linear_lr(double start_factor = 1.0 / 3, double end_factor = 1.0, std::int64_t total_iters = 5);
-/// Half a cosine down to `eta_min` in `t_max` steps, and up again after them.
+/// Half a cosine from base down to `eta_min` in `t_max` steps, and back up afterwards.
 Schedule cosine_annealing_lr(std::int64_t t_max, double eta_min = 0);
-/// Repeated half cosines down; each is `t_mult` times as long as the one before.
+/// Repeats half a cosine from base down to `eta_min`; each time is `t_mult` times as long as the one before.
 Schedule cosine_annealing_warm_restarts(std::int64_t t_0, std::int64_t t_mult = 1, double eta_min = 0);
-/// base * factor(step).
+/// The rate is base * factor(step).
 Schedule lambda_lr(std::function<double(std::int64_t)> factor);
-/// Changes to the next schedule at each milestone; each counts its steps from its own start.
+/// Switches to the next schedule at each milestone. Each schedule counts steps from its own start.
 Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones);
 
 enum class Anneal { cos, linear };
 
 struct OneCycleOptions {
-  /// One for all parameter groups, or one for each.
+  /// One value for all parameter groups, or one for each.
   std::vector<double> max_lr = {};
   std::int64_t total_steps = 0;
-  /// The part of the cycle in which the rate rises.
+  /// The fraction of the cycle in which the rate rises.
   double pct_start = 0.3;
   Anneal anneal_strategy = Anneal::cos;
-  /// Moves the momentum against the rate; the optimizer must have one.
+  /// Cycles the momentum inversely to the rate; the optimizer must have a momentum.
   bool cycle_momentum = true;
   double base_momentum = 0.85;
   double max_momentum = 0.95;
@@ -70,11 +70,11 @@ struct OneCycleOptions {
   bool three_phase = false;
 };
 
-/// A step past `total_steps` throws Error{usage}.
+/// A step beyond `total_steps` throws Error{usage}.
 Schedule one_cycle_lr(const OneCycleOptions& options);
 
-/// These are transformers' get_*_schedule_with_warmup: linear from 0 to base, then down until
-/// `num_training_steps`.
+/// The following are transformers' get_*_schedule_with_warmup: the rate rises linearly from 0 to base, then
+/// falls until `num_training_steps`.
 Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps);
 Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
                             double num_cycles = 0.5);

@@ -37,8 +37,8 @@ void StepChecks::require_prepared(const torch::optim::Optimizer& optimizer) cons
   }
   if (unprepared == 0) return;
   throw Error(
-      {.what = fmt::format("{} of its {} parameters belong to no prepared model, so each process would "
-                           "train them by its own gradients alone",
+      {.what = fmt::format("{} of its {} parameters do not belong to a prepared model, so each process would "
+                           "train them with its own gradients only",
                            unprepared, all),
        .where = "optimizer step",
        .hint = "prepare the model that they belong to, with everything that is trained registered in it; "

@@ -23,21 +23,20 @@ namespace detail {
 class DdpReplica;
 
 struct StepCheckOptions {
-  /// Optimizers may have parameters that belong to no prepared model.
+  /// Allows optimizers to have parameters that do not belong to a prepared model.
   bool allow_unprepared_parameters = false;
-  /// After so many steps of an optimizer the models' values are compared; 0: never.
+  /// Compares the models' values across the processes after this many steps of an optimizer; 0: never.
   int check_parameters_every = 0;
 };
 
-/// The checks of an Accelerator on several processes around the steps of its optimizers, which detect
-/// processes that drift apart.
+/// An Accelerator's checks around the steps of its optimizers that detect when the processes' models diverge.
 class StepChecks {
  public:
   explicit StepChecks(StepCheckOptions options) : options_(options) {}
 
   void add_model(std::shared_ptr<DdpReplica> model) { models_.push_back(std::move(model)); }
 
-  /// Ends all checks: the models are released.
+  /// Releases the models and ends all checks.
   void release() {
     models_.clear();
     options_ = {.allow_unprepared_parameters = true};
@@ -53,7 +52,7 @@ class StepChecks {
   /// Together: throws Error{usage} when a model's values are not the same on all processes.
   void require_equal_parameters() const;
 
-  /// Together, after step number `steps` of an optimizer: compares parameters when it is due.
+  /// Together: to be called after step number `steps` of an optimizer; compares parameters when that is due.
   void after_step(std::int64_t steps) const;
 
  private:
@@ -66,30 +65,30 @@ class StepChecks {
 /// A LibTorch optimizer as Accelerator::prepare returns it. Copies share one optimizer.
 class Optimizer {
  public:
-  /// Computes the loss again, as LBFGS requires.
+  /// Recomputes the loss and its gradients, as LBFGS requires.
   using Closure = std::function<at::Tensor()>;
 
-  /// Steps on every call.
+  /// An optimizer that steps on every call.
   explicit Optimizer(std::shared_ptr<torch::optim::Optimizer> native);
 
-  /// Steps when `gradients` allows it and, with a `scaler`, when its gradients are finite; on several
-  /// processes with `checks`.
+  /// An optimizer that steps only when gradients are complete according to `gradients` and, with a `scaler`,
+  /// when they are finite. `checks` are made around each step.
   Optimizer(std::shared_ptr<torch::optim::Optimizer> native, std::shared_ptr<const GradientState> gradients,
             std::shared_ptr<GradScaler> scaler, std::shared_ptr<const detail::StepChecks> checks = {});
 
   /// Updates the parameters with their gradients, which are the same on all processes; does nothing while
   /// gradients accumulate. Returns the closure's loss, as LibTorch's step. Throws Error{usage} for a closure
-  /// in fp16, and the errors of GradScaler and of the checks.
+  /// in fp16, and what GradScaler and the checks throw.
   at::Tensor step(const Closure& closure = {});
 
-  /// Resets the gradients; does nothing while they accumulate. Unlike LibTorch's own, also gradients that are
-  /// views of DDP's buckets.
+  /// Resets the gradients; does nothing while they accumulate. Unlike LibTorch's zero_grad, it also resets
+  /// gradients that are views of DDP's buckets.
   void zero_grad();
 
   /// Whether the last step was skipped because gradients overflowed in fp16.
   bool step_was_skipped() const;
 
-  /// LibTorch's object, for schedulers, options and state.
+  /// The wrapped LibTorch optimizer, for schedulers, options and state.
   torch::optim::Optimizer& native() const;
 
   bool operator==(const Optimizer&) const = default;

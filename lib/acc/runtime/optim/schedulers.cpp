@@ -31,7 +31,7 @@ void set_rates(torch::optim::Optimizer& optimizer, const std::vector<double>& ra
   for (std::size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
 }
 
-// Applies `change` to the momentum or first beta; false: the options have neither.
+// Applies `change` to the momentum or first beta. Returns false if the options have neither.
 bool change_momentum(torch::optim::OptimizerOptions& options, const std::function<double(double)>& change) {
   const auto of_betas = [&](auto* adam) {
     adam->betas({change(std::get<0>(adam->betas())), std::get<1>(adam->betas())});
@@ -48,7 +48,7 @@ bool change_momentum(torch::optim::OptimizerOptions& options, const std::functio
   return false;
 }
 
-// Reads a state with `read`, whose json exceptions become an Error.
+// Calls `read` with the parsed state. JSON exceptions become an Error.
 template <class Read>
 void read_state(std::string_view text, std::size_t groups, Read read) {
   try {
@@ -57,13 +57,13 @@ void read_state(std::string_view text, std::size_t groups, Read read) {
     if (rates.size() != groups) {
       throw Error(
           {.kind = ErrorKind::config,
-           .what = fmt::format("is of {} parameter groups, but the optimizer has {}", rates.size(), groups),
+           .what = fmt::format("has {} parameter groups, but the optimizer has {}", rates.size(), groups),
            .where = "scheduler state"});
     }
     read(state, rates);
   } catch (const json::exception& error) {
     throw Error({.kind = ErrorKind::config,
-                 .what = fmt::format("is not what a scheduler wrote: {}", error.what()),
+                 .what = fmt::format("is not the state of a scheduler: {}", error.what()),
                  .where = "scheduler state"});
   }
 }
@@ -174,7 +174,7 @@ std::string ReduceOnPlateau::state() const {
              {"num_bad_epochs", num_bad_epochs_},
              {"cooldown_counter", cooldown_counter_},
              {"_last_lr", last_lr()}};
-  // JSON has no infinity: before the first step there is no best.
+  // JSON has no infinity: the best metric before the first step is written as null.
   state["best"] = std::isfinite(best_) ? json(best_) : json(nullptr);
   return state.dump();
 }

@@ -19,11 +19,11 @@ namespace acc {
 /// `acc::Scheduler scheduler(optimizer.native(), acc::cosine_with_warmup(100, 10'000))`.
 class Scheduler {
  public:
-  /// Sets the first rates at once; those of the optimizer at this moment are the base. The optimizer must
-  /// outlive it. Throws Error{usage} when the schedule moves a momentum that the optimizer does not have.
+  /// Takes the optimizer's current rates as base and sets the first rates. The optimizer must outlive the
+  /// scheduler. Throws Error{usage} when the schedule changes the momentum and the optimizer has none.
   Scheduler(torch::optim::Optimizer& optimizer, Schedule schedule);
 
-  /// Call it after the optimizer's step. Throws what the schedule throws.
+  /// To be called after the optimizer's step. Throws what the schedule throws.
   void step();
 
   /// The rates of the parameter groups as the last step set them.
@@ -35,15 +35,15 @@ class Scheduler {
   /// The maximum number of steps, if there is one.
   std::optional<std::int64_t> total_steps() const { return schedule_.total_steps; }
 
-  /// The optimizer whose rates it sets; set_optimizer is for one that was moved.
+  /// The optimizer whose rates are set. Call set_optimizer after the optimizer was moved.
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
   void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
 
   /// The state as a JSON object with Python's names, without the schedule itself.
   std::string state() const;
 
-  /// Restores `state` and the optimizer's rates. Throws Error{config} for any other text, or another number
-  /// of parameter groups.
+  /// Restores `state` and the optimizer's rates. Throws Error{config} for any other text or a different
+  /// number of parameter groups.
   void load_state(std::string_view state);
 
  private:
@@ -60,23 +60,23 @@ struct PlateauOptions {
   enum class Mode { min, max };
   enum class ThresholdMode { rel, abs };
 
-  /// Whether less or more is better.
+  /// Whether a lower (min) or a higher (max) metric is better.
   Mode mode = Mode::min;
   double factor = 0.1;
-  /// The number of steps without an improvement before a reduction.
+  /// The number of steps without improvement after which the rates are reduced.
   std::int64_t patience = 10;
-  /// What counts as an improvement.
+  /// The smallest change that counts as an improvement, relative (rel) or absolute (abs).
   double threshold = 1e-4;
   ThresholdMode threshold_mode = ThresholdMode::rel;
-  /// The number of steps after a reduction that are not counted.
+  /// The number of steps after a reduction that do not count as steps without improvement.
   std::int64_t cooldown = 0;
   double min_lr = 0;
-  /// Smaller reductions are skipped.
+  /// Reductions smaller than this are skipped.
   double eps = 1e-8;
 };
 
-/// Reduces the learning rates when a metric no longer improves: PyTorch 2.11's ReduceLROnPlateau. Give it the
-/// same metric on all processes, as from Accelerator::reduce, or their rates differ.
+/// Reduces the learning rates when a metric stops improving: PyTorch 2.11's ReduceLROnPlateau. All processes
+/// must pass the same metric, as from Accelerator::reduce; otherwise their rates differ.
 class ReduceOnPlateau {
  public:
   /// The optimizer must outlive it. Throws Error{usage} for a factor of 1 or more.
@@ -86,7 +86,7 @@ class ReduceOnPlateau {
 
   std::vector<double> last_lr() const;
 
-  /// As Scheduler's.
+  /// The next functions are those of Scheduler.
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
   void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
   std::string state() const;

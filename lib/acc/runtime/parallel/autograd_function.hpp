@@ -8,9 +8,9 @@
 
 namespace torch::autograd {
 
-/// Every torch::autograd::Function holds this one's address. Newer versions of LibTorch lack it, and without
-/// an address the dynamic linker would end the program before require_compiled_torch can say which version is
-/// needed. Weak: it is null there, and is never called.
+/// Every torch::autograd::Function contains the address of this function. Newer versions of LibTorch lack it:
+/// if it were a strong symbol, the dynamic linker would end the program before require_compiled_torch can
+/// report which version is needed. As a weak symbol it is null there; it is never called.
 [[gnu::weak]] void deleteNode(Node* function);
 
 }  // namespace torch::autograd

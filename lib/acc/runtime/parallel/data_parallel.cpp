@@ -27,18 +27,17 @@ Tensors to_device(const Tensors& tensors, at::Device device) {
   return moved;
 }
 
-// The part of all inputs for each device; fewer parts than devices when the batch is small.
+// The part of the inputs for each device. There are fewer parts than devices if the batch is small.
 std::vector<Tensors> scatter(const Tensors& inputs, const DataParallelOptions& options) {
   std::vector<Tensors> parts;
   for (const at::Tensor& input : inputs) {
     const Tensors chunks = input.chunk(static_cast<std::int64_t>(options.device_ids.size()), options.dim);
     if (parts.empty()) parts.resize(chunks.size());
     if (parts.size() != chunks.size()) {
-      throw Error(
-          {.what = fmt::format("inputs cannot be split equally along dimension {}: one gives {} parts, "
-                               "another {}",
-                               options.dim, parts.size(), chunks.size()),
-           .where = "DataParallel"});
+      throw Error({.what = fmt::format("inputs cannot be split alike along dimension {}: one gives {} parts, "
+                                       "another {}",
+                                       options.dim, parts.size(), chunks.size()),
+                   .where = "DataParallel"});
     }
     for (std::size_t i = 0; i < chunks.size(); ++i) parts[i].push_back(chunks[i].to(options.device_ids[i]));
   }
@@ -56,7 +55,7 @@ std::shared_ptr<torch::nn::Module> clone_of(const torch::nn::Module& module, at:
   }
 }
 
-// A copy whose parameters are computed from the module's: gradients flow back and add up there.
+// A copy of the module whose parameters depend on the module's, so that gradients flow back and add up there.
 std::shared_ptr<torch::nn::Module> replicate(const torch::nn::Module& module, at::Device device) {
   std::shared_ptr<torch::nn::Module> replica = clone_of(module, device);
   if (!at::GradMode::is_enabled()) return replica;
@@ -72,15 +71,15 @@ std::shared_ptr<torch::nn::Module> replicate(const torch::nn::Module& module, at
   return replica;
 }
 
-void keep_buffers(const torch::nn::Module& from, const torch::nn::Module& to) {
+void copy_buffers(const torch::nn::Module& from, const torch::nn::Module& to) {
   const at::NoGradGuard no_grad;
   const auto kept = to.named_buffers();
   for (const auto& item : from.named_buffers()) kept[item.key()].copy_(item.value());
 }
 
-// Runs each call on a thread of its own with the caller's no_grad and autocast state. The first exception is
-// thrown when all have ended.
-Tensors call_all(std::size_t count, const std::function<at::Tensor(std::size_t)>& call) {
+// Makes each call on its own thread, with the caller's no_grad and autocast state. Rethrows the first
+// exception when all calls have ended.
+Tensors parallel_apply(std::size_t count, const std::function<at::Tensor(std::size_t)>& call) {
   Tensors results(count);
   std::vector<std::exception_ptr> failures(count);
   const at::ThreadLocalState state;
@@ -110,23 +109,23 @@ std::vector<at::Device> cuda_devices() {
   return devices;
 }
 
-void require_there(at::Device device) {
+void require_device(at::Device device) {
   const auto devices = static_cast<int>(torch::cuda::device_count());
   if (!device.is_cuda() || std::max<int>(device.index(), 0) < devices) return;
-  throw Error({.what = fmt::format("there is no such device, of {} CUDA devices", devices),
+  throw Error({.what = fmt::format("does not exist: there are {} CUDA devices", devices),
                .where = "DataParallel, " + device.str()});
 }
 
 }  // namespace
 
-DeviceTeam::DeviceTeam(DataParallelOptions options) : options_(std::move(options)) {
+DeviceGroup::DeviceGroup(DataParallelOptions options) : options_(std::move(options)) {
   if (options_.device_ids.empty()) options_.device_ids = cuda_devices();
-  for (const at::Device device : options_.device_ids) require_there(device);
-  if (options_.output_device) require_there(*options_.output_device);
+  for (const at::Device device : options_.device_ids) require_device(device);
+  if (options_.output_device) require_device(*options_.output_device);
 }
 
-at::Tensor DeviceTeam::forward(torch::nn::Module& module, const std::vector<at::Tensor>& inputs,
-                               const Forward& forward) const {
+at::Tensor DeviceGroup::forward(torch::nn::Module& module, const std::vector<at::Tensor>& inputs,
+                                const Forward& forward) const {
   if (options_.device_ids.empty()) return forward(module, inputs);
   const at::Device first = options_.device_ids.front();
   const at::Device output_device = options_.output_device.value_or(first);
@@ -140,8 +139,8 @@ at::Tensor DeviceTeam::forward(torch::nn::Module& module, const std::vector<at::
   for (std::size_t i = 0; i < parts.size(); ++i)
     replicas.push_back(replicate(module, options_.device_ids[i]));
   const Tensors outputs =
-      call_all(parts.size(), [&](std::size_t i) { return forward(*replicas[i], parts[i]); });
-  keep_buffers(*replicas.front(), module);
+      parallel_apply(parts.size(), [&](std::size_t i) { return forward(*replicas[i], parts[i]); });
+  copy_buffers(*replicas.front(), module);
   return at::cat(to_device(outputs, output_device), options_.dim);
 }
 

@@ -16,7 +16,7 @@ class Module;
 
 namespace acc {
 
-/// Where DataParallel computes.
+/// The arguments of torch.nn.DataParallel.
 struct DataParallelOptions {
   /// Default: every CUDA device.
   std::vector<at::Device> device_ids = {};
@@ -28,14 +28,14 @@ struct DataParallelOptions {
 
 namespace detail {
 
-/// The devices of one process, and their forward passes; for DataParallel.
-class DeviceTeam {
+/// The devices on which a DataParallel computes.
+class DeviceGroup {
  public:
-  /// The module's forward, called for a copy of the module on one device, on a thread of its own.
+  /// Calls the forward of a copy of the module on one device. Called on one thread for each device.
   using Forward = std::function<at::Tensor(torch::nn::Module&, const std::vector<at::Tensor>&)>;
 
   /// Throws Error{usage} for a CUDA device that is not there.
-  explicit DeviceTeam(DataParallelOptions options);
+  explicit DeviceGroup(DataParallelOptions options);
 
   at::Tensor forward(torch::nn::Module& module, const std::vector<at::Tensor>& inputs,
                      const Forward& forward) const;
@@ -46,19 +46,20 @@ class DeviceTeam {
 
 }  // namespace detail
 
-/// One process on several devices, the older way, as torch.nn.DataParallel in Python: each forward copies the
-/// module to every device, splits the batch among them and concatenates the outputs. Gradients flow back to
-/// the module itself, and so do the buffers of the first device's copy. With fewer than two devices it is the
-/// plain module, on that device. One process per device, as `acc launch` starts them, is faster.
+/// Data parallelism in one process on several devices, as Python's torch.nn.DataParallel: each forward copies
+/// the module to every device, splits the batch among the devices and concatenates the outputs. Gradients
+/// flow back to the module itself; the buffers of the first device's copy are copied back to it. With fewer
+/// than two devices it calls the module itself, on that device. One process per device, as `acc launch`
+/// starts them, is faster.
 template <class Module>
 class DataParallel {
  public:
   /// Throws Error{usage} for a CUDA device that is not there.
   explicit DataParallel(std::shared_ptr<Module> module, DataParallelOptions options = {})
-      : module_(std::move(module)), team_(std::move(options)) {}
+      : module_(std::move(module)), devices_(std::move(options)) {}
 
-  /// The module's forward of tensors. Throws Error{usage} when the inputs cannot be split into the same
-  /// number of parts, or the module cannot be copied (it must be a torch::nn::Cloneable).
+  /// The module's forward; all its arguments are tensors. Throws Error{usage} when the inputs cannot be split
+  /// into the same number of parts, or the module cannot be copied (it must be a torch::nn::Cloneable).
   template <std::convertible_to<at::Tensor>... Inputs>
   at::Tensor forward(const Inputs&... inputs) {
     const auto call = [](torch::nn::Module& copy, const std::vector<at::Tensor>& parts) {
@@ -67,7 +68,7 @@ class DataParallel {
       }
       (std::index_sequence_for<Inputs...>());
     };
-    return team_.forward(*module_, {at::Tensor(inputs)...}, call);
+    return devices_.forward(*module_, {at::Tensor(inputs)...}, call);
   }
 
   template <std::convertible_to<at::Tensor>... Inputs>
@@ -80,7 +81,7 @@ class DataParallel {
 
  private:
   std::shared_ptr<Module> module_;
-  detail::DeviceTeam team_;
+  detail::DeviceGroup devices_;
 };
 
 }  // namespace acc

@@ -37,7 +37,7 @@ struct Parameter {
   bool reduced = false;
 };
 
-// Each once, also where its module is registered twice.
+// Lists each parameter once, even if its module is registered twice.
 std::vector<Parameter> parameters_of(const torch::nn::Module& module) {
   std::vector<Parameter> parameters;
   std::unordered_set<const c10::TensorImpl*> seen;
@@ -60,11 +60,11 @@ struct DdpReplica::Impl {
   std::unique_ptr<GradientWatch> watch = {};
   at::Device device = at::kCPU;
   bool synchronizes = true;
-  // Whether the present forward has parameters to train.
+  // Whether the current forward has parameters to train.
   bool trains = true;
-  // Buffers changed since they were last broadcast only where the last forward was one that trains.
+  // Whether buffers may have changed since the last broadcast: after a forward that trains.
   bool buffers_due = true;
-  // The first backward of a static graph reduces everything at its end.
+  // In a static graph, the first backward averages all gradients at its end.
   bool reduces_late = false;
   std::shared_ptr<JoinedStep> join = {};
 
@@ -106,21 +106,22 @@ struct DdpReplica::Impl {
     reduces_late = options.static_graph;
   }
 
-  // Layers were frozen or unfrozen, on all processes alike: otherwise all get the same error.
+  // Makes a new reducer if parameters were frozen or unfrozen. Throws on all processes if they differ in
+  // that.
   void take_up_changes() {
     const auto unchanged = [](const Parameter& one) { return one.tensor.requires_grad() == one.reduced; };
     if (std::ranges::all_of(parameters, unchanged)) return;
     if (join) {
-      throw Error({.what = "parameters were frozen or unfrozen, which processes without data cannot follow",
+      throw Error({.what = "parameters were frozen or unfrozen, which processes without data do not notice",
                    .where = "join_uneven_inputs",
-                   .hint = "do it before or after it"});
+                   .hint = "freeze and unfreeze parameters outside of join_uneven_inputs"});
     }
-    reducer->rebuild_buckets();  // refuses when the step before is unfinished
+    reducer->rebuild_buckets();  // throws if the step before is unfinished
     require_same_parameters(*module, *group);
     make_new_reducer();
   }
 
-  // The highest rank of the candidates; every process computes the same one.
+  // The highest rank for which `may_be_this` is true; the same on every process.
   int agree_on_rank(bool may_be_this) const {
     at::Tensor rank =
         at::full({1}, may_be_this ? group->rank() : -1, at::TensorOptions(device).dtype(at::kLong));
@@ -135,7 +136,8 @@ struct DdpReplica::Impl {
     group->broadcast(state, from);
   }
 
-  // Rank 0 may have run out of data; its buffers are then old.
+  // Within join_uneven_inputs rank 0 may have run out of data and have outdated buffers: another rank
+  // broadcasts then.
   void broadcast_buffers(bool has_data) const {
     const std::vector<at::Tensor> buffers = module->buffers();
     if (!buffers_due || !options.broadcast_buffers || buffers.empty()) return;
@@ -172,7 +174,7 @@ struct DdpReplica::Impl {
         [reducer = reducer] { reducer->delay_all_reduce(); });
   }
 
-  // Outputs that no graph leads to stay as they are.
+  // Outputs without a graph are left unchanged.
   static void sink(const std::shared_ptr<Impl>& impl, std::vector<at::Tensor*> outputs) {
     std::erase_if(outputs, [](const at::Tensor* output) { return output->is_leaf(); });
     if (outputs.empty()) return;
@@ -228,7 +230,7 @@ DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_pt
 DdpReplica::~DdpReplica() = default;
 
 void DdpReplica::before_forward() {
-  impl_->group->explained("forward", [&] {
+  impl_->group->with_explained_errors("forward", [&] {
     try {
       impl_->prepare(this);
     } catch (const c10::Error& error) {
@@ -269,12 +271,12 @@ void DdpReplica::set_synchronizes(bool on) {
 void DdpReplica::synchronize_next_backward() {
   const DdpOptions& options = impl_->options;
   if (options.find_unused_parameters || options.static_graph || impl_->join) {
-    throw Error({.what = fmt::format("{} has to know in forward that backward will average gradients",
+    throw Error({.what = fmt::format("{} requires forward to know that backward averages gradients",
                                      impl_->join                      ? "join_uneven_inputs"
                                      : options.find_unused_parameters ? "find_unused_parameters"
                                                                       : "static_graph"),
                  .where = "trigger_sync_in_backward",
-                 .hint = "leave the last forward out of no_sync instead"});
+                 .hint = "call the last forward outside of no_sync instead"});
   }
   impl_->reducer->prepare_for_backward({});
   impl_->watch->expect_averaged();
@@ -304,7 +306,7 @@ BucketLayout DdpReplica::bucket_layout() const {
   return impl_->reducer->layout();
 }
 void DdpReplica::settle_bucket_layout() {
-  impl_->group->explained("save_state", [&] { impl_->reducer->settle_layout(); });
+  impl_->group->with_explained_errors("save_state", [&] { impl_->reducer->settle_layout(); });
 }
 void DdpReplica::set_bucket_layout(const BucketLayout& layout) {
   if (!is_layout_of(layout, impl_->reduced_tensors())) return;
@@ -329,7 +331,7 @@ void DdpReplica::set_join(std::shared_ptr<JoinedStep> step) {
   impl_->join = std::move(step);
 }
 void DdpReplica::shadow_step() {
-  impl_->group->explained("join", [&] { impl_->shadow_step(); });
+  impl_->group->with_explained_errors("join", [&] { impl_->shadow_step(); });
 }
 void DdpReplica::finish_join(bool was_last) {
   impl_->broadcast_state(impl_->agree_on_rank(was_last));

@@ -20,30 +20,29 @@ namespace acc {
 
 namespace detail {
 
-/// Which of the trained parameters, by index, have their gradients averaged in one message, and in which
-/// order.
+/// The buckets: the indices of the trained parameters whose gradients are averaged in one message, in order.
 using BucketLayout = std::vector<std::vector<std::size_t>>;
 
 }  // namespace detail
 
-/// How gradients are sent: as they are, or compressed to half the size (each process first divides its own by
-/// the number of processes), as Python's fp16_compress_hook and bf16_compress_hook do.
+/// How gradients are sent: unchanged, or compressed to half the size, as Python's fp16_compress_hook and
+/// bf16_compress_hook do (each process first divides its gradients by the number of processes).
 enum class CommHook { none, fp16, bf16 };
 
-/// Tuning of data parallelism; the defaults are those of Python's DistributedDataParallel.
+/// The options of Python's DistributedDataParallel, with its defaults.
 struct DdpOptions {
-  /// The size of the buckets in which gradients are averaged while backward still runs. Default: 25 with a
-  /// first one of 1.
+  /// The size in MiB of the buckets in which gradients are averaged while backward still runs. Default: 25,
+  /// and 1 for the first bucket.
   std::optional<double> bucket_cap_mb = {};
-  /// Rank 0's buffers (running means of batch norms) go to all before each forward.
+  /// Broadcasts rank 0's buffers, such as the running means of batch norms, before each forward.
   bool broadcast_buffers = true;
-  /// Gradients live in the buckets: saves a copy of the gradients in memory and time.
+  /// Makes gradients views of the buckets, which saves a copy of the gradients.
   bool gradient_as_bucket_view = false;
-  /// Looks in each forward for the parameters that its output does not depend on, and does not wait for
-  /// their gradients. Costs a walk through the graph in each step: only for models with such parameters.
+  /// Finds, in each forward, the parameters on which the output does not depend, and does not wait for their
+  /// gradients. Traverses the graph in each step: use it only for models with such parameters.
   bool find_unused_parameters = false;
-  /// Each step uses the same parameters in the same way. The first step then finds the unused
-  /// ones once and for all, and a parameter may be used several times in one backward (checkpointing).
+  /// Promises that each step uses the same parameters in the same way. Unused parameters are then found once,
+  /// in the first step, and a parameter may be used several times in one backward (activation checkpointing).
   bool static_graph = false;
   CommHook comm_hook = CommHook::none;
 };
@@ -52,23 +51,24 @@ namespace detail {
 
 struct JoinedStep;
 
-/// This process's copy of a module that all processes train together: averages gradients while backward runs,
-/// as Python's DistributedDataParallel and with the same numbers. Knows the module without its type; Ddp and
-/// Model call it. Every function is for all processes together.
+/// This process's replica of a module that all processes train together. Averages gradients while backward
+/// runs, as Python's DistributedDataParallel and with the same numbers. Ddp and Model call it; it does not
+/// know the module's type. All processes must call every function, in the same order.
 class DdpReplica {
  public:
-  /// Copies rank 0's parameters and buffers to all. Throws Error{usage} on every rank, naming the first
-  /// parameter that is not the same (name, shape, type) everywhere, and when no parameter needs a gradient.
+  /// Broadcasts rank 0's parameters and buffers. Throws Error{usage} on every rank, naming the first
+  /// parameter whose name, shape or type is not the same on all ranks, and when no parameter requires a
+  /// gradient.
   DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
              DdpOptions options = {});
   ~DdpReplica();
   DdpReplica(const DdpReplica&) = delete;
   DdpReplica& operator=(const DdpReplica&) = delete;
 
-  /// Calls `forward`, one pass through the module, and returns its output. Picks up parameters that were
-  /// frozen or unfrozen since the last pass. Throws Error{usage} when the step before left parameters without
-  /// a gradient, and names them; on every rank when they freeze different parameters; when
-  /// find_unused_parameters finds no tensors in what `forward` returned.
+  /// Calls `forward`, one pass through the module, and returns its output. Parameters may have been frozen or
+  /// unfrozen since the last pass. Throws Error{usage} naming the parameters that got no gradient in the step
+  /// before; on every rank when the ranks have frozen different parameters; and when find_unused_parameters
+  /// finds no tensors in the output.
   template <class Forward>
   auto run_forward(Forward forward) {
     before_forward();
@@ -82,57 +82,59 @@ class DdpReplica {
   bool synchronizes() const;
   void set_synchronizes(bool on);
 
-  /// The next backward averages gradients although set_synchronizes was off in its forward. Throws
-  /// Error{usage} where that cannot be: with find_unused_parameters or static_graph, which have to see the
-  /// forward, and in join_uneven_inputs.
+  /// Makes the next backward average gradients although set_synchronizes was off in its forward. Throws
+  /// Error{usage} with find_unused_parameters or static_graph, which require it to be on in forward, and in
+  /// join_uneven_inputs.
   void synchronize_next_backward();
 
-  /// Throws Error{usage} when gradients reached the module, since this was last asked, that no run_forward
-  /// announced: they were not averaged.
+  /// Throws Error{usage} when, since the last call, the module received gradients that no run_forward had
+  /// announced, and which were not averaged.
   void require_announced_gradients();
 
-  /// Whether `parameter` was one of the module's when this was made.
+  /// Whether `parameter` was one of the module's parameters when this replica was constructed.
   bool has_parameter(const at::Tensor& parameter) const;
 
   /// Whether all processes have the same parameters at the end of a step: not while each trains alone
-  /// (no_sync, local_sgd), nor while some have run out of data (join_uneven_inputs).
+  /// (no_sync, local_sgd) or some have run out of data (join_uneven_inputs).
   bool in_step() const;
 
-  /// Throws the same Error{usage} on every rank, naming the parameter and the ranks, when a parameter's value
-  /// is not the same on all, bit for bit.
+  /// Throws the same Error{usage} on every rank, naming the parameter and the ranks, when the value of a
+  /// parameter is not bit-identical on all.
   void require_equal_parameters();
 
-  /// How gradients are laid out in messages after the first step, see GradientReducer; empty before it.
-  /// settle_bucket_layout, which is together, does at once what the second step would begin with.
+  /// The buckets after the first step, see GradientReducer; empty before it. settle_bucket_layout makes the
+  /// layout final at once; otherwise the second step does. Together.
   BucketLayout bucket_layout() const;
   void settle_bucket_layout();
-  /// Goes on with the layout of an earlier run. One that does not fit the module is passed over.
+  /// Continues with the layout of an earlier run. A layout that does not fit the module is ignored.
   void set_bucket_layout(const BucketLayout& layout);
 
   ProcessGroup& group() const;
 
-  /// Where the parameters are.
+  /// The device of the parameters.
   at::Device device() const;
 
-  /// For local_sgd: parameters become the mean of all processes'.
+  /// For local_sgd: replaces the parameters by their mean over all processes.
   void average_parameters();
 
   /// For join_uneven_inputs: from now on each forward notifies the processes that have run out of data that a
-  /// step begins. The first of several modules does so, through the JoinedStep that they share; null ends it.
+  /// step begins. With several modules, the first one notifies them, through the JoinedStep that all share.
+  /// Null ends this.
   void set_join(std::shared_ptr<JoinedStep> step);
 
-  /// For join_uneven_inputs: this process, which has no data left, adds gradients of zero to one step of the
-  /// others.
+  /// For join_uneven_inputs: takes part in one step of the other processes with gradients of zero, since this
+  /// process has no data left.
   void shadow_step();
 
-  /// For join_uneven_inputs: takes parameters and buffers from a process that was among the last with data.
+  /// For join_uneven_inputs: broadcasts parameters and buffers from a process that was among the last with
+  /// data.
   void finish_join(bool was_last);
 
  private:
   struct Impl;
 
   void before_forward();
-  // `outputs`: where the tensors that forward returned are; others may take their places.
+  // `outputs` points to the tensors in the output of forward, which may be replaced.
   void after_forward(const std::vector<at::Tensor*>& outputs);
 
   std::shared_ptr<Impl> impl_;
@@ -140,8 +142,8 @@ class DdpReplica {
 
 }  // namespace detail
 
-/// While it lives, backward adds up gradients on this process alone: for all but the last of the batches
-/// whose gradients are accumulated. It covers forward and backward.
+/// While this object exists, gradients are accumulated on this process only and are not averaged; it must
+/// cover forward and backward. For all but the last of the batches over which gradients are accumulated.
 class NoSync {
  public:
   explicit NoSync(std::shared_ptr<detail::DdpReplica> ddp) : ddp_(std::move(ddp)) {
@@ -160,9 +162,9 @@ class NoSync {
   bool was_on_ = true;
 };
 
-/// Python's DistributedDataParallel: called like the module that it wraps, and backward then averages the
-/// gradients over all processes of the group. `ddp->` reaches the module itself: train(), eval(),
-/// parameters(). Accelerator::prepare makes a Model instead, which has the chosen precision as well.
+/// Python's DistributedDataParallel: it is called like the module that it wraps, and backward then averages
+/// the gradients over all processes of the group. `ddp->` accesses the module itself: train(), eval(),
+/// parameters(). Accelerator::prepare returns a Model instead, which also applies the chosen precision.
 template <class Module>
 class Ddp {
  public:
@@ -186,7 +188,7 @@ class Ddp {
   const std::shared_ptr<Module>& module() const { return module_; }
   const std::shared_ptr<detail::DdpReplica>& replica() const { return replica_; }
 
-  /// While the result lives, backward adds up gradients on this process alone.
+  /// While the result exists, gradients are accumulated on this process only.
   [[nodiscard]] NoSync no_sync() const { return NoSync(replica_); }
 
  private:

@@ -41,40 +41,41 @@ std::string other_process(const CollectiveContext& context) {
 }
 
 // "; rank 2 is in forward, 3 calls behind"
-std::string places_text(const PeerReport& roll) {
+std::string places_text(const PeerReport& peers) {
   std::string text;
-  for (const auto& [rank, calls_behind, place] : roll.late)
+  for (const auto& [rank, calls_behind, place] : peers.late)
     text += fmt::format("; rank {} is {}, {} call{} behind", rank, place, calls_behind,
                         calls_behind == 1 ? "" : "s");
   return text;
 }
 
-std::vector<int> late_ranks(const PeerReport& roll) {
+std::vector<int> late_ranks(const PeerReport& peers) {
   std::vector<int> ranks;
-  for (const PeerReport::Late& late : roll.late) ranks.push_back(late.rank);
+  for (const PeerReport::Late& late : peers.late) ranks.push_back(late.rank);
   return ranks;
 }
 
 std::string lost_text(std::string_view text, const CollectiveContext& context) {
-  const PeerReport roll = context.roll.value_or(PeerReport());
-  // A process that answered and then closed its connection gave up waiting for another one.
-  if (roll.absent.empty() && !roll.late.empty()) {
-    return fmt::format("another process gave up waiting for {}{}", ranks_text(late_ranks(roll)),
-                       places_text(roll));
+  const PeerReport peers = context.peers.value_or(PeerReport());
+  // A process that has answered is alive: it closed its connection because it gave up waiting for another
+  // one.
+  if (peers.absent.empty() && !peers.late.empty()) {
+    return fmt::format("another process gave up waiting for {}{}", ranks_text(late_ranks(peers)),
+                       places_text(peers));
   }
   return fmt::format("{} ended or {} lost: {}",
-                     roll.absent.empty() ? other_process(context) : ranks_text(roll.absent),
-                     roll.absent.size() > 1 ? "were" : "was", first_line(text));
+                     peers.absent.empty() ? other_process(context) : ranks_text(peers.absent),
+                     peers.absent.size() > 1 ? "were" : "was", first_line(text));
 }
 
 std::string timeout_text(const CollectiveContext& context) {
-  const PeerReport roll = context.roll.value_or(PeerReport());
-  std::vector<int> ranks = late_ranks(roll);
-  ranks.insert(ranks.end(), roll.absent.begin(), roll.absent.end());
+  const PeerReport peers = context.peers.value_or(PeerReport());
+  std::vector<int> ranks = late_ranks(peers);
+  ranks.insert(ranks.end(), peers.absent.begin(), peers.absent.end());
   std::ranges::sort(ranks);
   return fmt::format("no answer from {} within {}{}",
                      ranks.empty() ? other_process(context) : ranks_text(ranks), seconds(context.timeout),
-                     places_text(roll));
+                     places_text(peers));
 }
 
 }  // namespace
@@ -82,7 +83,7 @@ std::string timeout_text(const CollectiveContext& context) {
 std::string first_line(std::string_view text) {
   text = trim(text.substr(0, text.find('\n')));
   // "[/pytorch/gloo/pair.cc:547] Connection closed", "[enforce fail at device.cc:84] ifa != nullptr. Unable
-  // to": positions and conditions in LibTorch's sources.
+  // to": the parts up to the message are positions and conditions in LibTorch's sources.
   const std::size_t end = text.find("] ");
   if (end == std::string_view::npos) return std::string(text);
   if (text.starts_with("[enforce fail at")) {
@@ -104,8 +105,8 @@ std::optional<Error> explain_collective_failure(std::string_view text, const Col
     return Error({.kind = ErrorKind::system,
                   .what = timeout_text(context),
                   .where = where,
-                  .hint = "it hangs, or does not make the same calls in the same order; "
-                          "AcceleratorOptions::process_group.timeout sets the time"});
+                  .hint = "it hangs, or does not make the same calls in the same order; set the time with "
+                          "AcceleratorOptions::process_group.timeout"});
   }
   return std::nullopt;
 }
@@ -127,12 +128,13 @@ Error explain_join_failure(std::string_view text, const CollectiveContext& conte
                   .hint = "`ip address` lists them"});
   }
   if (contains_any(text, kTimedOut)) {
-    return Error({.kind = ErrorKind::rendezvous,
-                  .what = fmt::format("did not find the other processes through {} within {}: {}", store,
-                                      seconds(context.timeout), first_line(text)),
-                  .where = where,
-                  .hint = "is every process running, and can rank 0 reach the others? GLOO_SOCKET_IFNAME "
-                          "names the network interface"});
+    return Error(
+        {.kind = ErrorKind::rendezvous,
+         .what = fmt::format("did not find the other processes through the store at {} within {}: {}", store,
+                             seconds(context.timeout), first_line(text)),
+         .where = where,
+         .hint = "is every process running, and can rank 0 reach the others? GLOO_SOCKET_IFNAME "
+                 "names the network interface"});
   }
   if (contains_any(text, kPeerLost)) {
     return Error({.kind = ErrorKind::rendezvous,
@@ -172,12 +174,13 @@ std::optional<Error> explain_unused_parameters(std::string_view text, const std:
                                                std::string where) {
   if (text.find("Expected to have finished reduction") == std::string_view::npos) return std::nullopt;
   const std::vector<std::string> names = names_in(text, trained);
-  return Error({.what = fmt::format(
-                    "took no part in the last loss, so the processes cannot average their gradients: {}",
-                    names.empty() ? "some parameters" : fmt::format("{}", fmt::join(names, ", "))),
-                .where = std::move(where),
-                .hint = "set DdpOptions::find_unused_parameters, or use every parameter in each forward, or "
-                        "freeze it with requires_grad_(false) before the forward"});
+  return Error(
+      {.what = fmt::format(
+           "did not contribute to the last loss, so the processes cannot average their gradients: {}",
+           names.empty() ? "some parameters" : fmt::format("{}", fmt::join(names, ", "))),
+       .where = std::move(where),
+       .hint = "set DdpOptions::find_unused_parameters, or use every parameter in each forward, or "
+               "freeze it with requires_grad_(false) before the forward"});
 }
 
 }  // namespace acc::detail

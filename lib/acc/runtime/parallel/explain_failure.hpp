@@ -12,45 +12,45 @@
 
 namespace acc::detail {
 
-/// The other processes' state, as a RollCall finds it.
+/// The state of the other processes, as a PeerCheck finds it.
 struct PeerReport {
   struct Late {
     int rank = 0;
-    /// How many collectives it is behind.
+    /// How many collectives it is behind this process.
     std::uint64_t calls_behind = 0;
-    /// As in `in forward`.
+    /// Where it is, such as `in forward`.
     std::string place = {};
   };
-  /// Ranks that do not answer.
+  /// The ranks that do not answer.
   std::vector<int> absent = {};
   std::vector<Late> late = {};
 };
 
-/// The collective in which LibTorch threw an exception.
+/// The collective operation in which LibTorch threw an exception.
 struct CollectiveContext {
   int rank = 0;
   /// The number of processes; 0: unknown.
   int size = 0;
-  /// `gather`, `backward`, ...
+  /// The name of the operation: `gather`, `backward`, ...
   std::string_view doing = {};
   std::chrono::milliseconds timeout = {};
-  /// The state of the others, if known.
-  std::optional<PeerReport> roll = {};
+  /// The state of the other processes, if known.
+  std::optional<PeerReport> peers = {};
 };
 
-/// Explains LibTorch's text for a lost peer or a timeout, with the ranks that are missing where they are
-/// known; nothing for any other text.
+/// Translates LibTorch's message about a lost peer or a timeout into an Error that names the missing ranks,
+/// if they are known. Returns nothing for other messages.
 std::optional<Error> explain_collective_failure(std::string_view text, const CollectiveContext& context);
 
-/// Explains LibTorch's text for a job that could not be joined. `store` is host:port.
+/// Translates LibTorch's message about a job that could not be joined. `store` is host:port.
 Error explain_join_failure(std::string_view text, const CollectiveContext& context, std::string_view store);
 
-/// The first line of LibTorch's text, without the source position in front of it.
+/// The first line of LibTorch's message, without the source position in front of it.
 std::string first_line(std::string_view text);
 
-/// Explains LibTorch's text about parameters that got no gradient in the last step, with their names and
-/// acc's option; nothing for any other text. LibTorch's text has their indices among the parameters of its
-/// Reducer: `trained` are the names of those.
+/// Translates LibTorch's message about parameters that got no gradient in the last step into an Error with
+/// their names and acc's option. Returns nothing for other messages. LibTorch's message has indices into the
+/// parameters of its Reducer, whose names are `trained`.
 std::optional<Error> explain_unused_parameters(std::string_view text, const std::vector<std::string>& trained,
                                                std::string where);
 

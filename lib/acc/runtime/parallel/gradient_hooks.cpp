@@ -16,7 +16,7 @@ using torch::autograd::variable_list;
 using Callback = std::function<void()>;
 
 struct Sink : torch::autograd::Function<Sink> {
-  // LibTorch records the tensors of a list as inputs only when they are passed as a TensorList.
+  // `outputs` must be a TensorList: LibTorch does not record the tensors of other lists as inputs.
   static variable_list forward(AutogradContext* context, const Callback& on_backward,
                                at::TensorList outputs) {
     context->set_materialize_grads(false);

@@ -15,33 +15,34 @@ struct Node;
 
 namespace acc::detail {
 
-/// Copies of `outputs` that pass gradients on to them and then call `on_backward`, as the sink of Python's
-/// DistributedDataParallel. An output that the loss does not use passes no gradient on, rather than one of
-/// zeros: parameters that lead to it alone count as unused.
+/// Returns copies of `outputs` that pass gradients on to them and then call `on_backward`, as the _DDPSink of
+/// Python's DistributedDataParallel. An output that the loss does not use passes on no gradient instead of
+/// zeros, so that parameters on which only this output depends count as unused.
 std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs,
                                           const std::function<void()>& on_backward);
 
-/// Detects gradients that are not averaged although they should be: those that reach a model's parameters
-/// without a forward that announced them, or once more after the announced ones. LibTorch's Reducer silently
-/// adds them up on this process.
+/// Detects gradients that should be averaged but are not: those that a model's parameters receive without a
+/// forward that announced them, or a second time after it. LibTorch's Reducer would accumulate them on this
+/// process without an error.
 class GradientWatch {
  public:
-  /// With `several_times`, as for a static graph, a parameter may receive more than one gradient after each
+  /// If `several_times`, as for a static graph, a parameter may receive more than one gradient after each
   /// forward.
   GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times);
   ~GradientWatch();
   GradientWatch(const GradientWatch&) = delete;
   GradientWatch& operator=(const GradientWatch&) = delete;
 
-  /// A forward ran whose gradients are averaged.
+  /// Announces the gradients of a forward; they are averaged.
   void expect_averaged();
-  /// A forward ran whose gradients stay on this process, as under no_sync; its backward may come later.
+  /// Announces that the gradients of a forward stay on this process, as under no_sync; its backward may come
+  /// later.
   void expect_local() { local_ = true; }
 
-  /// Off while gradients are meant to stay on this process.
+  /// Switches detection off while gradients are meant to stay on this process.
   void set_active(bool on) { active_ = on; }
 
-  /// Whether such gradients came since the last call.
+  /// Whether there were unexpected gradients since the last call.
   bool take_unexpected() { return std::exchange(unexpected_, false); }
 
  private:
@@ -56,7 +57,7 @@ class GradientWatch {
   bool active_ = true;
   bool local_ = false;
   bool unexpected_ = false;
-  /// Forwards whose gradients are averaged, and up to which of them each parameter has received its own.
+  /// The number of announced forwards, and for each parameter up to which of them it has received gradients.
   std::uint64_t forwards_ = 0;
   std::vector<std::uint64_t> received_;
 };

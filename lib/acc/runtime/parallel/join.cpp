@@ -20,7 +20,7 @@ Replicas replicas_of(const std::vector<Joinable>& models) {
   return replicas;
 }
 
-// While it lives, the models' forwards notify the processes without data that a step begins.
+// While it exists, each forward of the models notifies the processes without data that a step begins.
 class JoinedForwards {
  public:
   JoinedForwards(const Replicas& models, bool divide_by_initial_world_size) : models_(models) {

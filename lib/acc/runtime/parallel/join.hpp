@@ -11,15 +11,17 @@
 
 namespace acc {
 
-/// What Accelerator::join_uneven_inputs takes.
+/// The options of Accelerator::join_uneven_inputs.
 struct JoinOptions {
-  /// For the loaders that are prepared already. Default: as they are, and AcceleratorOptions::even_batches.
+  /// Overrides even_batches of the prepared loaders during the call. Default: the loaders are not changed,
+  /// and AcceleratorOptions::even_batches tells whether inputs may be uneven.
   std::optional<bool> even_batches = {};
-  /// Gradients are divided by the number of all processes, else by that of those which still have batches.
+  /// Divides gradients by the number of all processes; if false, by the number of those that still have
+  /// batches.
   bool divide_by_initial_world_size = true;
 };
 
-/// A model as join_uneven_inputs takes it.
+/// A Model or Ddp, as an argument of join_uneven_inputs.
 class Joinable {
  public:
   template <class Module>
@@ -34,11 +36,11 @@ class Joinable {
 };
 
 /// Together: calls `train`, in which processes may train on different numbers of batches, as Python's Join. A
-/// process whose `train` returns has run out of batches: it adds gradients of zero to the steps of the others
-/// until all have returned. The models are then those of the processes that were last. In `train` the
-/// processes do nothing together but, in each step, forward and backward of the first model, then of the
-/// second and so on. An exception of `train` passes through at once, without waiting for the others. Throws
-/// Error{system} when another process is lost. Without effect for models of a single process.
+/// process whose `train` has returned contributes gradients of zero to the steps of the others until all have
+/// returned; then all take the models of a process that was among the last. In `train` the only collective
+/// operations may be forward and backward of the first model, then of the second and so on, in each step. An
+/// exception of `train` passes through at once, without waiting for the others. Throws Error{system} when
+/// another process is lost. With a single process it just calls `train`.
 void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train,
                         bool divide_by_initial_world_size = true);
 

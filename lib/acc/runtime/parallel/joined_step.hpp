@@ -7,12 +7,12 @@
 
 namespace acc::detail {
 
-/// What the modules of one join_uneven_inputs share while their processes still have data.
+/// The state that the models of one join_uneven_inputs share on a process that still has data.
 struct JoinedStep {
   /// The model whose forward begins a step.
   const DdpReplica* first = nullptr;
   bool divide_by_initial_world_size = true;
-  /// The sum of ones over the processes that take part in the present step.
+  /// The all-reduce that counts the processes with data in the current step.
   c10::intrusive_ptr<c10d::Work> begins = {};
 };
 

@@ -9,7 +9,7 @@
 
 namespace acc {
 
-/// Counts the steps of a training in local_sgd.
+/// Counts steps and averages parameters; passed to the function that local_sgd calls.
 class LocalSGD {
  public:
   /// Averages after every `local_sgd_steps` calls of step(); does nothing when `ddp` is null. Throws
@@ -19,7 +19,7 @@ class LocalSGD {
   /// Together: to be called after each step of the optimizer.
   void step();
 
-  /// Together: the copies' parameters become their mean.
+  /// Together: replaces the parameters of all processes by their mean.
   void average();
 
  private:
@@ -28,17 +28,17 @@ class LocalSGD {
   int num_steps_ = 0;
 };
 
-/// Local SGD, as accelerate's: in `train`, which is given a LocalSGD, each process trains its own copy of the
-/// model without communication, and after every `local_sgd_steps` steps the copies' parameters are averaged;
-/// once more when `train` returns. An exception of `train` passes through at once, without averaging.
-/// Afterwards gradients are averaged again. Without `enabled`, and for a model of one process, it only calls
-/// `train`. Throws Error{usage} when `local_sgd_steps` is below 1, Error{system} when another process is
-/// lost.
+/// Local SGD, as accelerate's LocalSGD: calls `train` with a LocalSGD, whose step() it must call. During the
+/// call each process trains its own copy of the model without communication; the parameters are averaged
+/// after every `local_sgd_steps` steps, and when `train` returns. An exception of `train` passes through at
+/// once, without averaging. Afterwards gradients are averaged again. If `enabled` is false or there is one
+/// process, it just calls `train`. Throws Error{usage} when `local_sgd_steps` is below 1, Error{system} when
+/// another process is lost.
 template <class Module, class Train>
 void local_sgd(const Model<Module>& model, int local_sgd_steps, bool enabled, Train train) {
   const auto ddp = enabled ? model.ddp() : nullptr;
   LocalSGD averaging(ddp, local_sgd_steps);
-  const NoSync alone(ddp);
+  const NoSync no_sync(ddp);
   train(averaging);
   averaging.average();
 }

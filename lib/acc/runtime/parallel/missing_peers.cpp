@@ -85,25 +85,25 @@ void JoinWatch::write_notices() {
 namespace {
 
 constexpr std::chrono::seconds kPollInterval{1};
-// Much longer than kPollInterval, so that all living processes answer on a busy machine, too.
+// Much longer than kPollInterval, so that all running processes answer even on a busy machine.
 constexpr std::chrono::seconds kAnswerTimeout{5};
 
-const std::string kCalled = "acc/roll_call";
+const std::string kRequestKey = "acc/peer_check";
 
 std::string answer_key(int rank) {
-  return fmt::format("acc/roll_call/{}", rank);
+  return fmt::format("acc/peer_check/{}", rank);
 }
 
 }  // namespace
 
-RollCall::RollCall(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
-                   std::function<std::uint64_t()> calls)
+PeerCheck::PeerCheck(c10::intrusive_ptr<c10d::Store> store, int rank, int size,
+                     std::function<std::uint64_t()> calls)
     : store_(std::move(store)), rank_(rank), size_(size), calls_(std::move(calls)) {
   const BlockedSignals blocked;
-  thread_ = std::thread([this] { answer_when_called(); });
+  thread_ = std::thread([this] { answer_when_asked(); });
 }
 
-RollCall::~RollCall() {
+PeerCheck::~PeerCheck() {
   {
     const std::scoped_lock lock(mutex_);
     ends_ = true;
@@ -112,12 +112,12 @@ RollCall::~RollCall() {
   thread_.join();
 }
 
-void RollCall::set_place(std::string place) {
+void PeerCheck::set_place(std::string place) {
   const std::scoped_lock lock(mutex_);
   place_ = std::move(place);
 }
 
-const std::optional<PeerReport>& RollCall::call() {
+const std::optional<PeerReport>& PeerCheck::report() {
   std::unique_lock lock(mutex_);
   if (!result_) {
     lock.unlock();
@@ -128,12 +128,12 @@ const std::optional<PeerReport>& RollCall::call() {
   return *result_;
 }
 
-void RollCall::answer_when_called() try {
+void PeerCheck::answer_when_asked() try {
   std::unique_lock lock(mutex_);
   while (!ends_) {
     lock.unlock();
-    const bool called = store_->check({kCalled});
-    if (called) return answer();
+    const bool asked = store_->check({kRequestKey});
+    if (asked) return answer();
     lock.lock();
     ended_.wait_for(lock, kPollInterval, [this] { return ends_; });
   }
@@ -141,7 +141,7 @@ void RollCall::answer_when_called() try {
 }
 
 // "17 in backward"
-void RollCall::answer() {
+void PeerCheck::answer() {
   std::string place;
   {
     const std::scoped_lock lock(mutex_);
@@ -150,31 +150,31 @@ void RollCall::answer() {
   store_->set(answer_key(rank_), fmt::format("{} {}", calls_(), place));
 }
 
-std::optional<PeerReport> RollCall::ask() try {
+std::optional<PeerReport> PeerCheck::ask() try {
   const std::uint64_t own_calls = calls_();
   answer();
-  store_->set(kCalled, "1");
+  store_->set(kRequestKey, "1");
   std::vector<std::string> keys;
   for (int rank = 0; rank < size_; ++rank) keys.push_back(answer_key(rank));
   try {
     store_->wait(keys, kAnswerTimeout);
   } catch (const std::exception&) {  // NOLINT: not all answered; the keys show which
   }
-  PeerReport roll;
+  PeerReport peers;
   for (int rank = 0; rank < size_; ++rank) {
     if (!store_->check({keys[static_cast<std::size_t>(rank)]})) {
-      roll.absent.push_back(rank);
+      peers.absent.push_back(rank);
       continue;
     }
     const std::string text = store_->get_to_str(keys[static_cast<std::size_t>(rank)]);
     const std::size_t blank = text.find(' ');
     const auto calls = parse_integer(text.substr(0, blank));
     if (!calls || blank == std::string::npos || static_cast<std::uint64_t>(*calls) >= own_calls) continue;
-    roll.late.push_back({.rank = rank,
-                         .calls_behind = own_calls - static_cast<std::uint64_t>(*calls),
-                         .place = text.substr(blank + 1)});
+    peers.late.push_back({.rank = rank,
+                          .calls_behind = own_calls - static_cast<std::uint64_t>(*calls),
+                          .place = text.substr(blank + 1)});
   }
-  return roll;
+  return peers;
 } catch (const std::exception&) {
   return std::nullopt;
 }

@@ -23,22 +23,22 @@ namespace acc::detail {
 /// The time before the first notice, and between notices.
 inline constexpr std::chrono::seconds kJoinNoticeAfter{10};
 
-/// The key that each process sets in the store when it has connected to it.
+/// The key that each process sets in the store when it has connected to the store.
 std::string joined_key(int rank);
 
-/// The line about ranks that have not joined, after `waited`: rank 0, whose store does not answer, when
-/// `joined` is absent, else the ranks that are not in it. Empty when another process writes it: the lowest
-/// rank that has joined does.
+/// The line to print after waiting for `waited`, with the ranks that have not joined: those that are not in
+/// `joined`, or rank 0 if `joined` is absent because its store does not answer. Empty on all processes but
+/// the lowest rank that has joined.
 std::string join_notice(const WorkerEnv& worker, std::chrono::seconds waited,
                         const std::optional<std::vector<int>>& joined);
 
-/// While it lives, a process that waits for the others of its job writes to standard error every ten seconds
-/// which ranks it waits for.
+/// While this object exists, a process that waits for the others of its job writes to standard error every
+/// ten seconds for which ranks it waits.
 class JoinWatch {
  public:
   using Store = c10::intrusive_ptr<c10d::Store>;
 
-  /// `open_store` connects to the store, or throws within about a second; it is called on a thread.
+  /// `open_store` connects to the store or throws within about a second; it is called on another thread.
   JoinWatch(const WorkerEnv& worker, std::function<Store()> open_store);
   ~JoinWatch();
   JoinWatch(const JoinWatch&) = delete;
@@ -57,26 +57,27 @@ class JoinWatch {
   std::thread thread_ = {};
 };
 
-/// Finds the processes that are missing when a collective fails. Every process has one; its thread looks into
-/// the store once a second, and when another process calls the roll, it answers with the number of
-/// collectives that this one has begun and where it is, also while the program itself hangs.
-class RollCall {
+/// Finds the processes that are missing when a collective fails. Every process has a PeerCheck, whose thread
+/// polls the store once a second. When another process checks its peers, the thread answers with the number
+/// of collectives that this process has begun and where it is, even while the program itself hangs.
+class PeerCheck {
  public:
-  /// `store` is not shared. `calls` counts the collectives begun, and is called on the thread.
-  RollCall(c10::intrusive_ptr<c10d::Store> store, int rank, int size, std::function<std::uint64_t()> calls);
-  ~RollCall();
-  RollCall(const RollCall&) = delete;
-  RollCall& operator=(const RollCall&) = delete;
+  /// `store` must not be used elsewhere. `calls` returns the number of collectives begun; the thread calls
+  /// it.
+  PeerCheck(c10::intrusive_ptr<c10d::Store> store, int rank, int size, std::function<std::uint64_t()> calls);
+  ~PeerCheck();
+  PeerCheck(const PeerCheck&) = delete;
+  PeerCheck& operator=(const PeerCheck&) = delete;
 
-  /// Sets where this process is, as `in backward`.
+  /// Sets where this process is, such as `in backward`.
   void set_place(std::string place);
 
-  /// Asks all processes and waits for their answers, a few seconds at most. Nothing when the store is gone.
-  /// The first result is kept, since processes that lose one of them end as well.
-  const std::optional<PeerReport>& call();
+  /// Asks all processes and waits for their answers, a few seconds at most. Returns nothing if the store is
+  /// gone. Later calls return the first result, since processes that notice a lost one end as well.
+  const std::optional<PeerReport>& report();
 
  private:
-  void answer_when_called();
+  void answer_when_asked();
   void answer();
   std::optional<PeerReport> ask();
 

@@ -15,9 +15,8 @@
 
 namespace acc {
 
-/// A module as Accelerator::prepare gives it back: its forward runs in the chosen precision, and its
-/// gradients are averaged over the processes. `model->` reaches the module itself: train(), eval(),
-/// parameters().
+/// A module as Accelerator::prepare returns it: its forward runs in the chosen precision, and its gradients
+/// are averaged over the processes. `model->` accesses the module itself: train(), eval(), parameters().
 template <class Module>
 class Model {
  public:
@@ -25,8 +24,8 @@ class Model {
         c10::DeviceType device = c10::DeviceType::CPU)
       : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision), device_(device) {}
 
-  /// The module's forward. Throws Error when the processes cannot keep together; see DdpReplica; and in
-  /// fp16 and bf16 when it gives back a type that for_each_tensor cannot look into.
+  /// The module's forward. Throws what DdpReplica::run_forward throws, and Error{usage} in fp16 and bf16 when
+  /// forward returns a type that for_each_tensor does not know.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
     if (!ddp_) return compute(std::forward<Arguments>(arguments)...);
@@ -40,10 +39,10 @@ class Model {
 
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }
-  /// Null where gradients are not averaged.
+  /// Null if gradients are not averaged.
   const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }
 
-  /// While the result lives, backward adds up gradients on this process alone.
+  /// While the result exists, gradients are accumulated on this process only.
   [[nodiscard]] NoSync no_sync() const { return NoSync(ddp_); }
 
  private:

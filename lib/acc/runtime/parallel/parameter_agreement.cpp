@@ -17,7 +17,8 @@
 namespace acc::detail {
 namespace {
 
-// Control characters: LibTorch allows them in a parameter's name, but nobody uses them.
+// ASCII's unit and record separators: LibTorch allows them in a parameter's name, but they are not used in
+// practice.
 constexpr char kFieldEnd = '\x1f';
 constexpr char kLineEnd = '\x1e';
 
@@ -41,14 +42,14 @@ std::vector<ParameterInfo> unpack(std::string_view text) {
   return parameters;
 }
 
-// FNV-1a: the same on every machine, unlike std::hash.
+// FNV-1a, because std::hash may differ between machines.
 std::uint64_t fingerprint(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char character : text) hash = (hash ^ static_cast<unsigned char>(character)) * 0x100000001b3U;
   return hash;
 }
 
-// The bits as whole numbers of the same size.
+// The elements' bits, reinterpreted as integers of the same size.
 at::Tensor bits_of(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().contiguous().reshape({-1});
   switch (flat.element_size()) {
@@ -65,11 +66,11 @@ at::Tensor bits_of(const at::Tensor& tensor) {
 
 Error disagreement(std::size_t rank, const ParameterInfo* first, const ParameterInfo* other) {
   const std::string name = first != nullptr ? first->name : other->name;
-  const auto said = [](const ParameterInfo* parameter) {
+  const auto describe = [](const ParameterInfo* parameter) {
     return parameter != nullptr ? fmt::format("'{}' of {}", parameter->name, parameter->form) : "none";
   };
   return Error({.what = fmt::format("is not the same on all processes: rank 0 has {}, rank {} has {}",
-                                    said(first), rank, said(other)),
+                                    describe(first), rank, describe(other)),
                 .where = fmt::format("parameter '{}'", name),
                 .hint = "every process must build the same model"});
 }
@@ -106,7 +107,7 @@ void require_same_parameters(const torch::nn::Module& module, ProcessGroup& grou
   const at::Tensor all = group.all_gather(own);
   if (all.equal(own.expand_as(all))) return;
 
-  // The names are only exchanged after a difference was found.
+  // Exchanges the names only now that a difference is known.
   std::vector<std::vector<ParameterInfo>> by_rank;
   for (const std::string& from_rank : gather_texts({text}, &group)) by_rank.push_back(unpack(from_rank));
   if (const auto error = find_disagreement(by_rank)) throw *error;
@@ -131,11 +132,11 @@ void require_equal_parameters(const std::vector<std::string>& names, const std::
       if (differs[rank][static_cast<std::int64_t>(i)].item<bool>()) ranks.push_back(rank);
     }
     if (ranks.empty()) continue;
-    throw Error(
-        {.what = fmt::format("its values on rank{} {} are not those of rank 0", ranks.size() == 1 ? "" : "s",
-                             fmt::join(ranks, ", ")),
-         .where = fmt::format("parameter '{}'", names[i]),
-         .hint = "the processes have drifted apart: something trains or changes it on each of them alone"});
+    throw Error({.what = fmt::format("its values on rank{} {} differ from those on rank 0",
+                                     ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", ")),
+                 .where = fmt::format("parameter '{}'", names[i]),
+                 .hint = "the processes' models have diverged: something changes the parameter on each "
+                         "process separately"});
   }
 }
 

@@ -17,28 +17,27 @@ namespace acc::detail {
 /// The properties of a parameter or buffer that must be the same on all processes.
 struct ParameterInfo {
   std::string name = {};
-  /// As `float32 [64, 10]`.
+  /// Such as `Float [64, 10]`.
   std::string form = {};
 
   bool operator==(const ParameterInfo&) const = default;
 };
 
-/// In the order in which gradients are exchanged: parameters, then buffers.
+/// The parameters in the order in which gradients are exchanged, then the buffers.
 std::vector<ParameterInfo> describe_parameters(const torch::nn::Module& module);
 
-/// The first parameter in which any rank differs from rank 0, as an error that names it; nothing when all
-/// agree.
+/// An Error that names the first parameter in which a rank differs from rank 0; nothing when all ranks agree.
 std::optional<Error> find_disagreement(const std::vector<std::vector<ParameterInfo>>& by_rank);
 
-/// Throws the same Error{usage} on every rank when the module is not the same everywhere.
+/// Throws the same Error{usage} on every rank when names, shapes or types of the module differ between ranks.
 void require_same_parameters(const torch::nn::Module& module, ProcessGroup& group);
 
-/// A checksum for each tensor: the sum of its elements' bits as integers. Different tensors have different
-/// checksums, except in rare cases.
+/// A checksum for each tensor: the sum of its elements' bits as integers. Different tensors rarely have the
+/// same checksum.
 at::Tensor checksums(const std::vector<at::Tensor>& tensors);
 
-/// Throws the same Error{usage} on every rank, with the first name and the ranks that differ from rank 0,
-/// when the values of `tensors` are not the same everywhere.
+/// Throws the same Error{usage} on every rank when the values of `tensors` are not the same on all, with the
+/// first name and the ranks that differ from rank 0.
 void require_equal_parameters(const std::vector<std::string>& names, const std::vector<at::Tensor>& tensors,
                               ProcessGroup& group);
 

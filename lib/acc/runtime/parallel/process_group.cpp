@@ -20,15 +20,15 @@
 #include "acc/runtime/parallel/missing_peers.hpp"
 #include "acc/runtime/process/record.hpp"
 
-// LibTorch's log level; no header has it.
+// LibTorch's log level, which no header declares.
 C10_DECLARE_int(caffe2_log_level);
 
 namespace acc {
 namespace {
 
-// While a process joins, or waits for answers at a roll call, LibTorch logs each failed attempt with stack
-// traces, although the failure is also an exception, which acc reports in one line. A log level that the user
-// set stays.
+// Switches off LibTorch's log, unless the user set its level. While a process joins, or checks its peers,
+// LibTorch logs each failed attempt with stack traces, although the failure is also an exception, which acc
+// reports in one line.
 class QuietLog {
  public:
   QuietLog() {
@@ -45,25 +45,25 @@ class QuietLog {
 
 using Store = c10::intrusive_ptr<c10d::Store>;
 
-// The prefix of the keys under which this process's next group finds the others: that of torch's
-// init_process_group, so that the launcher's store looks the same to C++ and Python. A process that joins
-// again needs another prefix, since the first one holds the old addresses.
+// The prefix of the store's keys for the next process group: that of torch's init_process_group, so that the
+// launcher's store has the same keys for C++ and Python. A process that joins again needs another prefix,
+// since the keys of the first contain the old addresses.
 std::string next_group_keys() {
   static std::atomic<int> joined = 0;
   const int before = joined++;
   return before == 0 ? "default_pg" : fmt::format("default_pg_{}", before);
 }
 
-// A client that does not serve the store and is not counted as joined.
-enum class StoreUser { member, guest };
+// An observer is a client that never serves the store and is not counted as joined.
+enum class StoreRole { member, observer };
 
 Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, const std::string& keys,
-                 StoreUser user = StoreUser::member) {
+                 StoreRole role = StoreRole::member) {
   c10d::TCPStoreOptions options;
   options.port = worker.master_port;
-  options.isServer = user == StoreUser::member && !worker.use_agent_store && worker.rank == 0;
-  if (user == StoreUser::member) options.numWorkers = static_cast<std::size_t>(worker.world_size);
-  options.waitWorkers = user == StoreUser::member;
+  options.isServer = role == StoreRole::member && !worker.use_agent_store && worker.rank == 0;
+  if (role == StoreRole::member) options.numWorkers = static_cast<std::size_t>(worker.world_size);
+  options.waitWorkers = role == StoreRole::member;
   options.timeout = timeout;
   options.multiTenant = true;
   Store store = c10::make_intrusive<c10d::TCPStore>(worker.master_addr, options);
@@ -78,9 +78,9 @@ bool has_nccl(c10d::ProcessGroup& group, c10::Device device) {
   return device.is_cuda() && group.getBackend(device.type()) != group.getBackend(c10::DeviceType::CPU);
 }
 
-std::unique_ptr<detail::RollCall> open_roll_call(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                                 c10::Device device, const std::string& keys,
-                                                 const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
+std::unique_ptr<detail::PeerCheck> open_peer_check(const WorkerEnv& worker, std::chrono::milliseconds timeout,
+                                                   c10::Device device, const std::string& keys,
+                                                   const c10::intrusive_ptr<c10d::ProcessGroup>& group) {
   if (!worker.use_agent_store) return nullptr;
   const auto calls = [group, device] {
     std::uint64_t begun = group->getBackend(c10::DeviceType::CPU)->getSequenceNumberForGroup();
@@ -88,8 +88,8 @@ std::unique_ptr<detail::RollCall> open_roll_call(const WorkerEnv& worker, std::c
       begun += group->getBackend(c10::DeviceType::CUDA)->getSequenceNumberForGroup();
     return begun;
   };
-  return std::make_unique<detail::RollCall>(open_store(worker, timeout, keys), worker.rank, worker.world_size,
-                                            calls);
+  return std::make_unique<detail::PeerCheck>(open_store(worker, timeout, keys), worker.rank,
+                                             worker.world_size, calls);
 }
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
@@ -115,25 +115,25 @@ c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono
   return group;
 }
 
-// Gloo writes to its sockets without MSG_NOSIGNAL: with the default action, a process would be ended by the
-// death of another one before it can report it. Python ignores the signal as well.
+// Gloo writes to its sockets without MSG_NOSIGNAL: by default, SIGPIPE would end a process when another one
+// has ended, before it can report that. Python ignores the signal as well.
 void ignore_broken_pipes() {
   struct sigaction action = {};
   if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
 }
 
 std::string message_of(const std::exception& error) {
-  // c10::Error's what() carries a backtrace.
+  // c10::Error's what() contains a backtrace.
   const auto* from_torch = dynamic_cast<const c10::Error*>(&error);
   return from_torch != nullptr ? from_torch->what_without_backtrace() : error.what();
 }
 
-// Tensors are sent as bytes, since Gloo does not know all types.
+// Tensors are sent as bytes, since Gloo does not support all types.
 at::Tensor as_bytes(const at::Tensor& contiguous) {
   return contiguous.reshape({-1}).view(at::kByte);
 }
 
-// By LibTorch's new name of the function, or by the one that newer versions deprecate.
+// Calls the function by LibTorch's new name, or by the old one, which newer versions deprecate.
 template <class Group>
 auto gather_into(Group& group, at::Tensor& output, at::Tensor& input) {
   if constexpr (requires { group.all_gather_single(output, input); }) {
@@ -149,27 +149,31 @@ struct ProcessGroup::Impl {
   c10::intrusive_ptr<c10d::ProcessGroup> group = {};
   std::chrono::milliseconds timeout = {};
   c10::Device device = c10::Device(c10::kCPU);
-  // Null where the launcher serves no store: rank 0's store ends with rank 0, which LibTorch logs at length.
-  std::unique_ptr<detail::RollCall> roll_call = {};
+  // Null if the launcher does not serve the store: rank 0's store ends with rank 0, and LibTorch logs that at
+  // length.
+  std::unique_ptr<detail::PeerCheck> peer_check = {};
 
   void set_place(std::string_view where, std::string_view doing) const {
-    if (roll_call) roll_call->set_place(fmt::format("{} {}", where, doing));
+    if (peer_check) peer_check->set_place(fmt::format("{} {}", where, doing));
   }
 
-  void explained(std::string_view doing, const std::function<void()>& act) const {
+  void with_explained_errors(std::string_view doing, const std::function<void()>& function) const {
     set_place("in", doing);
     try {
-      act();
+      function();
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
       const std::string text = message_of(error);
-      detail::CollectiveContext context{
-          .rank = group->getRank(), .size = group->getSize(), .doing = doing, .timeout = timeout, .roll = {}};
+      detail::CollectiveContext context{.rank = group->getRank(),
+                                        .size = group->getSize(),
+                                        .doing = doing,
+                                        .timeout = timeout,
+                                        .peers = {}};
       if (!detail::explain_collective_failure(text, context)) throw;
-      if (roll_call) {
+      if (peer_check) {
         const QuietLog quiet;
-        context.roll = roll_call->call();
+        context.peers = peer_check->report();
       }
       const Error explained = *detail::explain_collective_failure(text, context);
       write_error_file(explained.what(), FailureRole::consequence);
@@ -178,11 +182,11 @@ struct ProcessGroup::Impl {
     set_place("after", doing);
   }
 
-  // LibTorch only communicates in here: all its exceptions are about the other processes.
-  void together(std::string_view doing, const std::function<void()>& act) const {
+  // In `function` LibTorch does nothing but communicate, so all its exceptions are about the other processes.
+  void together(std::string_view doing, const std::function<void()>& function) const {
     try {
       const at::NoGradGuard no_grad;
-      explained(doing, act);
+      with_explained_errors(doing, function);
     } catch (const Error&) {
       throw;
     } catch (const std::exception& error) {
@@ -204,13 +208,13 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
     const std::string keys = next_group_keys();
     const detail::JoinWatch watch(worker, [worker, keys] {
       constexpr std::chrono::seconds kConnectTimeout{1};
-      return open_store(worker, kConnectTimeout, keys, StoreUser::guest);
+      return open_store(worker, kConnectTimeout, keys, StoreRole::observer);
     });
     impl_->group = join(worker, timeout, device, cuda_backend, keys);
-    impl_->roll_call = open_roll_call(worker, timeout, device, keys, impl_->group);
+    impl_->peer_check = open_peer_check(worker, timeout, device, keys, impl_->group);
   } catch (const std::exception& error) {
     const detail::CollectiveContext context{
-        .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .roll = {}};
+        .rank = worker.rank, .size = worker.world_size, .doing = "join", .timeout = timeout, .peers = {}};
     const Error explained = detail::explain_join_failure(
         message_of(error), context, fmt::format("{}:{}", worker.master_addr, worker.master_port));
     if (explained.kind() == ErrorKind::rendezvous)
@@ -222,9 +226,9 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
 ProcessGroup::~ProcessGroup() {
   if (!has_nccl(*impl_->group, impl_->device)) return;
   try {
-    // Gloo's needs no farewell; NCCL's threads end here and not while the process ends.
+    // Gloo needs no shutdown. NCCL's threads must end here, before the process exits.
     impl_->group->getBackend(c10::DeviceType::CUDA)->shutdown();
-  } catch (const std::exception&) {  // NOLINT: the others may be gone already
+  } catch (const std::exception&) {  // NOLINT: the other processes may have ended already
   }
 }
 
@@ -241,8 +245,8 @@ c10d::ProcessGroup& ProcessGroup::native() const {
   return *impl_->group;
 }
 
-void ProcessGroup::explained(std::string_view doing, const std::function<void()>& act) {
-  impl_->explained(doing, act);
+void ProcessGroup::with_explained_errors(std::string_view doing, const std::function<void()>& function) {
+  impl_->with_explained_errors(doing, function);
 }
 
 void ProcessGroup::all_reduce(at::Tensor& tensor, ReduceOp op) {

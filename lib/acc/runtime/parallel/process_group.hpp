@@ -17,11 +17,11 @@ class ProcessGroup;
 
 namespace acc {
 
-/// How `reduce` combines the values of all processes. `none` is accelerate's word for sum without a mean.
+/// How `reduce` combines the values of all processes. `none` is accelerate's other name for `sum`.
 enum class ReduceOp { sum, mean, max, none };
 
-/// The backend for tensors on CUDA devices. NCCL needs a device for each process; Gloo copies through the
-/// memory of the CPU, and processes may share a device.
+/// The backend for tensors on CUDA devices. NCCL requires a separate device for each process. Gloo copies
+/// through CPU memory, and processes may share a device.
 enum class CudaBackend { nccl, gloo };
 
 /// The time after which a process gives up waiting for the others.
@@ -33,10 +33,11 @@ inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minute
 /// unusable.
 class ProcessGroup {
  public:
-  /// Joins the job that `worker` describes: as a client of the launcher's store where it has one, else rank 0
-  /// serves the store. `device` is where this process computes; on CUDA devices `cuda_backend` is used.
-  /// Returns when all processes have joined. Throws Error{rendezvous} when they do not in time. SIGPIPE is
-  /// ignored from then on, as in Python, unless the program handles it: a lost process is an Error here.
+  /// Joins the job that `worker` describes, through the launcher's store if there is one; otherwise rank 0
+  /// serves the store. `device` is the device of this process; `cuda_backend` is used if it is a CUDA device.
+  /// Returns when all processes have joined; throws Error{rendezvous} when they do not join in time. From
+  /// then on SIGPIPE is ignored, as in Python, unless the program handles it, so that a lost process is an
+  /// Error.
   explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout,
                         c10::Device device = c10::Device(c10::kCPU),
                         CudaBackend cuda_backend = CudaBackend::nccl);
@@ -48,26 +49,28 @@ class ProcessGroup {
   int size() const;
   std::chrono::milliseconds timeout() const;
 
-  /// Replaces `tensor` by the combination of every process's; the mean of whole numbers is a float tensor.
+  /// Replaces `tensor` by the sum, mean or maximum of all processes' tensors; the mean of integers is a float
+  /// tensor.
   void all_reduce(at::Tensor& tensor, ReduceOp op);
 
-  /// Every process's `tensor`, in rank order, along a new first dimension. All must have one shape and type.
+  /// Stacks the tensors of all processes in rank order along a new first dimension. All must have the same
+  /// shape and type.
   at::Tensor all_gather(const at::Tensor& tensor);
 
-  /// Overwrites `tensor` with that of rank `from`. All must have one shape and type.
+  /// Overwrites `tensor` with that of rank `from`. All must have the same shape and type.
   void broadcast(at::Tensor& tensor, int from);
 
-  /// The same for many tensors, in few messages.
+  /// The same for many tensors, which are combined into few messages.
   void broadcast(const std::vector<at::Tensor>& tensors, int from);
 
   /// Returns when every process has called it.
   void barrier();
 
-  /// Calls `act`, in which LibTorch itself communicates; `doing` names it in errors. Exceptions of LibTorch
-  /// about other processes leave as Error{system}, all others as they are.
-  void explained(std::string_view doing, const std::function<void()>& act);
+  /// Calls `function`, in which LibTorch itself communicates; `doing` names the operation in errors. Converts
+  /// LibTorch's exceptions about other processes to Error{system}; others pass through.
+  void with_explained_errors(std::string_view doing, const std::function<void()>& function);
 
-  /// LibTorch's own object, for what acc has no function for.
+  /// LibTorch's process group, for operations that acc does not wrap.
   c10d::ProcessGroup& native() const;
 
  private:

@@ -14,7 +14,8 @@ namespace {
 using Group = c10::intrusive_ptr<c10d::ProcessGroup>;
 using c10::ivalue::Future;
 
-// The constructor's last parameters came one after the other: two flags, then the list of caps in 2.11.
+// Later versions of LibTorch added parameters to the constructor: two flags, and in 2.11 a list of bucket
+// caps.
 template <class Reducer, class... Arguments>
 std::shared_ptr<Reducer> construct(Arguments... arguments) {
   using Caps = std::vector<std::int64_t>;
@@ -38,8 +39,8 @@ BucketLimits limits_of(const DdpOptions& options) {
   return {.first = cap, .others = cap};
 }
 
-// The buckets of the first step. Usually one of everything: after it the Reducer makes new ones in the order
-// in which gradients came. While it looks for unused parameters it never does.
+// The buckets of the first step. Usually a single one, since the Reducer rebuilds the buckets after the first
+// step, in the order in which gradients arrived. With find_unused_parameters it never rebuilds them.
 std::vector<std::vector<std::size_t>> first_buckets(const std::vector<at::Tensor>& parameters,
                                                     const std::vector<bool>& sparse, BucketLimits limits,
                                                     const DdpOptions& options) {
@@ -53,7 +54,7 @@ std::vector<std::vector<std::size_t>> first_buckets(const std::vector<at::Tensor
   return buckets;
 }
 
-// LibTorch has this for fp16 alone.
+// LibTorch has such a hook for fp16 only.
 class Bf16Compress : public c10d::CppCommHookInterface<Group> {
  public:
   using CppCommHookInterface::CppCommHookInterface;
@@ -121,7 +122,8 @@ std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& par
                                             std::unordered_map<std::size_t, std::string>{}, limits.first);
   if (options.static_graph) reducer->set_static_graph();
   register_comm_hook(*reducer, group, options.comm_hook);
-  // The Reducer writes to a logger unasked, and knows it weakly; the logger owns the Reducer.
+  // The Reducer requires a logger, to which it keeps a weak reference, and the logger owns the Reducer: both
+  // are kept alive together.
   auto logger = std::make_shared<c10d::Logger>(reducer);
   reducer->set_logger(logger);
   return {logger, reducer.get()};

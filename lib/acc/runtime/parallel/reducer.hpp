@@ -11,28 +11,29 @@
 
 namespace acc::detail {
 
-/// LibTorch's Reducer. After its first step it rebuilds its buckets in the order in which gradients arrived.
-/// With three and more processes the order of a sum's terms, and so its last bit, depends on the buckets.
+/// LibTorch's Reducer. After the first step it rebuilds its buckets in the order in which gradients arrived.
+/// With more than two processes the buckets determine the order in which Gloo adds gradients, and so the last
+/// bit of the sums.
 class GradientReducer : public c10d::Reducer {
  public:
   using Reducer::Reducer;
 
-  /// Together: after the first step does at once what the next forward would do, unless a backward is
-  /// still to come.
+  /// Together: rebuilds the buckets at once if the next forward would do so, unless a backward is pending.
   void settle_layout();
 
-  /// The layout after the first step; empty before it, and where there is none but the first.
+  /// The layout after the buckets were rebuilt; empty if they have not been.
   BucketLayout layout() const;
 
-  /// Goes on with a layout of an earlier run, which must have each parameter once.
+  /// Continues with the layout of an earlier run, which must contain each parameter once.
   void set_layout(const BucketLayout& layout);
 };
 
-/// Whether a reducer of `parameters` can have the layout: each parameter once, and one type in a bucket.
+/// Whether a reducer of `parameters` can have the layout: it must contain each parameter once, and buckets of
+/// one type.
 bool is_layout_of(const BucketLayout& layout, const std::vector<at::Tensor>& parameters);
 
-/// A reducer for `parameters`, which need gradients and are distinct, set up as Python's
-/// DistributedDataParallel sets it up.
+/// A reducer for `parameters`, which must be distinct and require gradients, set up as in Python's
+/// DistributedDataParallel.
 std::shared_ptr<GradientReducer> make_reducer(const std::vector<at::Tensor>& parameters,
                                               const c10::intrusive_ptr<c10d::ProcessGroup>& group,
                                               const DdpOptions& options);

@@ -28,7 +28,7 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Group = std::shared_ptr<ProcessGroup>;
 
-// All but the channels.
+// All dimensions but the channels.
 std::vector<std::int64_t> reduced_dims(const at::Tensor& input) {
   std::vector<std::int64_t> dims;
   for (std::int64_t dim = 0; dim < input.dim(); ++dim) {
@@ -44,7 +44,7 @@ at::Tensor per_channel(const at::Tensor& values, const at::Tensor& input) {
   return values.view(shape);
 }
 
-// Half types are summed up as float32.
+// Statistics of half types are computed in float32.
 at::ScalarType type_of_statistics(const at::Tensor& input) {
   return input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
@@ -85,7 +85,7 @@ void update_running(const detail::BatchNormTensors& tensors, const Statistics& b
 }
 
 struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
-  // Where weight and bias are absent, LibTorch counts them as no inputs.
+  // weight and bias are optional parameters because LibTorch must not count absent ones as inputs.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
                             const detail::BatchNormTensors& tensors, const Group& group) {
@@ -98,7 +98,7 @@ struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
     context->saved_data["has_bias"] = tensors.bias.defined();
     context->saved_data["group"] = detail::HeldInGraph<Group>::hold(group);
     if (input.numel() == 0) return at::empty_like(input);
-    // With training off it normalizes by the statistics that it is given.
+    // With training=false it normalizes with the given statistics.
     return std::get<0>(at::native_batch_norm(input, weight, bias, mean, batch.var.to(type),
                                              /*training=*/false, tensors.momentum, tensors.eps));
   }
@@ -151,8 +151,9 @@ struct Converted {
   std::weak_ptr<ProcessGroup> group = {};
 };
 
-// LibTorch's modules are called without virtual functions, through whatever member the program holds them
-// in, so they cannot be replaced. In LibTorch's operator a module is identified by its tensors.
+// The converted batch norms. LibTorch's modules are called without virtual functions, so a program's modules
+// cannot be replaced. Instead LibTorch's batch_norm operator is overridden, in which a module is identified
+// by its tensors.
 class Registry {
  public:
   static Registry& instance() {
@@ -210,7 +211,7 @@ at::Tensor batch_norm(const at::Tensor& input, const OptionalTensor& weight, con
                                    group);
 }
 
-// Only programs that convert something run through it.
+// Overrides LibTorch's operator; called only by programs that convert a module.
 void watch_batch_norms() {
   static const auto libraries = [] {
     std::array watched{
@@ -240,11 +241,11 @@ at::Tensor key_of(const torch::nn::Module& batch_norm) {
                 weight != nullptr ? OptionalTensor(*weight) : std::nullopt);
 }
 
-template <class Act>
-void for_each_module(const torch::nn::Module& module, const std::string& name, const Act& act) {
-  act(module, name);
+template <class Function>
+void for_each_module(const torch::nn::Module& module, const std::string& name, const Function& function) {
+  function(module, name);
   for (const auto& child : module.named_children())
-    for_each_module(*child.value(), name.empty() ? child.key() : name + "." + child.key(), act);
+    for_each_module(*child.value(), name.empty() ? child.key() : name + "." + child.key(), function);
 }
 
 }  // namespace

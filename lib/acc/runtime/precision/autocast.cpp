@@ -48,7 +48,7 @@ Autocast::Autocast(MixedPrecision precision, c10::DeviceType device, AutocastOpt
 
 Autocast::~Autocast() {
   if (!active_) return;
-  // The cache holds converted weights, which the next optimizer step makes stale.
+  // The cache contains converted weights, which are outdated after the next optimizer step.
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(device_, was_enabled_);
   at::autocast::set_autocast_dtype(device_, old_type_);
@@ -58,11 +58,11 @@ Autocast::~Autocast() {
 namespace detail {
 
 void refuse_opaque(std::string_view type) {
-  throw Error(
-      {.what = fmt::format("{} is an unknown type, so its tensors would stay in half precision", type),
-       .where = "the output of forward",
-       .hint = "return tensors, or tuples, vectors or maps of them, or declare `void "
-               "for_each_tensor(YourType&, const acc::TensorAct&)` beside the type"});
+  throw Error({.what = fmt::format(
+                   "{} is not a type that acc knows, so its tensors would stay in half precision", type),
+               .where = "the output of forward",
+               .hint = "return tensors, or tuples, vectors or maps of them, or declare `void "
+                       "for_each_tensor(YourType&, const acc::TensorFunction&)` beside the type"});
 }
 
 }  // namespace detail

@@ -23,14 +23,15 @@ MixedPrecision parse_mixed_precision(std::string_view word, std::string_view whe
 std::string_view to_string(MixedPrecision precision);
 
 struct AutocastOptions {
-  /// Off: computes in float32 within another Autocast.
+  /// If false, computes in float32, within another Autocast.
   bool enabled = true;
-  /// Keeps converted weights until the outermost ends. Default: as it is set on this thread, which is on.
+  /// Caches converted weights until the outermost Autocast ends. Default: this thread's setting, which is on
+  /// by default.
   std::optional<bool> cache_enabled = {};
 };
 
-/// While it lives, this thread computes in the given precision where that is safe, as Python's
-/// torch.autocast. With MixedPrecision::no it does nothing.
+/// While this object exists, the calling thread runs the operations that are safe in it in the given
+/// precision, as Python's torch.autocast. With MixedPrecision::no it does nothing.
 class Autocast {
  public:
   explicit Autocast(MixedPrecision precision, c10::DeviceType device = c10::DeviceType::CPU,
@@ -49,10 +50,10 @@ class Autocast {
 
 namespace detail {
 
-/// Throws Error{usage}: forward returns a type whose tensors cannot be converted to float32.
+/// Throws an Error{usage} that forward returns a type whose tensors cannot be converted to float32.
 [[noreturn]] void refuse_opaque(std::string_view type);
 
-/// The output of a forward pass under autocast with every half tensor as float32.
+/// Converts every float16 and bfloat16 tensor in the output of a forward pass to float32.
 template <class Output>
 Output to_float32(Output output) {
   for_each_tensor(output, [](at::Tensor& part) {

@@ -23,7 +23,7 @@ namespace {
   throw Error({.what = std::move(what), .where = "GradScaler", .hint = std::move(hint)});
 }
 
-// Gradients of one device and type, which one call checks and divides.
+// Gradients of one device and type, which a single call unscales.
 struct Gradients {
   at::Device device;
   at::ScalarType type;
@@ -56,7 +56,7 @@ std::vector<Gradients> gradients_of(torch::optim::Optimizer& optimizer) {
 }  // namespace
 
 struct GradScaler::Impl {
-  // The state of an optimizer's gradients since the last update.
+  // What has been done with an optimizer's gradients since the last update.
   struct Check {
     std::vector<at::Tensor> found_inf = {};
     bool stepped = false;
@@ -64,10 +64,10 @@ struct GradScaler::Impl {
 
   GradScalerOptions options = {};
   GradScalerState begin = {};
-  // Undefined before the first loss, which determines the device.
+  // Undefined until the first loss, which determines the device.
   at::Tensor scale = {};
   at::Tensor growth_tracker = {};
-  // 1 / scale as it was when the last loss was multiplied.
+  // 1 / scale at the time when the last loss was scaled.
   at::Tensor inverse = {};
   bool inverse_is_old = true;
   std::map<const torch::optim::Optimizer*, Check> checks = {};
@@ -100,7 +100,7 @@ at::Tensor GradScaler::scale(const at::Tensor& loss) {
   if (!is_enabled()) return loss;
   impl_->place_on(loss.device());
   if (std::exchange(impl_->inverse_is_old, false)) {
-    // By way of double, as Python does: the same last digit.
+    // Computes in double, as Python does, so that the last digit is the same.
     impl_->inverse = impl_->scale.to(at::kDouble).reciprocal().to(at::kFloat);
   }
   return loss * impl_->scale.to(loss.device(), /*dtype=*/at::kFloat, /*non_blocking=*/true);
@@ -112,8 +112,10 @@ bool GradScaler::is_unscaled(const torch::optim::Optimizer& optimizer) const {
 
 void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
   if (!is_enabled()) return;
-  if (is_unscaled(optimizer)) refuse("the optimizer's gradients were unscaled since the last update");
-  if (!impl_->inverse.defined()) refuse("no loss was scaled yet", "call accelerator.backward(loss) first");
+  if (is_unscaled(optimizer))
+    refuse("the optimizer's gradients have already been unscaled since the last update");
+  if (!impl_->inverse.defined())
+    refuse("no loss has been scaled yet", "call accelerator.backward(loss) first");
   const at::NoGradGuard no_grad;
   std::vector<Gradients> gradients = gradients_of(optimizer);
   Impl::Check& check = impl_->checks[&optimizer];
@@ -131,7 +133,7 @@ bool GradScaler::step(torch::optim::Optimizer& optimizer) {
   }
   if (!is_unscaled(optimizer)) unscale(optimizer);
   Impl::Check& check = impl_->checks[&optimizer];
-  if (check.stepped) refuse("the optimizer stepped already since the last update");
+  if (check.stepped) refuse("the optimizer has already stepped since the last update");
   if (check.found_inf.empty()) {
     impl_->checks.erase(&optimizer);
     refuse("the optimizer's parameters have no gradients", "call accelerator.backward(loss) before its step");
@@ -151,11 +153,11 @@ void GradScaler::update() {
     if (!check.stepped) continue;
     for (const at::Tensor& one : check.found_inf) found = found.defined() ? found + one : one;
   }
-  if (!found.defined()) refuse("no optimizer stepped since the last update");
+  if (!found.defined()) refuse("no optimizer has stepped since the last update");
   at::_amp_update_scale_(impl_->scale, impl_->growth_tracker, found, impl_->begin.growth_factor,
                          impl_->begin.backoff_factor, impl_->begin.growth_interval);
   impl_->inverse_is_old = true;
-  // Optimizers that were only unscaled stay so until their step.
+  // Optimizers whose gradients were unscaled, but which have not stepped, are kept.
   std::erase_if(impl_->checks, [](const auto& entry) { return entry.second.stepped; });
 }
 

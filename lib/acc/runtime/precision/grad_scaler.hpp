@@ -12,12 +12,12 @@ class Optimizer;
 
 namespace acc {
 
-/// Defaults of PyTorch 2.11's GradScaler.
+/// The arguments of PyTorch 2.11's GradScaler, with its defaults.
 struct GradScalerOptions {
   double init_scale = 65536;
-  /// The scale is multiplied by this after `growth_interval` steps in a row without an overflow, ...
+  /// The factor by which the scale grows after `growth_interval` consecutive steps without an overflow.
   double growth_factor = 2;
-  /// ... and by this after each overflow.
+  /// The factor by which the scale shrinks after an overflow.
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;
   bool enabled = true;
@@ -34,9 +34,9 @@ struct GradScalerState {
   bool operator==(const GradScalerState&) const = default;
 };
 
-/// Multiplies losses, so that small gradients survive in fp16, and leaves out steps whose gradients
-/// overflowed: torch.amp.GradScaler, with the same numbers. Several optimizers may be updated one by one:
-/// gradients are divided by the scale of their loss, even if the scale has changed since.
+/// Scales losses so that small gradients do not vanish in fp16, and skips steps whose gradients overflowed:
+/// torch.amp.GradScaler, with the same numbers. With several optimizers, gradients are divided by the scale
+/// of their loss even if the scale has been updated since.
 class GradScaler {
  public:
   explicit GradScaler(GradScalerOptions options = {});
@@ -47,21 +47,22 @@ class GradScaler {
   /// The loss times the scale.
   at::Tensor scale(const at::Tensor& loss);
 
-  /// Divides the gradients of the optimizer's parameters by the scale and looks for infinities. Throws
-  /// Error{usage} when that was done since the last update, for gradients that are fp16 themselves, and
-  /// before the first `scale`.
+  /// Divides the gradients of the optimizer's parameters by the scale and checks them for infinities. Throws
+  /// Error{usage} when that has already been done since the last update, for fp16 gradients, and before the
+  /// first `scale`.
   void unscale(torch::optim::Optimizer& optimizer);
   bool is_unscaled(const torch::optim::Optimizer& optimizer) const;
 
-  /// Calls `unscale` if that is still to do, then steps unless a gradient is infinite or NaN; false: not
-  /// stepped. Throws Error{usage} for a second step without `update`, and when there are no gradients.
+  /// Calls `unscale` if that has not been done, then steps the optimizer unless a gradient is infinite or
+  /// NaN. Returns whether it stepped. Throws Error{usage} for a second step without `update`, and when there
+  /// are no gradients.
   bool step(torch::optim::Optimizer& optimizer);
 
-  /// Sets the scale for the next batch from the overflows of the steps since the last update. Throws
-  /// Error{usage} when there was none.
+  /// Updates the scale according to the overflows in the steps since the last update. Throws Error{usage}
+  /// when there was no step.
   void update();
 
-  /// 1 when it is not enabled.
+  /// The current scale; 1 when not enabled.
   double get_scale() const;
   bool is_enabled() const;
 

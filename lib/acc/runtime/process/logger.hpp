@@ -14,23 +14,23 @@ namespace acc {
 enum class LogLevel { debug, info, warning, error, critical };
 
 struct LogOptions {
-  /// Off: every process writes.
+  /// If false, every process writes.
   bool main_process_only = true;
-  /// Every process writes, one after the other. Then all must call it, together.
+  /// Every process writes, in rank order; all processes must make the call.
   bool in_order = false;
 };
 
 struct LoggerOptions {
   /// The lowest level that is written. Default: ACCELERATE_LOG_LEVEL, else warning.
   std::optional<LogLevel> level = {};
-  /// Each line is appended to this file, too; all processes may write to the same one. Empty: none.
+  /// A file to which each line is also appended; all processes may use the same one. Default: none.
   std::filesystem::path file = {};
-  /// As spdlog's set_pattern() takes it, with `%K` for the rank and `%Q` for the level's name in Python.
+  /// A pattern of spdlog's set_pattern(), in which `%K` is the rank and `%Q` the level's name in Python.
   std::string pattern = "%Q:%n:[RANK %K] %v";
 };
 
-/// Writes lines with the rank of this process to standard error, as accelerate's get_logger. Uses spdlog.
-/// Copies are the same logger.
+/// Writes lines with the rank of this process to standard error, as the logger of accelerate's get_logger.
+/// Copies share one logger.
 class Logger {
  public:
   /// Throws Error{usage} when ACCELERATE_LOG_LEVEL is not a level, Error{system} when the file cannot be
@@ -53,10 +53,10 @@ class Logger {
     log(LogLevel::critical, text, options);
   }
 
-  /// A warning, only the first time that it is called with this text.
+  /// Writes a warning, only the first time for the same text.
   void warning_once(std::string_view text, const LogOptions& options = {}) const;
 
-  /// One line by the logger's pattern; nothing below its level.
+  /// Writes one line with the logger's pattern; does nothing for levels below the logger's.
   void log(LogLevel level, std::string_view text, const LogOptions& options = {}) const;
 
  private:
@@ -64,7 +64,7 @@ class Logger {
   std::shared_ptr<Impl> impl_;
 };
 
-/// A logger of that name; without a file its lines are `LEVEL:name:[RANK r] text`. Throws as Logger does.
+/// A logger that writes `LEVEL:name:[RANK r] text` to standard error. Throws as Logger's constructor.
 Logger get_logger(const PartialState& state, std::string name, std::optional<LogLevel> level = {});
 
 }  // namespace acc

@@ -9,8 +9,8 @@
 
 namespace acc {
 
-/// Converts an object to bytes for other processes and back. Where the compiler reports it as incomplete for
-/// a type: include acc/objects.hpp.
+/// Serializes an object to send it to other processes. If the compiler reports this type as incomplete,
+/// include acc/objects.hpp.
 template <class T>
 struct ObjectText;
 
@@ -33,7 +33,7 @@ struct ObjectText<T> {
 
 namespace detail {
 
-/// Whether an object of this type can be sent with this source's includes.
+/// Whether objects of this type can be sent, given the included headers.
 template <class T>
 concept HasText = requires(const T& object, std::string_view text) {
   { ObjectText<T>::write(object) } -> std::same_as<std::string>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gather_object, broadcast_object and the batches that rank 0 sends, for any type that nlohmann's JSON
-// library can convert: include this beside the accelerator.
+// Lets gather_object, broadcast_object and dispatch_batches send any type that nlohmann's JSON library can
+// convert.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,7 @@ concept JsonValue =
 
 }  // namespace detail
 
-/// Objects are sent as CBOR, which keeps every bit of a number, also of those that JSON text cannot
-/// represent.
+/// Serializes objects as CBOR, which keeps numbers exactly, including those that JSON text cannot represent.
 template <detail::JsonValue T>
 struct ObjectText<T> {
   static std::string write(const T& object) {

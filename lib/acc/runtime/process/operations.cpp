@@ -52,15 +52,15 @@ std::string form_text(const std::int64_t* numbers) {
 
 namespace {
 
-// The form of every process's tensor, in rank order.
+// The forms of all processes' tensors, in rank order.
 at::Tensor forms_of(const at::Tensor& tensor, const char* where, ProcessGroup& group) {
   at::Tensor form = at::zeros({kFormSize}, at::kLong);
   write_form(tensor, form.mutable_data_ptr<std::int64_t>(), where);
   return group.all_gather(form);
 }
 
-// Throws when the first `numbers` of two forms differ, which `must_give` describes: Gloo would hang or mix
-// the bytes up.
+// Throws when the first `numbers` numbers of two forms differ; `must_give` describes them in the Error.
+// Without this check Gloo would hang or mix up the bytes.
 void require_same(const at::Tensor& forms, std::int64_t numbers, const char* must_give, const char* where) {
   const auto text = [&](std::int64_t rank) { return form_text(forms[rank].const_data_ptr<std::int64_t>()); };
   for (std::int64_t rank = 1; rank < forms.size(0); ++rank) {
@@ -75,12 +75,12 @@ void require_same_form(const at::Tensor& tensor, const char* where, ProcessGroup
   require_same(forms_of(tensor, where, group), kFormSize, "the same shape and type", where);
 }
 
-// Gloo's own error for the other types is "Invalid scalar type".
+// Throws a clearer error than Gloo's "Invalid scalar type".
 void require_reducible(at::ScalarType type, ReduceOp op) {
   constexpr std::array kTypes{at::kBool, at::kChar,     at::kByte,  at::kInt,   at::kLong,
                               at::kHalf, at::kBFloat16, at::kFloat, at::kDouble};
   if (c10::isComplexType(type) && op == ReduceOp::max) {
-    throw Error({.what = fmt::format("there is no largest of {}", c10::toString(type)),
+    throw Error({.what = fmt::format("{} numbers have no maximum", c10::toString(type)),
                  .where = "reduce",
                  .hint = "reduce the absolute values"});
   }
@@ -91,7 +91,7 @@ void require_reducible(at::ScalarType type, ReduceOp op) {
                                    c10::isIntegralType(type, false) ? "kLong" : "kFloat")});
 }
 
-// A complex number is sent as two real ones. The sum of bools is true when one is true.
+// Complex numbers are sent as two real ones. The sum of bools is true if one of them is true.
 at::Tensor reduce_all(const at::Tensor& tensor, ReduceOp op, ProcessGroup& group) {
   require_reducible(tensor.scalar_type(), op);
   const bool is_complex = tensor.is_complex();
@@ -133,7 +133,7 @@ at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group) {
 at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group) {
   at::Tensor result = tensor.detach();
   if (group == nullptr) {
-    // The mean of integers is not an integer, also for one process.
+    // The mean of integers is a float tensor, also on one process.
     result = op == ReduceOp::mean ? result.div(1) : result.clone();
   } else {
     require_same_form(tensor, "reduce", *group);

@@ -26,30 +26,32 @@ struct PadOptions {
 
 namespace detail {
 
-// A tensor's type and shape as a fixed number of integers, which processes exchange before the tensor itself.
+// The form of a tensor: its type and shape as a fixed number of integers, which processes exchange before the
+// tensor itself.
 
 constexpr std::int64_t kMaxDimensions = 16;
-// Type and number of dimensions come before the sizes.
+// The index of the first size, after the type and the number of dimensions.
 constexpr std::int64_t kFormSizes = 2;
 constexpr std::int64_t kFormSize = kFormSizes + kMaxDimensions;
 
-/// Writes kFormSize numbers. Throws Error{usage} at `where` for a tensor of more than kMaxDimensions.
+/// Writes kFormSize numbers. Throws Error{usage} with `where` for a tensor with more than kMaxDimensions
+/// dimensions.
 void write_form(const at::Tensor& tensor, std::int64_t* numbers, const std::string& where);
 
-/// A tensor of this form on the CPU, its content undefined.
+/// An uninitialized tensor of this form on the CPU.
 at::Tensor empty_of_form(const std::int64_t* numbers);
 
-/// As in "Float [4, 2]".
+/// The form as text, such as "Float [4, 2]".
 std::string form_text(const std::int64_t* numbers);
 
-// The collectives of PartialState for one tensor. `group` is null where there is one process.
+// The collective operations of PartialState for one tensor. `group` is null if there is one process.
 
 at::Tensor gather_tensor(const at::Tensor& tensor, ProcessGroup* group);
 at::Tensor reduce_tensor(const at::Tensor& tensor, ReduceOp op, double scale, ProcessGroup* group);
 at::Tensor broadcast_tensor(const at::Tensor& tensor, int from, ProcessGroup* group);
 at::Tensor pad_tensor(const at::Tensor& tensor, const PadOptions& options, ProcessGroup* group);
 
-/// The texts of all processes, in rank order; each may give any number, of any length.
+/// Gathers the texts of all processes in rank order. Their number and lengths may differ between processes.
 std::vector<std::string> gather_texts(const std::vector<std::string>& texts, ProcessGroup* group);
 std::string broadcast_text(std::string_view text, int from, ProcessGroup* group);
 
@@ -57,14 +59,15 @@ std::string broadcast_text(std::string_view text, int from, ProcessGroup* group)
 struct Part {
   std::size_t begin = 0;
   std::size_t end = 0;
-  /// How often the last element of the sequence is repeated after it.
+  /// How many times the last element of the sequence is appended to the part.
   std::size_t padding = 0;
 
   bool operator==(const Part&) const = default;
 };
 
-/// Divides `length` elements among `count` processes, as accelerate's split_between_processes: the first
-/// `length % count` processes get one more; with padding all get as many as the first. Pure.
+/// The part of process `index` when `length` elements are divided among `count` processes, as by accelerate's
+/// split_between_processes: the first `length % count` processes get one more; with padding all get as many
+/// as the first.
 Part part_of_process(std::size_t length, std::size_t index, std::size_t count, bool apply_padding);
 
 /// Throws Error{usage} when the values of a map or tuple differ in length.
@@ -76,7 +79,8 @@ concept TupleLike = requires {
   std::tuple_size<Values>::value;
 };
 
-/// The number of elements to split: the rows of a tensor; in a map or tuple all values have the same number.
+/// The number of elements to split: the rows of a tensor, or the common length of all values in a map or
+/// tuple.
 template <TupleLike Values>
 std::size_t split_length(const Values& values);
 inline std::size_t split_length(const at::Tensor& tensor) {

@@ -12,7 +12,7 @@
 namespace acc {
 namespace {
 
-// One group per process: a second state of a program uses that of the first.
+// There is one process group in a process: a second PartialState uses the group of the first.
 std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                    at::Device device, CudaBackend cuda_backend) {
   static std::weak_ptr<ProcessGroup> joined;

@@ -19,14 +19,15 @@ namespace acc {
 
 enum class DistributedType { no, multi_cpu, multi_gpu };
 
-/// A process's rank in the job and the collective operations beside training: accelerate's
-/// PartialState, which every Accelerator has. All processes call the functions marked "together", in
-/// the same order; those throw Error{system} when another process is lost.
+/// The place of this process in its job, and collective operations: accelerate's PartialState. Every
+/// Accelerator has one. All processes must call the functions marked "together", in the same order; those
+/// throw Error{system} when another process is lost.
 class PartialState {
  public:
-  /// Together: joins the job that the environment describes; the second object of a program shares the
-  /// process group of the first. Throws Error{usage} for an invalid environment, Error{rendezvous} when the
-  /// others do not join. With `cpu`, or ACCELERATE_USE_CPU, it stays on the CPU where there are GPUs.
+  /// Together: joins the job that the environment variables describe. A second object in a program shares the
+  /// process group of the first. With `cpu`, or ACCELERATE_USE_CPU, the process uses the CPU even if there
+  /// are GPUs. Throws Error{usage} for invalid variables, Error{rendezvous} when the other processes do not
+  /// join.
   explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false,
                         CudaBackend cuda_backend = CudaBackend::nccl);
 
@@ -38,48 +39,51 @@ class PartialState {
   bool is_last_process() const { return process_index() == num_processes() - 1; }
   bool distributed() const { return num_processes() > 1; }
   DistributedType distributed_type() const;
-  /// The CUDA device of the local rank where the CUDA plug-in and a driver are there, else the CPU.
+  /// The CUDA device of the local rank if the CUDA plug-in and a driver are installed, otherwise the CPU.
   at::Device device() const { return device_; }
 
   /// Together: returns when every process has called it.
   void wait_for_everyone() const;
 
-  /// Calls `act` on the main process first and on the others when it is done there. Together.
-  template <class Act>
-  void main_process_first(Act act) const {
-    one_first(is_main_process(), act);
+  /// Together: calls `function` on the main process first, and on the others when the main process has
+  /// finished.
+  template <class Function>
+  void main_process_first(Function function) const {
+    one_first(is_main_process(), function);
   }
-  /// The same on each machine.
-  template <class Act>
-  void local_main_process_first(Act act) const {
-    one_first(is_local_main_process(), act);
-  }
-
-  /// Calls `act` on the named process only; a single process always calls it.
-  template <class Act>
-  void on_main_process(Act act) const {
-    if (is_main_process()) act();
-  }
-  template <class Act>
-  void on_local_main_process(Act act) const {
-    if (is_local_main_process()) act();
-  }
-  template <class Act>
-  void on_last_process(Act act) const {
-    if (is_last_process()) act();
-  }
-  template <class Act>
-  void on_process(int process_index, Act act) const {
-    if (process_index == this->process_index() || !distributed()) act();
-  }
-  template <class Act>
-  void on_local_process(int local_process_index, Act act) const {
-    if (local_process_index == this->local_process_index() || !distributed()) act();
+  /// The same with the local main process of each machine.
+  template <class Function>
+  void local_main_process_first(Function function) const {
+    one_first(is_local_main_process(), function);
   }
 
-  /// This process's part of a vector or of a tensor's rows; in a map, tuple, pair or array, of each value.
-  /// The first processes get one more where it does not divide; with padding the others repeat the last
-  /// element. One process gets all. Throws Error{usage} when values of a map or tuple differ in length.
+  /// The next functions call `function` on the named process only. If there is a single process, it always
+  /// calls `function`.
+  template <class Function>
+  void on_main_process(Function function) const {
+    if (is_main_process()) function();
+  }
+  template <class Function>
+  void on_local_main_process(Function function) const {
+    if (is_local_main_process()) function();
+  }
+  template <class Function>
+  void on_last_process(Function function) const {
+    if (is_last_process()) function();
+  }
+  template <class Function>
+  void on_process(int process_index, Function function) const {
+    if (process_index == this->process_index() || !distributed()) function();
+  }
+  template <class Function>
+  void on_local_process(int local_process_index, Function function) const {
+    if (local_process_index == this->local_process_index() || !distributed()) function();
+  }
+
+  /// This process's part of the elements of a vector or of the rows of a tensor; in a map, tuple, pair or
+  /// array, of each value. If they cannot be divided evenly, the first processes get one more; with padding,
+  /// the others repeat the last element. A single process gets everything. Throws Error{usage} when the
+  /// values of a map or tuple differ in length.
   template <class Sequence>
   Sequence split_between_processes(const Sequence& sequence, bool apply_padding = false) const {
     const std::size_t length = detail::split_length(sequence);
@@ -89,18 +93,18 @@ class PartialState {
                                           static_cast<std::size_t>(num_processes()), apply_padding));
   }
 
-  /// Together: the tensors of all processes one after the other along dimension 0; a 0-d one counts as one
-  /// element. Takes tensors and structures of them, see TensorStructure, as do the next three. Throws
-  /// Error{usage} on every rank when shapes or types differ.
+  /// Together: concatenates the tensors of all processes along dimension 0; 0-dimensional tensors count as
+  /// one row. Like the next three functions, it takes a tensor or a structure of tensors, see
+  /// TensorStructure. Throws Error{usage} on every rank when shapes or types differ.
   template <TensorStructure Structure>
   Structure gather(const Structure& tensors) const {
     return map_tensors(tensors,
                        [this](const at::Tensor& one) { return detail::gather_tensor(one, group_of_all()); });
   }
 
-  /// Together: the sum, mean or maximum over all processes, on each of them, times `scale`. The mean of whole
-  /// numbers is a float tensor, the sum of bools whether one is true. Throws as gather, also for types that
-  /// cannot be reduced, as int16.
+  /// Together: the sum, mean or maximum over all processes times `scale`, on every process. The mean of
+  /// integers is a float tensor; the sum of bools is true if one of them is true. Throws as gather, and for
+  /// types that cannot be reduced, such as int16.
   template <TensorStructure Structure>
   Structure reduce(const Structure& tensors, ReduceOp op = ReduceOp::sum, double scale = 1) const {
     return map_tensors(tensors, [&](const at::Tensor& one) {
@@ -108,24 +112,24 @@ class PartialState {
     });
   }
 
-  /// Together: rank `from`'s tensors, on each process. All must have one shape and type; throws as gather.
+  /// Together: rank `from`'s tensors, on every process. Throws as gather.
   template <TensorStructure Structure>
   Structure broadcast(const Structure& tensors, int from = 0) const {
     return map_tensors(
         tensors, [&](const at::Tensor& one) { return detail::broadcast_tensor(one, from, group_of_all()); });
   }
 
-  /// Together: fills each tensor up with `pad_index` to the largest size that a process has along `dim`, at
-  /// the end or first, so that all can be gathered. Tensors without that dimension stay as they are. Throws
-  /// Error{usage} on every rank when types or numbers of dimensions differ.
+  /// Together: pads each tensor with `pad_index` to the largest size of all processes along `dim`, at the end
+  /// or at the start, so that the tensors can be gathered. Tensors without that dimension are returned
+  /// unchanged. Throws Error{usage} on every rank when types or numbers of dimensions differ.
   template <TensorStructure Structure>
   Structure pad_across_processes(const Structure& tensors, const PadOptions& options = {}) const {
     return map_tensors(
         tensors, [&](const at::Tensor& one) { return detail::pad_tensor(one, options, group_of_all()); });
   }
 
-  /// Together: the objects of all processes in rank order; the lists may differ in length. Strings, numbers,
-  /// and with acc/objects.hpp any type that nlohmann's JSON library converts.
+  /// Together: the objects of all processes in rank order; the lists may differ in length. Objects may be
+  /// strings, numbers, and with acc/objects.hpp any type that nlohmann's JSON library can convert.
   template <class T>
   std::vector<T> gather_object(const std::vector<T>& objects) const {
     std::vector<std::string> texts;
@@ -136,7 +140,7 @@ class PartialState {
     return all;
   }
 
-  /// Together: rank `from`'s object, on each process.
+  /// Together: rank `from`'s object, on every process.
   template <class T>
   T broadcast_object(const T& object, int from = 0) const {
     const bool is_source = process_index() == from;
@@ -144,30 +148,30 @@ class PartialState {
         is_source ? ObjectText<T>::write(object) : std::string(), from, group_of_all()));
   }
 
-  /// A line on standard output, from the first process of each machine.
+  /// Prints a line to standard output on the local main process of each machine.
   void print(std::string_view line) const;
 
-  /// The group of all processes; null when there is one process.
+  /// The process group of all processes; null if there is only one process.
   const std::shared_ptr<ProcessGroup>& process_group() const { return group_; }
   const WorkerEnv& worker() const { return worker_; }
 
  private:
   friend class Accelerator;
 
-  // Leaves the job: from now on collective operations throw Error{usage}.
+  // Leaves the job: collective operations throw Error{usage} from now on.
   void leave() {
     group_.reset();
     left_ = true;
   }
 
-  template <class Act>
-  void one_first(bool is_first, Act& act) const {
+  template <class Function>
+  void one_first(bool is_first, Function& function) const {
     if (!is_first) wait_for_everyone();
-    act();
+    function();
     if (is_first) wait_for_everyone();
   }
 
-  // Null for one process. Throws Error{usage} after leave().
+  // Null if there is one process. Throws Error{usage} after leave().
   ProcessGroup* group_of_all() const;
 
   WorkerEnv worker_;

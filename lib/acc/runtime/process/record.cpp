@@ -24,8 +24,8 @@ std::terminate_handler handler_before = nullptr;
 std::string in_torch_form(std::string_view message, FailureRole role) {
   using namespace std::chrono;
   const auto now = system_clock::now().time_since_epoch();
-  // torchrun reads whole seconds only; acc compares the exact times of one machine. There is no py_callstack:
-  // torchrun would show it, even an empty one, in place of the message.
+  // torchrun reads whole seconds; acc compares exact times on a machine. py_callstack is left out because
+  // torchrun would show it instead of the message, even if empty.
   const Json extra = {{"timestamp", std::to_string(floor<seconds>(now).count())},
                       {"timestamp_us", std::to_string(floor<microseconds>(now).count())},
                       {"consequence", role == FailureRole::consequence}};
@@ -58,7 +58,7 @@ void write_error_file(std::string_view message, FailureRole role) noexcept {
     const std::string file = Environment::of_process().get("TORCHELASTIC_ERROR_FILE");
     if (file.empty()) return;
     replace_file(file, in_torch_form(message, lost_another ? FailureRole::consequence : FailureRole::cause));
-  } catch (const std::exception&) {  // NOLINT: the failure itself is what must be reported
+  } catch (const std::exception&) {  // NOLINT: an error here must not hide the failure itself
   }
 }
 

@@ -7,17 +7,18 @@
 
 namespace acc {
 
-/// The role of a failure in its job.
+/// Whether a failure is the cause of a job's failure.
 enum class FailureRole {
   cause,
-  /// This process only detected that another one was lost, or did not answer: launchers look for that one.
+  /// This process only noticed that another one was lost or did not answer; launchers look for the cause
+  /// elsewhere.
   consequence,
 };
 
-/// Writes the reason why this process is about to fail, with the time, to TORCHELASTIC_ERROR_FILE in the
-/// format of torch's `record`: launchers report it as the job's failure. Does nothing where the variable is
-/// not set or the file cannot be written. A later failure replaces an earlier one; after a consequence it is
-/// a consequence, too.
+/// Writes why this process is about to fail, with the time, to the file TORCHELASTIC_ERROR_FILE, in the
+/// format of torch's `record`; launchers report it as the reason of the job's failure. Does nothing if the
+/// variable is not set or the file cannot be written. A later failure replaces an earlier one; once a
+/// consequence was written, later failures are written as consequences, too.
 void write_error_file(std::string_view message, FailureRole role = FailureRole::cause) noexcept;
 
 namespace detail {
@@ -27,22 +28,22 @@ std::string describe_exception(const std::exception& error);
 
 }  // namespace detail
 
-/// Calls `act` and returns its result. An exception is written to the error file and thrown again: Python's
-/// `record` around main. Exceptions that are caught within `act` are not failures.
+/// Calls `function` and returns its result. An exception that leaves `function` is written to the error file
+/// and rethrown, as by Python's `record` decorator.
 ///
 ///     int main(int argc, char** argv) { return acc::record([&] { return train(argc, argv); }); }
-template <class Act>
-auto record(Act act) {
+template <class Function>
+auto record(Function function) {
   try {
-    return act();
+    return function();
   } catch (const std::exception& error) {
     write_error_file(detail::describe_exception(error));
     throw;
   }
 }
 
-/// From now on an uncaught exception is written to the error file, too, before the program's own terminate
-/// handler is called. Once for a process; an Accelerator calls it.
+/// Makes uncaught exceptions, too, be written to the error file, before the program's terminate handler is
+/// called. Repeated calls have no effect. An Accelerator calls it.
 void record_uncaught_exceptions();
 
 }  // namespace acc

@@ -9,17 +9,17 @@
 
 namespace acc::detail {
 
-/// A file that grows by whole records: each is written at once and unbuffered, so that nothing that was
-/// appended is lost when the process dies.
+/// A file to which whole records are appended, without a buffer, so that no appended record is lost when the
+/// process is killed.
 class AppendedFile {
  public:
-  /// Opens or makes it, with missing folders. Throws Error{system} when it cannot.
+  /// Opens or creates the file, with missing folders. Throws Error{system}.
   explicit AppendedFile(std::filesystem::path file);
 
-  /// Throws Error{system} when it cannot, as on a full disk; no part of the record is then left.
+  /// Throws Error{system}, as on a full disk; no part of the record is then left in the file.
   void append(std::string_view record);
 
-  /// Removes the text after the last newline: part of a line whose writer was killed.
+  /// Removes the text after the last newline: an incomplete line whose writer was killed.
   void cut_unfinished_line();
 
  private:

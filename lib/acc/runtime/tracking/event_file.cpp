@@ -85,13 +85,13 @@ constexpr std::array<std::uint32_t, 256> kCrcTable = [] {
   return table;
 }();
 
-// A CRC over bytes that contain a CRC is weak: TensorFlow stores them rotated and offset.
+// TensorFlow stores CRCs rotated and offset, since a CRC of bytes that contain a CRC is weak.
 std::uint32_t masked_crc32c(std::string_view bytes) {
   const std::uint32_t crc = crc32c(bytes);
   return (crc >> 15U | crc << 17U) + 0xa282ead8U;
 }
 
-// Two files of one second have different names.
+// The counter makes the names of files of the same second unique.
 std::string new_name() {
   static std::atomic<int> made = 0;
   return fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<std::int64_t>(seconds_since_1970()),

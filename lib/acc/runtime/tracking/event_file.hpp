@@ -20,26 +20,26 @@ struct EventTime {
   std::optional<std::int64_t> step = {};
 };
 
-// The bytes of tensorboard's Event messages (tensorboard/compat/proto/event.proto, summary.proto,
-// tensor.proto and plugins/hparams/*.proto), with what torch.utils.tensorboard puts into them.
+// Serialized Event messages of TensorBoard (tensorboard/compat/proto/event.proto, summary.proto, tensor.proto
+// and plugins/hparams/*.proto), with the content that torch.utils.tensorboard writes.
 
-/// The first of a file.
+/// The first event of a file.
 std::string version_event(double seconds);
 
-/// Of text as SummaryWriter.add_text writes it, of a number as add_scalar.
+/// An event with text, as SummaryWriter.add_text writes it, or with a number, as add_scalar.
 std::string value_event(const EventTime& time, std::string_view tag, const TrackedScalar& value);
 
 /// The three events of SummaryWriter.add_hparams: the names of the hyper-parameters, their values, and the
-/// end of the session. Bools are numbers there.
+/// end of the session. Bools are written as numbers.
 std::vector<std::string> hyper_parameter_events(double seconds, const TrackedConfig& config);
 
-/// The lowest bytes of `number`, little end first.
+/// Appends the `bytes` low bytes of `number` in little-endian order.
 inline void append_little_endian(std::string& out, std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) out += static_cast<char>(number >> (8 * i) & 0xffU);
 }
 
-/// The bytes of a protobuf message, field by field (https://protobuf.dev/programming-guides/encoding). Fields
-/// that have their type's default may be left out.
+/// Serializes a protobuf message field by field (https://protobuf.dev/programming-guides/encoding). Fields
+/// with their default value may be left out.
 class Protobuf {
  public:
   Protobuf& number(int field, std::int64_t value) {
@@ -57,7 +57,7 @@ class Protobuf {
     append_little_endian(bytes_, std::bit_cast<std::uint32_t>(value), 4);
     return *this;
   }
-  /// Text, bytes or another message.
+  /// Adds text, bytes or a serialized message.
   Protobuf& bytes(int field, std::string_view value) {
     tag(field, 2);
     varint(value.size());
@@ -84,15 +84,15 @@ std::uint32_t crc32c(std::string_view bytes);
 /// An event with one value: a Summary.Value message.
 std::string summary_event(const EventTime& time, const Protobuf& value);
 
-/// A record as TensorFlow's files have it (tensorflow/core/lib/io/record_writer.h): the length in 8 bytes,
-/// its masked CRC-32C, the bytes, their masked CRC-32C.
+/// A record of TensorFlow's file format (tensorflow/core/lib/io/record_writer.h): the length in 8 bytes, its
+/// masked CRC-32C, the bytes, their masked CRC-32C.
 std::string framed_record(std::string_view bytes);
 
-/// A file of TensorBoard's events, `events.out.tfevents.<seconds>.<host>.<pid>.<n>` as its EventFileWriter
-/// names it, which begins with the version event.
+/// An event file of TensorBoard. Its name is `events.out.tfevents.<seconds>.<host>.<pid>.<n>`, as
+/// TensorBoard's EventFileWriter names files; it begins with the version event.
 class EventFile {
  public:
-  /// Makes one in `folder`. Throws Error{system} when it cannot.
+  /// Creates the file in `folder`. Throws Error{system}.
   explicit EventFile(const std::filesystem::path& folder);
 
   /// Throws Error{system}, see AppendedFile.

@@ -18,7 +18,7 @@
 namespace acc {
 namespace {
 
-// The order of members is kept.
+// Keeps the order of an object's members.
 using Json = nlohmann::ordered_json;
 
 Json json_of(const TrackedScalar& scalar) {
@@ -32,7 +32,7 @@ Json json_of(const TrackedGroup& group) {
 }
 
 std::string line(const Json& object) {
-  // Bytes that are not UTF-8 must not end a training.
+  // Replaces bytes that are not UTF-8: they must not end a training.
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -58,7 +58,7 @@ void JsonLinesTracker::log(const TrackedValues& values, std::optional<std::int64
 
 namespace {
 
-// A JSON string is also a YAML string.
+// A JSON string is a valid YAML string.
 std::string yaml(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -75,7 +75,7 @@ std::string yaml(double number) {
   if (std::isnan(number)) return ".nan";
   if (std::isinf(number)) return number < 0 ? "-.inf" : ".inf";
   std::string text = fmt::format("{}", number);
-  // YAML 1.1 reads a number without a point as an integer, and 1e-05 as text.
+  // Without a point YAML 1.1 would read 1 as an integer and 1e-05 as text.
   if (text.find('.') == std::string::npos) text.insert(std::min(text.find('e'), text.size()), ".0");
   return text;
 }
@@ -96,7 +96,7 @@ std::string to_yaml(const TrackedConfig& config) {
 
 namespace {
 
-// RFC 4180: quoted where it has what separates cells or lines, a quote inside doubled.
+// As in RFC 4180, quotes a cell that contains a separator, a newline or a quote, and doubles quotes in it.
 std::string csv_cell(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -134,7 +134,7 @@ std::vector<std::string> split_csv_line(std::string_view line) {
   return cells;
 }
 
-// A line of the file is a row: newlines in names and texts become spaces.
+// Each row is one line: newlines in names and texts become spaces.
 std::map<std::string, std::string> csv_cells(const TrackedValues& values) {
   std::map<std::string, std::string> cells;
   const auto add = [&](std::string name, std::string text) {
@@ -162,9 +162,9 @@ void CsvTracker::start(const std::string& project, const TrackedConfig& config) 
   columns_ = header.empty() ? std::vector<std::string>{"step", "time"} : split_csv_line(header);
   if (columns_.size() < 2 || columns_[0] != "step" || columns_[1] != "time")
     throw Error({.kind = ErrorKind::config,
-                 .what = "is not a table of a training: its first columns are not step and time",
+                 .what = "is not a file of this tracker: its first columns are not step and time",
                  .where = path_.string(),
-                 .hint = "move it away, or choose another name for the project"});
+                 .hint = "move the file away, or choose another name for the project"});
   file_.emplace(path_);
   file_->cut_unfinished_line();
   if (header.empty()) file_->append(csv_line(columns_));

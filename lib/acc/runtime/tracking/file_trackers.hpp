@@ -15,8 +15,8 @@ namespace acc {
 
 /// Writes `<logging_dir>/<project>.jsonl`, a JSON object on each line: first `{"project":…, "time":…,
 /// "config":{…}}`, then `{"step":…, "time":…, "values":{…}}` for each call of log. Times are seconds since
-/// 1970; a call without a step has none. Numbers that are not finite become null, since JSON has no other
-/// representation. A later training of the project appends to the same file.
+/// 1970; `step` is left out of calls without a step. Numbers that are not finite become null, since JSON
+/// cannot represent them. A later training of the project appends to the same file.
 class JsonLinesTracker : public Tracker {
  public:
   explicit JsonLinesTracker(std::filesystem::path logging_dir) : logging_dir_(std::move(logging_dir)) {}
@@ -32,15 +32,15 @@ class JsonLinesTracker : public Tracker {
 };
 
 /// Writes `<logging_dir>/<project>.csv`, a line for each call of log: `step`, `time` (seconds since 1970),
-/// and a column for each name, `<group>/<name>` for those of a group; a cell is empty where a call did not
-/// have the name. A name that is new gets a column on the right: the file is then replaced by one that has
-/// it. A later training of the project appends to the same file. The config goes to `<project>.hparams.yml`.
+/// and a column for each name, `<group>/<name>` for the names of a group; a cell is empty if a call did not
+/// have the name. A new name gets a new last column, for which the file is rewritten. A later training of the
+/// project appends to the same file. The config goes to `<project>.hparams.yml`.
 class CsvTracker : public Tracker {
  public:
   explicit CsvTracker(std::filesystem::path logging_dir) : logging_dir_(std::move(logging_dir)) {}
 
   std::string name() const override { return "csv"; }
-  /// Throws Error{config} when the file is there and is not such a table.
+  /// Throws Error{config} when the file exists and is not such a table.
   void start(const std::string& project, const TrackedConfig& config) override;
   void log(const TrackedValues& values, std::optional<std::int64_t> step) override;
   void finish() override { file_.reset(); }
@@ -72,7 +72,7 @@ class TensorBoardTracker : public Tracker {
 
  private:
   void store_config(const TrackedConfig& config) const;
-  // In a folder below the project's, which is made when it is first needed.
+  // The event file in a folder below the project's; created when first needed.
   detail::EventFile& file(const std::string& folder);
 
   std::filesystem::path logging_dir_;
@@ -82,7 +82,7 @@ class TensorBoardTracker : public Tracker {
 
 namespace detail {
 
-/// A YAML mapping that YAML 1.1 and 1.2 read alike.
+/// Writes a YAML mapping that has the same meaning in YAML 1.1 and 1.2.
 std::string to_yaml(const TrackedConfig& config);
 
 }  // namespace detail

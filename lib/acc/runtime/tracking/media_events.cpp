@@ -20,7 +20,7 @@ void append_big_endian(std::string& out, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(number >> shift & 0xffU);
 }
 
-// The length of the content, its kind, the content, and the CRC-32 of the last two.
+// A PNG chunk: the length of the content, its type, the content, and the CRC-32 of type and content.
 void append_chunk(std::string& png, std::string_view kind, std::string_view content) {
   append_big_endian(png, static_cast<std::uint32_t>(content.size()));
   const std::string covered = std::string(kind).append(content);
@@ -38,8 +38,8 @@ std::string deflated(const std::string& bytes) {
   return packed;
 }
 
-// One picture [H, W, C] of bytes, of images [N, C, H, W]; gray ones become red, green and blue, as in
-// tensorboard's grid.
+// Arranges images [N, C, H, W] in a grid: one image [H, W, C] of bytes. Grayscale images become RGB, as in
+// TensorBoard's grid.
 at::Tensor grid_of(const at::Tensor& given) {
   at::Tensor images = given.detach().cpu();
   if (images.scalar_type() != at::kByte) images = images.to(at::kFloat).mul(255).clamp(0, 255).to(at::kByte);
@@ -58,7 +58,7 @@ at::Tensor grid_of(const at::Tensor& given) {
   return grid.permute({1, 2, 0}).contiguous();
 }
 
-// SummaryWriter's bins for bins="tensorflow".
+// The bins of SummaryWriter for bins="tensorflow".
 const std::vector<double>& default_bins() {
   static const std::vector<double> bins = [] {
     std::vector<double> positive;
@@ -87,7 +87,7 @@ std::string encode_png(const at::Tensor& image) {
   const auto* pixels = reinterpret_cast<const char*>(bytes.data_ptr<std::uint8_t>());
   std::string lines;
   for (std::int64_t y = 0; y < height; ++y) {
-    lines += '\0';  // the line is not filtered
+    lines += '\0';  // filter type: none
     lines.append(pixels + y * row, static_cast<std::size_t>(row));
   }
   constexpr char kGray = 0;
@@ -96,7 +96,7 @@ std::string encode_png(const at::Tensor& image) {
   std::string header;
   append_big_endian(header, static_cast<std::uint32_t>(image.size(1)));
   append_big_endian(header, static_cast<std::uint32_t>(height));
-  header += '\x08';  // bits of a channel
+  header += '\x08';  // bits per channel
   header += image.size(2) == 1 ? kGray : image.size(2) == 3 ? kRgb : kRgba;
   header.append(3, '\0');
   std::string png = "\x89PNG\r\n\x1a\n";
@@ -111,7 +111,7 @@ std::string images_event(const EventTime& time, std::string_view tag, const at::
   const bool fits = batch.dim() == 4 && batch.numel() > 0 &&
                     (batch.size(1) == 1 || batch.size(1) == 3 || batch.size(1) == 4);
   if (!fits)
-    throw Error({.what = "is not made of images: their shape must be [N, C, H, W] with 1, 3 or 4 channels",
+    throw Error({.what = "is not a batch of images: its shape must be [N, C, H, W] with 1, 3 or 4 channels",
                  .where = std::string(tag)});
   const at::Tensor grid = grid_of(batch);
   return summary_event(time, Protobuf().bytes(1, tag).message(4, Protobuf()
@@ -131,12 +131,12 @@ std::string histogram_event(const EventTime& time, std::string_view tag, const a
   double sum_of_squares = 0;
   for (const double* value = begin; value != begin + all.numel(); ++value) {
     sum_of_squares += *value * *value;
-    // Values outside of all bins are left out, as numpy does.
+    // Values outside of all bins are left out, as in numpy.histogram.
     if (*value < bins.front() || *value > bins.back()) continue;
     const auto after = std::upper_bound(bins.begin(), bins.end(), *value) - bins.begin();
     counts[static_cast<std::size_t>(std::min<std::ptrdiff_t>(after - 1, std::ssize(counts) - 1))] += 1;
   }
-  // From the bin before the first that is not empty to the last.
+  // Keeps the bins from the one before the first that is not empty to the last that is not empty.
   const auto is_filled = [](double count) { return count > 0; };
   const auto first = std::find_if(counts.begin(), counts.end(), is_filled) - counts.begin();
   const auto last = counts.rend() - std::find_if(counts.rbegin(), counts.rend(), is_filled);

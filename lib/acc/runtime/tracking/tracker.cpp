@@ -13,7 +13,7 @@
 namespace acc::detail {
 namespace {
 
-// The tracker of processes that do not track.
+// The tracker on processes that do not track.
 class InertTracker : public Tracker {
  public:
   std::string name() const override { return {}; }
@@ -79,7 +79,7 @@ void Trackers::start(const std::string& project, const TrackedConfig& config) {
 
 void Trackers::log(const TrackedValues& values, std::optional<std::int64_t> step) {
   if (!trackers_.empty() && !started_) {
-    throw Error({.what = "no training has been started for the trackers",
+    throw Error({.what = "the trackers have not been started",
                  .where = "log",
                  .hint = "call init_trackers before the first log, and log before end_training"});
   }

@@ -28,7 +28,7 @@ struct TrackedScalar : std::variant<bool, std::int64_t, double, std::string> {
   TrackedScalar(const char* text) : variant(std::string(text)) {}
 };
 
-/// Numbers that belong into one chart, as `{{"train", 0.5}, {"test", 0.7}}`.
+/// Numbers that belong in one chart, such as `{{"train", 0.5}, {"test", 0.7}}`.
 using TrackedGroup = std::map<std::string, double>;
 
 /// The values of a step by name: numbers, text and groups.
@@ -49,49 +49,48 @@ class Tracker {
   /// The name for Accelerator::get_tracker.
   virtual std::string name() const = 0;
 
-  /// A training of `project` begins. An empty `config` is none.
+  /// Called when a training of `project` begins. `config` may be empty.
   virtual void start(const std::string& project, const TrackedConfig& config) = 0;
 
-  /// Stores values, of a step if there is one.
+  /// Stores values, with the step if there is one.
   virtual void log(const TrackedValues& values, std::optional<std::int64_t> step) = 0;
 
-  /// Stores pictures by name: [N, C, H, W] or [C, H, W], bytes or numbers from 0 to 1. Trackers that keep
-  /// none ignore them.
+  /// Stores images by name: [N, C, H, W] or [C, H, W], bytes or numbers from 0 to 1. By default does nothing.
   virtual void log_images(const TrackedTensors& /*images*/, std::optional<std::int64_t> /*step*/) {}
 
-  /// Stores how the values of each tensor are distributed. Trackers that keep no histograms ignore them.
+  /// Stores a histogram of each tensor's values. By default does nothing.
   virtual void log_histograms(const TrackedTensors& /*values*/, std::optional<std::int64_t> /*step*/) {}
 
-  /// Ends the training; another one may start.
+  /// Called when the training ends; another one may start.
   virtual void finish() = 0;
 };
 
-/// `tensorboard`, `jsonl`, `csv`, `all` of them, or one of the program's own.
+/// `tensorboard`, `jsonl`, `csv`, `all` (of these), or the program's own tracker.
 using TrackerChoice = std::variant<std::string, std::shared_ptr<Tracker>>;
 
 namespace detail {
 
-/// The trackers of an Accelerator. They work on the main process; on the others all functions do nothing.
+/// The trackers of an Accelerator. On all but the main process the functions do nothing.
 class Trackers {
  public:
-  /// Throws Error{usage} for a name that is none of the above, when it needs a `logging_dir` and there is
-  /// none, and when two have one name.
+  /// Throws Error{usage} for an unknown name, when a tracker needs a `logging_dir` and there is none, and
+  /// when two trackers have the same name.
   Trackers(const std::vector<TrackerChoice>& choices, const std::filesystem::path& logging_dir,
            bool is_main_process);
 
-  /// Starts them; a training that was started before is finished first.
+  /// Starts the trackers; finishes a training that was started before.
   void start(const std::string& project, const TrackedConfig& config);
 
-  /// Throws Error{usage} when trackers were chosen and not started.
+  /// Throws Error{usage} when trackers were chosen but not started.
   void log(const TrackedValues& values, std::optional<std::int64_t> step);
 
-  /// Throws Error{usage} when trackers were chosen and this one was not.
+  /// The tracker of this name. Throws Error{usage} when trackers were chosen, but not this one.
   Tracker& get(std::string_view name) const;
 
   void finish();
 
  private:
-  // Null: there is none.
+  // Null if there is no such tracker.
   Tracker* find(std::string_view name) const;
 
   std::vector<std::shared_ptr<Tracker>> trackers_ = {};

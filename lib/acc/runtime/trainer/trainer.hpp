@@ -23,7 +23,7 @@ namespace acc {
 
 namespace detail {
 
-/// A module: a shared_ptr to it, or LibTorch's holder, as TORCH_MODULE makes it.
+/// A parameter that takes a module as shared_ptr or as the holder that TORCH_MODULE defines.
 template <class Module>
 struct ModulePointer {
   template <std::derived_from<Module> Given>
@@ -34,13 +34,13 @@ struct ModulePointer {
   std::shared_ptr<Module> pointer;
 };
 
-/// The module of a shared_ptr, or of LibTorch's holder, as TORCH_MODULE makes it.
+/// The module type of a shared_ptr or of a holder that TORCH_MODULE defines.
 template <class Given>
 using ModuleOf = std::remove_cvref_t<decltype(*std::declval<Given&>())>;
 
-// The logits of a batch, and its labels; for batches that have both.
+// forward_on returns the logits and labels of a batch. It is defined for batches that have inputs and labels.
 
-/// A pair, tuple or array of tensors.
+/// For a pair, tuple or array of tensors: calls forward with the elements I.
 template <class Module, class Batch, std::size_t... I>
 auto forward_with(Model<Module>& model, Batch& batch, std::index_sequence<I...> /*inputs*/) requires
     requires(Module& module) {
@@ -62,7 +62,7 @@ auto forward_on(Model<Module>& model, Batch& batch) requires requires {
   return std::pair{std::move(logits), std::get<std::tuple_size<Batch>::value - 1>(batch)};
 }
 
-/// torch::data's Example.
+/// For a torch::data::Example.
 template <class Module, class Example>
 auto forward_on(Model<Module>& model, Example& batch) requires requires(Module& module) {
   { module.forward(batch.data) } -> std::convertible_to<at::Tensor>;
@@ -75,19 +75,19 @@ auto forward_on(Model<Module>& model, Example& batch) requires requires(Module& 
 
 }  // namespace detail
 
-/// Trains a model on data in twenty lines: transformers' Trainer. `acc::Trainer trainer(net, arguments,
-/// train, test); trainer.train();` A batch is what a DataLoader over the data gives; the last of its tensors
-/// are the labels, the others go to the model's forward. For other batches, or another loss, derive from it
-/// and override compute_loss. Starts alone or under `acc launch`.
+/// Trains and evaluates a model, as transformers' Trainer: `acc::Trainer trainer(net, arguments, train,
+/// test); trainer.train();` Batches are those of a DataLoader over the data; the last tensor of a batch are
+/// the labels, the others are passed to the model's forward. For other batches, or another loss, derive from
+/// this class and override compute_loss. The program can be started alone or by `acc launch`.
 template <class Module, class TrainData, class EvalData = TrainData>
 class Trainer : public TrainerBase {
  public:
   using Batch = typename DataLoader<TrainData>::Batch;
   static_assert(std::same_as<Batch, typename DataLoader<EvalData>::Batch>,
-                "training and evaluation data give batches of one type");
+                "training and evaluation data must have batches of the same type");
 
-  /// Together: joins the job, see Accelerator, and seeds all random numbers. Throws Error{usage}, see
-  /// completed().
+  /// Together: joins the job, see Accelerator, and seeds the random number generators. Throws Error{usage}
+  /// for invalid arguments, see completed().
   Trainer(detail::ModulePointer<Module> module, const TrainingArguments& arguments, TrainData train,
           TrainerOptions options = {})
       : TrainerBase(arguments, std::move(options)),
@@ -102,13 +102,13 @@ class Trainer : public TrainerBase {
 
   using TrainerBase::evaluate;
 
-  /// As evaluate(), on other data.
+  /// Does what evaluate() does, on other data.
   Metrics evaluate_on(EvalData data, const std::string& metric_key_prefix = "eval") {
     return run_evaluation(pass_over(loader_over(std::move(data))), "Evaluation", metric_key_prefix, false)
         .metrics;
   }
 
-  /// Predictions, labels and metrics for `data`; every process gets all of them.
+  /// Returns predictions, labels and metrics for `data`, on every process for all of the data.
   PredictionOutput predict(EvalData data, const std::string& metric_key_prefix = "test") {
     return run_evaluation(pass_over(loader_over(std::move(data))), "Prediction", metric_key_prefix, true);
   }
@@ -116,7 +116,8 @@ class Trainer : public TrainerBase {
   const std::shared_ptr<Module>& model() const { return module_; }
 
  protected:
-  /// The loss of a batch, and what evaluation needs. Override it for another loss.
+  /// Computes the loss of a batch, and the logits and labels that evaluation needs. Override it for another
+  /// loss.
   virtual LossOutput compute_loss(Model<Module>& model, Batch& batch) {
     if constexpr (requires { detail::forward_on(model, batch); }) {
       const auto [logits, labels] = detail::forward_on(model, batch);
@@ -124,13 +125,13 @@ class Trainer : public TrainerBase {
               .logits = logits,
               .labels = labels};
     } else {
-      throw Error({.what = "the batch is not made of inputs for the model's forward, and labels",
+      throw Error({.what = "the batch does not consist of inputs for the model's forward and of labels",
                    .where = "Trainer",
                    .hint = "override compute_loss"});
     }
   }
 
-  /// Forward and backward on a batch: gives back the loss, divided by `batches_in_step`.
+  /// Runs forward and backward on a batch and returns the loss, divided by `batches_in_step`.
   virtual at::Tensor training_step(Model<Module>& model, Batch& batch, std::size_t batches_in_step) {
     model->train();
     const at::Tensor loss = compute_loss(model, batch).loss / static_cast<double>(batches_in_step);
@@ -191,7 +192,7 @@ class Trainer : public TrainerBase {
   std::size_t read_batches(std::size_t count) final {
     batches_.clear();
     while (batches_.size() < count) {
-      // Only now: a checkpoint counts as read what the iterator stands on.
+      // Advances only now: a checkpoint counts the iterator's current batch as used.
       if (std::exchange(is_read_, false)) ++*pass_;
       if (*pass_ == std::default_sentinel) break;
       batches_.push_back(std::move(**pass_));
@@ -206,7 +207,7 @@ class Trainer : public TrainerBase {
 
   at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
     if (synchronize) return training_step(*model_, batches_[batch], batches_in_step);
-    const NoSync alone = accelerator().no_sync(*model_);
+    const NoSync no_sync = accelerator().no_sync(*model_);
     return training_step(*model_, batches_[batch], batches_in_step);
   }
 
@@ -241,7 +242,7 @@ class Trainer : public TrainerBase {
     return pass;
   }
 
-  // The model of the training, or one that is only evaluated.
+  // The model that was prepared for training; before training, prepares it for evaluation only.
   Model<Module>& evaluated_model() {
     if (!model_) model_ = accelerator().prepare_model(module_, {.evaluation_mode = true});
     return *model_;
@@ -253,7 +254,7 @@ class Trainer : public TrainerBase {
     } else {
       throw Error({.what = "the module has no gradient_checkpointing_enable()",
                    .where = "gradient_checkpointing",
-                   .hint = "give it one that makes its forward save memory"});
+                   .hint = "add one, which makes forward save memory"});
     }
   }
 
@@ -264,7 +265,7 @@ class Trainer : public TrainerBase {
   std::optional<TrainLoader> train_loader_ = {};
   std::optional<EvalLoader> eval_loader_ = {};
   std::optional<typename TrainLoader::Iterator> pass_ = {};
-  // Whether the batch on which the pass stands has been taken.
+  // Whether the iterator's current batch has been used.
   bool is_read_ = false;
   std::vector<Batch> batches_ = {};
 };

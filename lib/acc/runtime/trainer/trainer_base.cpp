@@ -43,7 +43,7 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kCheckpointPrefix = "checkpoint-";
 constexpr const char* kStateFile = "trainer_state.json";
 constexpr const char* kArgumentsFile = "training_args.json";
-// Labels and predictions that are not there, as in transformers.
+// The padding value of labels and predictions in transformers; cross entropy ignores such labels.
 constexpr std::int64_t kPadding = -100;
 
 double seconds_since(Clock::time_point start) {
@@ -55,7 +55,7 @@ double rounded(double value, int digits) {
   return std::round(value * scale) / scale;
 }
 
-// transformers' speed_metrics.
+// Adds the metrics of transformers' speed_metrics.
 void add_speed(Metrics& metrics, const std::string& prefix, double seconds, double samples, double steps) {
   metrics[prefix + "_runtime"] = rounded(seconds, 4);
   if (seconds <= 0) return;
@@ -82,7 +82,8 @@ AcceleratorOptions accelerator_options(const TrainingArguments& arguments) {
   return options;
 }
 
-// Parameters to which weight decay is not applied: those of LayerNorm, biases, and those named after a norm.
+// The parameters to which weight decay is not applied: those of LayerNorm modules, biases, and those whose
+// name contains the name of a norm.
 std::unordered_set<const at::TensorImpl*> parameters_without_decay(const torch::nn::Module& module) {
   static const std::regex names(R"(bias|layernorm|rmsnorm|(^|\.)norm($|\.)|_norm($|\.))", std::regex::icase);
   std::unordered_set<const at::TensorImpl*> found;
@@ -95,7 +96,7 @@ std::unordered_set<const at::TensorImpl*> parameters_without_decay(const torch::
   return found;
 }
 
-// optim_args: `momentum=0.9,nesterov=1`
+// Parses optim_args, such as `momentum=0.9,nesterov=1`.
 std::map<std::string, double> optimizer_numbers(const std::string& text) {
   std::map<std::string, double> numbers;
   for (std::size_t start = 0; start < text.size();) {
@@ -115,7 +116,7 @@ std::map<std::string, double> optimizer_numbers(const std::string& text) {
   return numbers;
 }
 
-// The numbers that a part of the arguments takes, by name; one that is left over is an error.
+// Named numbers of an argument. Each must be taken; one that is left is an error.
 class NamedNumbers {
  public:
   NamedNumbers(std::map<std::string, double> numbers, const char* where)
@@ -145,7 +146,7 @@ std::int64_t interval(double steps, std::int64_t max_steps) {
   return static_cast<std::int64_t>(steps < 1 ? std::ceil(double(max_steps) * steps) : steps);
 }
 
-// get_cosine_with_hard_restarts_schedule_with_warmup, get_inverse_sqrt_schedule of transformers.
+// transformers' get_cosine_with_hard_restarts_schedule_with_warmup and get_inverse_sqrt_schedule.
 Schedule cosine_with_restarts(std::int64_t warmup, std::int64_t steps, double cycles) {
   return lambda_lr([=](std::int64_t step) {
     if (step < warmup) return double(step) / double(std::max<std::int64_t>(1, warmup));
@@ -161,14 +162,14 @@ Schedule inverse_sqrt(std::int64_t warmup, double timescale) {
   });
 }
 
-// A Trainer's checkpoints in `folder`, by their steps.
+// The Trainer checkpoints in `folder`, sorted by step.
 std::vector<NumberedCheckpoint> checkpoints_in(const fs::path& folder) {
   std::vector<NumberedCheckpoint> found = list_checkpoints(folder, kCheckpointPrefix);
   std::erase_if(found, [](const NumberedCheckpoint& one) { return !fs::exists(one.folder / kStateFile); });
   return found;
 }
 
-// Removes the oldest; the best stays, and so does the newest, from which a training goes on.
+// Removes the oldest checkpoints until `limit` are left, but neither the best one nor the newest.
 void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best) {
   const std::vector<NumberedCheckpoint> all = checkpoints_in(folder);
   auto surplus = static_cast<std::ptrdiff_t>(all.size()) - limit;
@@ -179,7 +180,7 @@ void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best)
   }
 }
 
-// Rows of different widths, such as predictions of sentences, are filled up on the right.
+// Concatenates rows. Pads those of different widths, such as predictions of sentences, on the right.
 at::Tensor joined(std::vector<at::Tensor> parts) {
   if (parts.empty()) return {};
   const auto has_width = [](const at::Tensor& part) { return part.dim() >= 2; };
@@ -196,7 +197,7 @@ at::Tensor joined(std::vector<at::Tensor> parts) {
   return at::cat(parts);
 }
 
-// transformers' names for trackers: `eval_loss` is `eval/loss`, `loss` is `train/loss`.
+// Renames metrics for trackers as transformers does: `eval_loss` to `eval/loss`, `loss` to `train/loss`.
 TrackedValues tracked(const Metrics& entry) {
   TrackedValues values;
   for (const auto& [name, value] : entry) {
@@ -236,7 +237,7 @@ at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, doub
   };
   if (at::isFloatingType(labels.scalar_type())) {
     if (logits.sizes() == labels.sizes()) return at::mse_loss(logits, labels);
-    // A model of one output gives [N, 1] for labels [N].
+    // A model with one output returns [N, 1] for labels [N].
     if (logits.dim() == labels.dim() + 1 && logits.size(-1) == 1 &&
         logits.squeeze(-1).sizes() == labels.sizes())
       return at::mse_loss(logits.squeeze(-1), labels);
@@ -253,15 +254,15 @@ struct TrainerBase::Plan {
   std::int64_t num_examples = 0;
   std::int64_t num_train_epochs = 0;
   std::int64_t num_update_steps_per_epoch = 0;
-  /// Batches of this process.
+  /// The number of batches of this process.
   std::int64_t steps_in_epoch = 0;
   std::int64_t max_steps = 0;
   std::int64_t total_train_batch_size = 0;
   double num_train_samples = 0;
 };
 
-// What a call of train counts.
-struct TrainerBase::Running {
+// The counters of one call of train.
+struct TrainerBase::Counters {
   at::Tensor loss = {};
   double total_loss = 0;
   std::int64_t step_of_last_log = 0;
@@ -275,7 +276,7 @@ TrainerBase::TrainerBase(const TrainingArguments& arguments, TrainerOptions opti
     : arguments_(completed(arguments)),
       options_(std::move(options)),
       accelerator_(std::make_unique<Accelerator>(accelerator_options(arguments_))) {
-  // The steps of a training are counted here.
+  // The Trainer itself counts the batches of a step.
   accelerator_->set_gradient_accumulation_steps(1);
   set_seed(arguments_.seed, {.deterministic = arguments_.full_determinism});
   state_.is_local_process_zero = accelerator_->is_local_main_process();
@@ -315,9 +316,9 @@ std::shared_ptr<torch::optim::Optimizer> TrainerBase::create_optimizer() {
       groups.emplace_back(decayed, std::move(with_decay));
     }
     if (!others.empty()) {
-      auto alone = std::make_unique<Options>(options);
-      alone->weight_decay(0);
-      groups.emplace_back(others, std::move(alone));
+      auto without = std::make_unique<Options>(options);
+      without->weight_decay(0);
+      groups.emplace_back(others, std::move(without));
     }
     numbers.require_empty();
     return std::shared_ptr<torch::optim::Optimizer>(std::make_shared<Native>(std::move(groups), options));
@@ -407,7 +408,7 @@ TrainerBase::Plan TrainerBase::plan_training() const {
   if (!batches) {
     if (a.max_steps < 0)
       throw Error(
-          {.what = "must be given, since the training data does not know its size", .where = "max_steps"});
+          {.what = "is required, since the size of the training data is not known", .where = "max_steps"});
     plan.num_train_epochs = std::numeric_limits<std::int64_t>::max();
     plan.num_update_steps_per_epoch = a.max_steps;
     plan.steps_in_epoch = a.max_steps * a.gradient_accumulation_steps;
@@ -416,17 +417,17 @@ TrainerBase::Plan TrainerBase::plan_training() const {
     return plan;
   }
   if (*batches == 0)
-    throw Error({.what = "the training data gives no batch",
+    throw Error({.what = "the training data has no batches",
                  .where = "Trainer",
                  .hint = a.dataloader_drop_last
                              ? "it is smaller than a batch, and dataloader_drop_last is set"
                              : "it is empty"});
-  const auto up = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
+  const auto ceil_div = [](std::int64_t whole, std::int64_t part) { return (whole + part - 1) / part; };
   plan.steps_in_epoch = static_cast<std::int64_t>(*batches);
-  plan.num_update_steps_per_epoch = up(plan.steps_in_epoch, a.gradient_accumulation_steps);
+  plan.num_update_steps_per_epoch = ceil_div(plan.steps_in_epoch, a.gradient_accumulation_steps);
   plan.num_examples = static_cast<std::int64_t>(num_train_examples());
   if (a.max_steps > 0) {
-    plan.num_train_epochs = up(plan.max_steps, plan.num_update_steps_per_epoch);
+    plan.num_train_epochs = ceil_div(plan.max_steps, plan.num_update_steps_per_epoch);
     plan.num_train_samples = double(plan.max_steps * plan.total_train_batch_size);
   } else {
     plan.max_steps =
@@ -485,9 +486,9 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
                                 tracked_config(arguments_));
 
   show_banner(plan);
-  Running running;
-  running.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
-  running.first_step = running.step_of_last_log = state_.global_step;
+  Counters counters;
+  counters.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
+  counters.first_step = counters.step_of_last_log = state_.global_step;
   const auto first_epoch = static_cast<std::int64_t>(state_.epoch);
   const bool in_epoch = !arguments_.ignore_data_skip && state_.epoch > double(first_epoch);
   if (!checkpoint.empty() && shows_progress())
@@ -499,15 +500,15 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   optimizer_->zero_grad();
   fire(&TrainerCallback::on_train_begin);
   if (arguments_.eval_on_start) evaluate_in_training();
-  // A checkpoint of the last step has nothing left to train.
+  // Nothing is left to train after a checkpoint of the last step.
   if (state_.global_step >= plan.max_steps) control_.should_training_stop = true;
   for (std::int64_t epoch = first_epoch; epoch < plan.num_train_epochs && !control_.should_training_stop;
        ++epoch)
-    train_epoch(plan, running, static_cast<std::uint64_t>(epoch), in_epoch && epoch == first_epoch);
-  return finish(plan, running);
+    train_epoch(plan, counters, static_cast<std::uint64_t>(epoch), in_epoch && epoch == first_epoch);
+  return finish(plan, counters);
 }
 
-void TrainerBase::train_epoch(const Plan& plan, Running& running, std::uint64_t epoch, bool resumed) {
+void TrainerBase::train_epoch(const Plan& plan, Counters& counters, std::uint64_t epoch, bool resumed) {
   control_.should_epoch_stop = false;
   fire(&TrainerCallback::on_epoch_begin);
   begin_epoch(epoch, resumed);
@@ -526,39 +527,39 @@ void TrainerBase::train_epoch(const Plan& plan, Running& running, std::uint64_t 
       accelerator_->set_sync_gradients(is_last);
       const at::Tensor loss = train_on(i, batches, is_last);
       if (arguments_.logging_nan_inf_filter && !at::isfinite(loss).item<bool>()) {
-        running.loss += running.loss / double(1 + state_.global_step - running.step_of_last_log);
+        counters.loss += counters.loss / double(1 + state_.global_step - counters.step_of_last_log);
       } else {
-        running.loss += loss;
+        counters.loss += loss;
       }
       ++batches_done;
       if (!is_last) {
         fire(&TrainerCallback::on_substep_end);
         continue;
       }
-      step_optimizer(running);
+      step_optimizer(counters);
       ++state_.global_step;
       state_.epoch = double(epoch) + std::min(1.0, double(batches_done) / double(plan.steps_in_epoch));
       fire(&TrainerCallback::on_step_end);
-      log_save_evaluate(running);
+      log_save_evaluate(counters);
     }
   }
   end_epoch();
   if (batches_done == batches_before && !is_over()) {
-    // Also where a stream has ended before max_steps: another pass would give nothing either.
+    // A pass without batches: an iterable data set has ended before max_steps, and will not have more.
     control_.should_training_stop = true;
   }
   fire(&TrainerCallback::on_epoch_end);
-  log_save_evaluate(running);
+  log_save_evaluate(counters);
 }
 
-void TrainerBase::step_optimizer(Running& running) {
+void TrainerBase::step_optimizer(Counters& counters) {
   const double max_norm =
       arguments_.max_grad_norm > 0 ? arguments_.max_grad_norm : std::numeric_limits<double>::infinity();
-  running.grad_norm = accelerator_->clip_grad_norm_(module().parameters(), max_norm);
+  counters.grad_norm = accelerator_->clip_grad_norm_(module().parameters(), max_norm);
   fire(&TrainerCallback::on_pre_optimizer_step);
   optimizer_->step();
   fire(&TrainerCallback::on_optimizer_step);
-  running.learning_rate = scheduler_ ? scheduler_->last_lr().front() : plateau_->last_lr().front();
+  counters.learning_rate = scheduler_ ? scheduler_->last_lr().front() : plateau_->last_lr().front();
   if (scheduler_ && !accelerator_->optimizer_step_was_skipped()) scheduler_->step();
   optimizer_->zero_grad();
 }
@@ -572,15 +573,15 @@ void TrainerBase::log(Metrics entry) {
   state_.log_history.push_back(std::move(entry));
 }
 
-void TrainerBase::log_save_evaluate(Running& running) {
-  if (control_.should_log && state_.global_step > running.step_of_last_log) {
-    const double loss = accelerator_->gather(running.loss.reshape({1})).mean().item<double>();
-    running.loss.zero_();
-    Metrics entry = {{"loss", loss / double(state_.global_step - running.step_of_last_log)}};
-    if (running.grad_norm) entry["grad_norm"] = running.grad_norm->item<double>();
-    if (running.learning_rate) entry["learning_rate"] = *running.learning_rate;
-    running.total_loss += loss;
-    running.step_of_last_log = state_.global_step;
+void TrainerBase::log_save_evaluate(Counters& counters) {
+  if (control_.should_log && state_.global_step > counters.step_of_last_log) {
+    const double loss = accelerator_->gather(counters.loss.reshape({1})).mean().item<double>();
+    counters.loss.zero_();
+    Metrics entry = {{"loss", loss / double(state_.global_step - counters.step_of_last_log)}};
+    if (counters.grad_norm) entry["grad_norm"] = counters.grad_norm->item<double>();
+    if (counters.learning_rate) entry["learning_rate"] = *counters.learning_rate;
+    counters.total_loss += loss;
+    counters.step_of_last_log = state_.global_step;
     log(std::move(entry));
   }
   if (control_.should_evaluate) evaluate_in_training();
@@ -704,7 +705,7 @@ void TrainerBase::save_checkpoint() {
   }
   if (!arguments_.save_total_limit || !writes) return;
   int limit = *arguments_.save_total_limit;
-  // The best one and the newest.
+  // Keeps both the best and the newest checkpoint.
   if (limit == 1 && arguments_.load_best_model_at_end && state_.best_model_checkpoint != folder) limit = 2;
   rotate_checkpoints(arguments_.output_dir, limit, state_.best_model_checkpoint);
 }
@@ -716,7 +717,7 @@ fs::path TrainerBase::checkpoint_to_resume(const std::string& wanted) const {
   if (!all.empty()) return all.back().folder;
   if (wanted == "last") return {};
   throw Error({.kind = ErrorKind::config,
-               .what = "there is no checkpoint in " + arguments_.output_dir.string(),
+               .what = "no checkpoint in " + arguments_.output_dir.string(),
                .where = "resume_from_checkpoint"});
 }
 
@@ -732,13 +733,13 @@ void TrainerBase::resume(const fs::path& checkpoint) {
   accelerator_->load_state(checkpoint);
 }
 
-TrainOutput TrainerBase::finish(const Plan& plan, Running& running) {
-  running.total_loss += accelerator_->gather(running.loss.reshape({1})).mean().item<double>();
-  const std::int64_t steps = state_.global_step - running.first_step;
+TrainOutput TrainerBase::finish(const Plan& plan, Counters& counters) {
+  counters.total_loss += accelerator_->gather(counters.loss.reshape({1})).mean().item<double>();
+  const std::int64_t steps = state_.global_step - counters.first_step;
   TrainOutput output{.global_step = state_.global_step,
-                     .training_loss = steps > 0 ? running.total_loss / double(steps) : 0};
+                     .training_loss = steps > 0 ? counters.total_loss / double(steps) : 0};
   const double share = plan.max_steps > 0 ? double(steps) / double(plan.max_steps) : 0;
-  add_speed(output.metrics, "train", seconds_since(running.started), plan.num_train_samples * share,
+  add_speed(output.metrics, "train", seconds_since(counters.started), plan.num_train_samples * share,
             double(steps));
   output.metrics["train_loss"] = output.training_loss;
   log(output.metrics);
@@ -747,7 +748,7 @@ TrainOutput TrainerBase::finish(const Plan& plan, Running& running) {
     accelerator_->wait_for_everyone();
     load_weights(state_.best_model_checkpoint);
   }
-  // Beside the best checkpoint none was asked to stay; only now the newest is not needed to go on.
+  // With a limit of 1 only the best checkpoint is kept. Until now the newest was needed for resuming.
   if (arguments_.save_total_limit == 1 && !state_.best_model_checkpoint.empty()) {
     accelerator_->wait_for_everyone();
     accelerator_->on_main_process([&] {

@@ -26,73 +26,74 @@ class Optimizer;
 
 namespace acc {
 
-/// What a forward pass on a batch gives: Trainer::compute_loss.
+/// The result of Trainer::compute_loss for a batch.
 struct LossOutput {
-  /// One number; undefined when a batch without labels is predicted.
+  /// A tensor with one element; undefined for a batch without labels in prediction.
   at::Tensor loss = {};
-  /// What the model predicts, a row for each sample; may be undefined.
+  /// The model's predictions, a row for each sample; may be undefined.
   at::Tensor logits = {};
-  /// What is right, a row for each sample; may be undefined.
+  /// The labels, a row for each sample; may be undefined.
   at::Tensor labels = {};
 };
 
-/// All predictions of a data set and its labels, in its order.
+/// The predictions and labels of a whole data set, in its order.
 struct EvalPrediction {
   at::Tensor predictions = {};
   at::Tensor label_ids = {};
 };
 
-/// Computes metrics from all predictions; `eval_` is put before their names.
+/// Computes metrics from all predictions; they are reported with the prefix `eval_`.
 using ComputeMetrics = std::function<Metrics(const EvalPrediction&)>;
 
-/// What Trainer::train gives back.
+/// The result of Trainer::train.
 struct TrainOutput {
   std::int64_t global_step = 0;
-  /// The mean over the steps of this call.
+  /// The mean loss over the steps of this call.
   double training_loss = 0;
   /// `train_runtime` (seconds), `train_samples_per_second`, `train_steps_per_second`, `train_loss`, `epoch`.
   Metrics metrics = {};
 };
 
-/// What Trainer::predict gives back.
+/// The result of Trainer::predict.
 struct PredictionOutput {
   at::Tensor predictions = {};
   at::Tensor label_ids = {};
-  /// As evaluate's, with `test_` before their names.
+  /// The metrics of evaluate() with the prefix `test_`.
   Metrics metrics = {};
 };
 
-/// What a Trainer may be given besides a model, arguments and data.
+/// The optional arguments of a Trainer.
 struct TrainerOptions {
   ComputeMetrics compute_metrics = {};
   std::vector<std::shared_ptr<TrainerCallback>> callbacks = {};
-  /// Instead of the one that `optim` names.
+  /// Used instead of the optimizer that TrainingArguments::optim names.
   std::shared_ptr<torch::optim::Optimizer> optimizer = {};
-  /// Instead of the one that `lr_scheduler_type` names.
+  /// Used instead of the schedule that TrainingArguments::lr_scheduler_type names.
   std::optional<Schedule> schedule = {};
 };
 
-/// The loss that a Trainer computes by itself: cross entropy for labels that are whole numbers (logits
-/// `[N, C]` with labels `[N]`, or `[N, T, C]` with `[N, T]`; the label -100 is left out), mean squared error
-/// for all others. Throws Error{usage} for other shapes.
+/// The default loss of a Trainer: cross entropy for integer labels (logits `[N, C]` with labels `[N]`, or
+/// `[N, T, C]` with `[N, T]`; labels of -100 are ignored), mean squared error for floating-point labels.
+/// Throws Error{usage} for other shapes.
 at::Tensor default_loss(const at::Tensor& logits, const at::Tensor& labels, double label_smoothing = 0);
 
-/// What of a Trainer does not depend on the types of model and data. All functions but those that only tell
-/// something are called by all processes together.
+/// The part of a Trainer that does not depend on the types of model and data. All processes must call all
+/// functions but the accessors, together.
 class TrainerBase {
  public:
   virtual ~TrainerBase();
   TrainerBase(const TrainerBase&) = delete;
   TrainerBase& operator=(const TrainerBase&) = delete;
 
-  /// Trains as the arguments say, or goes on from a checkpoint: the argument's, or `resume_from_checkpoint`,
-  /// a folder or `last`. A training that was killed and goes on ends with the same weights. Throws
-  /// Error{usage} for arguments that do not fit, Error{config} for a checkpoint of something else, and what
-  /// the data, the model and callbacks throw.
+  /// Trains according to the arguments, from the start or from a checkpoint: `resume_from_checkpoint`, by
+  /// default that of the arguments, is a folder or `last`. A training that was killed and resumed ends with
+  /// the same weights as one that was not. Throws Error{usage} for invalid arguments, Error{config} for a
+  /// checkpoint that does not fit, and what the data, the model and callbacks throw.
   TrainOutput train(const std::string& resume_from_checkpoint = {});
 
-  /// Evaluates on the evaluation data: `eval_loss`, what compute_metrics gives, `eval_runtime` (seconds),
-  /// `eval_samples_per_second`, `eval_steps_per_second`, `epoch`. Throws Error{usage} without such data.
+  /// Evaluates on the evaluation data and returns `eval_loss`, the metrics of compute_metrics, `eval_runtime`
+  /// (seconds), `eval_samples_per_second`, `eval_steps_per_second` and `epoch`. Throws Error{usage} without
+  /// evaluation data.
   virtual Metrics evaluate();
 
   const TrainingArguments& arguments() const { return arguments_; }
@@ -101,8 +102,8 @@ class TrainerBase {
 
   void add_callback(std::shared_ptr<TrainerCallback> callback) { callbacks_.add(std::move(callback)); }
 
-  /// The main process writes the model, `model.safetensors`, and `training_args.json` to a folder; default:
-  /// output_dir.
+  /// The main process writes the model as `model.safetensors`, and `training_args.json`, to `folder`;
+  /// default: output_dir.
   void save_model(std::filesystem::path folder = {});
   /// The main process writes `trainer_state.json` to output_dir.
   void save_state();
@@ -112,41 +113,42 @@ class TrainerBase {
  protected:
   TrainerBase(const TrainingArguments& arguments, TrainerOptions options);
 
-  /// The optimizer of a training that was given none. Override it for another.
+  /// Creates the optimizer, unless TrainerOptions has one. Override it for another one.
   virtual std::shared_ptr<torch::optim::Optimizer> create_optimizer();
-  /// How the learning rate goes. Override it for another.
+  /// Creates the schedule of the learning rate, unless TrainerOptions has one. Override it for another one.
   virtual Schedule create_schedule(std::int64_t num_training_steps);
-  /// Adds the epoch, keeps the entry in the state's history and hands it to callbacks and trackers.
+  /// Adds the epoch to the entry, appends it to the state's log_history, and passes it to callbacks and
+  /// trackers.
   virtual void log(Metrics entry);
 
-  /// A pass over an evaluation set: calls `each` for each batch with what compute_loss gave and the batch's
-  /// number of samples.
+  /// A pass over an evaluation set. `for_each` calls its argument for each batch with the result of
+  /// compute_loss and the number of samples in the batch.
   struct EvaluationPass {
     std::size_t num_examples = 0;
     std::optional<std::size_t> num_batches = {};
     std::function<void(const std::function<void(const LossOutput&, std::int64_t rows)>& each)> for_each = {};
   };
 
-  /// Runs it and gives its metrics and, where they are wanted, all predictions.
+  /// Runs the pass and returns its metrics and, if `wants_predictions`, all predictions.
   PredictionOutput run_evaluation(const EvaluationPass& pass, const char* title, const std::string& prefix,
                                   bool wants_predictions);
 
-  // What depends on the types, for Trainer to implement.
+  // The parts that depend on the types; Trainer implements them.
 
   virtual torch::nn::Module& module() = 0;
   virtual void save_weights(const std::filesystem::path& folder) = 0;
   virtual void load_weights(const std::filesystem::path& folder) = 0;
-  /// Makes model and loaders ready.
+  /// Prepares model and loaders for training.
   virtual void prepare_training() = 0;
   virtual std::size_t num_train_examples() const = 0;
-  /// Absent for data that does not know its size.
+  /// The number of batches of this process in an epoch; absent if the size of the data is not known.
   virtual std::optional<std::size_t> train_batches() const = 0;
-  /// Starts the pass of this epoch, or where a loaded checkpoint was in it.
+  /// Starts the pass of this epoch, or if `resumed`, continues it after the loaded checkpoint.
   virtual void begin_epoch(std::uint64_t epoch, bool resumed) = 0;
-  /// Reads up to that many batches of the pass; gives back how many there were.
+  /// Reads up to `count` batches of the pass; returns how many there were.
   virtual std::size_t read_batches(std::size_t count) = 0;
-  /// Forward and backward on one of them, without averaging gradients unless `synchronize`. Gives back the
-  /// loss, divided by `batches_in_step`.
+  /// Runs forward and backward on one of the batches that were read; averages gradients only if
+  /// `synchronize`. Returns the loss, divided by `batches_in_step`.
   virtual at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) = 0;
   virtual void end_epoch() = 0;
   virtual bool has_eval_data() const = 0;
@@ -157,21 +159,21 @@ class TrainerBase {
 
  private:
   struct Plan;
-  struct Running;
+  struct Counters;
 
   Plan plan_training() const;
   void show_banner(const Plan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
-  void train_epoch(const Plan& plan, Running& running, std::uint64_t epoch, bool resumed);
-  void step_optimizer(Running& running);
-  void log_save_evaluate(Running& running);
+  void train_epoch(const Plan& plan, Counters& counters, std::uint64_t epoch, bool resumed);
+  void step_optimizer(Counters& counters);
+  void log_save_evaluate(Counters& counters);
   void evaluate_in_training();
   std::filesystem::path checkpoint_folder(std::int64_t step) const;
   void save_checkpoint();
   std::filesystem::path checkpoint_to_resume(const std::string& wanted) const;
   void resume(const std::filesystem::path& checkpoint);
-  TrainOutput finish(const Plan& plan, Running& running);
+  TrainOutput finish(const Plan& plan, Counters& counters);
   void fire(void (TrainerCallback::*event)(const TrainingArguments&, TrainerState&, TrainerControl&));
 
   TrainingArguments arguments_;
@@ -181,7 +183,7 @@ class TrainerBase {
   TrainerControl control_ = {};
   detail::CallbackHandler callbacks_ = {};
   std::optional<Optimizer> optimizer_ = {};
-  // One of them, as lr_scheduler_type says.
+  // One of the two, according to lr_scheduler_type.
   std::shared_ptr<Scheduler> scheduler_ = {};
   std::shared_ptr<ReduceOnPlateau> plateau_ = {};
   bool is_training_ = false;

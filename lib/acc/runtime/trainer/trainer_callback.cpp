@@ -19,7 +19,7 @@ void EarlyStoppingCallback::on_train_begin(const Arguments& arguments, State& /*
     refuse("needs evaluations", "set eval_strategy to steps or epoch");
 }
 
-// The Trainer notes a new best metric after this event: `state` has the best one of the evaluations before.
+// The Trainer updates best_metric after this event: `state` has the best metric of the earlier evaluations.
 void EarlyStoppingCallback::on_evaluate(const Arguments& arguments, State& state, Control& control,
                                         const Metrics& metrics) {
   const double value = detail::metric_for_best_model(arguments, metrics);
@@ -94,9 +94,9 @@ double metric_for_best_model(const TrainingArguments& arguments, const Metrics& 
   if (found != metrics.end()) return found->second;
   std::string names;
   for (const auto& [metric, value] : metrics) names += (names.empty() ? "" : ", ") + metric;
-  throw Error({.what = "the evaluation does not give " + name,
+  throw Error({.what = "the evaluation has no metric " + name,
                .where = "metric_for_best_model",
-               .hint = "it gives " + names});
+               .hint = "its metrics are " + names});
 }
 
 bool is_better(const TrainingArguments& arguments, double value, double best) {

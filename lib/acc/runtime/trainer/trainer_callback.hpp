@@ -13,7 +13,7 @@
 
 namespace acc {
 
-/// What happens next in a training; callbacks may change it. The Trainer resets each flag once it has acted.
+/// What the Trainer does next; callbacks may change it. The Trainer resets each flag when it has acted on it.
 struct TrainerControl {
   bool should_training_stop = false;
   bool should_epoch_stop = false;
@@ -22,8 +22,8 @@ struct TrainerControl {
   bool should_log = false;
 };
 
-/// Is called at the events of a training, with transformers' names. All processes call theirs at the same
-/// steps: what changes `control` must be the same on all.
+/// Functions that are called at the events of a training, with transformers' names. Every process calls its
+/// callbacks at the same steps; changes to `control` must be the same on all processes.
 class TrainerCallback {
  public:
   using Arguments = TrainingArguments;
@@ -38,29 +38,30 @@ class TrainerCallback {
   virtual void on_epoch_begin(const Arguments&, State&, Control&) {}
   virtual void on_epoch_end(const Arguments&, State&, Control&) {}
   virtual void on_step_begin(const Arguments&, State&, Control&) {}
-  /// Gradients are averaged and clipped, parameters not yet changed.
+  /// Called after gradients were averaged and clipped, and before parameters change.
   virtual void on_pre_optimizer_step(const Arguments&, State&, Control&) {}
   virtual void on_optimizer_step(const Arguments&, State&, Control&) {}
-  /// After a batch that does not end a step.
+  /// Called after a batch that does not end a step.
   virtual void on_substep_end(const Arguments&, State&, Control&) {}
   virtual void on_step_end(const Arguments&, State&, Control&) {}
   virtual void on_evaluate(const Arguments&, State&, Control&, const Metrics& /*metrics*/) {}
   virtual void on_predict(const Arguments&, State&, Control&, const Metrics& /*metrics*/) {}
-  /// After each batch of an evaluation or prediction; `batches`: of the whole pass, absent where not known.
+  /// Called after each batch of an evaluation or prediction. `batches` is the number of batches in the whole
+  /// pass, absent if not known.
   virtual void on_prediction_step(const Arguments&, State&, Control&,
                                   std::optional<std::size_t> /*batches*/) {}
   virtual void on_save(const Arguments&, State&, Control&) {}
   virtual void on_log(const Arguments&, State&, Control&, const Metrics& /*logs*/) {}
 
-  /// By which its state is found again in a checkpoint; empty: it has none.
+  /// The name under which its state is saved in checkpoints; empty if it has no state.
   virtual std::string name() const { return {}; }
-  /// JSON.
+  /// The state as JSON text.
   virtual std::string state() const { return "{}"; }
   virtual void load_state(std::string_view /*json*/) {}
 };
 
-/// Ends training when the metric for the best model has not improved by more than `threshold` in `patience`
-/// evaluations. Needs load_best_model_at_end or metric_for_best_model, and an eval_strategy.
+/// Stops training when the metric for the best model has not improved by more than `threshold` in `patience`
+/// evaluations. Requires load_best_model_at_end or metric_for_best_model, and an eval_strategy.
 class EarlyStoppingCallback : public TrainerCallback {
  public:
   explicit EarlyStoppingCallback(int patience = 1, double threshold = 0)
@@ -84,7 +85,7 @@ class EarlyStoppingCallback : public TrainerCallback {
 
 namespace detail {
 
-/// Asks for logs, evaluations, checkpoints and the end as the arguments say: transformers'
+/// Triggers logs, evaluations, checkpoints and the end of training according to the arguments: transformers'
 /// DefaultFlowCallback.
 class DefaultFlowCallback : public TrainerCallback {
  public:
@@ -92,7 +93,7 @@ class DefaultFlowCallback : public TrainerCallback {
   void on_epoch_end(const Arguments& arguments, State& state, Control& control) override;
 };
 
-/// Calls all callbacks in order, and resets the flags that an event stands for.
+/// Calls all callbacks in order.
 class CallbackHandler {
  public:
   void add(std::shared_ptr<TrainerCallback> callback) { callbacks_.push_back(std::move(callback)); }
@@ -113,8 +114,8 @@ class CallbackHandler {
   std::vector<std::shared_ptr<TrainerCallback>> callbacks_ = {};
 };
 
-/// The metric that decides which model is the best, `eval_` before its name. Throws Error{usage} with the
-/// names that there are when it is none of them.
+/// The metric that determines the best model; `metrics` has it with the prefix `eval_`. Throws Error{usage}
+/// with the names of all metrics when it is not one of them.
 double metric_for_best_model(const TrainingArguments& arguments, const Metrics& metrics);
 
 /// Whether `value` is better than `best`.

@@ -10,7 +10,7 @@ namespace acc::detail {
 namespace {
 
 constexpr int kBarCells = 30;
-// More often than the eye sees costs time and fills logs of terminals.
+// Drawing more often would take time without being visible.
 constexpr std::chrono::milliseconds kBetweenDrawings{100};
 
 template <class... Arguments>
@@ -20,7 +20,7 @@ std::string format(const char* pattern, Arguments... arguments) {
   return {text.data(), static_cast<std::size_t>(std::clamp<int>(size, 0, text.size() - 1))};
 }
 
-// `eval_f1_score` as `F1 Score`.
+// The title of a column: `F1 Score` for `eval_f1_score`.
 std::string title_of(std::string name) {
   if (name.starts_with("eval_")) name.erase(0, 5);
   bool at_start = true;
@@ -135,7 +135,7 @@ void ProgressCallback::clear_bar() {
   is_drawn_ = false;
 }
 
-// A row that has other metrics than the table begins a new one.
+// A row with other metrics than the table starts a new table.
 void ProgressCallback::write_row(const Arguments& arguments, const State& state, const Metrics& metrics) {
   const bool by_epoch = arguments.eval_strategy == IntervalStrategy::epoch;
   std::vector<std::string> columns = {by_epoch ? "Epoch" : "Step", "Training Loss"};

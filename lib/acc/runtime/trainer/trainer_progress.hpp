@@ -12,11 +12,12 @@
 
 namespace acc::detail {
 
-/// Shows on the main process how a training goes: a bar on standard error, where that is a terminal, and on
-/// standard output a table with a row for each evaluation, or each log where nothing is evaluated.
+/// Shows the progress of a training, on the main process: a progress bar on standard error, if that is a
+/// terminal, and on standard output a table with a row for each evaluation, or for each log if there are no
+/// evaluations.
 class ProgressCallback : public TrainerCallback {
  public:
-  /// `is_terminal`: of standard error.
+  /// `is_terminal`: whether standard error is a terminal.
   explicit ProgressCallback(bool is_terminal) : has_bar_(is_terminal) {}
 
   void on_train_begin(const Arguments& arguments, State& state, Control& control) override;
@@ -46,7 +47,7 @@ class ProgressCallback : public TrainerCallback {
   std::size_t predicted_ = 0;
   std::optional<std::size_t> predictions_ = {};
   std::optional<double> training_loss_ = {};
-  // Of the table; empty before its first row.
+  // The columns of the table; empty before the first row.
   std::vector<std::string> columns_ = {};
 };
 

@@ -29,7 +29,7 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
-// What JSON has as null was not finite.
+// A null in JSON stands for a number that was not finite.
 Metrics metrics_of(const Json& entry) {
   Metrics metrics;
   for (const auto& [name, value] : entry.items()) {
@@ -93,7 +93,7 @@ TrainerState read_trainer_state(const std::filesystem::path& file) {
     return state;
   } catch (const Json::exception& error) {
     throw Error({.kind = ErrorKind::config,
-                 .what = std::string("is not a trainer's state: ") + error.what(),
+                 .what = std::string("is not the state of a Trainer: ") + error.what(),
                  .where = file.string()});
   }
 }

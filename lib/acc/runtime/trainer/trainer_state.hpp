@@ -11,15 +11,14 @@
 
 namespace acc {
 
-/// Numbers by name, as an evaluation gives them.
+/// Numbers by name, such as the results of an evaluation.
 using Metrics = std::map<std::string, double>;
 
-/// Where a Trainer stands: transformers' TrainerState, of which `trainer_state.json` in a checkpoint is the
-/// JSON form.
+/// The progress of a training: transformers' TrainerState, which is `trainer_state.json` in a checkpoint.
 struct TrainerState {
-  /// With a fraction for the part of the current one.
+  /// Has a fraction for the part of the current epoch.
   double epoch = 0;
-  /// Steps of the optimizer.
+  /// The number of optimizer steps so far.
   std::int64_t global_step = 0;
   std::int64_t max_steps = 0;
   std::int64_t num_train_epochs = 0;
@@ -27,22 +26,22 @@ struct TrainerState {
   std::int64_t eval_steps = 500;
   std::int64_t save_steps = 500;
   std::int64_t train_batch_size = 0;
-  /// Each entry has its `step`.
+  /// Each entry has a `step`.
   std::vector<Metrics> log_history = {};
   std::optional<double> best_metric = {};
   std::optional<std::int64_t> best_global_step = {};
-  /// Empty: none yet.
+  /// Empty if there is none yet.
   std::filesystem::path best_model_checkpoint = {};
   bool is_local_process_zero = true;
   bool is_world_process_zero = true;
-  /// By the callback's name, what its state() gave: JSON.
+  /// For each callback's name, the JSON text of its state().
   std::map<std::string, std::string> stateful_callbacks = {};
 };
 
-/// JSON with transformers' names, sorted, as transformers writes it.
+/// Writes JSON with transformers' names, sorted as transformers sorts them.
 std::string to_json(const TrainerState& state);
 
-/// Reads what to_json gave, or transformers wrote. Throws Error{config} naming `file`.
+/// Reads a file with the result of to_json, or that transformers wrote. Throws Error{config} naming `file`.
 TrainerState read_trainer_state(const std::filesystem::path& file);
 
 }  // namespace acc

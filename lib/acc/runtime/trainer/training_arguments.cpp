@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 template <class Enum>
 using Names = std::vector<std::pair<const char*, Enum>>;
 
-// The first name of a value is the one that is written.
+// If a value has several names, the first one is written.
 const Names<IntervalStrategy>& names_of(IntervalStrategy /*type*/) {
   static const Names<IntervalStrategy> names = {
       {"no", IntervalStrategy::no}, {"steps", IntervalStrategy::steps}, {"epoch", IntervalStrategy::epoch}};
@@ -54,74 +54,78 @@ const Names<OptimizerName>& names_of(OptimizerName /*type*/) {
   return names;
 }
 
-// Calls `visit(name, field, help)` for each argument: what reads, writes and lists them all has this one
+// Calls `visit(name, field, help)` for each argument. Reading, writing and listing arguments all use this
 // table.
 template <class Arguments, class Visit>
 void for_each_argument(Arguments& a, const Visit& visit) {
-  visit("output_dir", a.output_dir, "folder of checkpoints and logs");
+  visit("output_dir", a.output_dir, "folder for checkpoints and logs");
   visit("do_train", a.do_train, "for the program: train");
   visit("do_eval", a.do_eval, "for the program: evaluate");
   visit("do_predict", a.do_predict, "for the program: predict");
-  visit("per_device_train_batch_size", a.per_device_train_batch_size, "samples per process and batch");
-  visit("per_device_eval_batch_size", a.per_device_eval_batch_size, "the same in evaluation");
-  visit("gradient_accumulation_steps", a.gradient_accumulation_steps, "batches to an optimizer step");
-  visit("num_train_epochs", a.num_train_epochs, "passes over the data, may be a fraction");
-  visit("max_steps", a.max_steps, "optimizer steps, instead of epochs; negative: by epochs");
+  visit("per_device_train_batch_size", a.per_device_train_batch_size, "batch size per process");
+  visit("per_device_eval_batch_size", a.per_device_eval_batch_size, "batch size per process in evaluation");
+  visit("gradient_accumulation_steps", a.gradient_accumulation_steps, "batches per optimizer step");
+  visit("num_train_epochs", a.num_train_epochs, "passes over the data; may have a fraction");
+  visit("max_steps", a.max_steps, "number of optimizer steps; overrides num_train_epochs unless negative");
   visit("optim", a.optim, "optimizer");
-  visit("optim_args", a.optim_args, "more of it, as momentum=0.9");
+  visit("optim_args", a.optim_args, "more options of the optimizer, such as momentum=0.9");
   visit("learning_rate", a.learning_rate, "learning rate after warmup");
-  visit("weight_decay", a.weight_decay, "not for biases and normalization");
+  visit("weight_decay", a.weight_decay, "weight decay; not applied to biases and normalization");
   visit("adam_beta1", a.adam_beta1, "AdamW's first beta");
   visit("adam_beta2", a.adam_beta2, "AdamW's second beta");
   visit("adam_epsilon", a.adam_epsilon, "AdamW's epsilon");
-  visit("max_grad_norm", a.max_grad_norm, "norm to which gradients are clipped; 0: never");
-  visit("lr_scheduler_type", a.lr_scheduler_type, "how the learning rate changes");
-  visit("lr_scheduler_kwargs", a.lr_scheduler_kwargs, "more of it, a JSON object");
-  visit("warmup_steps", a.warmup_steps, "steps, or a part of all, in which the learning rate rises");
-  visit("label_smoothing_factor", a.label_smoothing_factor, "of the default loss");
+  visit("max_grad_norm", a.max_grad_norm, "maximum norm of gradients, for clipping; 0: no clipping");
+  visit("lr_scheduler_type", a.lr_scheduler_type, "schedule of the learning rate");
+  visit("lr_scheduler_kwargs", a.lr_scheduler_kwargs, "more options of the schedule, a JSON object");
+  visit("warmup_steps", a.warmup_steps, "steps, or a fraction of all, in which the learning rate rises");
+  visit("label_smoothing_factor", a.label_smoothing_factor, "label smoothing of the default loss");
   visit("bf16", a.bf16, "mixed precision with bfloat16");
   visit("fp16", a.fp16, "mixed precision with float16");
-  visit("use_cpu", a.use_cpu, "stay on the CPU");
-  visit("gradient_checkpointing", a.gradient_checkpointing, "compute activations again to save memory");
-  visit("seed", a.seed, "of all random numbers");
-  visit("data_seed", a.data_seed, "of the order of samples; default: seed");
-  visit("full_determinism", a.full_determinism, "only deterministic algorithms");
-  visit("dataloader_drop_last", a.dataloader_drop_last, "leave out a last batch that is not full");
+  visit("use_cpu", a.use_cpu, "use the CPU even if there are GPUs");
+  visit("gradient_checkpointing", a.gradient_checkpointing,
+        "recompute activations in backward to save memory");
+  visit("seed", a.seed, "seed of all random number generators");
+  visit("data_seed", a.data_seed, "seed of the order of samples; default: seed");
+  visit("full_determinism", a.full_determinism, "use only deterministic algorithms");
+  visit("dataloader_drop_last", a.dataloader_drop_last, "drop the last batch if it is not full");
   visit("dataloader_num_workers", a.dataloader_num_workers, "threads that read batches ahead");
-  visit("dataloader_pin_memory", a.dataloader_pin_memory, "page-locked memory for batches");
+  visit("dataloader_pin_memory", a.dataloader_pin_memory, "copy batches to page-locked memory");
   visit("dataloader_prefetch_factor", a.dataloader_prefetch_factor, "batches that each worker reads ahead");
   visit("remove_unused_columns", a.remove_unused_columns, "accepted without effect");
   visit("logging_strategy", a.logging_strategy, "when the loss is logged");
-  visit("logging_steps", a.logging_steps, "steps between logs, or a part of all");
+  visit("logging_steps", a.logging_steps, "steps between logs, or a fraction of all");
   visit("logging_first_step", a.logging_first_step, "log the first step too");
-  visit("logging_nan_inf_filter", a.logging_nan_inf_filter, "leave losses that are not finite out of logs");
-  visit("report_to", a.report_to, "trackers, with commas");
-  visit("logging_dir", a.logging_dir, "folder of trackers; default: runs in output_dir");
-  visit("run_name", a.run_name, "what trackers call this training");
-  visit("disable_tqdm", a.disable_tqdm, "show no progress");
+  visit("logging_nan_inf_filter", a.logging_nan_inf_filter, "leave NaN and infinite losses out of logs");
+  visit("report_to", a.report_to, "trackers, separated by commas");
+  visit("logging_dir", a.logging_dir, "folder for trackers; default: runs in output_dir");
+  visit("run_name", a.run_name, "name of this training for trackers");
+  visit("disable_tqdm", a.disable_tqdm, "do not show progress");
   visit("eval_strategy", a.eval_strategy, "when to evaluate");
   visit("eval_steps", a.eval_steps, "steps between evaluations; default: logging_steps");
   visit("eval_delay", a.eval_delay, "epochs or steps before the first evaluation");
   visit("eval_on_start", a.eval_on_start, "evaluate before training");
-  visit("prediction_loss_only", a.prediction_loss_only, "evaluate the loss alone");
+  visit("prediction_loss_only", a.prediction_loss_only, "evaluate only the loss");
   visit("save_strategy", a.save_strategy, "when to save a checkpoint");
-  visit("save_steps", a.save_steps, "steps between checkpoints, or a part of all");
-  visit("save_total_limit", a.save_total_limit, "checkpoints that stay");
-  visit("save_only_model", a.save_only_model, "checkpoints without what resuming needs");
+  visit("save_steps", a.save_steps, "steps between checkpoints, or a fraction of all");
+  visit("save_total_limit", a.save_total_limit, "number of checkpoints that are kept");
+  visit("save_only_model", a.save_only_model, "save only the model; training cannot be resumed");
   visit("save_on_each_node", a.save_on_each_node, "save on every machine");
-  visit("load_best_model_at_end", a.load_best_model_at_end, "end with the best checkpoint's weights");
-  visit("metric_for_best_model", a.metric_for_best_model, "which metric tells the best; default: loss");
-  visit("greater_is_better", a.greater_is_better, "default: unless the metric ends with loss");
-  visit("resume_from_checkpoint", a.resume_from_checkpoint, "a checkpoint's folder, or last");
-  visit("ignore_data_skip", a.ignore_data_skip, "resume at the start of the epoch");
+  visit("load_best_model_at_end", a.load_best_model_at_end,
+        "load the weights of the best checkpoint at the end");
+  visit("metric_for_best_model", a.metric_for_best_model,
+        "metric that determines the best model; default: loss");
+  visit("greater_is_better", a.greater_is_better,
+        "whether a greater metric is better; default: unless its name ends with loss");
+  visit("resume_from_checkpoint", a.resume_from_checkpoint, "folder of a checkpoint, or last");
+  visit("ignore_data_skip", a.ignore_data_skip, "resume at the start of the epoch instead of within it");
   visit("ddp_find_unused_parameters", a.ddp_find_unused_parameters, "DDP's find_unused_parameters");
   visit("ddp_bucket_cap_mb", a.ddp_bucket_cap_mb, "DDP's bucket_cap_mb");
   visit("ddp_broadcast_buffers", a.ddp_broadcast_buffers, "DDP's broadcast_buffers");
   visit("ddp_static_graph", a.ddp_static_graph, "DDP's static_graph");
-  visit("ddp_timeout", a.ddp_timeout, "seconds that a process waits for the others");
+  visit("ddp_timeout", a.ddp_timeout, "maximum seconds that a process waits for the others");
 }
 
-// Names of transformers 4 that are still in many scripts, and today's.
+// Maps names of transformers 4, which many scripts still use, to the present names.
 const std::map<std::string_view, std::string_view>& former_names() {
   static const std::map<std::string_view, std::string_view> names = {
       {"evaluation_strategy", "eval_strategy"}, {"warmup_ratio", "warmup_steps"}, {"no_cuda", "use_cpu"}};
@@ -180,20 +184,20 @@ void from_value(const Json& value, T& field, const std::string& where) {
         return;
       }
     }
-    refuse(where, value.dump() + " is not one of its values", "it takes " + choices<T>());
+    refuse(where, value.dump() + " is not one of its values", "use one of " + choices<T>());
   } else if constexpr (std::is_same_v<T, bool>) {
     if (!value.is_boolean()) refuse(where, value.dump() + " is not true or false");
     field = value.get<bool>();
   } else if constexpr (std::integral<T>) {
     const bool fits = value.is_number_integer() && (std::is_signed_v<T> || value >= 0) &&
                       value.get<T>() == value;  // NOLINT: compares after narrowing
-    if (!fits) refuse(where, value.dump() + " is not a whole number that it can take");
+    if (!fits) refuse(where, value.dump() + " is not an integer in its range");
     field = value.get<T>();
   } else if constexpr (std::floating_point<T>) {
     if (!value.is_number()) refuse(where, value.dump() + " is not a number");
     field = value.get<T>();
   } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    // transformers takes one name as well as a list.
+    // As transformers, accepts a single name as well as a list.
     field.clear();
     if (value.is_null()) return;
     for (const Json& item : value.is_array() ? value : Json::array({value})) {
@@ -220,7 +224,7 @@ void from_value(const Json& value, T& field, const std::string& where) {
   }
 }
 
-// A flag's text as the JSON value that a file would have; a text that is no JSON is a string.
+// Converts a flag's text to the JSON value that a file would have. Text that is not JSON is a string.
 template <class T>
 Json value_of_flag([[maybe_unused]] const T& type, const std::string& text) {
   if constexpr (IsOptional<T>::value) {
@@ -267,7 +271,7 @@ void add_flag(CLI::App& app, const std::string& name, Field& field, const char* 
       help);
   option->expected(kIsTruth ? 0 : 1, 1)->take_last()->trigger_on_parse();
   const Json value = to_value(std::as_const(field));
-  // CLI11 would take the default for a flag without a value.
+  // For flags without a value CLI11 would use the default string as value.
   if (!kIsTruth) option->default_str(value.is_string() ? value.get<std::string>() : value.dump());
   option->run_callback_for_default(false);
 }
@@ -279,7 +283,7 @@ void add_flags(CLI::App& app, TrainingArguments& arguments) {
     add_flag(app, name, field, help);
     for (const auto& [former, present] : former_names())
       if (present == name)
-        add_flag(app, std::string(former), field, "the one before, as transformers 4 calls it");
+        add_flag(app, std::string(former), field, "the name of the previous argument in transformers 4");
   });
 }
 

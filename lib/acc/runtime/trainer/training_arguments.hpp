@@ -13,7 +13,7 @@ namespace acc {
 
 enum class IntervalStrategy { no, steps, epoch };
 
-/// When checkpoints are saved; `best`: whenever an evaluation gave a better metric than all before.
+/// When checkpoints are saved; `best`: after each evaluation with a better metric than all before.
 enum class SaveStrategy { no, steps, epoch, best };
 
 enum class SchedulerType {
@@ -29,28 +29,28 @@ enum class SchedulerType {
 
 enum class OptimizerName { adamw_torch, sgd, adagrad, rmsprop };
 
-/// What a Trainer is asked for: the names and defaults of transformers 5.23's TrainingArguments. Numbers of
-/// steps count steps of the optimizer.
+/// The arguments of a Trainer, with the names and defaults of transformers 5.23's TrainingArguments. Numbers
+/// of steps are steps of the optimizer.
 struct TrainingArguments {
-  /// Checkpoints and logs are written here; made when the first is.
+  /// The folder for checkpoints and logs; created when the first one is written.
   std::filesystem::path output_dir = "trainer_output";
 
-  /// For programs that decide by flags what they do; a Trainer does not look at them.
+  /// For programs that choose by flags what to do; a Trainer ignores them.
   bool do_train = false;
   bool do_eval = false;
   bool do_predict = false;
 
   int per_device_train_batch_size = 8;
   int per_device_eval_batch_size = 8;
-  /// Batches of a process to one step of the optimizer.
+  /// The number of batches of a process for one step of the optimizer.
   int gradient_accumulation_steps = 1;
-  /// May be a fraction: training then ends within an epoch.
+  /// May have a fraction: training then ends within an epoch.
   double num_train_epochs = 3;
-  /// Ends training after that many steps, whatever num_train_epochs says; negative: no limit.
+  /// The number of training steps, which overrides num_train_epochs; negative: not set.
   std::int64_t max_steps = -1;
 
   OptimizerName optim = OptimizerName::adamw_torch;
-  /// `name=value` pairs with commas, for what has no argument of its own: `momentum=0.9`.
+  /// More options of the optimizer as `name=value` pairs, separated by commas: `momentum=0.9`.
   std::string optim_args = {};
   double learning_rate = 5e-5;
   /// Not applied to biases and normalization layers.
@@ -58,16 +58,16 @@ struct TrainingArguments {
   double adam_beta1 = 0.9;
   double adam_beta2 = 0.999;
   double adam_epsilon = 1e-8;
-  /// Gradients are scaled down to this norm; 0: never.
+  /// Gradients are clipped to this norm; 0: no clipping.
   double max_grad_norm = 1;
   SchedulerType lr_scheduler_type = SchedulerType::linear;
-  /// What a schedule takes besides: `num_cycles` (cosine, cosine_with_restarts), `lr_end`, `power`
+  /// More options of the schedule: `num_cycles` (cosine, cosine_with_restarts), `lr_end`, `power`
   /// (polynomial), `timescale` (inverse_sqrt), `factor`, `patience`, `threshold`, `cooldown`, `min_lr`
   /// (reduce_lr_on_plateau).
   std::map<std::string, double> lr_scheduler_kwargs = {};
-  /// Steps in which the learning rate rises from 0; less than 1: that part of all steps.
+  /// The number of steps in which the learning rate rises from 0; less than 1: a fraction of all steps.
   double warmup_steps = 0;
-  /// For the loss that a Trainer computes by itself.
+  /// Label smoothing of the default loss.
   double label_smoothing_factor = 0;
 
   bool bf16 = false;
@@ -76,58 +76,59 @@ struct TrainingArguments {
   /// Calls the module's gradient_checkpointing_enable(), which it must have.
   bool gradient_checkpointing = false;
   std::uint64_t seed = 42;
-  /// Of the order of samples. Default: `seed`.
+  /// The seed for the order of samples. Default: `seed`.
   std::optional<std::uint64_t> data_seed = {};
-  /// Only algorithms that give the same result each time.
+  /// Uses only algorithms that give the same result each time.
   bool full_determinism = false;
 
   bool dataloader_drop_last = false;
   int dataloader_num_workers = 0;
   bool dataloader_pin_memory = true;
-  /// Batches that each worker reads ahead. Default: 2.
+  /// The number of batches that each worker reads ahead. Default: 2.
   std::optional<int> dataloader_prefetch_factor = {};
-  /// Accepted without effect: data sets have no named columns here.
+  /// Accepted without effect: acc's data sets have no named columns.
   bool remove_unused_columns = true;
 
   IntervalStrategy logging_strategy = IntervalStrategy::steps;
-  /// Less than 1: that part of all steps; so are the next two.
+  /// Steps between logs; less than 1: a fraction of all steps. The same holds for eval_steps and save_steps.
   double logging_steps = 500;
   bool logging_first_step = false;
-  /// A loss that is not finite counts as the mean of those before it.
+  /// In logs, replaces a loss that is not finite by the mean of those before it.
   bool logging_nan_inf_filter = true;
-  /// Trackers, as AcceleratorOptions::log_with names them; `none` is none.
+  /// The names of trackers, as in AcceleratorOptions::log_with; `none` is ignored.
   std::vector<std::string> report_to = {};
   /// Default: `runs` in output_dir.
   std::filesystem::path logging_dir = {};
-  /// What trackers call this training.
+  /// The name of this training for trackers.
   std::string run_name = {};
-  /// Neither a progress bar nor a table. Default: shown.
+  /// Shows neither a progress bar nor a table. Default: false.
   std::optional<bool> disable_tqdm = {};
 
   IntervalStrategy eval_strategy = IntervalStrategy::no;
   /// Default: logging_steps.
   std::optional<double> eval_steps = {};
-  /// Epochs, or steps where eval_strategy is steps, before the first evaluation.
+  /// The number of epochs, or of steps if eval_strategy is steps, before the first evaluation.
   double eval_delay = 0;
   bool eval_on_start = false;
-  /// Evaluation gathers no predictions, and so computes no metrics but the loss.
+  /// Evaluation does not gather predictions, and so reports no metrics but the loss.
   bool prediction_loss_only = false;
 
   SaveStrategy save_strategy = SaveStrategy::steps;
   double save_steps = 500;
-  /// At most that many checkpoints stay; the best one always does.
+  /// The maximum number of checkpoints that are kept; the best one is always kept.
   std::optional<int> save_total_limit = {};
-  /// Checkpoints hold the model alone: training cannot go on from them.
+  /// Checkpoints contain only the model: training cannot be resumed from them.
   bool save_only_model = false;
   bool save_on_each_node = false;
   bool load_best_model_at_end = false;
-  /// Default where the best model is asked for: loss.
+  /// The metric that determines the best model. Default if the best model is needed: loss.
   std::string metric_for_best_model = {};
-  /// Default: unless the metric's name ends with loss.
+  /// Whether a greater metric is better. Default: unless its name ends with loss.
   std::optional<bool> greater_is_better = {};
-  /// A checkpoint's folder, or `true` or `last` for the newest in output_dir.
+  /// The folder of a checkpoint, or `true` or `last` for the newest one in output_dir; with `last` there may
+  /// be none.
   std::string resume_from_checkpoint = {};
-  /// A resumed training begins its epoch from the start instead of where it was.
+  /// Resumes at the start of the epoch instead of within it.
   bool ignore_data_skip = false;
 
   std::optional<bool> ddp_find_unused_parameters = {};
@@ -140,26 +141,26 @@ struct TrainingArguments {
   bool operator==(const TrainingArguments&) const = default;
 };
 
-/// The arguments with what depends on others filled in. Throws Error{usage}, naming the argument, for values
-/// that make no sense and for those that exclude each other.
+/// Returns the arguments with defaults that depend on other arguments filled in. Throws Error{usage}, naming
+/// the argument, for invalid values and for arguments that exclude each other.
 TrainingArguments completed(TrainingArguments arguments);
 
-/// Changes `defaults` by flags: `--learning_rate 1e-3`, with dashes too, `--bf16`, `--bf16 false`. A single
-/// argument that ends in `.json` is a file for read_training_arguments. Flags and words that are not training
-/// arguments go to `rest`, in order, `--help` among them; without one they are an Error{usage}.
+/// Returns `defaults` changed by flags: `--learning_rate 1e-3`, or with dashes, `--bf16`, `--bf16 false`. A
+/// single argument that ends in `.json` is read as by read_training_arguments. Words that are not training
+/// arguments, `--help` included, are returned in `rest` in order; if `rest` is null they are an Error{usage}.
 TrainingArguments parse_training_arguments(int argc, const char* const* argv,
                                            const TrainingArguments& defaults = {},
                                            std::vector<std::string>* rest = nullptr);
 
-/// All flags with their defaults, for a program's `--help`.
+/// The text of all flags with their defaults, for a program's `--help`.
 std::string training_arguments_help(const TrainingArguments& defaults = {});
 
-/// Changes `defaults` by a JSON object in a file. Throws Error{config} with the file and the key for what is
-/// not an argument, or not a value for it, Error{system} when it cannot be read.
+/// Returns `defaults` changed by a JSON object in a file. Throws Error{config} with the file and the key for
+/// unknown arguments and invalid values, Error{system} when the file cannot be read.
 TrainingArguments read_training_arguments(const std::filesystem::path& file,
                                           const TrainingArguments& defaults = {});
 
-/// All arguments as a JSON object that read_training_arguments takes.
+/// Writes all arguments as a JSON object that read_training_arguments can read.
 std::string to_json(const TrainingArguments& arguments);
 
 }  // namespace acc

@@ -25,7 +25,7 @@ TEST_CASE("checkpoint names: the first of a kind has no number", "[runtime]") {
   CHECK(acc::detail::custom_file(0) == "custom_checkpoint_0.pkl");
 }
 
-TEST_CASE("checkpoint names: accelerate's files are parts of a checkpoint, others are not", "[runtime]") {
+TEST_CASE("checkpoint names: accelerate's files belong to a checkpoint, others do not", "[runtime]") {
   const std::string part = GENERATE(
       "model.safetensors", "model_1.safetensors", "pytorch_model.bin", "model-00001-of-00002.safetensors",
       "model.safetensors.index.json", "optimizer.bin", "optimizer_1.bin", "scheduler.bin", "sampler.bin",
@@ -36,8 +36,7 @@ TEST_CASE("checkpoint names: accelerate's files are parts of a checkpoint, other
   CHECK_FALSE(acc::detail::is_checkpoint_file(other));
 }
 
-TEST_CASE("checkpoint names: checkpoints are in the order of their numbers, others are passed over",
-          "[runtime]") {
+TEST_CASE("checkpoint names: checkpoints are sorted by number, other entries are ignored", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
   for (const char* name :
        {"checkpoint_10", "checkpoint_9", "checkpoint_0", "checkpoint_x", "best", ".checkpoint_3.acc-new"})
@@ -48,7 +47,7 @@ TEST_CASE("checkpoint names: checkpoints are in the order of their numbers, othe
   CHECK(acc::list_checkpoints(folder / "none").empty());
 }
 
-TEST_CASE("checkpoint names: a Trainer's are told apart from an Accelerator's", "[runtime]") {
+TEST_CASE("checkpoint names: a Trainer's checkpoints are distinguished from an Accelerator's", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
   for (const char* name : {"checkpoint-10", "checkpoint-9", "checkpoint_3", "checkpoint-x", "checkpoint-"})
     fs::create_directories(folder / name);
@@ -71,7 +70,8 @@ TEST_CASE("checkpoint names: the newest are kept", "[runtime]") {
   CHECK(numbers_in(folder).size() == 2);
 }
 
-TEST_CASE("checkpoint names: leftovers of killed processes go, whole checkpoints stay", "[runtime]") {
+TEST_CASE("checkpoint names: leftovers of killed processes are removed, complete checkpoints are kept",
+          "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
   for (const char* name : {".checkpoint_1.acc-new", ".checkpoint_0.acc-gone", ".checkpoint-5.acc-new",
                            "checkpoint_2", ".other.acc-new"})

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A training of one process, and what of it is saved.
+// A training on one process, and its checkpoint content.
 struct Training {
   torch::nn::Linear net = torch::nn::Linear(3, 2);
   torch::optim::Adam optimizer = torch::optim::Adam(net->parameters(), torch::optim::AdamOptions(0.01));
@@ -52,7 +52,7 @@ std::string load_error(const fs::path& folder, const acc::CheckpointContent& con
   return acc::test::error_of([&] { acc::load_checkpoint(folder, content, 0); });
 }
 
-// Files of this process can grow to so many bytes, and no further, while it lives.
+// While it exists, files of this process cannot grow beyond `bytes`.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -74,7 +74,7 @@ class FileSizeLimit {
 
 }  // namespace
 
-TEST_CASE("checkpoint: a resumed training is the uninterrupted one, bit for bit", "[runtime]") {
+TEST_CASE("checkpoint: a resumed training equals the uninterrupted one, bit for bit", "[runtime]") {
   const bool safe = GENERATE(true, false);
   const fs::path folder = acc::test::temporary_folder() / "checkpoint";
   acc::set_seed(1);
@@ -113,7 +113,7 @@ TEST_CASE("checkpoint: the files are accelerate's", "[runtime]") {
                                           "scheduler_1.bin"});
 }
 
-TEST_CASE("checkpoint: when the disk is full the old one stays, and the new one leaves nothing",
+TEST_CASE("checkpoint: when the disk is full the old one is kept, and nothing of the new one is left",
           "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   acc::set_seed(1);
@@ -133,7 +133,7 @@ TEST_CASE("checkpoint: when the disk is full the old one stays, and the new one 
   CHECK(loaded.net->weight.equal(saved));
 }
 
-TEST_CASE("checkpoint: a folder that is missing, or not whole, is one line", "[runtime]") {
+TEST_CASE("checkpoint: a missing or incomplete folder is an error of one line", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder() / "checkpoint";
   Training training;
   CHECK(load_error(folder, training.content()) == folder.string() + ": there is no such folder");
@@ -184,7 +184,8 @@ TEST_CASE("checkpoint: another number of registered objects is refused", "[runti
             "(register_for_checkpointing the same objects as when it was saved)");
 }
 
-TEST_CASE("checkpoint: hooks see the weights and the folder, and may take both over", "[runtime]") {
+TEST_CASE("checkpoint: hooks get the weights and the folder, and may write the weights themselves",
+          "[runtime]") {
   const fs::path folder = acc::test::temporary_folder() / "checkpoint";
   Training training;
   const acc::SaveStatePreHook save = [](std::vector<acc::NamedTensors>& weights, const fs::path& into) {
@@ -203,7 +204,7 @@ TEST_CASE("checkpoint: hooks see the weights and the folder, and may take both o
   CHECK(seen == 1);
 }
 
-TEST_CASE("checkpoint: a process that others saved without keeps its random numbers, and takes the step",
+TEST_CASE("checkpoint: a process without saved random states keeps its own, and loads the step",
           "[runtime]") {
   const fs::path folder = acc::test::temporary_folder() / "checkpoint";
   Training training;

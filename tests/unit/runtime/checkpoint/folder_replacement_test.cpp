@@ -25,7 +25,7 @@ std::size_t entries(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("folder replacement: a new folder is not there until it is published", "[runtime]") {
+TEST_CASE("folder replacement: a new folder is not visible until it is published", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   acc::detail::FolderReplacement folder(parent / "deep" / "target", is_replaced);
   folder.begin();
@@ -36,7 +36,8 @@ TEST_CASE("folder replacement: a new folder is not there until it is published",
   CHECK(entries(parent / "deep") == 1);
 }
 
-TEST_CASE("folder replacement: parts of the old folder go, everything else stays", "[runtime]") {
+TEST_CASE("folder replacement: replaced parts of the old folder are removed, everything else is kept",
+          "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   const fs::path target = parent / "target";
   write(target / "part_1", "old");
@@ -55,7 +56,7 @@ TEST_CASE("folder replacement: parts of the old folder go, everything else stays
   CHECK(entries(parent) == 1);
 }
 
-TEST_CASE("folder replacement: abandoned, the old folder is as it was", "[runtime]") {
+TEST_CASE("folder replacement: abandoning leaves the old folder unchanged", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "target" / "part", "old");
   acc::detail::FolderReplacement folder(parent / "target", is_replaced);
@@ -66,7 +67,7 @@ TEST_CASE("folder replacement: abandoned, the old folder is as it was", "[runtim
   CHECK(entries(parent) == 1);
 }
 
-TEST_CASE("folder replacement: the remains of a killed process are not part of the next", "[runtime]") {
+TEST_CASE("folder replacement: leftovers of a killed process do not get into the next folder", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   acc::detail::FolderReplacement killed(parent / "target", is_replaced);
   killed.begin();
@@ -78,17 +79,17 @@ TEST_CASE("folder replacement: the remains of a killed process are not part of t
   CHECK(entries(parent / "target") == 1);
 }
 
-TEST_CASE("folder replacement: killed between two renames, the old folder is found and put back",
+TEST_CASE("folder replacement: after a kill between two renames the old folder is found and restored",
           "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / ".target.acc-old" / "part", "old");
-  CHECK(acc::read_file(acc::detail::whole_folder(parent / "target") / "part") == "old");
+  CHECK(acc::read_file(acc::detail::complete_folder(parent / "target") / "part") == "old");
   acc::detail::FolderReplacement folder(parent / "target", is_replaced);
   folder.begin();
   CHECK(acc::read_file(parent / "target" / "part") == "old");
 }
 
-TEST_CASE("folder replacement: a link to a folder stays a link", "[runtime]") {
+TEST_CASE("folder replacement: a symbolic link to a folder remains a link", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "real" / "part", "old");
   fs::create_directory_symlink(parent / "real", parent / "link");
@@ -100,7 +101,7 @@ TEST_CASE("folder replacement: a link to a folder stays a link", "[runtime]") {
   CHECK(acc::read_file(parent / "real" / "part") == "new");
 }
 
-TEST_CASE("folder replacement: a folder is named in any way that the shell takes", "[runtime]") {
+TEST_CASE("folder replacement: the folder may be any path that the shell accepts", "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   const acc::test::WorkingFolder inside(parent);
   fs::create_directory_symlink("to_come", "dangling");
@@ -117,7 +118,7 @@ TEST_CASE("folder replacement: a folder is named in any way that the shell takes
       folder.publish();
       CHECK(acc::read_file(fs::path(name) / "part") == text);
     }
-    CHECK(acc::detail::whole_folder(name) == name);
+    CHECK(acc::detail::complete_folder(name) == name);
     acc::detail::remove_folder(name);
     CHECK_FALSE(fs::exists(name));
   }
@@ -128,12 +129,14 @@ TEST_CASE("folder replacement: a file and the working folder are refused", "[run
   write(parent / "file", "x");
   CHECK(acc::test::error_of([&] { acc::detail::FolderReplacement(parent / "file", is_replaced); }) ==
         (parent / "file").string() + ": cannot be replaced: Not a directory");
-  CHECK(acc::test::error_of([] { acc::detail::FolderReplacement(".", is_replaced); }) ==
-        ".: holds the working folder, and would be replaced as a whole (give the checkpoint a folder of its "
-        "own)");
+  CHECK(
+      acc::test::error_of([] { acc::detail::FolderReplacement(".", is_replaced); }) ==
+      ".: contains the working folder, and would be replaced as a whole (give the checkpoint a folder of its "
+      "own)");
 }
 
-TEST_CASE("folder replacement: a removed folder is gone, with what was left of it before", "[runtime]") {
+TEST_CASE("folder replacement: a removed folder is gone, including leftovers of an earlier removal",
+          "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
   write(parent / "target" / "part", "x");
   write(parent / ".target.acc-gone" / "part", "x");

@@ -36,7 +36,7 @@ TEST_CASE("model_file: the names are those of Python's state_dict", "[runtime]")
                                           "norm.weight"});
 }
 
-TEST_CASE("model_file: a saved model is loaded as it was", "[runtime]") {
+TEST_CASE("model_file: a saved model is loaded unchanged", "[runtime]") {
   const auto file = acc::test::temporary_folder() / "model.safetensors";
   const Net saved(4);
   acc::save_model_file(saved, file);
@@ -47,7 +47,7 @@ TEST_CASE("model_file: a saved model is loaded as it was", "[runtime]") {
   CHECK(loaded.first->weight.requires_grad());
 }
 
-TEST_CASE("model_file: everything that does not match is in one error, and nothing is loaded", "[runtime]") {
+TEST_CASE("model_file: one error lists everything that does not match, and nothing is loaded", "[runtime]") {
   Net net(2);
   const at::Tensor before = net.first->weight.detach().clone();
   acc::NamedTensors state = acc::state_of(Net(2));
@@ -66,8 +66,9 @@ TEST_CASE("model_file: everything that does not match is in one error, and nothi
   CHECK(net.first->weight.equal(before));
 }
 
-TEST_CASE("model_file: a backbone goes under a new head, and the names that only one has are told",
-          "[runtime]") {
+TEST_CASE(
+    "model_file: without strict, a backbone is loaded under a new head, and unmatched names are returned",
+    "[runtime]") {
   Net net(2);
   acc::NamedTensors state = acc::state_of(Net(2));
   state["head.weight"] = state["norm.weight"];
@@ -77,7 +78,7 @@ TEST_CASE("model_file: a backbone goes under a new head, and the names that only
   CHECK(keys == acc::IncompatibleKeys{{"norm.weight"}, {"head.weight"}});
   CHECK(net.first->weight.equal(state["first.weight"]));
   CHECK(net.norm->weight.equal(kept));
-  // Shapes are compared, too.
+  // Shapes must match also without strict.
   state["first.bias"] = acc::test::numbers({1, 2, 3}, {3}, at::kFloat);
   CHECK_THROWS_AS(acc::load_state(net, state, "f", /*strict=*/false), acc::Error);
 }
@@ -90,7 +91,7 @@ TEST_CASE("model_file: the order is that of Python's state_dict", "[runtime]") {
                                           "norm.num_batches_tracked"});
 }
 
-TEST_CASE("model_file: names of Python's DistributedDataParallel fit", "[runtime]") {
+TEST_CASE("model_file: names of Python's DistributedDataParallel are accepted", "[runtime]") {
   const Net saved(2);
   acc::NamedTensors prefixed;
   for (const auto& [name, tensor] : acc::state_of(saved)) prefixed["module." + name] = tensor;
@@ -164,7 +165,7 @@ TEST_CASE("weights folder: the index names the file of each tensor, by name", "[
   CHECK(acc::detail::shard_index(acc::detail::plan_shards({{"a", at::ones({2})}}, 8)).empty());
 }
 
-TEST_CASE("weights folder: a save of other sizes leaves nothing of the one before", "[runtime]") {
+TEST_CASE("weights folder: a save with other shards removes those of the one before", "[runtime]") {
   const fs::path folder = acc::test::temporary_folder();
   const torch::nn::Linear net(8, 4);
   acc::replace_file(folder / "config.json", std::string_view("{}"));
@@ -201,7 +202,7 @@ TEST_CASE("weights folder: what is missing or wrong is named", "[runtime]") {
   };
   CHECK(with_index("[]") == index.string() + ": is not an index of weights: it has no weight_map");
   CHECK(with_index(R"({"weight_map":{"w":"../x"}})") ==
-        index.string() + ": names no file for the tensor 'w'");
+        index.string() + ": does not name a file for the tensor 'w'");
   CHECK(with_index(R"({"weight_map":{"w":"x"}})") == index.string() + ": the file x is missing");
   acc::write_safetensors(folder / "x.safetensors", {.tensors = {{"v", at::ones({1})}}});
   CHECK(with_index(R"({"weight_map":{"w":"x.safetensors"}})") ==

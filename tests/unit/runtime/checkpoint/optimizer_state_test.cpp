@@ -25,7 +25,7 @@ using OptimizerPointer = std::unique_ptr<torch::optim::Optimizer>;
 
 using Make = std::function<OptimizerPointer(std::vector<at::Tensor>)>;
 
-// Every kind, with every field of its state in use.
+// Every type of optimizer, with every field of its state in use.
 const std::vector<std::pair<std::string, Make>>& kinds() {
   using namespace torch::optim;
   static const std::vector<std::pair<std::string, Make>> all = {
@@ -74,7 +74,7 @@ std::string error_of(torch::optim::Optimizer& optimizer, const PtValue& state) {
 
 }  // namespace
 
-TEST_CASE("optimizer state: through a file, training goes on bit for bit", "[runtime]") {
+TEST_CASE("optimizer state: training continues bit for bit after saving and loading", "[runtime]") {
   for (const auto& [name, make] : kinds()) {
     INFO(name);
     acc::set_seed(1);
@@ -117,7 +117,7 @@ TEST_CASE("optimizer state: the form is Python's", "[runtime]") {
   CHECK(group.find("params")->get_if<PtList>()->at(1).number() == 1);
 }
 
-TEST_CASE("optimizer state: a parameter without a gradient has none", "[runtime]") {
+TEST_CASE("optimizer state: a parameter without a gradient has no state", "[runtime]") {
   torch::nn::Linear used(3, 2);
   torch::nn::Linear unused(3, 2);
   std::vector<at::Tensor> all = used->parameters();
@@ -131,7 +131,7 @@ TEST_CASE("optimizer state: a parameter without a gradient has none", "[runtime]
   CHECK(loaded.state().size() == 2);
 }
 
-TEST_CASE("optimizer state: everything that does not fit is in one error, and nothing is loaded",
+TEST_CASE("optimizer state: one error lists everything that does not fit, and nothing is loaded",
           "[runtime]") {
   torch::nn::Linear net(3, 2);
   torch::nn::Linear wider(4, 2);
@@ -145,9 +145,9 @@ TEST_CASE("optimizer state: everything that does not fit is in one error, and no
         "f: parameter 0 'exp_avg' is [2, 3], the parameter is [2, 4]\n"
         "f: parameter 0 'exp_avg_sq' is [2, 3], the parameter is [2, 4]");
   CHECK(other.state().empty());
-  CHECK(error_of(adamw, state) == "f: parameter group 0 is of Adam, not AdamW");
-  CHECK(
-      error_of(sgd, state).starts_with("f: parameter group 0 has no 'momentum': it is another optimizer's"));
+  CHECK(error_of(adamw, state) == "f: parameter group 0 is the state of Adam, not of AdamW");
+  CHECK(error_of(sgd, state)
+            .starts_with("f: parameter group 0 has no 'momentum': it is the state of another optimizer"));
   CHECK(error_of(adam, PtDict{}) == "f: is not the state of an optimizer");
   CHECK(error_of(adam, PtDict{{"state", PtDict{}}, {"param_groups", PtList{}}}) ==
         "f: has 0 parameter groups, the optimizer 1");
@@ -169,7 +169,7 @@ TEST_CASE("optimizer state: a kind that acc does not know is refused", "[runtime
       "Adagrad and LBFGS can)");
 }
 
-TEST_CASE("optimizer state: LBFGS's is of all parameters together, and empty before a step", "[runtime]") {
+TEST_CASE("optimizer state: that of LBFGS covers all parameters, and is empty before a step", "[runtime]") {
   torch::nn::Linear net(3, 2);
   torch::nn::Linear wider(4, 2);
   torch::optim::LBFGS optimizer(net->parameters());
@@ -177,12 +177,12 @@ TEST_CASE("optimizer state: LBFGS's is of all parameters together, and empty bef
   acc::detail::plan_optimizer_load(other, acc::detail::optimizer_state(optimizer), "f")();
   train(net, optimizer, 1);
   CHECK(error_of(other, acc::detail::optimizer_state(optimizer))
-            .starts_with("f: parameter 0 'd' is not of 10 elements, as the parameters"));
+            .starts_with("f: parameter 0 'd' must have 10 elements, as many as the parameters"));
   PtValue damaged = acc::detail::optimizer_state(optimizer);
   auto& parameters = std::get<PtDict>(std::get<PtDict>(damaged.content)[0].value.content);
   for (auto& [name, value] : std::get<PtDict>(parameters[0].value.content)) {
     if (*name.get_if<std::string>() == "ro") std::get<PtList>(value.content).pop_back();
   }
   CHECK(error_of(optimizer, damaged) ==
-        "f: parameter 0 has a history that is longer than history_size, or not whole");
+        "f: parameter 0 has a history that is longer than history_size, or incomplete");
 }

@@ -13,7 +13,7 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
-TEST_CASE("random states: the numbers go on where they were saved", "[runtime]") {
+TEST_CASE("random states: numbers continue where they were saved", "[runtime]") {
   acc::set_seed(3);
   at::rand({5});
   const acc::PtValue states = acc::detail::random_states(7);
@@ -22,7 +22,7 @@ TEST_CASE("random states: the numbers go on where they were saved", "[runtime]")
   CHECK(at::rand({5}).equal(next));
 }
 
-TEST_CASE("random states: Python's are taken", "[runtime]") {
+TEST_CASE("random states: files of Python are loaded", "[runtime]") {
   const auto file = std::filesystem::path(ACC_TEST_DATA) / "runtime" / "pt" / "random.pt";
   CHECK(acc::detail::load_random_states(acc::read_pt_file(file), "f") == 3);
   const at::Tensor numbers = at::rand({5});
@@ -30,7 +30,7 @@ TEST_CASE("random states: Python's are taken", "[runtime]") {
   CHECK(at::rand({5}).equal(numbers));
 }
 
-TEST_CASE("random states: those of devices that are not here are left out", "[runtime]") {
+TEST_CASE("random states: those of absent devices are ignored", "[runtime]") {
   acc::PtValue states = acc::detail::random_states(1);
   std::get<acc::PtDict>(states.content)
       .push_back({"torch_cuda_manual_seed", acc::PtList{acc::test::numbers({1, 2}, {2}, at::kByte),
@@ -38,17 +38,17 @@ TEST_CASE("random states: those of devices that are not here are left out", "[ru
   CHECK(acc::detail::load_random_states(states, "f") == 1);
 }
 
-TEST_CASE("random states: what is none is an error", "[runtime]") {
+TEST_CASE("random states: other content is an error", "[runtime]") {
   const acc::PtValue none =
       GENERATE(acc::PtValue(), acc::PtValue(acc::PtDict{{"torch_manual_seed", 5}}),
                acc::PtValue(acc::PtDict{{"torch_manual_seed", acc::test::numbers({1, 2}, {2}, at::kByte)}}));
   CHECK(acc::test::error_of([&] { acc::detail::load_random_states(none, "f"); }) ==
-        "f: holds no state of LibTorch's generator");
+        "f: does not contain the state of LibTorch's generator");
 }
 
 namespace {
 
-// A process's model, whose gradient is `value` everywhere.
+// The model of a process, with all gradients equal to `value`.
 torch::nn::Linear model_with(double value) {
   torch::nn::Linear model(torch::nn::LinearOptions(2, 1).bias(false));
   model->weight.mutable_grad() = acc::test::numbers({value, value}, {1, 2}, at::kFloat);
@@ -61,10 +61,10 @@ acc::CheckpointContent content_of(torch::nn::Linear& model, int num_processes) {
 
 }  // namespace
 
-TEST_CASE("accumulated_gradients: their mean over the processes stays, whatever their number becomes",
+TEST_CASE("accumulated_gradients: their mean over the processes stays the same on any number of processes",
           "[runtime]") {
   const auto folder = acc::test::temporary_folder();
-  // What three processes leave; each writes its own file into one folder.
+  // The files of three processes; each writes its own file into the same folder.
   for (int process = 2; process >= 0; --process) {
     torch::nn::Linear model = model_with(process + 1);
     const auto own = acc::test::temporary_folder() / "checkpoint";
@@ -84,7 +84,7 @@ TEST_CASE("accumulated_gradients: their mean over the processes stays, whatever 
   CHECK(std::abs(sum / processes - (1.0 + 2.0 + 3.0) / 3) < 1e-6);
 }
 
-TEST_CASE("accumulated_gradients: those of another model are refused, and nothing is changed", "[runtime]") {
+TEST_CASE("accumulated_gradients: those of another model are refused, and nothing changes", "[runtime]") {
   torch::nn::Linear model = model_with(1);
   acc::PtList wrong;
   wrong.emplace_back(acc::PtDict{{"other", model->weight.detach()}});
@@ -92,6 +92,6 @@ TEST_CASE("accumulated_gradients: those of another model are refused, and nothin
           acc::detail::plan_gradients_load({model.get()}, {acc::PtValue(wrong)}, 1);
         }) == "accumulated gradients: the model has no parameter 'other'");
   CHECK(acc::test::error_of([&] { acc::detail::plan_gradients_load({model.get()}, {acc::PtValue(3)}, 1); }) ==
-        "accumulated gradients: are those of other models");
+        "accumulated gradients: belong to other models");
   CHECK(model->weight.grad().sum().item<double>() == 2);
 }

@@ -16,7 +16,7 @@
 using acc::PtDict;
 using acc::PtValue;
 
-TEST_CASE("pt value: a dict is searched by text and by number", "[runtime]") {
+TEST_CASE("pt value: find looks up dict entries by text and by integer", "[runtime]") {
   const PtValue dict = PtDict{{"a", 1}, {0, 2}};
   CHECK(dict.find("a")->number() == 1);
   CHECK(dict.find(0)->number() == 2);
@@ -115,14 +115,14 @@ TEST_CASE("pt reader: every element type", "[runtime]") {
   }
 }
 
-TEST_CASE("pt reader: numpy's objects in a file of random states are passed over", "[runtime]") {
+TEST_CASE("pt reader: numpy's objects in a file of random states are ignored", "[runtime]") {
   const PtValue file = acc::read_pt_file(recorded("random"));
   CHECK(entry(file, "step").number() == 3);
   CHECK(tensor(file, "torch_manual_seed").numel() == 5056);
   CHECK(entry(file, "numpy_float").get_if<PtObject>() != nullptr);
 }
 
-TEST_CASE("pt reader: nothing in a file is run", "[runtime]") {
+TEST_CASE("pt reader: nothing in a file is executed", "[runtime]") {
   const auto folder = acc::test::temporary_folder();
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder);
@@ -133,7 +133,7 @@ TEST_CASE("pt reader: nothing in a file is run", "[runtime]") {
   CHECK(std::filesystem::is_empty(folder));
 }
 
-TEST_CASE("pt reader: what acc cannot read is one line that says what it is", "[runtime]") {
+TEST_CASE("pt reader: an unsupported file is an error of one line that says what it is", "[runtime]") {
   const auto [name, failure] = GENERATE(table<std::string, std::string>({
       {"old_format",
        "is in the format of PyTorch before 1.6 (write it again in Python: torch.save(torch.load(file), "
@@ -145,7 +145,7 @@ TEST_CASE("pt reader: what acc cannot read is one line that says what it is", "[
   CHECK(error_of(recorded(name)) == recorded(name).string() + ": " + failure);
 }
 
-TEST_CASE("pt reader: what torch::save of C++ wrote is told from what it reads", "[runtime]") {
+TEST_CASE("pt reader: a file of C++'s torch::save is recognized and refused", "[runtime]") {
   const auto file = acc::test::temporary_folder() / "tensor.pt";
   torch::save(at::ones({2}), file.string());
   CHECK(error_of(file) ==
@@ -154,7 +154,7 @@ TEST_CASE("pt reader: what torch::save of C++ wrote is told from what it reads",
             "(save a state_dict in Python, or with save_model)");
 }
 
-TEST_CASE("pt reader: a file that is cut is an error that names it, wherever it is cut", "[runtime]") {
+TEST_CASE("pt reader: a truncated file is an error that names it", "[runtime]") {
   const std::string whole = acc::read_file(recorded("tensors"));
   const auto file = acc::test::temporary_folder() / "cut.pt";
   for (std::size_t size = 0; size < whole.size(); size += 7) {
@@ -163,7 +163,8 @@ TEST_CASE("pt reader: a file that is cut is an error that names it, wherever it 
   }
 }
 
-TEST_CASE("pt reader: a damaged file is an error or other values, never worse", "[runtime]") {
+TEST_CASE("pt reader: a damaged file gives an error or other values, never undefined behaviour",
+          "[runtime]") {
   const std::string whole = acc::read_file(recorded("tensors"));
   const auto file = acc::test::temporary_folder() / "damaged.pt";
   for (std::size_t at = 0; at < whole.size(); ++at) {
@@ -199,7 +200,7 @@ PtValue written(const PtValue& value) {
 
 }  // namespace
 
-TEST_CASE("pt writer: plain data comes back as it was", "[runtime]") {
+TEST_CASE("pt writer: plain data is read back unchanged", "[runtime]") {
   const PtValue read = written(PtDict{{"none", {}},
                                       {"yes", true},
                                       {"number", std::int64_t{1} << 40},
@@ -217,7 +218,7 @@ TEST_CASE("pt writer: plain data comes back as it was", "[runtime]") {
   CHECK(list->at(2).get_if<PtDict>()->empty());
 }
 
-TEST_CASE("pt writer: tensors of every type and any stride come back as they were", "[runtime]") {
+TEST_CASE("pt writer: tensors of every type and stride are read back unchanged", "[runtime]") {
   for (const at::ScalarType type : acc::detail::kScalarTypes) {
     INFO(c10::toString(type));
     const at::Tensor tensor = numbers({0, 1, 0, 1, 1, 0}, {2, 3}, at::kFloat).to(type).t();
@@ -232,10 +233,10 @@ TEST_CASE("pt writer: tensors of every type and any stride come back as they wer
   CHECK(written(numbers({3}, {}, at::kDouble)).number() == 3);
 }
 
-TEST_CASE("pt writer: an object cannot be written, and the old file stays", "[runtime]") {
+TEST_CASE("pt writer: an object cannot be written, and the old file is kept", "[runtime]") {
   const auto file = acc::test::temporary_folder() / "file.pt";
   acc::write_pt_file(file, 1);
   CHECK(acc::test::error_of([&] { acc::write_pt_file(file, acc::PtObject{"m.C"}); }) ==
-        file.string() + ": cannot be given an object of m.C");
+        file.string() + ": cannot hold an object of class m.C");
   CHECK(acc::read_pt_file(file).number() == 1);
 }

@@ -41,7 +41,7 @@ std::string entry(const std::string& rest) {
 
 }  // namespace
 
-TEST_CASE("safetensors: every type, shape and text comes back as it was written", "[runtime]") {
+TEST_CASE("safetensors: every type, shape and text is read back unchanged", "[runtime]") {
   acc::Safetensors written{.metadata = {{"format", "pt"}, {"odd \"text\"", "line\nend"}}};
   for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt,
                                     at::kShort, at::kChar, at::kByte, at::kBool}) {
@@ -68,7 +68,7 @@ TEST_CASE("safetensors: a view with strides is written as its elements", "[runti
   CHECK(acc::read_safetensors(file).tensors.at("t").equal(transposed));
 }
 
-TEST_CASE("safetensors: writing to what was read leaves the file alone", "[runtime]") {
+TEST_CASE("safetensors: writing to a tensor that was read does not change the file", "[runtime]") {
   const auto file = new_file();
   acc::write_safetensors(file, {.tensors = {{"w", numbers({1, 2}, {2}, at::kFloat)}}});
   acc::read_safetensors(file).tensors.at("w").zero_();
@@ -109,7 +109,7 @@ TEST_CASE("safetensors: a damaged file is an error and nothing outside of it is 
   CHECK(damaged(R"("dtype":"F32","shape":[1],"data_offsets":[0,4])") == "none");
 }
 
-TEST_CASE("safetensors: a tensor at an odd place is read", "[runtime]") {
+TEST_CASE("safetensors: an unaligned tensor is read", "[runtime]") {
   const auto file = new_file();
   const std::string header = R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                              R"("b":{"dtype":"I16","shape":[2],"data_offsets":[1,5]}} )";

@@ -8,13 +8,13 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
-TEST_CASE("json value: what JSON can say comes back as it was", "[runtime]") {
+TEST_CASE("json value: what JSON can represent is read back unchanged", "[runtime]") {
   const std::string text =
       R"({"b":true,"a":null,"i":-5,"r":0.1,"t":"x","l":[1,[2.5]],"o":{"k":9007199254740993}})";
   CHECK(acc::detail::to_json(acc::detail::from_json(text)) == text);
 }
 
-TEST_CASE("json value: what JSON cannot say is null", "[runtime]") {
+TEST_CASE("json value: what JSON cannot represent becomes null", "[runtime]") {
   const acc::PtValue value = acc::PtDict{{"inf", std::numeric_limits<double>::infinity()},
                                          {"object", acc::PtObject{"m.C"}},
                                          {"one", acc::test::numbers({2.5}, {}, at::kDouble)},
@@ -44,7 +44,7 @@ struct WithTensor {
 
 }  // namespace
 
-TEST_CASE("stateful: a state of JSON is plain data in the checkpoint", "[runtime]") {
+TEST_CASE("stateful: JSON state is plain data in the checkpoint", "[runtime]") {
   WithJson object;
   const acc::Stateful stateful = acc::stateful(object);
   CHECK(stateful.state().find("a")->number() == 1);
@@ -60,7 +60,7 @@ TEST_CASE("stateful: a state can hold tensors", "[runtime]") {
   CHECK(object.tensor.numel() == 1);
 }
 
-TEST_CASE("stateful: hooks are kept in order, and a removed one is gone", "[runtime]") {
+TEST_CASE("stateful: hooks are called in order, and can be removed", "[runtime]") {
   acc::detail::Hooks<int> hooks;
   hooks.add(1);
   acc::HookHandle second = hooks.add(2);

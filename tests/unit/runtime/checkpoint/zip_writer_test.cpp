@@ -14,7 +14,7 @@ std::string written(acc::detail::ZipWriter& zip) {
 
 }  // namespace
 
-TEST_CASE("zip writer: files are found again, with 32-bit numbers and with 64-bit ones", "[runtime]") {
+TEST_CASE("zip writer: files can be read, with 32-bit numbers and with 64-bit ones", "[runtime]") {
   acc::detail::ZipWriter zip(GENERATE(std::uint64_t{0xffffffff}, std::uint64_t{0}));
   const std::string large(5000, 'x');
   zip.add("archive/a", "12345678");

@@ -7,20 +7,20 @@
 using acc::Environment;
 using acc::detail::may_load_cuda;
 
-TEST_CASE("load_rule: CUDA is loaded where either sign of a driver is there", "[runtime]") {
+TEST_CASE("load_rule: CUDA is loaded if there is either sign of a driver", "[runtime]") {
   CHECK(may_load_cuda({}, {.kernel_module = true}));
   CHECK(may_load_cuda({}, {.library = true}));
   CHECK_FALSE(may_load_cuda({}, {}));
 }
 
-TEST_CASE("load_rule: ACCELERATE_USE_CPU keeps CUDA out when it says yes", "[runtime]") {
+TEST_CASE("load_rule: CUDA is not loaded if ACCELERATE_USE_CPU is true", "[runtime]") {
   for (const char* word : {"1", "true", "True", "yes", "on"})
     CHECK_FALSE(may_load_cuda({{"ACCELERATE_USE_CPU", word}}, {.kernel_module = true}));
   for (const char* word : {"0", "False", "no", ""})
     CHECK(may_load_cuda({{"ACCELERATE_USE_CPU", word}}, {.kernel_module = true}));
 }
 
-TEST_CASE("load_rule: ACC_LOAD_CUDA keeps CUDA out when it says no", "[runtime]") {
+TEST_CASE("load_rule: CUDA is not loaded if ACC_LOAD_CUDA is false", "[runtime]") {
   for (const char* word : {"0", "false", "no"})
     CHECK_FALSE(may_load_cuda({{"ACC_LOAD_CUDA", word}}, {.kernel_module = true}));
   for (const char* word : {"1", "yes", ""})
@@ -28,14 +28,14 @@ TEST_CASE("load_rule: ACC_LOAD_CUDA keeps CUDA out when it says no", "[runtime]"
   CHECK_FALSE(may_load_cuda({{"ACC_LOAD_CUDA", "1"}}, {}));
 }
 
-TEST_CASE("load_rule: no visible device keeps CUDA out", "[runtime]") {
+TEST_CASE("load_rule: CUDA is not loaded if no device is visible", "[runtime]") {
   for (const char* list : {"", " ", "-1", "-1,0"})
     CHECK_FALSE(may_load_cuda({{"CUDA_VISIBLE_DEVICES", list}}, {.library = true}));
   for (const char* list : {"0", "2,3", "GPU-1234"})
     CHECK(may_load_cuda({{"CUDA_VISIBLE_DEVICES", list}}, {.library = true}));
 }
 
-TEST_CASE("device_choice: each process of a machine has the device of its local rank", "[runtime]") {
+TEST_CASE("device_choice: each process of a machine uses the device of its local rank", "[runtime]") {
   const acc::WorkerEnv worker{.rank = 5, .local_rank = 1, .world_size = 8, .local_world_size = 4};
   CHECK(acc::detail::choose_device(worker, 4) == c10::Device(c10::kCUDA, 1));
   CHECK(acc::detail::choose_device({}, 1) == c10::Device(c10::kCUDA, 0));
@@ -51,20 +51,20 @@ TEST_CASE("device_choice: a process without a device of its own is refused", "[r
     acc::detail::choose_device({.rank = 6, .local_rank = 2, .world_size = 8}, 2);
     FAIL("no error");
   } catch (const acc::Error& error) {
-    CHECK(error.problems().front().what == "no GPU is left for local rank 2: this process sees 2");
+    CHECK(error.problems().front().what == "there is no GPU for local rank 2: this process sees 2");
     CHECK(error.problems().front().where == "rank 6");
   }
 }
 
-TEST_CASE("device_choice: processes that may share devices take them in turn", "[runtime]") {
+TEST_CASE("device_choice: processes that may share devices use them round-robin", "[runtime]") {
   const acc::WorkerEnv third{.rank = 6, .local_rank = 2, .world_size = 8};
   CHECK(acc::detail::choose_device(third, 2, /*may_share=*/true) == c10::Device(c10::kCUDA, 0));
   CHECK(acc::detail::choose_device(third, 0, /*may_share=*/true) == c10::Device(c10::kCPU));
 }
 
-TEST_CASE("device_choice: the CPU is asked for by the program or by the launcher", "[runtime]") {
-  CHECK(acc::detail::cpu_is_asked_for(true, {}));
-  CHECK(acc::detail::cpu_is_asked_for(false, {{"ACCELERATE_USE_CPU", "True"}}));
-  CHECK_FALSE(acc::detail::cpu_is_asked_for(false, {{"ACCELERATE_USE_CPU", "False"}}));
-  CHECK_FALSE(acc::detail::cpu_is_asked_for(false, {}));
+TEST_CASE("device_choice: the program or the launcher can require the CPU", "[runtime]") {
+  CHECK(acc::detail::must_use_cpu(true, {}));
+  CHECK(acc::detail::must_use_cpu(false, {{"ACCELERATE_USE_CPU", "True"}}));
+  CHECK_FALSE(acc::detail::must_use_cpu(false, {{"ACCELERATE_USE_CPU", "False"}}));
+  CHECK_FALSE(acc::detail::must_use_cpu(false, {}));
 }

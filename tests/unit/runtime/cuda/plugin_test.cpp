@@ -15,19 +15,19 @@ bool says(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("plugin: one that is not there says how to get it", "[runtime]") {
+TEST_CASE("plugin: the error for a missing plug-in says how to get it", "[runtime]") {
   CHECK(says(why_not("nothing.so"), "nothing.so is not there); build it with -DACC_CUDA=ON"));
 }
 
-TEST_CASE("plugin: another library is none", "[runtime]") {
+TEST_CASE("plugin: another library is refused", "[runtime]") {
   CHECK(says(why_not("libcuda.so.1"), "libcuda.so.1 is not a plug-in of acc"));
 }
 
-TEST_CASE("plugin: one for another LibTorch is not taken", "[runtime]") {
+TEST_CASE("plugin: a plug-in for another LibTorch is refused", "[runtime]") {
   CHECK(says(why_not("libother_torch.so"), "was built for LibTorch 1.0.0, libacc.so for "));
 }
 
-TEST_CASE("plugin: it counts the devices, and where there is none its first line says why", "[runtime]") {
+TEST_CASE("plugin: it counts devices, and reports why there are none", "[runtime]") {
   static constexpr acc::detail::CudaTable two{.count_devices = [](std::string&) { return 2; }};
   CHECK(acc::detail::find_cuda_devices(&two).count == 2);
   CHECK(acc::detail::find_cuda_devices(&two).why_none.empty());
@@ -40,7 +40,7 @@ TEST_CASE("plugin: it counts the devices, and where there is none its first line
   CHECK(acc::detail::find_cuda_devices(&none).why_none == "No CUDA GPUs are available");
 }
 
-TEST_CASE("plugin: where none was loaded there is no device, for the same reason", "[runtime]") {
+TEST_CASE("plugin: without a plug-in there are no devices, for the same reason", "[runtime]") {
   const acc::detail::CudaPlugin missing = std::string("the reason");
   CHECK(acc::detail::find_cuda_devices(missing).count == 0);
   CHECK(acc::detail::find_cuda_devices(missing).why_none == "the reason");

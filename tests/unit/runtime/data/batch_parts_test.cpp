@@ -22,16 +22,16 @@ struct Scores {
   int steps = 0;
 };
 
-void for_each_tensor(Scores& scores, const acc::TensorAct& act) {
-  act(scores.rows);
+void for_each_tensor(Scores& scores, const acc::TensorFunction& function) {
+  function(scores.rows);
 }
 
 struct Grown {
   std::vector<at::Tensor> layers;
 };
 
-void for_each_tensor(Grown& grown, const acc::TensorAct& act) {
-  for (at::Tensor& layer : grown.layers) act(layer);
+void for_each_tensor(Grown& grown, const acc::TensorFunction& function) {
+  for (at::Tensor& layer : grown.layers) function(layer);
 }
 
 struct Place {
@@ -48,7 +48,7 @@ enum class Split { train, test };
 
 const at::Tensor kRows = at::arange(6, at::kInt).reshape({3, 2});
 
-// As another process gets it.
+// The batch as another process receives it.
 template <class Batch>
 Batch sent(Batch batch) {
   const std::string text = acc::detail::to_text(acc::detail::parts_of(batch));
@@ -66,7 +66,7 @@ std::string said(const acc::detail::BatchParts& parts) {
 
 }  // namespace
 
-TEST_CASE("batch_parts: a structure arrives with its keys, texts and values", "[runtime]") {
+TEST_CASE("batch_parts: a structure is sent with its keys, texts and values", "[runtime]") {
   using Texts = std::vector<std::string>;
   using Values = std::tuple<int, double, bool, Split, std::string>;
   const Values values{-7, 0.1, true, Split::test, "name"};
@@ -97,7 +97,7 @@ TEST_CASE("batch_parts: a structure arrives with its keys, texts and values", "[
   CHECK(sent(std::pair{kRows, elsewhere::Place{12}}).second == elsewhere::Place{12});
 }
 
-TEST_CASE("batch_parts: samples that are not stacked arrive one by one", "[runtime]") {
+TEST_CASE("batch_parts: samples that are not stacked are sent one by one", "[runtime]") {
   using Sample = std::map<int, std::pair<at::Tensor, std::vector<int>>>;
   const auto samples = sent(std::vector<Sample>{
       {{1, {kRows[0], {1, 2}}}}, {}, {{2, {at::zeros({0, 4}), {}}}, {3, {kRows.t(), {3}}}}, {{4, {}}}});
@@ -110,19 +110,19 @@ TEST_CASE("batch_parts: samples that are not stacked arrive one by one", "[runti
   CHECK_FALSE(samples[3].at(4).first.defined());
 }
 
-TEST_CASE("batch_parts: a type that only holds tensors costs no bytes beside them", "[runtime]") {
+TEST_CASE("batch_parts: a type with only tensors has no serialized values", "[runtime]") {
   CHECK(parts(std::array{kRows, kRows}).common.empty());
   CHECK(parts(torch::data::Example<>(kRows, kRows)).common.empty());
 }
 
-TEST_CASE("batch_parts: a type tells whether its batches can be sent", "[runtime]") {
+TEST_CASE("batch_parts: the type determines whether batches can be sent", "[runtime]") {
   STATIC_REQUIRE(acc::SendableBatch<std::vector<std::map<std::string, std::optional<at::Tensor>>>>);
   STATIC_REQUIRE(acc::SendableBatch<std::vector<elsewhere::Place>>);
   STATIC_REQUIRE_FALSE(acc::SendableBatch<std::pair<at::Tensor, std::shared_ptr<int>>>);
   STATIC_REQUIRE_FALSE(acc::SendableBatch<std::map<std::string, std::vector<std::unique_ptr<int>>>>);
 }
 
-TEST_CASE("batch_parts: batches are put together where only rows differ, and cut", "[runtime]") {
+TEST_CASE("batch_parts: batches that differ only in rows are concatenated and sliced", "[runtime]") {
   using Batch = std::tuple<at::Tensor, std::vector<int>, int>;
   const acc::detail::BatchParts one = parts(Batch{kRows, {1, 2, 3}, 5});
   const acc::detail::BatchParts two = parts(Batch{kRows.slice(0, 0, 1), {4}, 5});
@@ -141,14 +141,14 @@ TEST_CASE("batch_parts: batches are put together where only rows differ, and cut
   CHECK(refused(parts(Batch{kRows.t(), {1, 2}, 5})).starts_with(differ));
 }
 
-TEST_CASE("batch_parts: what has no rows, or not as many, is an error", "[runtime]") {
+TEST_CASE("batch_parts: missing or different numbers of rows are an error", "[runtime]") {
   const std::string where = "dispatch_batches: ";
   CHECK(said(parts(std::pair{kRows, std::vector{1, 2}})) ==
         where + "every tensor and vector of a batch needs the same number of rows");
   CHECK(said(parts(std::pair{kRows, kRows[0][0]})) ==
-        where + "a tensor of a batch is a single number or none: it has no rows");
+        where + "a tensor of a batch is undefined or 0-dimensional: it has no rows");
   CHECK(said(parts(7)) == where + "a batch needs a tensor or a vector, to have rows");
   CHECK(acc::test::error_of([] {
           parts(elsewhere::Grown{{kRows}});
-        }).starts_with(where + "a batch's type with a for_each_tensor of its own holds 1 tensors, but 0"));
+        }).starts_with(where + "a batch's type with its own for_each_tensor holds 1 tensors, but 0"));
 }

@@ -47,7 +47,7 @@ TEST_CASE("batch_plan: a batch size that cannot be split is an error that names 
   }
 }
 
-TEST_CASE("batch_plan: every recorded case of accelerate's BatchSamplerShard is met", "[runtime]") {
+TEST_CASE("batch_plan: batches equal every recorded case of accelerate's BatchSamplerShard", "[runtime]") {
   const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/batch_shards.json"));
   REQUIRE(recorded["cases"].size() > 500);
   for (const auto& one : recorded["cases"]) {
@@ -63,7 +63,7 @@ TEST_CASE("batch_plan: every recorded case of accelerate's BatchSamplerShard is 
   }
 }
 
-TEST_CASE("batch_plan: every recorded case of batches of their own sizes is met", "[runtime]") {
+TEST_CASE("batch_plan: batches of any size equal every recorded case", "[runtime]") {
   const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
   for (const auto& one : recorded["unsized_batches"]) {
     Batches batches;

@@ -12,8 +12,7 @@
 
 #include "support/catch.hpp"
 
-TEST_CASE("one_core: the thread that asked uses itself alone, and afterwards what it used before",
-          "[runtime]") {
+TEST_CASE("one_core: operations use one thread, and afterwards as many as before", "[runtime]") {
   const int before = at::get_num_threads();
   at::set_num_threads(3);
   std::optional<acc::detail::OneCore> one_core(std::in_place);
@@ -41,7 +40,7 @@ std::vector<std::size_t> slots_of(OrderedWorkers& workers) {
 
 }  // namespace
 
-TEST_CASE("ordered_workers: items come in order, whichever is made first", "[runtime]") {
+TEST_CASE("ordered_workers: items are returned in order, whichever is produced first", "[runtime]") {
   // Item 0 is made only when item 1 is.
   std::latch second(1);
   OrderedWorkers workers(2, 2, 0, [&](std::size_t index, std::size_t /*worker*/) {
@@ -53,7 +52,7 @@ TEST_CASE("ordered_workers: items come in order, whichever is made first", "[run
   CHECK_FALSE(workers.wait());
 }
 
-TEST_CASE("ordered_workers: no more is made ahead than asked for", "[runtime]") {
+TEST_CASE("ordered_workers: no more items are produced ahead than allowed", "[runtime]") {
   std::array<std::latch, 3> begun{std::latch(1), std::latch(1), std::latch(1)};
   std::atomic<std::size_t> number = 0;
   OrderedWorkers workers(3, 2, 0, [&](std::size_t index, std::size_t /*worker*/) {
@@ -72,7 +71,7 @@ TEST_CASE("ordered_workers: no more is made ahead than asked for", "[runtime]") 
   CHECK(number == 3);
 }
 
-TEST_CASE("ordered_workers: a failure comes after the items before it and ends them", "[runtime]") {
+TEST_CASE("ordered_workers: an exception is thrown after the items before it and ends them", "[runtime]") {
   OrderedWorkers workers(3, 6, 2, [](std::size_t index, std::size_t /*worker*/) {
     if (index >= 4) throw std::runtime_error("item " + std::to_string(index));
     return true;
@@ -85,7 +84,7 @@ TEST_CASE("ordered_workers: a failure comes after the items before it and ends t
   CHECK_FALSE(workers.wait());
 }
 
-TEST_CASE("ordered_workers: destroyed in the middle, they end at once", "[runtime]") {
+TEST_CASE("ordered_workers: destroying them early ends them at once", "[runtime]") {
   std::atomic<std::size_t> running = 0;
   {
     OrderedWorkers workers(4, 8, 0, [&](std::size_t /*index*/, std::size_t /*worker*/) {
@@ -98,7 +97,8 @@ TEST_CASE("ordered_workers: destroyed in the middle, they end at once", "[runtim
   CHECK(running == 0);
 }
 
-TEST_CASE("ordered_workers: a worker computes on one core, and the program keeps its threads", "[runtime]") {
+TEST_CASE("ordered_workers: a worker uses one thread, and the program keeps its number of threads",
+          "[runtime]") {
   const int before = at::get_num_threads();
   at::set_num_threads(3);
   std::atomic<int> in_worker = 0;

@@ -46,7 +46,7 @@ std::array<at::Tensor, 2> padded(const std::vector<Row>& rows) {
 
 }  // namespace
 
-TEST_CASE("collated: the function makes the batches of a loader", "[runtime]") {
+TEST_CASE("collated: the collator makes the batches of a loader", "[runtime]") {
   acc::DataLoader loader(acc::collated(Sentences{3}, padded), {.batch_size = 2});
   CHECK(loader.size() == 2);
   std::vector<std::array<at::Tensor, 2>> batches;
@@ -57,14 +57,14 @@ TEST_CASE("collated: the function makes the batches of a loader", "[runtime]") {
   CHECK(batches[1][0].equal(at::tensor({2, 2, 2}, at::kLong).view({1, 3})));
 }
 
-TEST_CASE("collated: workers share a data set that can be read while const, in the same order", "[runtime]") {
+TEST_CASE("collated: workers share a const data set and keep the order", "[runtime]") {
   acc::DataLoader loader(acc::collated(Sentences{7}, padded), {.batch_size = 1, .num_workers = 3});
   std::int64_t expected = 0;
   for (auto& [words, lengths] : loader) CHECK(lengths.item<std::int64_t>() == ++expected);
   CHECK(expected == 7);
 }
 
-TEST_CASE("collated: a data set and a function that change when called are used as they are", "[runtime]") {
+TEST_CASE("collated: a data set and a collator may change when called", "[runtime]") {
   const auto join = [sum = 0](const std::vector<int>& samples) mutable {
     for (const int sample : samples) sum += sample;
     return sum;

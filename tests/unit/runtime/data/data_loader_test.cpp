@@ -16,7 +16,7 @@ namespace {
 
 using Pass = std::vector<std::vector<std::size_t>>;
 
-// Gives back the indices that it was asked for.
+// Returns the requested indices as the batch.
 struct Echo {
   std::size_t samples = 0;
 
@@ -34,19 +34,19 @@ Pass read(Loader& loader) {
 
 }  // namespace
 
-TEST_CASE("data_loader: a pass gives each sample in batches", "[runtime]") {
+TEST_CASE("data_loader: a pass returns each sample in batches", "[runtime]") {
   Loader loader(Echo{5}, {.batch_size = 2});
   CHECK(loader.size() == 3);
   CHECK(read(loader) == Pass{{0, 1}, {2, 3}, {4}});
   CHECK(read(loader).size() == 3);
 }
 
-TEST_CASE("data_loader: drop_last leaves a short batch out", "[runtime]") {
+TEST_CASE("data_loader: drop_last drops a short last batch", "[runtime]") {
   Loader loader(Echo{5}, {.batch_size = 2, .drop_last = true});
   CHECK(read(loader) == Pass{{0, 1}, {2, 3}});
 }
 
-TEST_CASE("data_loader: no data gives no batch", "[runtime]") {
+TEST_CASE("data_loader: an empty data set has no batches", "[runtime]") {
   Loader loader(Echo{0}, {.batch_size = 2});
   CHECK(read(loader).empty());
 }
@@ -61,7 +61,7 @@ TEST_CASE("data_loader: pass e is shuffled with seed + e, and set_epoch repeats 
   CHECK(read(loader) == first);
 }
 
-TEST_CASE("data_loader: the last batch of a pass is known while it is read", "[runtime]") {
+TEST_CASE("data_loader: the last batch of a pass is known while the loop uses it", "[runtime]") {
   const auto active = std::make_shared<acc::detail::ActiveLoaders>();
   Loader loader(Echo{5}, {.batch_size = 2});
   loader.plan().set_shard({.index = 0, .count = 2});
@@ -75,7 +75,7 @@ TEST_CASE("data_loader: the last batch of a pass is known while it is read", "[r
   CHECK(active->innermost() == nullptr);
 }
 
-TEST_CASE("data_loader: a loop that is left no longer counts as read", "[runtime]") {
+TEST_CASE("data_loader: a loop that has ended is no longer active", "[runtime]") {
   const auto active = std::make_shared<acc::detail::ActiveLoaders>();
   Loader outer(Echo{4}, {.batch_size = 2});
   Loader inner(Echo{4}, {.batch_size = 4});
@@ -114,7 +114,7 @@ struct Broken {
   }
 };
 
-// Counts its copies' threads: each copy is read by one.
+// Checks that each copy is read by one thread only.
 struct OneThread {
   std::size_t size() const { return 64; }
   std::vector<std::size_t> get_batch(c10::ArrayRef<std::size_t> indices) {
@@ -130,7 +130,7 @@ struct Unmovable : OneThread {
   Unmovable(Unmovable&&) = default;
 };
 
-// Waits in sample 0 until sample 1 is asked for.
+// Waits in sample 0 until sample 1 is requested.
 struct Meeting {
   std::size_t size() const { return 2; }
   int get(std::size_t index) const {
@@ -148,7 +148,8 @@ struct Countdown {
 
 }  // namespace
 
-TEST_CASE("data_loader: a worker's exception reaches the loop with its text and the sample", "[runtime]") {
+TEST_CASE("data_loader: a worker's exception is thrown in the loop with its text and the sample",
+          "[runtime]") {
   const std::size_t workers = GENERATE(0, 1, 3);
   acc::DataLoader loader(Broken(), {.batch_size = 4, .num_workers = workers});
   std::size_t batches = 0;
@@ -172,7 +173,7 @@ TEST_CASE("data_loader: threads share a const data set and copy another", "[runt
   CHECK_THROWS_AS(neither.begin(), acc::Error);
 }
 
-TEST_CASE("data_loader: several iterators live at once, each with its own pass", "[runtime]") {
+TEST_CASE("data_loader: several iterators may exist at once, each with its own pass", "[runtime]") {
   Loader loader(Echo{6}, {.batch_size = 2, .shuffle = true, .seed = 4, .num_workers = 2});
   auto first = loader.begin();
   auto second = loader.begin();
@@ -181,7 +182,7 @@ TEST_CASE("data_loader: several iterators live at once, each with its own pass",
   CHECK(*first == acc::detail::make_batches(acc::detail::shuffled_order(6, 4), {.batch_size = 2})[1]);
 }
 
-TEST_CASE("data_loader: a pass that is left ends its threads, and outlives its loader until then",
+TEST_CASE("data_loader: destroying an iterator ends its threads, and it may outlive its loader",
           "[runtime]") {
   std::optional<Loader::Iterator> pass;
   {
@@ -193,7 +194,7 @@ TEST_CASE("data_loader: a pass that is left ends its threads, and outlives its l
   pass.reset();
 }
 
-TEST_CASE("data_loader: a restored loader goes on with the batches that the loop had not got", "[runtime]") {
+TEST_CASE("data_loader: a restored loader continues with the remaining batches", "[runtime]") {
   const std::size_t workers = GENERATE(0, 3);
   const acc::DataLoaderOptions options{.batch_size = 3, .shuffle = true, .seed = 8, .num_workers = workers};
   Loader whole(Echo{40}, options);
@@ -216,7 +217,7 @@ TEST_CASE("data_loader: a restored loader goes on with the batches that the loop
   CHECK(read(restored) == third);
 }
 
-TEST_CASE("data_loader: skip_first_batches leaves them out of its passes alone", "[runtime]") {
+TEST_CASE("data_loader: skip_first_batches skips batches of the new loader only", "[runtime]") {
   Loader loader(Echo{7}, {.batch_size = 2});
   Loader rest = acc::skip_first_batches(loader, 3);
   CHECK(rest.size() == 1);

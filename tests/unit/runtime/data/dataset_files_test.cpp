@@ -58,7 +58,7 @@ TEST_CASE("idx_file: wide numbers are big-endian", "[runtime]") {
   CHECK(acc::read_idx(write(floats)).equal(acc::test::numbers({1.5}, {1}, at::kFloat)));
 }
 
-TEST_CASE("idx_file: a file may hold nothing", "[runtime]") {
+TEST_CASE("idx_file: a file may be empty of data", "[runtime]") {
   const std::string none = "\x00\x00\x08\x02\x00\x00\x00\x00\x00\x00\x00\x03"s;
   CHECK(acc::read_idx(write(none)).sizes() == c10::IntArrayRef({0, 3}));
 }
@@ -70,17 +70,17 @@ TEST_CASE("idx_file: a broken file is an error that names it", "[runtime]") {
   CHECK(failure_of("\x00\x00\x08\x00"s) == "is not an IDX file");
   CHECK(failure_of(kBytes.substr(0, 9)) == "ends within its header");
   CHECK(failure_of(kBytes.substr(0, 15)) == "ends after 3 of 6 bytes of data");
-  CHECK(failure_of(kBytes + "x") == "holds more data than its header says");
+  CHECK(failure_of(kBytes + "x") == "has more data than its header says");
 }
 
-TEST_CASE("idx_file: a header that lies about its size costs no memory", "[runtime]") {
+TEST_CASE("idx_file: a header with a wrong size does not allocate memory", "[runtime]") {
   const std::string huge = "\x00\x00\x08\x02\xff\xff\xff\xff\xff\xff\xff\xff"s;
   CHECK(failure_of(huge) == "ends after 0 of 18446744065119617025 bytes of data");
   const std::string beyond = "\x00\x00\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"s;
   CHECK(failure_of(beyond) == "has impossible sizes");
 }
 
-TEST_CASE("idx_file: a missing file and a torn gzip file are errors", "[runtime]") {
+TEST_CASE("idx_file: a missing file and a truncated gzip file are errors", "[runtime]") {
   CHECK_THROWS_AS(acc::read_idx(acc::test::temporary_folder() / "missing"), acc::Error);
   const std::string torn = acc::read_file(ACC_MNIST_DATA "/t10k-labels-idx1-ubyte.gz").substr(0, 300);
   CHECK(failure_of(torn) != "none");
@@ -94,7 +94,7 @@ TEST_CASE("idx_file: the bundled digits are 4,000 and 1,000", "[runtime]") {
 
 namespace {
 
-// An image whose first byte of red, green and blue is `value`, + 1 and + 2.
+// A record with an image whose first bytes of red, green and blue are `value`, `value` + 1 and `value` + 2.
 std::string record(const std::string& labels, char value) {
   std::string pixels(3072, '\0');
   for (int plane = 0; plane < 3; ++plane)
@@ -134,7 +134,7 @@ TEST_CASE("cifar_file: CIFAR-100 has the fine labels", "[runtime]") {
   CHECK(images[0][1][0][0].item<int>() == 8);
 }
 
-TEST_CASE("cifar_file: a file that is none is an error that names it", "[runtime]") {
+TEST_CASE("cifar_file: an invalid file is an error that names it", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   CHECK_THROWS_AS(acc::read_cifar10(folder.path()), acc::Error);
   folder.write("test_batch.bin", "");

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
-TEST_CASE("device_copy: on the CPU a batch stays where it is", "[runtime]") {
+TEST_CASE("device_copy: on the CPU batches are not copied", "[runtime]") {
   acc::detail::DeviceCopy copy(at::Device(at::kCPU));
   CHECK_FALSE(copy.needed());
   const at::Tensor batch = acc::test::numbers({1, 2}, {2}, at::kFloat);

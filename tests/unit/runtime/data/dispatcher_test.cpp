@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks are threads here; over processes, see tests/runtime.
+// Ranks are threads in this test; tests/runtime tests processes.
 #include "acc/runtime/data/dispatcher.hpp"
 
 #include <ATen/ops/arange.h>
@@ -41,7 +41,7 @@ Numbers numbers_of(const std::vector<std::vector<std::string>>& lists) {
   return numbers;
 }
 
-// What each of `count` ranks gets when rank 0 reads with `read`.
+// The results of `count` ranks when rank 0 reads with `read`.
 std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last,
                              const acc::detail::Dispatcher::Read& read,
                              const acc::detail::Dispatcher::Read& from_start = {}) {
@@ -73,7 +73,7 @@ std::vector<Result> dispatch(std::size_t count, bool split, bool drop_last,
   return results;
 }
 
-// 0..samples-1 in batches, as tensors and as a list.
+// The numbers 0 to samples - 1 in batches, as tensors and as a list.
 acc::detail::Dispatcher::Read rows(std::int64_t samples, std::int64_t batch_size, bool drop_last = false) {
   return [=, next = std::int64_t{0}]() mutable -> std::optional<acc::detail::BatchParts> {
     const std::int64_t end = std::min(samples, next + batch_size);
@@ -88,7 +88,7 @@ acc::detail::Dispatcher::Read rows(std::int64_t samples, std::int64_t batch_size
 
 }  // namespace
 
-TEST_CASE("dispatcher: every recorded case of accelerate's dispatch_batches is met", "[runtime]") {
+TEST_CASE("dispatcher: batches equal every recorded case of accelerate's dispatch_batches", "[runtime]") {
   const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
   REQUIRE(recorded["dispatched"].size() > 50);
   for (const auto& one : recorded["dispatched"]) {
@@ -129,7 +129,7 @@ TEST_CASE("dispatcher: after a first batch without rows the next one with some f
   CHECK(results[1].batches == Batches{{}, {2, 0}});
 }
 
-TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one", "[runtime]") {
+TEST_CASE("dispatcher: a resumed pass ends like a whole one", "[runtime]") {
   const bool split = GENERATE(false, true);
   const auto whole = dispatch(3, split, false, rows(25, 6));
   acc::detail::Dispatcher::Read rest = rows(25, 6);
@@ -142,7 +142,7 @@ TEST_CASE("dispatcher: a pass that goes on in its middle ends as the whole one",
   }
 }
 
-TEST_CASE("dispatcher: what rank 0 cannot read ends all ranks, and none waits", "[runtime]") {
+TEST_CASE("dispatcher: a read error of rank 0 ends all ranks, and none waits", "[runtime]") {
   const auto results = dispatch(
       2, false, false, []() -> std::optional<acc::detail::BatchParts> { throw std::runtime_error("torn"); });
   CHECK(results[0].error == "torn");
@@ -161,7 +161,7 @@ TEST_CASE("dispatcher: batches that do not fit together are an error on all rank
   CHECK_FALSE(results[1].error.empty());
 }
 
-TEST_CASE("dispatcher: a batch of uneven rows is an error, also if the next would make up for it",
+TEST_CASE("dispatcher: a batch with uneven rows is an error, even if the next one evens them out",
           "[runtime]") {
   const auto results =
       dispatch(2, false, false, [first = false]() mutable -> std::optional<acc::detail::BatchParts> {

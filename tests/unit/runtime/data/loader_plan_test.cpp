@@ -29,14 +29,15 @@ std::string failure_of(const acc::DataLoaderOptions& options,
   return "none";
 }
 
-// Two batches of its own sizes.
+// Two batches of different sizes.
 struct TwoBatches : acc::BatchSampler {
   Batches batches(const acc::SamplerPass& pass) const override { return {{pass.seed, 1}, {2, 3, 4}}; }
 };
 
 }  // namespace
 
-TEST_CASE("loader_plan: the remainder is what the processes together have too many of", "[runtime]") {
+TEST_CASE("loader_plan: the remainder is the number of new samples in the last step of all processes",
+          "[runtime]") {
   const acc::DataLoaderOptions options{.batch_size = 64};
   CHECK(plan_of(1000, options, {.count = 4}).begin_pass().remainder == 1000 % 256);
   CHECK(plan_of(1000, options, {.count = 4, .split_batches = true}).begin_pass().remainder == 1000 % 64);
@@ -53,11 +54,11 @@ TEST_CASE("loader_plan: a sampler's number of samples counts, not the data set's
   CHECK(plan.begin_pass().remainder == 1);
 }
 
-TEST_CASE("loader_plan: a distributed sampler's part is not dealt out again", "[runtime]") {
+TEST_CASE("loader_plan: a distributed sampler's part is not divided again", "[runtime]") {
   const acc::SamplerShare share{.process_index = 1, .num_processes = 2};
   const acc::DataLoaderOptions options{
       .batch_size = 2, .sampler = std::make_shared<acc::DistributedEvalSampler>(7, /*shuffle=*/false, share)};
-  // Nor is it lacking where the loader was not prepared.
+  // A loader that was not prepared also reads only the part of this process.
   const bool prepared = GENERATE(true, false);
   acc::LoaderPlan plan = prepared ? plan_of(7, options, {.index = 1, .count = 2}) : plan_of(7, options);
   CHECK(plan.state() == plan_of(7, options, {.index = 1, .count = 2}).state());
@@ -67,7 +68,7 @@ TEST_CASE("loader_plan: a distributed sampler's part is not dealt out again", "[
   CHECK_THROWS_AS(plan.set_dispatched(true), acc::Error);
 }
 
-TEST_CASE("loader_plan: processes that were seeded differently share one order of a distributed sampler",
+TEST_CASE("loader_plan: differently seeded processes use the same order of a distributed sampler",
           "[runtime]") {
   const auto batches = [](std::uint64_t seed, std::size_t index) {
     acc::set_seed(seed);
@@ -84,7 +85,7 @@ TEST_CASE("loader_plan: processes that were seeded differently share one order o
   CHECK(all == acc::detail::plain_order(6));
 }
 
-TEST_CASE("loader_plan: a batch sampler's batches are dealt out whole", "[runtime]") {
+TEST_CASE("loader_plan: the batches of a batch sampler are distributed whole", "[runtime]") {
   const acc::DataLoaderOptions options{.seed = 3, .batch_sampler = std::make_shared<TwoBatches>()};
   CHECK(plan_of(9, options, {.index = 0, .count = 2}).begin_pass().batches == Batches{{3, 1}});
   CHECK(plan_of(9, options, {.index = 1, .count = 2}).begin_pass().batches == Batches{{2, 3, 4}});
@@ -103,12 +104,12 @@ TEST_CASE("loader_plan: options that exclude each other are errors", "[runtime]"
         "sampler: an iterable data set has its own order: it takes no sampler and no shuffle");
 }
 
-TEST_CASE("loader_plan: a state goes on in the middle of its epoch", "[runtime]") {
+TEST_CASE("loader_plan: a restored state continues in the middle of its epoch", "[runtime]") {
   const acc::DataLoaderOptions options{.batch_size = 2, .shuffle = true, .seed = 5};
   acc::LoaderPlan plan = plan_of(20, options);
   plan.begin_pass();
   const acc::LoaderPass pass = plan.begin_pass();
-  plan.set_given(pass, 3);
+  plan.set_num_yielded(pass, 3);
 
   acc::LoaderPlan restored = plan_of(20, {.batch_size = 2, .shuffle = true, .seed = 77});
   restored.load_state(plan.state());
@@ -124,7 +125,7 @@ TEST_CASE("loader_plan: a state goes on in the middle of its epoch", "[runtime]"
 TEST_CASE("loader_plan: after the end of a pass the state is the start of the next", "[runtime]") {
   acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
   const acc::LoaderPass pass = plan.begin_pass();
-  plan.set_given(pass, 10);
+  plan.set_num_yielded(pass, 10);
   plan.set_finished(pass);
   acc::LoaderPlan restored = plan_of(20, {.batch_size = 2});
   restored.load_state(plan.state());
@@ -132,22 +133,21 @@ TEST_CASE("loader_plan: after the end of a pass the state is the start of the ne
   CHECK(restored.begin_pass().skip == 0);
 }
 
-TEST_CASE("loader_plan: the latest of several passes is the one that a state tells of", "[runtime]") {
+TEST_CASE("loader_plan: the state is that of the latest of several passes", "[runtime]") {
   acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
   const acc::LoaderPass first = plan.begin_pass();
   const acc::LoaderPass second = plan.begin_pass();
-  plan.set_given(second, 2);
+  plan.set_num_yielded(second, 2);
   const std::string state = plan.state();
-  plan.set_given(first, 9);
+  plan.set_num_yielded(first, 9);
   CHECK(plan.state() == state);
   plan.set_epoch(6);
   CHECK(nlohmann::json::parse(plan.state())["epoch"] == 6);
 }
 
-TEST_CASE("loader_plan: a state of four processes goes on with two, and reads no sample too few",
-          "[runtime]") {
+TEST_CASE("loader_plan: the state of four processes continues on two without losing samples", "[runtime]") {
   acc::LoaderPlan four = plan_of(1000, {.batch_size = 8}, {.count = 4});
-  four.set_given(four.begin_pass(), 5);
+  four.set_num_yielded(four.begin_pass(), 5);
   acc::LoaderPlan two = plan_of(1000, {.batch_size = 8}, {.count = 2});
   two.load_state(four.state());
   CHECK(two.begin_pass().skip == 10);
@@ -162,11 +162,11 @@ TEST_CASE("loader_plan: the state of another data set is an error and changes no
   CHECK_THROWS_AS(plan.load_state("{"), acc::Error);
   CHECK_THROWS_AS(plan.load_state(R"({"epoch": "one"})"), acc::Error);
   CHECK_THROWS_WITH(plan.load_state(plan_of(21, {.batch_size = 2}).state()),
-                    "data loader state: is of a data set of 21 samples, but this one has 20");
+                    "data loader state: belongs to a data set of 21 samples, but this one has 20");
   CHECK(plan.state() == before);
 }
 
-TEST_CASE("loader_plan: where rank 0 reads for all, its batches are not dealt out", "[runtime]") {
+TEST_CASE("loader_plan: when rank 0 reads for all, batches are not distributed by index", "[runtime]") {
   acc::LoaderPlan plan = plan_of(10, {.batch_size = 2}, {.index = 1, .count = 2});
   plan.set_dispatched(true);
   CHECK(plan.begin_pass().batches.size() == 5);

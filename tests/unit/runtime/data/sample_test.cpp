@@ -21,7 +21,7 @@ double first_of(std::uint64_t seed, std::size_t index) {
 
 }  // namespace
 
-TEST_CASE("sample_random: numbers follow from the pass and the sample alone", "[runtime]") {
+TEST_CASE("sample_random: numbers depend only on the pass and the sample", "[runtime]") {
   double elsewhere = 0;
   std::thread([&] { elsewhere = first_of(4, 9); }).join();
   CHECK(elsewhere == first_of(4, 9));
@@ -32,7 +32,7 @@ TEST_CASE("sample_random: numbers follow from the pass and the sample alone", "[
   CHECK(different.size() == 900);
 }
 
-TEST_CASE("sample_random: numbers are spread over what was asked for", "[runtime]") {
+TEST_CASE("sample_random: numbers cover the requested range", "[runtime]") {
   double sum = 0;
   std::set<std::int64_t> wholes;
   int heads = 0;
@@ -61,7 +61,7 @@ TEST_CASE("sample_random: a pass ends with its scope", "[runtime]") {
 
 namespace {
 
-// What becomes of the failure of sample 5 in a batch of 4, 5 and 6.
+// The Error that results when reading sample 5 fails in a batch of 4, 5 and 6.
 acc::Error error_of(const std::function<void()>& fail) {
   const auto read_one = [&](std::size_t index) {
     if (index == 5) fail();
@@ -96,7 +96,7 @@ TEST_CASE("sample_error: an Error keeps its kind, place and hint", "[runtime]") 
   CHECK(error.problems().front() == acc::Problem{"is torn", "sample 5, a.jpg", "copy it"});
 }
 
-TEST_CASE("sample_error: what only the whole batch does wrong names the batch", "[runtime]") {
+TEST_CASE("sample_error: an error of the batch as a whole names the batch", "[runtime]") {
   try {
     try {
       throw std::runtime_error("different sizes");

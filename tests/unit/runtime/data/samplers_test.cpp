@@ -34,7 +34,7 @@ std::unique_ptr<acc::Sampler> sampler_of(const json& one) {
                                                       one["num_samples"], one["replacement"]);
 }
 
-// The orders that one process after the other gets.
+// The orders of all processes, one after the other.
 std::vector<Order> distributed_orders(const json& one, std::size_t processes) {
   std::vector<Order> all;
   for (std::size_t i = 0; i < processes; ++i) {
@@ -42,14 +42,14 @@ std::vector<Order> distributed_orders(const json& one, std::size_t processes) {
         one["size"],
         {.shuffle = one["shuffle"], .drop_last = one["drop_last"], .share = share(i, processes)});
     CHECK(sampler.distributed());
-    // The pass of a loader that was not prepared knows nothing of the job.
+    // The pass of a loader that was not prepared has no information about the job.
     all.push_back(sampler.order({.seed = one["seed"]}));
     CHECK(sampler.total_size() == all.back().size() * processes);
   }
   return all;
 }
 
-// The process is one of so many while it lives, as a launcher says it.
+// While it exists, this process is one of several according to the launcher's variables.
 class Job {
  public:
   Job(int rank, int world_size) {
@@ -66,7 +66,7 @@ class Job {
 
 }  // namespace
 
-TEST_CASE("samplers: every recorded order of torch's samplers is met", "[runtime]") {
+TEST_CASE("samplers: orders equal every recorded order of torch's samplers", "[runtime]") {
   const json recorded = json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
   std::map<std::string, int> seen;
   for (const json& one : recorded["samplers"]) {
@@ -85,7 +85,8 @@ TEST_CASE("samplers: every recorded order of torch's samplers is met", "[runtime
   CHECK(seen["distributed"] > 100);
 }
 
-TEST_CASE("samplers: evaluation repeats no sample: 10,000 over three processes are 10,000", "[runtime]") {
+TEST_CASE("samplers: DistributedEvalSampler repeats no sample: 10,000 over three processes are 10,000",
+          "[runtime]") {
   Order all;
   for (std::size_t i = 0; i < 3; ++i) {
     const Order mine = acc::DistributedEvalSampler(10000, /*shuffle=*/true, share(i, 3)).order({});
@@ -96,8 +97,7 @@ TEST_CASE("samplers: evaluation repeats no sample: 10,000 over three processes a
   CHECK(all == acc::detail::plain_order(10000));
 }
 
-TEST_CASE("samplers: what distributes knows its part of the job, and how many samples all have",
-          "[runtime]") {
+TEST_CASE("samplers: distributed samplers know their process and the total number of samples", "[runtime]") {
   const Job job(6, 7);
   const acc::DistributedSampler train(10000);
   CHECK(train.process_index() == 6);

@@ -13,7 +13,7 @@ namespace {
 
 using Batches = std::vector<std::vector<std::string>>;
 
-// Texts "0", "1", ...: samples that stay a vector.
+// The texts "0", "1", ...: samples that are not stacked.
 struct Texts {
   int size = 0;
   int broken = -1;
@@ -27,13 +27,13 @@ struct Texts {
   }
 };
 
-// The same as LibTorch's stateful data sets give them.
+// The same texts in blocks, as LibTorch's stateful data sets return them.
 struct TextBlocks {
   int size = 0;
   int next_ = 0;
 
   void reset() { next_ = 0; }
-  std::optional<std::vector<std::string>> get_batch(std::size_t most) {
+  std::optional<std::vector<std::string>> get_batch(std::size_t max_samples) {
     if (next_ == size) return std::nullopt;
     std::vector<std::string> block;
     while (next_ < size && block.size() < most) block.push_back(std::to_string(next_++));
@@ -67,7 +67,8 @@ Batches texts(const nlohmann::json& recorded) {
 
 }  // namespace
 
-TEST_CASE("stream_reader: every recorded case of accelerate's IterableDatasetShard is met", "[runtime]") {
+TEST_CASE("stream_reader: batches equal every recorded case of accelerate's IterableDatasetShard",
+          "[runtime]") {
   const auto recorded = nlohmann::json::parse(acc::read_file(ACC_TEST_DATA "/runtime/loaders.json"));
   REQUIRE(recorded["streams"].size() > 100);
   for (const auto& one : recorded["streams"]) {
@@ -83,7 +84,7 @@ TEST_CASE("stream_reader: every recorded case of accelerate's IterableDatasetSha
   }
 }
 
-TEST_CASE("stream_reader: one process alone gets a short last batch", "[runtime]") {
+TEST_CASE("stream_reader: a single process gets a short last batch", "[runtime]") {
   CHECK(read(Texts{5}, {.batch_size = 2}, {}) == Batches{{"0", "1"}, {"2", "3"}, {"4"}});
   CHECK(read(Texts{5}, {.batch_size = 2, .drop_last = true}, {}) == Batches{{"0", "1"}, {"2", "3"}});
   CHECK(read(Texts{0}, {.batch_size = 2}, {}).empty());
@@ -94,7 +95,8 @@ TEST_CASE("stream_reader: skipped batches are read and dropped", "[runtime]") {
   CHECK(read(Texts{3}, {.batch_size = 2}, {}, 9).empty());
 }
 
-TEST_CASE("stream_reader: a failure comes after the batches before it and names the sample", "[runtime]") {
+TEST_CASE("stream_reader: an exception is thrown after the batches before it and names the sample",
+          "[runtime]") {
   acc::detail::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{9, 5}), {},
                                           {.block_size = 2, .slice_end = 2});
   CHECK(reader(0, 0)->batch == std::vector<std::string>{"0", "1"});
@@ -102,7 +104,7 @@ TEST_CASE("stream_reader: a failure comes after the batches before it and names 
   CHECK_THROWS_WITH(reader(2, 0), "sample 5: torn");
 }
 
-TEST_CASE("stream_reader: the rows that fill the last batch up are told", "[runtime]") {
+TEST_CASE("stream_reader: the remainder of a filled last batch is reported", "[runtime]") {
   acc::detail::StreamReader<Texts> reader(std::make_shared<Texts>(Texts{5}), {},
                                           acc::detail::block_rule({.batch_size = 2}, {.count = 2}));
   CHECK(reader(0, 0)->remainder == 0);

@@ -22,7 +22,7 @@ struct Example {
 
 }  // namespace
 
-TEST_CASE("collate: tensors are stacked, numbers become tensors of their kind", "[runtime]") {
+TEST_CASE("collate: tensors are stacked, numbers become int64 or float64 tensors", "[runtime]") {
   CHECK(acc::collate(std::vector{kOne, kTwo}).equal(numbers({1, 2, 3, 4}, {2, 2}, at::kFloat)));
   CHECK(acc::collate(std::vector{3, 5}).equal(numbers({3, 5}, {2}, at::kLong)));
   CHECK(acc::collate(std::vector{0.5F}).equal(numbers({0.5}, {1}, at::kDouble)));
@@ -40,11 +40,11 @@ TEST_CASE("collate: examples are stacked in both parts", "[runtime]") {
   CHECK(batch.target[1].equal(kOne));
 }
 
-TEST_CASE("collate: other samples stay as they are", "[runtime]") {
+TEST_CASE("collate: other samples are returned unchanged", "[runtime]") {
   CHECK(acc::collate(std::vector<std::string>{"a", "b"}) == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("tensor_dataset: a batch stacks the rows that it is asked for", "[runtime]") {
+TEST_CASE("tensor_dataset: a batch stacks the requested rows", "[runtime]") {
   const at::Tensor x = acc::test::numbers({0, 1, 10, 11, 20, 21}, {3, 2}, at::kFloat);
   const at::Tensor y = acc::test::numbers({5, 6, 7}, {3}, at::kLong);
   const acc::TensorDataset data(x, y);

@@ -20,7 +20,7 @@ std::shared_ptr<torch::optim::SGD> sgd() {
                                              1.0);
 }
 
-// A schedule that counts its steps: the rate is their number.
+// A schedule whose rate is the number of its steps.
 acc::AcceleratedScheduler<acc::Scheduler> counting(torch::optim::Optimizer& optimizer,
                                                    acc::detail::SchedulerRule rule) {
   acc::Schedule schedule = acc::lambda_lr([](std::int64_t step) { return static_cast<double>(step); });
@@ -44,7 +44,7 @@ TEST_CASE("accelerated_scheduler: a step of the optimizer is a step for each pro
   CHECK(steps == std::vector<std::int64_t>{0, 2, 2, 4, 4, 5, 5, 5});
 }
 
-TEST_CASE("accelerated_scheduler: waits when the optimizer left a step out", "[runtime]") {
+TEST_CASE("accelerated_scheduler: it does not step when the optimizer skipped a step", "[runtime]") {
   const auto native = sgd();
   auto gradients = std::make_shared<acc::GradientState>();
   auto scaler = std::make_shared<acc::GradScaler>();
@@ -97,7 +97,7 @@ double rate_of(torch::optim::Optimizer& optimizer) {
 
 }  // namespace
 
-TEST_CASE("torch_scheduler: a saved one goes on where it was", "[runtime]") {
+TEST_CASE("torch_scheduler: a restored one continues where it was saved", "[runtime]") {
   torch::optim::SGD optimizer = sgd_by_value();
   torch::optim::StepLR saved(optimizer, 3, 0.1);
   saved.step();
@@ -114,13 +114,13 @@ TEST_CASE("torch_scheduler: a saved one goes on where it was", "[runtime]") {
   CHECK_THROWS_AS(acc::detail::load_scheduler_state(loaded, "{}"), acc::Error);
 }
 
-TEST_CASE("torch_scheduler: an optimizer that was moved away is noticed", "[runtime]") {
+TEST_CASE("torch_scheduler: an optimizer that was moved is detected", "[runtime]") {
   torch::optim::SGD optimizer = sgd_by_value();
   const torch::optim::StepLR scheduler(optimizer, 1);
   acc::detail::require_optimizer(scheduler);
   const torch::optim::SGD moved = std::move(optimizer);
   CHECK_THROWS_WITH(
       acc::detail::require_optimizer(scheduler),
-      "prepare: scheduler: its optimizer was moved away (make the optimizer with std::make_shared, "
-      "or the scheduler from the prepared optimizer's native())");
+      "prepare: scheduler: its optimizer has been moved (create the optimizer with std::make_shared, "
+      "or the scheduler with the prepared optimizer's native())");
 }

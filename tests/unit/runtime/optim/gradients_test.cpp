@@ -14,7 +14,7 @@
 
 namespace {
 
-// One letter a batch over `passes` of `batches` each: S where the optimizer steps.
+// A letter for each batch, over `passes` passes of `batches` batches: S if the optimizer steps.
 std::string trace(acc::GradientState gradients, int batches, int passes) {
   std::string steps;
   for (int pass = 0; pass < passes; ++pass) {
@@ -41,7 +41,7 @@ TEST_CASE(
   CHECK(trace(acc::GradientState(9), 3, 2) == "..S ..S ");
 }
 
-TEST_CASE("gradient_state: without sync_with_dataloader the count goes on over the loader's end",
+TEST_CASE("gradient_state: without sync_with_dataloader the count continues after the loader's end",
           "[runtime]") {
   CHECK(trace(acc::GradientState(3, {.sync_with_dataloader = false}), 5, 3) == "..S.. S..S. .S..S ");
 }

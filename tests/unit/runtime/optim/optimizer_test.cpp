@@ -20,7 +20,7 @@
 
 namespace {
 
-// One weight at 0 that a step with gradient 1 moves to -1.
+// A weight of 0; a step with gradient 1 sets it to -1.
 struct Setup {
   explicit Setup(std::shared_ptr<acc::GradScaler> scaler = nullptr)
       : weight(at::zeros({1}).set_requires_grad(true)),
@@ -38,7 +38,7 @@ struct Setup {
 
 }  // namespace
 
-TEST_CASE("optimizer: while gradients accumulate it neither steps nor forgets them", "[runtime]") {
+TEST_CASE("optimizer: while gradients accumulate it neither steps nor resets them", "[runtime]") {
   Setup setup;
   setup.set_gradient(1);
   setup.gradients->next_batch(false);
@@ -53,8 +53,7 @@ TEST_CASE("optimizer: while gradients accumulate it neither steps nor forgets th
   CHECK_FALSE(setup.weight.grad().defined());
 }
 
-TEST_CASE("optimizer: an overflow is skipped and told until the next step, to each of its copies",
-          "[runtime]") {
+TEST_CASE("optimizer: a skipped step is reported until the next one, by all copies", "[runtime]") {
   auto scaler = std::make_shared<acc::GradScaler>(acc::GradScalerOptions{.init_scale = 4});
   Setup setup(scaler);
   const acc::Optimizer copy = setup.optimizer;
@@ -90,7 +89,7 @@ namespace {
 
 using namespace torch::optim;
 
-// The state after a step, moved to a device that every machine has.
+// The state after a step, moved to the meta device, which exists on every machine.
 template <class State, class Native>
 const State& moved_state(Native& optimizer) {
   optimizer.param_groups()[0].params()[0].sum().backward();
@@ -105,7 +104,7 @@ std::vector<at::Tensor> parameter() {
 
 }  // namespace
 
-TEST_CASE("optimizer_device: what each kind of optimizer keeps is moved", "[runtime]") {
+TEST_CASE("optimizer_device: the state of each type of optimizer is moved", "[runtime]") {
   SGD sgd(parameter(), SGDOptions(0.1).momentum(0.9));
   CHECK(moved_state<SGDParamState>(sgd).momentum_buffer().is_meta());
 
@@ -128,7 +127,7 @@ TEST_CASE("optimizer_device: what each kind of optimizer keeps is moved", "[runt
          of_rmsprop.grad_avg().is_meta()));
 }
 
-TEST_CASE("optimizer_device: one that keeps nothing yet stays so", "[runtime]") {
+TEST_CASE("optimizer_device: an empty state stays empty", "[runtime]") {
   SGD sgd(parameter(), SGDOptions(0.1));
   acc::detail::move_optimizer_state(sgd, c10::Device(c10::kMeta));
   CHECK(sgd.state().empty());

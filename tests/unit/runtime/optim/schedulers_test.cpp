@@ -98,7 +98,7 @@ void check_table(const json& points, torch::optim::Optimizer& optimizer, Step st
 
 }  // namespace
 
-TEST_CASE("schedulers: every rate and momentum of 1,000 steps is Python's", "[runtime]") {
+TEST_CASE("schedulers: every rate and momentum of 1,000 steps equals Python's", "[runtime]") {
   CHECK(recorded().size() == schedules().size() + 2);  // torch's version, and reduce_on_plateau
   for (const auto& [name, schedule] : schedules()) {
     INFO(name);
@@ -108,7 +108,7 @@ TEST_CASE("schedulers: every rate and momentum of 1,000 steps is Python's", "[ru
   }
 }
 
-TEST_CASE("schedulers: every rate of reduce_on_plateau is Python's, also from a saved state", "[runtime]") {
+TEST_CASE("schedulers: every rate of reduce_on_plateau equals Python's, also after a restore", "[runtime]") {
   auto optimizer = sgd();
   acc::ReduceOnPlateau scheduler(optimizer, kPlateau);
   check_table(recorded()["reduce_on_plateau"], optimizer, [&](int step) {
@@ -119,7 +119,7 @@ TEST_CASE("schedulers: every rate of reduce_on_plateau is Python's, also from a 
   });
 }
 
-TEST_CASE("schedulers: a restored one goes on as the one that was saved", "[runtime]") {
+TEST_CASE("schedulers: a restored one continues like the one that was saved", "[runtime]") {
   for (const auto& [name, schedule] : schedules()) {
     INFO(name);
     auto optimizer = sgd();
@@ -148,7 +148,7 @@ TEST_CASE("schedulers: each parameter group keeps its own base", "[runtime]") {
   CHECK(scheduler.last_lr() == std::vector<double>{0.05, 0.25});
 }
 
-TEST_CASE("schedulers: one-cycle moves AdamW's first beta, and refuses an optimizer without one",
+TEST_CASE("schedulers: one-cycle cycles AdamW's first beta, and refuses an optimizer without momentum",
           "[runtime]") {
   const acc::Schedule cycle = acc::one_cycle_lr({.max_lr = {0.1}, .total_steps = 10});
   torch::optim::AdamW adamw(parameters());
@@ -161,7 +161,7 @@ TEST_CASE("schedulers: one-cycle moves AdamW's first beta, and refuses an optimi
       "scheduler: the optimizer has neither a momentum nor betas (set cycle_momentum to false)");
 }
 
-TEST_CASE("schedulers: a state that does not fit is refused and changes nothing", "[runtime]") {
+TEST_CASE("schedulers: an invalid state is refused and changes nothing", "[runtime]") {
   auto optimizer = sgd();
   acc::Scheduler scheduler(optimizer, acc::step_lr(3));
   scheduler.step();
@@ -169,7 +169,7 @@ TEST_CASE("schedulers: a state that does not fit is refused and changes nothing"
   CHECK_THROWS_AS(scheduler.load_state("{"), acc::Error);
   CHECK_THROWS_AS(scheduler.load_state(R"({"last_epoch": 1})"), acc::Error);
   CHECK_THROWS_WITH(scheduler.load_state(R"({"last_epoch": 7, "base_lrs": [1, 2], "_last_lr": [1, 2]})"),
-                    "scheduler state: is of 2 parameter groups, but the optimizer has 1");
+                    "scheduler state: has 2 parameter groups, but the optimizer has 1");
   CHECK(scheduler.state() == before);
   CHECK(rate_of(optimizer) == 0.1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two devices are the CPU twice: copies, cutting, threads and gradients are the same as on two GPUs.
+// Uses the CPU twice as two devices: replicas, scattering, threads and gradients work as on two GPUs.
 #include "acc/runtime/parallel/data_parallel.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -54,7 +54,7 @@ struct NotCloneable : torch::nn::Module {
 
 }  // namespace
 
-TEST_CASE("data_parallel: outputs and gradients are those of the plain module", "[runtime]") {
+TEST_CASE("data_parallel: outputs and gradients equal those of the module itself", "[runtime]") {
   const int rows = GENERATE(2, 5, 8);
   const auto net = std::make_shared<Net>();
   acc::DataParallel parallel(net, kTwo);
@@ -72,7 +72,7 @@ TEST_CASE("data_parallel: outputs and gradients are those of the plain module", 
   CHECK(net->linear->weight.grad().allclose(gradient, 1e-5, 1e-6));
 }
 
-TEST_CASE("data_parallel: with fewer than two devices, or rows, it is the plain module", "[runtime]") {
+TEST_CASE("data_parallel: with fewer than two devices, or rows, it calls the module itself", "[runtime]") {
   const auto net = std::make_shared<Net>();
   const at::Tensor x = at::randn({1, 3});
   for (const auto& devices : {std::vector<at::Device>{}, {at::kCPU}, {at::kCPU, at::kCPU}}) {
@@ -82,7 +82,7 @@ TEST_CASE("data_parallel: with fewer than two devices, or rows, it is the plain 
   }
 }
 
-TEST_CASE("data_parallel: several inputs are cut alike, and must be", "[runtime]") {
+TEST_CASE("data_parallel: several inputs must be split into the same number of parts", "[runtime]") {
   acc::DataParallel parallel(std::make_shared<Net>(), kTwo);
   const at::Tensor x = at::randn({4, 3});
   const at::Tensor scale = at::randn({4, 1});
@@ -100,12 +100,12 @@ TEST_CASE("data_parallel: copies compute without gradients where the caller does
   CHECK(Net::calls_without_gradients == 2);
 }
 
-TEST_CASE("data_parallel: an exception of a copy comes out", "[runtime]") {
+TEST_CASE("data_parallel: an exception of a replica is rethrown", "[runtime]") {
   acc::DataParallel parallel(std::make_shared<Net>(), kTwo);
   CHECK_THROWS_WITH(parallel(at::randn({26, 3})), "unlucky");
 }
 
-TEST_CASE("data_parallel: running statistics are those of the first copy", "[runtime]") {
+TEST_CASE("data_parallel: running statistics are those of the first replica", "[runtime]") {
   const auto net = std::make_shared<NormNet>();
   NormNet alone;
   const at::Tensor x = at::randn({8, 3});
@@ -120,10 +120,10 @@ TEST_CASE("data_parallel: a module that cannot be copied is named", "[runtime]")
   CHECK(error_of([&] { parallel(at::ones({4, 1})); }).find("NotCloneable") != std::string::npos);
 }
 
-TEST_CASE("data_parallel: a device that is not there is named", "[runtime]") {
+TEST_CASE("data_parallel: a device that does not exist is named", "[runtime]") {
   const auto net = std::make_shared<Net>();
   const at::Device none(at::kCUDA, 100);
   const std::string said = error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU, none}}); });
-  CHECK(said.starts_with("DataParallel, cuda:100: there is no such device, of "));
+  CHECK(said.starts_with("DataParallel, cuda:100: does not exist: there are "));
   CHECK(error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU}, .output_device = none}); }) == said);
 }

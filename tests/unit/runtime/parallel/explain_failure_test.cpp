@@ -8,7 +8,7 @@ namespace {
 using namespace std::chrono_literals;
 
 const acc::detail::CollectiveContext kContext{
-    .rank = 3, .size = 8, .doing = "backward", .timeout = 5s, .roll = {}};
+    .rank = 3, .size = 8, .doing = "backward", .timeout = 5s, .peers = {}};
 constexpr std::string_view kClosed = "Connection closed by peer [127.0.0.1]:32876";
 
 std::string what(std::string_view text, const acc::detail::CollectiveContext& context) {
@@ -18,7 +18,7 @@ std::string what(std::string_view text, const acc::detail::CollectiveContext& co
 
 }  // namespace
 
-TEST_CASE("collective_failure: a lost peer is told without source positions", "[runtime]") {
+TEST_CASE("collective_failure: a lost peer is reported without source positions", "[runtime]") {
   const auto error = acc::detail::explain_collective_failure(
       "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Connection closed by peer "
       "[127.0.0.1]:32876\nmore",
@@ -29,14 +29,14 @@ TEST_CASE("collective_failure: a lost peer is told without source positions", "[
         "(the process that failed first reports the cause)");
 }
 
-TEST_CASE("collective_failure: a time-out tells the time and the way out", "[runtime]") {
+TEST_CASE("collective_failure: a timeout reports the time and the option", "[runtime]") {
   const auto error = acc::detail::explain_collective_failure(
       "[/x/unbound_buffer.cc:78] Timed out waiting 5000ms for recv operation to complete", kContext);
   REQUIRE(error.has_value());
   CHECK(error->problems().front().what == "no answer from another process within 5 s");
 }
 
-TEST_CASE("collective_failure: of two processes the other is the lost one", "[runtime]") {
+TEST_CASE("collective_failure: with two processes the other one is named as lost", "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
   context.rank = 1;
   context.size = 2;
@@ -44,33 +44,33 @@ TEST_CASE("collective_failure: of two processes the other is the lost one", "[ru
   CHECK(what("Timed out waiting", context) == "no answer from rank 0 within 5 s");
 }
 
-TEST_CASE("collective_failure: who does not answer the roll is the lost one", "[runtime]") {
+TEST_CASE("collective_failure: a process that does not answer is named as lost", "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
-  context.roll = acc::detail::PeerReport{.absent = {1, 6},
-                                         .late = {{.rank = 2, .calls_behind = 1, .place = "in forward"}}};
+  context.peers = acc::detail::PeerReport{.absent = {1, 6},
+                                          .late = {{.rank = 2, .calls_behind = 1, .place = "in forward"}}};
   CHECK(what(kClosed, context) ==
         "ranks 1, 6 ended or were lost: Connection closed by peer [127.0.0.1]:32876");
   CHECK(what("Timed out waiting", context) ==
         "no answer from ranks 1, 2, 6 within 5 s; rank 2 is in forward, 1 call behind");
 }
 
-TEST_CASE("collective_failure: who keeps the others waiting is named, also by those who lose a third",
+TEST_CASE("collective_failure: a late process is named, also when another gave up waiting for it",
           "[runtime]") {
   acc::detail::CollectiveContext context = kContext;
-  context.roll = acc::detail::PeerReport{.absent = {},
-                                         .late = {{.rank = 2, .calls_behind = 3, .place = "after forward"}}};
+  context.peers = acc::detail::PeerReport{.absent = {},
+                                          .late = {{.rank = 2, .calls_behind = 3, .place = "after forward"}}};
   CHECK(what("Timed out waiting", context) ==
         "no answer from rank 2 within 5 s; rank 2 is after forward, 3 calls behind");
   CHECK(what(kClosed, context) ==
         "another process gave up waiting for rank 2; rank 2 is after forward, 3 calls behind");
 }
 
-TEST_CASE("collective_failure: what has nothing to do with other processes stays as it is", "[runtime]") {
+TEST_CASE("collective_failure: other exceptions are not translated", "[runtime]") {
   CHECK_FALSE(acc::detail::explain_collective_failure("mat1 and mat2 shapes cannot be multiplied", kContext)
                   .has_value());
 }
 
-TEST_CASE("collective_failure: a port in use and an absent rank 0 are told apart", "[runtime]") {
+TEST_CASE("collective_failure: a port in use and an absent rank 0 are distinguished", "[runtime]") {
   const acc::Error in_use = acc::detail::explain_join_failure(
       "The server socket has failed to listen. port: 29500, name: EADDRINUSE", kContext, "h:1");
   CHECK(in_use.kind() == acc::ErrorKind::system);
@@ -79,7 +79,8 @@ TEST_CASE("collective_failure: a port in use and an absent rank 0 are told apart
       "The client socket has timed out after 5000ms\nBacktrace", kContext, "h:1");
   CHECK(absent.kind() == acc::ErrorKind::rendezvous);
   CHECK(absent.problems().front().what ==
-        "did not find the other processes through h:1 within 5 s: The client socket has timed out after "
+        "did not find the other processes through the store at h:1 within 5 s: The client socket has timed "
+        "out after "
         "5000ms");
 }
 
@@ -91,7 +92,7 @@ TEST_CASE("collective_failure: an unknown network interface is named", "[runtime
         "GLOO_SOCKET_IFNAME: nosuch0 is not a network interface with an address (`ip address` lists them)");
 }
 
-TEST_CASE("collective_failure: a process that ended while others joined is told as such", "[runtime]") {
+TEST_CASE("collective_failure: a process that ended while others joined is reported", "[runtime]") {
   const acc::Error error = acc::detail::explain_join_failure(
       "Failed to recv, got 0 bytes. Connection was likely closed.", kContext, "h:1");
   CHECK(error.problems().front().what ==
@@ -106,7 +107,7 @@ TEST_CASE("collective_failure: positions and conditions of LibTorch's sources ar
   CHECK(acc::detail::first_line("plain [x] text") == "plain [x] text");
 }
 
-TEST_CASE("unused_parameters: they are named by their place among those that are trained", "[runtime]") {
+TEST_CASE("unused_parameters: they are named by their index among the trained ones", "[runtime]") {
   const std::vector<std::string> trained = {"0.bias", "1.weight", "1.bias", "2.weight", "2.bias"};
   const auto error = acc::detail::explain_unused_parameters(
       "Expected to have finished reduction in the prior iteration before starting a new one. ...\n"
@@ -115,12 +116,12 @@ TEST_CASE("unused_parameters: they are named by their place among those that are
   REQUIRE(error.has_value());
   CHECK(
       std::string(error->what()) ==
-      "rank 1, Net: took no part in the last loss, so the processes cannot average their gradients: "
+      "rank 1, Net: did not contribute to the last loss, so the processes cannot average their gradients: "
       "0.bias, 2.weight (set DdpOptions::find_unused_parameters, or use every parameter in each forward, or "
       "freeze it with requires_grad_(false) before the forward)");
 }
 
-TEST_CASE("unused_parameters: a text without a list is still told, and other texts are not", "[runtime]") {
+TEST_CASE("unused_parameters: a message without a list is translated, other messages are not", "[runtime]") {
   const std::vector<std::string> trained = {"weight"};
   const auto error = acc::detail::explain_unused_parameters(
       "Expected to have finished reduction in the prior", trained, "rank 0");

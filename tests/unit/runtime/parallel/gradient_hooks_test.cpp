@@ -6,7 +6,7 @@
 
 #include "support/catch.hpp"
 
-TEST_CASE("gradient_sink: gradients pass unchanged, and it tells that they do", "[runtime]") {
+TEST_CASE("gradient_sink: gradients pass unchanged, and on_backward is called", "[runtime]") {
   const at::Tensor leaf = at::ones({3}).requires_grad_();
   int calls = 0;
   const auto outputs = acc::detail::pass_through_sink({leaf * 2, leaf * 3}, [&] { ++calls; });
@@ -18,7 +18,7 @@ TEST_CASE("gradient_sink: gradients pass unchanged, and it tells that they do", 
   CHECK(leaf.grad().equal(at::ones({3}) * 5));
 }
 
-TEST_CASE("gradient_sink: an output that the loss does not use passes no zeros on", "[runtime]") {
+TEST_CASE("gradient_sink: an output that the loss does not use passes on no zeros", "[runtime]") {
   const at::Tensor used = at::ones({3}).requires_grad_();
   const at::Tensor unused = at::ones({3}).requires_grad_();
   const auto outputs = acc::detail::pass_through_sink({used * 2, unused * 3}, [] {});

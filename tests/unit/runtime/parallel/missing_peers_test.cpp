@@ -13,7 +13,8 @@ acc::WorkerEnv worker(int rank, int world_size) {
 
 using std::chrono::seconds;
 
-TEST_CASE("join_watch: it names those who have not come, or the store that does not answer", "[runtime]") {
+TEST_CASE("join_watch: it names the ranks that have not joined, or the store that does not answer",
+          "[runtime]") {
   CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0}) ==
         "acc: rank 0 of 2 has waited 10 s for rank 1 (the store is at node0:29500)\n");
   CHECK(acc::detail::join_notice(worker(0, 4), seconds(20), std::vector<int>{0, 2}) ==
@@ -27,7 +28,7 @@ TEST_CASE("join_watch: it names those who have not come, or the store that does 
         "83 more (the store is at node0:29500)\n");
 }
 
-TEST_CASE("join_watch: the lowest rank that is there speaks for all", "[runtime]") {
+TEST_CASE("join_watch: only the lowest rank that has joined writes", "[runtime]") {
   CHECK(acc::detail::join_notice(worker(2, 4), seconds(10), std::vector<int>{0, 2}).empty());
   CHECK_FALSE(acc::detail::join_notice(worker(1, 4), seconds(10), std::vector<int>{1, 2}).empty());
   CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0, 1}).empty());

@@ -13,7 +13,7 @@
 
 namespace {
 
-// Tells the type in which it computed.
+// Records the type in which it computed.
 struct Spy : torch::nn::Module {
   Spy() : linear(register_module("linear", torch::nn::Linear(2, 2))) {}
 
@@ -27,7 +27,7 @@ struct Spy : torch::nn::Module {
   at::ScalarType computed_in = at::kFloat;
 };
 
-// Its output is of an unknown type.
+// A type that acc does not know.
 struct Hidden {
   at::Tensor inside;
 };
@@ -37,12 +37,13 @@ struct HidingNet : torch::nn::Module {
 
 }  // namespace
 
-TEST_CASE("model: half precision refuses what it cannot make float32 again", "[runtime]") {
+TEST_CASE("model: half precision refuses outputs that cannot be converted to float32", "[runtime]") {
   const at::Tensor x = acc::test::numbers({1, 2}, {1, 2}, at::kFloat);
   acc::Model<HidingNet> half(std::make_shared<HidingNet>(), nullptr, acc::MixedPrecision::bf16);
   const std::string error = acc::test::error_of([&] { half(x); });
   CHECK(error.starts_with("the output of forward: std::tuple<at::Tensor, std::vector<"));
-  CHECK(error.find("is an unknown type, so its tensors would stay in half precision") != std::string::npos);
+  CHECK(error.find("is not a type that acc knows, so its tensors would stay in half precision") !=
+        std::string::npos);
   acc::Model<HidingNet> whole(std::make_shared<HidingNet>(), nullptr, acc::MixedPrecision::no);
   whole(x);
   STATIC_REQUIRE(acc::detail::kIsOpaque<std::shared_ptr<Hidden>>);
@@ -50,7 +51,7 @@ TEST_CASE("model: half precision refuses what it cannot make float32 again", "[r
   STATIC_REQUIRE_FALSE(acc::detail::kIsOpaque<std::map<std::string, std::optional<at::Tensor>>>);
 }
 
-TEST_CASE("model: forward computes in bf16, gives float32 back and passes other parts on", "[runtime]") {
+TEST_CASE("model: forward computes in bf16, returns float32 and leaves other values unchanged", "[runtime]") {
   acc::Model<Spy> model(std::make_shared<Spy>(), nullptr, acc::MixedPrecision::bf16);
   const auto [out, number] = model(acc::test::numbers({1, 2}, {1, 2}, at::kFloat));
   CHECK(model->computed_in == at::kBFloat16);

@@ -28,7 +28,7 @@ TEST_CASE("parameter_agreement: the first parameter that differs is named with b
         "rank 2 has 'fc.weight' of Float [5, 2]");
 }
 
-TEST_CASE("parameter_agreement: a parameter that one rank lacks is named", "[runtime]") {
+TEST_CASE("parameter_agreement: a parameter that is missing on one rank is named", "[runtime]") {
   const Parameters shorter = {kNet[0]};
   for (const auto& by_rank : {std::vector{kNet, shorter}, std::vector{shorter, kNet}}) {
     const auto error = acc::detail::find_disagreement(by_rank);

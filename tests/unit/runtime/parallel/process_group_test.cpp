@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Holds a port of the loopback address; connecting to it is refused unless it listens.
+// Binds a port of the loopback address; unless it listens, connections to it are refused.
 class HeldPort {
  public:
   explicit HeldPort(bool listens) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
@@ -53,7 +53,7 @@ acc::Error error_of(int rank, std::uint16_t port) {
 
 }  // namespace
 
-TEST_CASE("process_group: a rank 0 whose port is taken says which", "[runtime]") {
+TEST_CASE("process_group: rank 0 names a port that is in use", "[runtime]") {
   const HeldPort held(true);
   const acc::Error error = error_of(0, held.port());
   CHECK(error.kind() == acc::ErrorKind::system);
@@ -62,7 +62,7 @@ TEST_CASE("process_group: a rank 0 whose port is taken says which", "[runtime]")
   CHECK(error.problems().front().where == "rank 0");
 }
 
-TEST_CASE("process_group: a rank that finds no rank 0 says where it looked", "[runtime]") {
+TEST_CASE("process_group: a rank that does not find rank 0 names the address", "[runtime]") {
   const HeldPort held(false);
   const acc::Error error = error_of(1, held.port());
   CHECK(error.kind() == acc::ErrorKind::rendezvous);
@@ -72,10 +72,11 @@ TEST_CASE("process_group: a rank that finds no rank 0 says where it looked", "[r
         std::string::npos);
 }
 
-TEST_CASE("process_group: writing to a process that has ended is an error, not the end by SIGPIPE", "[runtime]") {
+TEST_CASE("process_group: writing to a process that has ended is an error, and does not raise SIGPIPE",
+          "[runtime]") {
   ::signal(SIGPIPE, SIG_DFL);
-  const acc::ProcessGroup group(
-      {.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0}, 5s);
+  const acc::ProcessGroup group({.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0},
+                                5s);
   int ends[2] = {};
   REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
   ::close(ends[1]);
@@ -84,10 +85,10 @@ TEST_CASE("process_group: writing to a process that has ended is an error, not t
   ::close(ends[0]);
 }
 
-TEST_CASE("process_group: a program's own handler of SIGPIPE stays", "[runtime]") {
+TEST_CASE("process_group: a program's own SIGPIPE handler is kept", "[runtime]") {
   const auto handler = [](int) {};
   ::signal(SIGPIPE, handler);
-  const acc::ProcessGroup group(
-      {.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0}, 5s);
+  const acc::ProcessGroup group({.rank = 0, .world_size = 1, .master_addr = "127.0.0.1", .master_port = 0},
+                                5s);
   CHECK(::signal(SIGPIPE, SIG_DFL) == static_cast<void (*)(int)>(handler));
 }

@@ -23,7 +23,7 @@ std::string failure_of(const std::string& word) {
 
 }  // namespace
 
-TEST_CASE("mixed_precision: accelerate's words are read, in any case", "[runtime]") {
+TEST_CASE("mixed_precision: accelerate's names are accepted, in any case", "[runtime]") {
   CHECK(acc::parse_mixed_precision("no", "") == acc::MixedPrecision::no);
   CHECK(acc::parse_mixed_precision("BF16", "") == acc::MixedPrecision::bf16);
   for (const auto precision :
@@ -32,12 +32,12 @@ TEST_CASE("mixed_precision: accelerate's words are read, in any case", "[runtime
   }
 }
 
-TEST_CASE("mixed_precision: what is not supported says what is", "[runtime]") {
+TEST_CASE("mixed_precision: the error for an unsupported precision lists the supported ones", "[runtime]") {
   CHECK(failure_of("fp8") == "PLACE: fp8 is not supported by the C++ runtime (use bf16, fp16 or no)");
   CHECK(failure_of("half") == "PLACE: 'half' is not a precision (use bf16, fp16 or no)");
 }
 
-TEST_CASE("autocast: the precision holds inside of the guard alone, also nested", "[runtime]") {
+TEST_CASE("autocast: the precision applies only while the guard exists, also nested", "[runtime]") {
   const at::Tensor x = acc::test::numbers({1, 2, 3, 4}, {2, 2}, at::kFloat);
   const auto type = [&] { return x.mm(x).scalar_type(); };
   {
@@ -54,7 +54,7 @@ TEST_CASE("autocast: the precision holds inside of the guard alone, also nested"
   CHECK(type() == at::kFloat);
 }
 
-TEST_CASE("autocast: fp16 computes in half, and a part can be taken back to float32", "[runtime]") {
+TEST_CASE("autocast: fp16 computes in half, and it can be switched off for a part", "[runtime]") {
   const at::Tensor x = acc::test::numbers({1, 2, 3, 4}, {2, 2}, at::kFloat);
   const auto type = [&] { return x.mm(x).scalar_type(); };
   const acc::Autocast half(acc::MixedPrecision::fp16);
@@ -66,7 +66,7 @@ TEST_CASE("autocast: fp16 computes in half, and a part can be taken back to floa
   CHECK(type() == at::kHalf);
 }
 
-TEST_CASE("autocast: CUDA's is switched apart from the CPU's", "[runtime]") {
+TEST_CASE("autocast: CUDA and CPU are switched separately", "[runtime]") {
   const acc::Autocast cuda(acc::MixedPrecision::fp16, c10::DeviceType::CUDA, {.cache_enabled = false});
   CHECK(at::autocast::is_autocast_enabled(at::kCUDA));
   CHECK(at::autocast::get_autocast_dtype(at::kCUDA) == at::kHalf);

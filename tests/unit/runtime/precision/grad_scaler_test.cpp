@@ -38,7 +38,7 @@ struct Setup {
 
 }  // namespace
 
-TEST_CASE("grad_scaler: scales, counts and skipped steps are PyTorch's", "[runtime]") {
+TEST_CASE("grad_scaler: scales, counts and skipped steps equal PyTorch's", "[runtime]") {
   REQUIRE(recorded().at("scaler").size() == 4);
   for (const auto& [name, entry] : recorded().at("scaler").items()) {
     INFO(name);
@@ -70,7 +70,7 @@ TEST_CASE("grad_scaler: the defaults are PyTorch's", "[runtime]") {
                              .growth_tracker = defaults.at("_growth_tracker").get<std::int64_t>()});
 }
 
-TEST_CASE("grad_scaler: a saved state goes on, before and after the first loss", "[runtime]") {
+TEST_CASE("grad_scaler: a restored state continues, before and after the first loss", "[runtime]") {
   Setup saved({.init_scale = 8, .growth_interval = 2});
   saved.backward(1);
   saved.scaler.step(saved.optimizer);
@@ -86,7 +86,7 @@ TEST_CASE("grad_scaler: a saved state goes on, before and after the first loss",
   CHECK(loaded.scaler.get_scale() == 16);
 }
 
-TEST_CASE("grad_scaler: gradients are divided by what their loss was multiplied with, also after an update",
+TEST_CASE("grad_scaler: gradients are divided by the scale of their loss, also after an update",
           "[runtime]") {
   Setup setup({.init_scale = 4, .growth_interval = 1});
   const at::Tensor other = at::zeros({1}).set_requires_grad(true);
@@ -100,8 +100,7 @@ TEST_CASE("grad_scaler: gradients are divided by what their loss was multiplied 
   setup.scaler.update();
 }
 
-TEST_CASE("grad_scaler: what was unscaled for clipping is not unscaled again by another optimizer's update",
-          "[runtime]") {
+TEST_CASE("grad_scaler: unscaled gradients stay unscaled after another optimizer's update", "[runtime]") {
   Setup setup({.init_scale = 4});
   const at::Tensor other = at::zeros({1}).set_requires_grad(true);
   torch::optim::SGD second({other}, 1.0);
@@ -115,18 +114,19 @@ TEST_CASE("grad_scaler: what was unscaled for clipping is not unscaled again by 
   CHECK(other.item<double>() == -5);
 }
 
-TEST_CASE("grad_scaler: calls in an order that makes no sense are refused", "[runtime]") {
+TEST_CASE("grad_scaler: calls in the wrong order are refused", "[runtime]") {
   Setup setup;
-  CHECK(error_of([&] { setup.scaler.update(); }) == "GradScaler: no optimizer stepped since the last update");
+  CHECK(error_of([&] { setup.scaler.update(); }) ==
+        "GradScaler: no optimizer has stepped since the last update");
   CHECK(error_of([&] { setup.scaler.step(setup.optimizer); }) ==
-        "GradScaler: no loss was scaled yet (call accelerator.backward(loss) first)");
+        "GradScaler: no loss has been scaled yet (call accelerator.backward(loss) first)");
   setup.backward(1);
   setup.scaler.unscale(setup.optimizer);
   CHECK(error_of([&] { setup.scaler.unscale(setup.optimizer); }) ==
-        "GradScaler: the optimizer's gradients were unscaled since the last update");
+        "GradScaler: the optimizer's gradients have already been unscaled since the last update");
   setup.scaler.step(setup.optimizer);
   CHECK(error_of([&] { setup.scaler.step(setup.optimizer); }) ==
-        "GradScaler: the optimizer stepped already since the last update");
+        "GradScaler: the optimizer has already stepped since the last update");
   setup.scaler.update();
   setup.weight.mutable_grad().reset();
   CHECK(error_of([&] {
@@ -140,7 +140,7 @@ TEST_CASE("grad_scaler: calls in an order that makes no sense are refused", "[ru
   CHECK_THROWS_AS(acc::GradScaler({.backoff_factor = 1}), acc::Error);
 }
 
-TEST_CASE("grad_scaler: switched off it scales nothing and steps always", "[runtime]") {
+TEST_CASE("grad_scaler: when disabled it does not scale and always steps", "[runtime]") {
   Setup setup({.enabled = false});
   setup.backward(2);
   CHECK(setup.weight.grad().item<double>() == 2);

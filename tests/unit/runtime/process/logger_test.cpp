@@ -11,7 +11,7 @@
 
 using acc::test::printed_to;
 
-TEST_CASE("logger: a line tells level, name and rank, and what is below the level is left out", "[runtime]") {
+TEST_CASE("logger: a line has level, name and rank, and lines below the level are dropped", "[runtime]") {
   const acc::PartialState state;
   const acc::Logger logger = acc::get_logger(state, "train", acc::LogLevel::info);
   CHECK(printed_to(stderr, [&] {
@@ -22,7 +22,7 @@ TEST_CASE("logger: a line tells level, name and rank, and what is below the leve
         }) == "INFO:train:[RANK 0] yes\nERROR:train:[RANK 0] also\nCRITICAL:train:[RANK 0] in turn\n");
 }
 
-TEST_CASE("logger: warning_once says a text once, also through a copy", "[runtime]") {
+TEST_CASE("logger: warning_once writes a text once, also through a copy", "[runtime]") {
   const acc::Logger logger = acc::get_logger(acc::PartialState(), "train");
   const acc::Logger copy = logger;
   CHECK(printed_to(stderr, [&] {
@@ -45,7 +45,7 @@ TEST_CASE("logger: ACCELERATE_LOG_LEVEL is the default level", "[runtime]") {
   CHECK(printed_to(stderr, [&] { logger.debug("seen"); }) == "DEBUG:train:[RANK 0] seen\n");
 }
 
-TEST_CASE("logger: a file gets the same lines, by a pattern of the program's own", "[runtime]") {
+TEST_CASE("logger: a file gets the same lines, with the program's own pattern", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const auto file = folder.path() / "train.log";
   const acc::Logger logger(acc::PartialState(), "train",

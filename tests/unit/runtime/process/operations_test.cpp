@@ -17,7 +17,7 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
-TEST_CASE("tensor_form: what is written makes a tensor of the same type and shape", "[runtime]") {
+TEST_CASE("tensor_form: a written form gives a tensor of the same type and shape", "[runtime]") {
   for (const at::Tensor& tensor : {at::ones({2, 3}, at::kHalf), at::ones({}, at::kLong), at::empty({0, 4})}) {
     std::array<std::int64_t, acc::detail::kFormSize> numbers = {};
     acc::detail::write_form(tensor, numbers.data(), "gather");
@@ -27,7 +27,7 @@ TEST_CASE("tensor_form: what is written makes a tensor of the same type and shap
   }
 }
 
-TEST_CASE("tensor_form: numbers of another tensor do not shine through", "[runtime]") {
+TEST_CASE("tensor_form: numbers of an earlier form are overwritten", "[runtime]") {
   std::array<std::int64_t, acc::detail::kFormSize> numbers = {};
   std::array<std::int64_t, acc::detail::kFormSize> fresh = {};
   acc::detail::write_form(at::ones({2, 3, 4}), numbers.data(), "gather");
@@ -37,14 +37,14 @@ TEST_CASE("tensor_form: numbers of another tensor do not shine through", "[runti
   CHECK(acc::detail::form_text(numbers.data()) == "Float [5]");
 }
 
-TEST_CASE("tensor_form: more dimensions than can be sent are refused", "[runtime]") {
+TEST_CASE("tensor_form: too many dimensions are refused", "[runtime]") {
   std::array<std::int64_t, acc::detail::kFormSize> numbers = {};
   const at::Tensor deep = at::ones(std::vector<std::int64_t>(17, 1));
   CHECK(acc::test::error_of([&] { acc::detail::write_form(deep, numbers.data(), "gather"); }) ==
         "gather: a tensor has 17 dimensions, and at most 16 can be sent");
 }
 
-TEST_CASE("operations: of one process, all give back what they got", "[runtime]") {
+TEST_CASE("operations: on one process all return their argument", "[runtime]") {
   const at::Tensor x = at::arange(3);
   CHECK(acc::detail::gather_tensor(x, nullptr).equal(x));
   CHECK(acc::detail::gather_tensor(at::full({}, 3), nullptr).sizes() == c10::IntArrayRef({1}));
@@ -57,7 +57,7 @@ TEST_CASE("operations: of one process, all give back what they got", "[runtime]"
   CHECK(acc::detail::broadcast_text("a", 0, nullptr) == "a");
 }
 
-TEST_CASE("objects: what JSON can say travels without loss, infinities too", "[runtime]") {
+TEST_CASE("objects: values are sent without loss, including infinities", "[runtime]") {
   using Object = std::map<std::string, std::vector<double>>;
   const Object object{{"a", {0.1, std::numeric_limits<double>::infinity(), -0.0}}, {"", {}}};
   CHECK(acc::ObjectText<Object>::read(acc::ObjectText<Object>::write(object)) == object);
@@ -67,7 +67,7 @@ TEST_CASE("objects: what JSON can say travels without loss, infinities too", "[r
 
 namespace {
 
-// What each of `count` processes gets of 0..length-1.
+// The parts of 0 to length - 1 for each of `count` processes.
 std::vector<std::vector<std::size_t>> dealt(std::size_t length, std::size_t count, bool padding) {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < length; ++i) all.push_back(i);
@@ -79,7 +79,7 @@ std::vector<std::vector<std::size_t>> dealt(std::size_t length, std::size_t coun
 
 }  // namespace
 
-TEST_CASE("split: the first processes get one more where it does not divide", "[runtime]") {
+TEST_CASE("split: the first processes get one more if it cannot be divided evenly", "[runtime]") {
   CHECK(dealt(4, 2, false) == std::vector<std::vector<std::size_t>>{{0, 1}, {2, 3}});
   CHECK(dealt(5, 3, false) == std::vector<std::vector<std::size_t>>{{0, 1}, {2, 3}, {4}});
   CHECK(dealt(1, 3, false) == std::vector<std::vector<std::size_t>>{{0}, {}, {}});
@@ -95,7 +95,8 @@ TEST_CASE("split: padding repeats the last element until all have as many as the
   CHECK(last.equal(at::arange(4, 6).reshape({1, 2}).repeat({2, 1})));
 }
 
-TEST_CASE("split: maps and tuples are cut value by value, and their values have one length", "[runtime]") {
+TEST_CASE("split: maps and tuples are split value by value, and their values must have the same length",
+          "[runtime]") {
   const std::map<std::string, std::vector<int>> lists{{"a", {1, 2, 3}}, {"b", {4, 5, 6}}};
   CHECK(acc::detail::take_part(lists, {.begin = 1, .end = 3}) ==
         std::map<std::string, std::vector<int>>{{"a", {2, 3}}, {"b", {5, 6}}});

@@ -20,13 +20,14 @@ namespace {
 using nlohmann::json;
 using std::chrono::system_clock;
 
-// What `act` leaves in the error file, in a process of its own: roles are kept until its end.
-template <class Act>
-json left_by(Act act) {
+// The content of the error file after `function` ran in a separate process, since a process keeps the role of
+// its failure.
+template <class Function>
+json left_by(Function function) {
   const auto file = acc::test::temporary_folder() / "error.json";
   const int code = acc::test::in_child([&] {
     ::setenv("TORCHELASTIC_ERROR_FILE", file.c_str(), 1);
-    act();
+    function();
     return 0;
   });
   CHECK(code == 0);
@@ -35,7 +36,7 @@ json left_by(Act act) {
 
 }  // namespace
 
-TEST_CASE("record: what main throws is left for the launcher, in torch's form, and passes", "[runtime]") {
+TEST_CASE("record: an exception of main is written in torch's format, and rethrown", "[runtime]") {
   const auto before =
       std::chrono::floor<std::chrono::seconds>(system_clock::now()).time_since_epoch().count();
   const json left = left_by([] {
@@ -57,7 +58,7 @@ TEST_CASE("record: what main throws is left for the launcher, in torch's form, a
   CHECK(extra["consequence"] == false);
 }
 
-TEST_CASE("record: it gives back what main does, and what the program catches is nothing", "[runtime]") {
+TEST_CASE("record: it returns main's result, and ignores exceptions that are caught", "[runtime]") {
   const json left = left_by([] {
     const int code = acc::record([] {
       try {
@@ -71,7 +72,7 @@ TEST_CASE("record: it gives back what main does, and what the program catches is
   CHECK(left.is_null());
 }
 
-TEST_CASE("record: after the loss of another process all that follows is a consequence", "[runtime]") {
+TEST_CASE("record: failures after the loss of another process are consequences", "[runtime]") {
   const json left = left_by([] {
     acc::write_error_file("rank 0, backward: rank 1 ended", acc::FailureRole::consequence);
     acc::write_error_file("training failed");
@@ -80,9 +81,9 @@ TEST_CASE("record: after the loss of another process all that follows is a conse
   CHECK(left["message"]["extraInfo"]["consequence"] == true);
 }
 
-TEST_CASE("record: an exception that nobody catches is left, too", "[runtime]") {
+TEST_CASE("record: an uncaught exception is written, too", "[runtime]") {
   const json left = left_by([] {
-    std::signal(SIGABRT, [](int) { ::_exit(0); });  // what the handler before ours ends with
+    std::signal(SIGABRT, [](int) { ::_exit(0); });  // the previous terminate handler ends with abort()
     acc::record_uncaught_exceptions();
     const auto fail = [] { throw acc::Error({.what = "is missing", .where = "data"}); };
     [&]() noexcept { fail(); }();

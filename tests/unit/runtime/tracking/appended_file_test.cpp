@@ -10,8 +10,7 @@
 #include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
 
-TEST_CASE("appended file: what was appended is there at once, also of a process that is killed",
-          "[runtime]") {
+TEST_CASE("appended file: appended records are written at once, and survive a kill", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   acc::test::in_child([&] {
     acc::detail::AppendedFile file(folder.path() / "new/file");
@@ -22,8 +21,7 @@ TEST_CASE("appended file: what was appended is there at once, also of a process 
   CHECK(folder.read("new/file") == "one\ntwo\n");
 }
 
-TEST_CASE("appended file: goes on where an earlier one ended, without the line that was not finished",
-          "[runtime]") {
+TEST_CASE("appended file: it continues an earlier file, without its incomplete last line", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const auto [before, kept] = GENERATE(table<std::string, std::string>(
       {{"", ""}, {"one\n", "one\n"}, {"one\ntw", "one\n"}, {"on", ""}, {"\n\n", "\n\n"}}));
@@ -33,7 +31,7 @@ TEST_CASE("appended file: goes on where an earlier one ended, without the line t
   CHECK(folder.read("file") == kept + "next\n");
 }
 
-TEST_CASE("appended file: a record that does not fit leaves no part of it", "[runtime]") {
+TEST_CASE("appended file: a record that does not fit leaves nothing in the file", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const std::string error = acc::test::error_of([&] { acc::detail::AppendedFile("/proc/no/file"); });
   CHECK(error.starts_with("/proc/no: cannot be created: "));

@@ -21,9 +21,10 @@ std::string hex(const std::string& bytes) {
 
 }  // namespace
 
-// The bytes are those of tensorboard 2.21's protobuf classes, filled by torch 2.11's torch.utils.tensorboard.
+// The expected bytes were written by torch 2.11's torch.utils.tensorboard with the protobuf classes of
+// tensorboard 2.21.
 
-TEST_CASE("summary event: the first of a file tells the version", "[runtime]") {
+TEST_CASE("summary event: the first event of a file has the version", "[runtime]") {
   CHECK(hex(acc::detail::version_event(1.5)) == "09000000000000f83f1a0d627261696e2e4576656e743a32");
 }
 
@@ -59,11 +60,11 @@ TEST_CASE("summary event: hyper-parameters are three events", "[runtime]") {
 namespace fs = std::filesystem;
 
 TEST_CASE("event file: the checksum is CRC-32C", "[runtime]") {
-  CHECK(acc::detail::crc32c("123456789") == 0xe3069283U);  // the catalogues' check value
+  CHECK(acc::detail::crc32c("123456789") == 0xe3069283U);  // the published check value of CRC-32C
   CHECK(acc::detail::crc32c("") == 0);
 }
 
-TEST_CASE("event file: a record is what tensorboard's RecordWriter writes", "[runtime]") {
+TEST_CASE("event file: a record equals that of TensorBoard's RecordWriter", "[runtime]") {
   using namespace std::string_literals;
   CHECK(acc::detail::framed_record("123456789") ==
         "\x09\0\0\0\0\0\0\0\x37\xf9\x71\x39"s
@@ -71,7 +72,8 @@ TEST_CASE("event file: a record is what tensorboard's RecordWriter writes", "[ru
         "\xe5\xb0\x8a\xc7"s);
 }
 
-TEST_CASE("event file: begins with the version, and holds each event when append returns", "[runtime]") {
+TEST_CASE("event file: it begins with the version, and contains each event when append returns",
+          "[runtime]") {
   const acc::test::TemporaryFolder folder;
   acc::detail::EventFile first(folder.path());
   acc::detail::EventFile second(folder.path());

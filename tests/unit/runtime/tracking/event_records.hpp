@@ -13,7 +13,7 @@
 
 namespace acc::test {
 
-/// TensorBoard's files in the folder, not below it, in the order of their names.
+/// The event files in the folder itself, sorted by name.
 inline std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -23,7 +23,7 @@ inline std::vector<std::filesystem::path> event_files(const std::filesystem::pat
   return files;
 }
 
-/// The events in it; throws where a length or checksum is wrong or something is left over.
+/// The events in a file. Throws when a length or checksum is wrong or bytes are left over.
 inline std::vector<std::string> event_records(const std::filesystem::path& file) {
   const std::string bytes = read_file(file);
   std::vector<std::string> records;

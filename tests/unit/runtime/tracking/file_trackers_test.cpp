@@ -15,7 +15,7 @@
 
 namespace {
 
-// The lines without their times, which must be of now.
+// The lines without their times; checks that the times are recent.
 std::vector<std::string> lines_without_time(const std::string& text, double began) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -31,7 +31,8 @@ std::vector<std::string> lines_without_time(const std::string& text, double bega
 
 }  // namespace
 
-TEST_CASE("JSON lines: one object for the start and one for each log, all kinds of values", "[runtime]") {
+TEST_CASE("JSON lines: one object for the start and one for each log, with all types of values",
+          "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const double began = acc::detail::seconds_since_1970();
   acc::JsonLinesTracker tracker(folder.path());
@@ -47,7 +48,7 @@ TEST_CASE("JSON lines: one object for the start and one for each log, all kinds 
             "{\"step\":2,\"values\":{\"loss\":null,\"text\":\"\ufffd\"}}"});
 }
 
-TEST_CASE("JSON lines: a later training goes on in the file, after its last whole line", "[runtime]") {
+TEST_CASE("JSON lines: a later training appends after the last complete line", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   folder.write("mnist.jsonl", "{\"step\":1,\"time\":1,\"values\":{}}\n{\"step\":2,\"ti");
   acc::JsonLinesTracker tracker(folder.path());
@@ -60,7 +61,7 @@ TEST_CASE("JSON lines: a later training goes on in the file, after its last whol
 
 namespace {
 
-// The rows without their times, which must be there.
+// The rows without their times; checks that there are times.
 std::string rows_without_time(const std::string& text) {
   std::string rows;
   std::istringstream stream(text);
@@ -88,7 +89,8 @@ TEST_CASE("CSV: a row for each log, and a column for each name from its first lo
   CHECK(folder.read("mnist.hparams.yml") == "\"lr\": 0.5\n");
 }
 
-TEST_CASE("CSV: a later training goes on with the file's columns, after its last whole line", "[runtime]") {
+TEST_CASE("CSV: a later training appends after the last complete line, with the file's columns",
+          "[runtime]") {
   const acc::test::TemporaryFolder folder;
   folder.write("mnist.csv", "step,time,\"a,b\"\n1,9,2\n2,9");
   acc::CsvTracker tracker(folder.path());
@@ -97,15 +99,15 @@ TEST_CASE("CSV: a later training goes on with the file's columns, after its last
   CHECK(rows_without_time(folder.read("mnist.csv")) == "step,\"a,b\",loss\n1,2\n2,3,true\n");
 }
 
-TEST_CASE("CSV: a file of something else is left alone", "[runtime]") {
+TEST_CASE("CSV: another file is not changed", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const auto file = folder.write("mnist.csv", "name,price\napple,1\n");
   acc::CsvTracker tracker(folder.path());
-  CHECK(
-      acc::test::error_of([&] { tracker.start("mnist", {}); }) ==
-      file.string() +
-          ": is not a table of a training: its first columns are not step and time (move it away, or choose "
-          "another name for the project)");
+  CHECK(acc::test::error_of([&] { tracker.start("mnist", {}); }) ==
+        file.string() +
+            ": is not a file of this tracker: its first columns are not step and time (move the file away, "
+            "or choose "
+            "another name for the project)");
   CHECK(folder.read("mnist.csv") == "name,price\napple,1\n");
 }
 
@@ -113,7 +115,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The events of the one file in the folder that come after the version.
+// The events after the version in the only file in the folder.
 std::vector<std::string> events_in(const fs::path& folder) {
   const std::vector<fs::path> files = acc::test::event_files(folder);
   REQUIRE(files.size() == 1);
@@ -122,7 +124,7 @@ std::vector<std::string> events_in(const fs::path& folder) {
   return events;
 }
 
-// The seconds of an event: its first field.
+// The time of an event: its first field.
 double time_of(const std::string& event) {
   double seconds = 0;
   std::memcpy(&seconds, event.data() + 1, sizeof seconds);
@@ -131,8 +133,9 @@ double time_of(const std::string& event) {
 
 }  // namespace
 
-TEST_CASE("tensorboard: numbers and texts are in the project's folder, a group's in one for each",
-          "[runtime]") {
+TEST_CASE(
+    "tensorboard: numbers and texts are in the project's folder, each name of a group in its own folder",
+    "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const fs::path project = folder.path() / "mnist";
   acc::TensorBoardTracker tracker(folder.path());
@@ -169,7 +172,7 @@ TEST_CASE("tensorboard: the config is in a folder named after the time, as event
   CHECK(acc::read_file(folders.front() / "hparams.yml") == acc::detail::to_yaml(config));
 }
 
-TEST_CASE("tensorboard: a training that starts again has a file of its own", "[runtime]") {
+TEST_CASE("tensorboard: a training that starts again writes a new file", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   acc::TensorBoardTracker tracker(folder.path());
   tracker.start("mnist", {});
@@ -178,7 +181,7 @@ TEST_CASE("tensorboard: a training that starts again has a file of its own", "[r
   CHECK(acc::test::event_files(folder.path() / "mnist").size() == 2);
 }
 
-TEST_CASE("tensorboard: YAML keeps what is a number and what is text", "[runtime]") {
+TEST_CASE("tensorboard: YAML distinguishes numbers and text", "[runtime]") {
   const double infinite = std::numeric_limits<double>::infinity();
   CHECK(acc::detail::to_yaml(
             {{"a", 1e-5}, {"b", 3.0}, {"c", 0.1}, {"d", 1e22}, {"e", -infinite}, {"f", true}}) ==

@@ -10,7 +10,7 @@ namespace {
 namespace fs = std::filesystem;
 using acc::test::error_of;
 
-// Tells what it was asked to do.
+// Records the calls that it gets.
 class Told : public acc::Tracker {
  public:
   std::string name() const override { return "told"; }
@@ -27,7 +27,7 @@ class Told : public acc::Tracker {
 
 }  // namespace
 
-TEST_CASE("trackers: one of the program's own is told everything, in order", "[runtime]") {
+TEST_CASE("trackers: the program's own tracker gets all calls, in order", "[runtime]") {
   const auto own = std::make_shared<Told>();
   acc::detail::Trackers trackers({own}, "", true);
   trackers.start("mnist", {{"lr", 0.1}});
@@ -38,7 +38,7 @@ TEST_CASE("trackers: one of the program's own is told everything, in order", "[r
   CHECK(own->said == "start mnist 1; log 1 3; log 0 -1; finish; start again 0; finish; ");
 }
 
-TEST_CASE("trackers: on another process nothing is done, and nothing made", "[runtime]") {
+TEST_CASE("trackers: on other processes nothing is done, and no files are created", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   const auto own = std::make_shared<Told>();
   acc::detail::Trackers trackers({"all", own}, folder.path(), false);
@@ -51,7 +51,7 @@ TEST_CASE("trackers: on another process nothing is done, and nothing made", "[ru
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("trackers: names choose them, and none twice", "[runtime]") {
+TEST_CASE("trackers: names choose trackers, each once", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   acc::detail::Trackers trackers({"jsonl", "all", "tensorboard"}, folder.path(), true);
   trackers.start("mnist", {});
@@ -62,7 +62,7 @@ TEST_CASE("trackers: names choose them, and none twice", "[runtime]") {
   CHECK(std::distance(fs::directory_iterator(folder.path() / "mnist"), {}) == 1);
 }
 
-TEST_CASE("trackers: what makes no sense is refused on every process", "[runtime]") {
+TEST_CASE("trackers: invalid choices are refused on every process", "[runtime]") {
   const bool is_main = GENERATE(true, false);
   const auto made = [&](const std::vector<acc::TrackerChoice>& choices, const fs::path& folder) {
     return error_of([&] { acc::detail::Trackers(choices, folder, is_main); });
@@ -79,7 +79,7 @@ TEST_CASE("trackers: what makes no sense is refused on every process", "[runtime
   CHECK(error_of([&] { trackers.get("jsonl"); }) ==
         "get_tracker: 'jsonl' is not one of log_with's trackers: told");
   const std::string early =
-      "log: no training has been started for the trackers (call init_trackers before the "
+      "log: the trackers have not been started (call init_trackers before the "
       "first log, and log before end_training)";
   CHECK(error_of([&] { trackers.log({}, 1); }) == early);
   trackers.start("mnist", {});
@@ -88,7 +88,7 @@ TEST_CASE("trackers: what makes no sense is refused on every process", "[runtime
   CHECK(error_of([&] { trackers.log({}, 1); }) == early);
 }
 
-TEST_CASE("trackers: a program that asked for none may log all the same", "[runtime]") {
+TEST_CASE("trackers: a program without trackers may still log", "[runtime]") {
   acc::detail::Trackers trackers({}, "", true);
   trackers.log({{"loss", 0.5}}, 1);
   trackers.get("tensorboard").log({}, 1);

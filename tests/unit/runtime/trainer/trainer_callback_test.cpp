@@ -21,7 +21,7 @@ TrainingArguments watching_loss() {
   return acc::completed(arguments);
 }
 
-// What a Trainer does with a metric, best one included.
+// Does what a Trainer does with a metric, and returns whether training stops.
 bool stops_after(EarlyStoppingCallback& callback, TrainerState& state, double loss) {
   const TrainingArguments arguments = watching_loss();
   TrainerControl control;
@@ -42,14 +42,14 @@ TEST_CASE("trainer_callback: training stops when the metric has not improved for
   CHECK(stops_after(callback, state, 0.9));
 }
 
-TEST_CASE("trainer_callback: an improvement below the threshold is none", "[runtime]") {
+TEST_CASE("trainer_callback: an improvement below the threshold does not count", "[runtime]") {
   EarlyStoppingCallback callback(1, 0.1);
   TrainerState state;
   CHECK_FALSE(stops_after(callback, state, 1.0));
   CHECK(stops_after(callback, state, 0.95));
 }
 
-TEST_CASE("trainer_callback: early stopping goes on counting after a restart", "[runtime]") {
+TEST_CASE("trainer_callback: early stopping continues to count after a restart", "[runtime]") {
   EarlyStoppingCallback before(2);
   TrainerState state;
   stops_after(before, state, 1.0);
@@ -74,7 +74,8 @@ TEST_CASE("trainer_callback: early stopping needs a metric and evaluations", "[r
   CHECK(acc::test::error_of([&] {
           callback.on_evaluate(arguments, state, control, {{"eval_loss", 1}, {"eval_accuracy", 1}});
         }) ==
-        "metric_for_best_model: the evaluation does not give eval_f1 (it gives eval_accuracy, eval_loss)");
+        "metric_for_best_model: the evaluation has no metric eval_f1 (its metrics are eval_accuracy, "
+        "eval_loss)");
 }
 
 TEST_CASE("trainer_callback: logs, evaluations and checkpoints come at their steps, and at the last",
@@ -94,7 +95,7 @@ TEST_CASE("trainer_callback: logs, evaluations and checkpoints come at their ste
   CHECK(events == "1 2l 3e 4ls 5 6le 7 8ls 9e 10les. ");
 }
 
-TEST_CASE("trainer_callback: by epochs nothing comes at steps, and an evaluation may be delayed",
+TEST_CASE("trainer_callback: with epoch strategies nothing happens at steps, and evaluation may be delayed",
           "[runtime]") {
   TrainingArguments arguments;
   arguments.logging_strategy = arguments.eval_strategy = acc::IntervalStrategy::epoch;
@@ -114,7 +115,7 @@ TEST_CASE("trainer_callback: by epochs nothing comes at steps, and an evaluation
   CHECK(control.should_evaluate);
 }
 
-TEST_CASE("trainer_progress: numbers and times are written for people", "[runtime]") {
+TEST_CASE("trainer_progress: numbers and times are formatted for reading", "[runtime]") {
   using acc::detail::clock_time;
   using acc::detail::with_thousands;
   CHECK(with_thousands(999) == "999");

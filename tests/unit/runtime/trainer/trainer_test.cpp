@@ -22,7 +22,7 @@ struct LineImpl : torch::nn::Module {
 };
 TORCH_MODULE(Line);
 
-// y = x0 + 2 x1, which a line can learn.
+// Points with y = x0 + 2 x1, which a linear model can learn.
 acc::TensorDataset<2> points(std::int64_t size) {
   const at::Tensor x = torch::arange(2 * size).remainder(7).view({size, 2}).to(torch::kFloat) / 7;
   return acc::TensorDataset(x, x.select(1, 0) + 2 * x.select(1, 1));
@@ -38,7 +38,7 @@ acc::TrainingArguments in(const TemporaryFolder& folder) {
   return arguments;
 }
 
-// The events of a training, by their first letters.
+// Records the events of a training as letters.
 class Recorder : public acc::TrainerCallback {
  public:
   void on_train_begin(const Arguments&, State&, Control&) override { events += "T("; }
@@ -59,7 +59,7 @@ class Recorder : public acc::TrainerCallback {
 
 }  // namespace
 
-TEST_CASE("trainer: a model learns, and what was logged tells it", "[runtime]") {
+TEST_CASE("trainer: a model learns, and the logs show it", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = in(folder);
   arguments.num_train_epochs = 20;
@@ -86,7 +86,7 @@ TEST_CASE("trainer: callbacks are called at their events, in order", "[runtime]"
   const auto recorder = std::make_shared<Recorder>();
   acc::Trainer trainer(Line(), arguments, points(12), points(4), {.callbacks = {recorder}});
   trainer.train();
-  // Three batches: a step of two, and one of the last; then what comes at the end of an epoch.
+  // Three batches: a step with two batches and one with the last; then the events at the end of the epoch.
   CHECK(recorder->events == "T(E[bspoebpoe]lVSl)");
   CHECK(std::filesystem::exists(arguments.output_dir / "checkpoint-2" / "trainer_state.json"));
 }
@@ -129,7 +129,7 @@ TEST_CASE("trainer: a program's own loss, optimizer and schedule are used", "[ru
   CHECK(trainer.state().log_history[4].at("learning_rate") == Approx(0.05));
 }
 
-TEST_CASE("trainer: predictions come in the order of the data, each once", "[runtime]") {
+TEST_CASE("trainer: predictions are in the order of the data, each once", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = in(folder);
   arguments.per_device_eval_batch_size = 4;
@@ -146,8 +146,8 @@ TEST_CASE("trainer: predictions come in the order of the data, each once", "[run
   CHECK(output.metrics.at("test_loss") == Approx(torch::mse_loss(line(data[0]), data[1]).item<double>()));
 }
 
-TEST_CASE("trainer: the best model is loaded at the end, and its checkpoint stays", "[runtime]") {
-  // Moves the bias away from the best in each step, so that the first evaluation is the best.
+TEST_CASE("trainer: the best model is loaded at the end, and its checkpoint is kept", "[runtime]") {
+  // Makes the bias worse in each step, so that the first evaluation is the best.
   struct Worse : acc::TrainerCallback {
     explicit Worse(Line given) : line(std::move(given)) {}
     void on_step_end(const Arguments&, State& state, Control&) override {
@@ -191,16 +191,16 @@ TEST_CASE("trainer: transformers' state of a training is read, and ours has its 
         }).starts_with(broken.string() + ": is not a trainer's state"));
 }
 
-TEST_CASE("trainer: what cannot be trained is said before the first step", "[runtime]") {
+TEST_CASE("trainer: invalid data and arguments are reported before the first step", "[runtime]") {
   const TemporaryFolder folder;
   acc::TrainingArguments arguments = in(folder);
   CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4)).evaluate(); }) ==
         "Trainer: there is no evaluation data (give it after the training data, or set eval_strategy to no)");
   CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(4)).train("true"); }) ==
-        "resume_from_checkpoint: there is no checkpoint in " + arguments.output_dir.string());
+        "resume_from_checkpoint: no checkpoint in " + arguments.output_dir.string());
   arguments.dataloader_drop_last = true;
   CHECK(error_of([&] { acc::Trainer(Line(), arguments, points(3)).train(); }) ==
-        "Trainer: the training data gives no batch (it is smaller than a batch, and dataloader_drop_last is "
+        "Trainer: the training data has no batches (it is smaller than a batch, and dataloader_drop_last is "
         "set)");
   arguments.dataloader_drop_last = false;
   arguments.gradient_checkpointing = true;
@@ -213,18 +213,18 @@ TEST_CASE("trainer: what cannot be trained is said before the first step", "[run
         "lr_scheduler_kwargs: does not take 'num_cycels'");
 }
 
-TEST_CASE("trainer: a batch of another kind asks for a loss of the program's own", "[runtime]") {
+TEST_CASE("trainer: a batch of another type requires the program's own loss", "[runtime]") {
   struct OneTensor {
     std::size_t size() const { return 4; }
     at::Tensor get(std::size_t) const { return torch::ones({2}); }
   };
   const TemporaryFolder folder;
-  CHECK(
-      error_of([&] { acc::Trainer(Line(), in(folder), OneTensor()).train(); }) ==
-      "Trainer: the batch is not made of inputs for the model's forward, and labels (override compute_loss)");
+  CHECK(error_of([&] { acc::Trainer(Line(), in(folder), OneTensor()).train(); }) ==
+        "Trainer: the batch does not consist of inputs for the model's forward and of labels (override "
+        "compute_loss)");
 }
 
-TEST_CASE("trainer: the default loss follows from the labels", "[runtime]") {
+TEST_CASE("trainer: the labels determine the default loss", "[runtime]") {
   torch::manual_seed(0);
   const at::Tensor logits = torch::randn({4, 3, 5});
   at::Tensor words = torch::randint(5, {4, 3});
@@ -236,7 +236,7 @@ TEST_CASE("trainer: the default loss follows from the labels", "[runtime]") {
         "Trainer: there is no loss for logits [4, 3, 5] with labels [4] (override compute_loss)");
 }
 
-TEST_CASE("trainer: weight decay spares biases and normalization", "[runtime]") {
+TEST_CASE("trainer: weight decay is not applied to biases and normalization", "[runtime]") {
   struct NetImpl : torch::nn::Module {
     NetImpl() {
       fc = register_module("fc", torch::nn::Linear(2, 2));

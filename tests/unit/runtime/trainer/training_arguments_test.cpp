@@ -49,7 +49,7 @@ TEST_CASE("training_arguments: a flag for a truth value needs no value and may h
   CHECK(parse({"--greater_is_better=false"}).greater_is_better == false);
 }
 
-TEST_CASE("training_arguments: names of transformers 4 are taken", "[runtime]") {
+TEST_CASE("training_arguments: names of transformers 4 are accepted", "[runtime]") {
   CHECK(parse({"--evaluation_strategy", "steps"}).eval_strategy == acc::IntervalStrategy::steps);
   CHECK(parse({"--warmup_ratio", "0.1"}).warmup_steps == 0.1);
   CHECK(parse({"--no_cuda"}).use_cpu);
@@ -57,7 +57,7 @@ TEST_CASE("training_arguments: names of transformers 4 are taken", "[runtime]") 
   CHECK(parse({"--optim", "adamw_torch_fused"}).optim == acc::OptimizerName::adamw_torch);
 }
 
-TEST_CASE("training_arguments: what is the program's own stays, in order", "[runtime]") {
+TEST_CASE("training_arguments: the program's own arguments are returned, in order", "[runtime]") {
   std::vector<std::string> rest;
   CHECK(parse({"data", "--seed", "7", "--model", "small"}, &rest).seed == 7);
   CHECK(rest == std::vector<std::string>{"data", "--model", "small"});
@@ -70,9 +70,7 @@ TEST_CASE("training_arguments: what is the program's own stays, in order", "[run
 
 TEST_CASE("training_arguments: a value that does not fit is named with its flag", "[runtime]") {
   CHECK(error_of([] { parse({"--learning_rate", "fast"}); }) == "--learning_rate: \"fast\" is not a number");
-  CHECK(error_of([] {
-          parse({"--max_steps", "1.5"});
-        }) == "--max_steps: 1.5 is not a whole number that it can take");
+  CHECK(error_of([] { parse({"--max_steps", "1.5"}); }) == "--max_steps: 1.5 is not an integer in its range");
   CHECK(error_of([] { parse({"--bf16", "perhaps"}); }) == "--bf16: \"perhaps\" is not true or false");
   CHECK(error_of([] {
           parse({"--save_strategy", "often"});
@@ -96,12 +94,12 @@ TEST_CASE("training_arguments: a file is read, and what is wrong in it is named"
         unknown.string() + ": learning_rte: is not a training argument");
   const auto wrong = folder.write("wrong.json", R"({"seed": -1})");
   CHECK(error_of([&] { acc::read_training_arguments(wrong); }) ==
-        wrong.string() + ": seed: -1 is not a whole number that it can take");
+        wrong.string() + ": seed: -1 is not an integer in its range");
   const auto list = folder.write("list.json", "[]");
   CHECK(error_of([&] { acc::read_training_arguments(list); }) == list.string() + ": is not a JSON object");
 }
 
-TEST_CASE("training_arguments: what is written is read again", "[runtime]") {
+TEST_CASE("training_arguments: written arguments can be read", "[runtime]") {
   TrainingArguments arguments;
   arguments.output_dir = "a b";
   arguments.learning_rate = 0.1;
@@ -113,7 +111,8 @@ TEST_CASE("training_arguments: what is written is read again", "[runtime]") {
   CHECK(acc::read_training_arguments(folder.write("all.json", acc::to_json(arguments))) == arguments);
 }
 
-TEST_CASE("training_arguments: what excludes each other is refused before anything starts", "[runtime]") {
+TEST_CASE("training_arguments: arguments that exclude each other are refused before anything starts",
+          "[runtime]") {
   TrainingArguments both;
   both.bf16 = both.fp16 = true;
   CHECK(refusal(both) == "bf16, fp16: exclude each other (choose one)");
@@ -131,7 +130,7 @@ TEST_CASE("training_arguments: what excludes each other is refused before anythi
   CHECK(refusal(empty) == "per_device_train_batch_size: must be greater than 0");
 }
 
-TEST_CASE("training_arguments: which metric is the best follows from its name", "[runtime]") {
+TEST_CASE("training_arguments: the name of the metric determines whether greater is better", "[runtime]") {
   TrainingArguments arguments;
   arguments.load_best_model_at_end = true;
   arguments.save_strategy = acc::SaveStrategy::epoch;

@@ -13,7 +13,7 @@ namespace {
 
 }  // namespace
 
-// The build sets the two macros to 1 where it found the library: without it there is no decoder to link.
+// The build sets each macro to 1 if it found the library; otherwise there is no decoder to link.
 
 namespace detail {
 

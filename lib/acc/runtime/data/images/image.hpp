@@ -10,9 +10,9 @@
 namespace acc {
 
 struct DecodeOptions {
-  /// Above 0: a JPEG image whose shorter side is at least twice, four or eight times as long is read at 1/2,
-  /// 1/4 or 1/8 of its size. Several times faster, with slightly other pixels than reading it in full and
-  /// resizing it.
+  /// If above 0, a JPEG image is decoded at 1/2, 1/4 or 1/8 of its size as long as its shorter side does not
+  /// fall below this, as Pillow's draft(). This is several times faster; the pixels differ slightly from
+  /// those of decoding in full and resizing.
   std::int64_t draft_size = 0;
 };
 
@@ -21,7 +21,7 @@ struct DecodeOptions {
 /// a broken one, and where acc was built without the format.
 at::Tensor decode_image(std::string_view bytes, const DecodeOptions& options = {});
 
-/// The same from a file, which an Error names.
+/// The same for a file, whose name is in every Error.
 at::Tensor read_image(const std::filesystem::path& file, const DecodeOptions& options = {});
 
 namespace detail {
@@ -30,8 +30,8 @@ namespace detail {
 bool has_jpeg();
 bool has_png();
 
-/// RGB, [height, width, 3], uint8. With a `draft_size` above 0, at 1/2, 1/4 or 1/8 of its size as long as its
-/// shorter side is not below that. Throws Error{system} without a place for a broken image.
+/// RGB, [height, width, 3], uint8. `draft_size` is that of DecodeOptions. Throws Error{system} without
+/// `where` for a broken image.
 at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size);
 at::Tensor decode_png(std::string_view bytes);
 

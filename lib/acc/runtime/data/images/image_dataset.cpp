@@ -31,7 +31,7 @@ bool is_image(const fs::path& file) {
       {.kind = ErrorKind::system, .what = std::move(what), .where = where.string(), .hint = std::move(hint)});
 }
 
-// All entries of `Iterator` that `wanted` accepts, sorted by folder and name.
+// All entries of `folder` that `wanted` accepts, sorted by folder and name.
 template <class Iterator, class Wanted>
 std::vector<fs::path> list(const fs::path& folder, Wanted wanted) {
   std::vector<fs::path> found;
@@ -65,7 +65,7 @@ std::regex compile(const std::string& pattern) {
   } catch (const std::regex_error& error) {
     refuse(fmt::format("is not a regular expression: {}", error.what()));
   }
-  if (expression.mark_count() == 0) refuse("has no group that is the label");
+  if (expression.mark_count() == 0) refuse("has no group, which would be the label");
   return expression;
 }
 
@@ -75,10 +75,11 @@ ImageFiles image_folder(const fs::path& root) {
   ImageFiles images;
   const auto folders = list<fs::directory_iterator>(
       root, [](const fs::directory_entry& entry) { return entry.is_directory(); });
-  if (folders.empty()) fail(root, "has no folders", "each class of images is a folder of its name");
+  if (folders.empty())
+    fail(root, "has no folders", "put the images of each class into a folder with the name of the class");
   for (const fs::path& folder : folders) {
     const auto files = list<fs::recursive_directory_iterator>(folder, is_image_file);
-    if (files.empty()) fail(folder, "holds no .jpg, .jpeg or .png files");
+    if (files.empty()) fail(folder, "contains no .jpg, .jpeg or .png files");
     images.files.insert(images.files.end(), files.begin(), files.end());
     images.labels.insert(images.labels.end(), files.size(), static_cast<std::int64_t>(images.classes.size()));
     images.classes.push_back(folder.filename().string());
@@ -89,13 +90,13 @@ ImageFiles image_folder(const fs::path& root) {
 ImageFiles labelled_images(const fs::path& folder, const std::string& pattern) {
   const std::regex expression = compile(pattern);
   ImageFiles images{.files = list<fs::directory_iterator>(folder, is_image_file)};
-  if (images.files.empty()) fail(folder, "holds no .jpg, .jpeg or .png files");
+  if (images.files.empty()) fail(folder, "contains no .jpg, .jpeg or .png files");
   std::vector<std::string> names;
   for (const fs::path& file : images.files) {
     const std::string name = file.filename().string();
     std::smatch match;
     if (!std::regex_search(name, match, expression))
-      fail(file, fmt::format("has no label: the pattern '{}' finds nothing in its name", pattern));
+      fail(file, fmt::format("has no label: the pattern '{}' does not match its name", pattern));
     names.push_back(match[1]);
   }
   const std::set<std::string> classes(names.begin(), names.end());
@@ -138,7 +139,7 @@ std::size_t ImageDataset::read_or_next(std::size_t index, at::Tensor& image) con
       image = read(at);
       return at;
     } catch (const Error& error) {
-      // An error of a transform does not mean that the image is broken.
+      // Only system errors mean that the image is broken; others are errors of a transform.
       if (options_.broken == BrokenImages::refuse || error.kind() != ErrorKind::system) throw;
       const std::scoped_lock lock(skipped_->mutex);
       skipped_->reasons.try_emplace(at, error.what());

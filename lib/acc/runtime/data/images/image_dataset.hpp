@@ -20,31 +20,31 @@ namespace acc {
 struct ImageFiles {
   std::vector<std::filesystem::path> files = {};
   std::vector<std::int64_t> labels = {};
-  /// In the order of their names.
+  /// Sorted by name.
   std::vector<std::string> classes = {};
 };
 
-/// The .jpg, .jpeg and .png files below `root`, where each folder is a class: files and classes in the order
-/// of torchvision's ImageFolder. Throws Error{system} when `root` cannot be read, has no folders, or one of
-/// them has no such file.
+/// Lists the .jpg, .jpeg and .png files below `root`, in which each folder is a class; files and classes have
+/// the order of torchvision's ImageFolder. Throws Error{system} when `root` cannot be read, has no folders,
+/// or one of them contains no such file.
 ImageFiles image_folder(const std::filesystem::path& root);
 
-/// Those files of the folder itself, by name; the class is what the first group of `pattern`, a regular
-/// expression of ECMAScript, finds in a file's name, as in "^(.*)_\\d+[.]jpg$". Throws Error{usage} for an
-/// invalid expression or one without a group, Error{system} for a folder without images and for a file in
-/// which the expression finds nothing.
+/// Lists such files of the folder itself, sorted by name. The class of a file is what the first group of
+/// `pattern`, an ECMAScript regular expression, matches in its name, as in "^(.*)_\\d+[.]jpg$". Throws
+/// Error{usage} for an invalid expression or one without a group, Error{system} for a folder without images
+/// and for a file whose name does not match.
 ImageFiles labelled_images(const std::filesystem::path& folder, const std::string& pattern);
 
-/// The treatment of images that cannot be read.
+/// What to do with images that cannot be read.
 enum class BrokenImages {
   refuse,  ///< reading it throws an Error that names the file
-  skip,    ///< the next file that can be read replaces it, so that batches stay full
+  skip,    ///< the next file that can be read is used instead, so that batches stay full
 };
 
 struct ImageDatasetOptions {
-  /// Applied to each image in order; the results must have one size in a batch.
+  /// Applied to each image in order. The resulting images of a batch must have the same size.
   std::vector<ImageTransform> transforms = {};
-  /// With it batches are float32 and normalised, without it uint8.
+  /// If set, batches are float32 and normalised, otherwise uint8.
   std::optional<Normalize> normalize = {};
   /// See DecodeOptions.
   std::int64_t draft_size = 0;
@@ -66,17 +66,17 @@ class ImageDataset {
   /// Throws Error{system} naming the file, for one that cannot be read.
   Batch get_batch(c10::ArrayRef<std::size_t> indices) const;
 
-  /// The files that were skipped so far, each with its error.
+  /// The errors of the files that have been skipped so far.
   std::vector<std::string> skipped() const;
 
  private:
   struct Skipped;
 
   at::Tensor read(std::size_t index) const;
-  // The first from `index` on that can be read.
+  // Reads image `index`, or the next one that can be read, and returns its index.
   std::size_t read_or_next(std::size_t index, at::Tensor& image) const;
 
-  // Shared by copies.
+  // Copies share the files and the list of skipped ones.
   std::shared_ptr<const ImageFiles> files_;
   ImageDatasetOptions options_;
   std::shared_ptr<Skipped> skipped_;

@@ -26,7 +26,7 @@ at::Tensor crop(const at::Tensor& image, std::int64_t top, std::int64_t left, st
   return image.slice(1, top, top + height).slice(2, left, left + width);
 }
 
-// LibTorch is fast for channels-last tensors, which it only recognizes in four dimensions.
+// Channels-last memory makes LibTorch's kernel fast; LibTorch recognizes it only in four dimensions.
 at::Tensor resized(const at::Tensor& image, std::int64_t height, std::int64_t width) {
   if (height_of(image) == height && width_of(image) == width) return image;
   const at::Tensor pixels = image.unsqueeze(0).contiguous(at::MemoryFormat::ChannelsLast);
@@ -48,7 +48,8 @@ struct Box {
   std::int64_t width = 0;
 };
 
-// As torchvision's RandomResizedCrop.get_params: ten tries, then the largest part in the middle that fits.
+// As torchvision's RandomResizedCrop.get_params: ten random attempts, then the largest central crop with an
+// allowed ratio.
 Box random_box(std::int64_t height, std::int64_t width, const RandomResizedCropOptions& options,
                SampleRandom& random) {
   const auto area = static_cast<double>(height * width);
@@ -80,7 +81,7 @@ void require_one_size(c10::ArrayRef<at::Tensor> images) {
   }
 }
 
-// Copies channels-last pixels to planes, and maps the values of each channel through its `table`.
+// Copies channels-last pixels to contiguous channels, and maps the values of each channel through `table`.
 template <class Number, class Table>
 at::Tensor stack_planes(c10::ArrayRef<at::Tensor> images, at::ScalarType type, Table table) {
   require_one_size(images);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of torchvision's names and rules, on images of uint8, [3, height, width].
+// Transforms with the names and results of torchvision's, for uint8 images [3, height, width].
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 
 namespace acc {
 
-/// Transforms an image. Random numbers depend on the sample and the pass only.
+/// Transforms an image. The numbers of `random` depend only on the sample and the pass.
 using ImageTransform = std::function<at::Tensor(const at::Tensor& image, SampleRandom& random)>;
 
 /// Resizes with antialiased bilinear interpolation: the shorter side to `size`, or to both sizes.
@@ -38,13 +38,13 @@ ImageTransform random_resized_crop(std::int64_t size, const RandomResizedCropOpt
 /// Flips left and right with this probability.
 ImageTransform random_horizontal_flip(double probability = 0.5);
 
-/// Numbers of a normalised image: (value / 255 - mean) / std for each colour.
+/// Normalises each channel: (value / 255 - mean) / std. The defaults are those of ImageNet.
 struct Normalize {
   std::array<float, 3> mean = {0.485F, 0.456F, 0.406F};
   std::array<float, 3> std = {0.229F, 0.224F, 0.225F};
 };
 
-/// Images of one size as a batch [n, 3, height, width] of uint8. Throws Error{usage} for different sizes.
+/// Stacks images of the same size to uint8 [n, 3, height, width]. Throws Error{usage} for different sizes.
 at::Tensor stack_images(c10::ArrayRef<at::Tensor> images);
 
 /// The same as float32, normalised: equal to torchvision's ToTensor and Normalize.

@@ -55,14 +55,14 @@ void shrink(Header& header, std::int64_t draft_size) {
   }
 }
 
-// CMYK values are stored inverted, as Adobe's programs write them and Pillow expects them.
+// CMYK values are stored inverted, as Adobe's programs write and Pillow reads them.
 at::Tensor rgb_of_cmyk(const at::Tensor& cmyk) {
   at::Tensor rgb = at::empty({cmyk.size(0), cmyk.size(1), 3}, at::TensorOptions(at::kByte));
   const auto* from = cmyk.const_data_ptr<std::uint8_t>();
   auto* to = rgb.mutable_data_ptr<std::uint8_t>();
   for (std::int64_t pixel = 0; pixel < cmyk.size(0) * cmyk.size(1); ++pixel, from += 4, to += 3) {
     for (int color = 0; color < 3; ++color) {
-      // Pillow's rounding of a product of two bytes.
+      // Rounds the product of two bytes as Pillow does.
       const unsigned ink = (255U - from[color]) * from[3] + 128U;
       to[color] = static_cast<std::uint8_t>(from[3] - ((ink + (ink >> 8U)) >> 8U));
     }
@@ -81,7 +81,8 @@ at::Tensor decode_jpeg(std::string_view bytes, std::int64_t draft_size) {
   const int failed =
       tjDecompress2(decoder.get(), data_of(bytes), bytes.size(), image.mutable_data_ptr<std::uint8_t>(),
                     header.width, 0, header.height, cmyk ? TJPF_CMYK : TJPF_RGB, 0);
-  // Most warnings are harmless, such as extraneous bytes; one reports that the rest of the image is missing.
+  // Most warnings are harmless, such as extraneous bytes. Only this one reports that the rest of the image is
+  // missing.
   if (failed != 0) {
     const bool warning = tjGetErrorCode(decoder.get()) == TJERR_WARNING;
     if (!warning || std::string_view(tjGetErrorStr2(decoder.get())).starts_with("Premature end of JPEG file"))

@@ -14,7 +14,8 @@
 namespace acc::detail {
 namespace {
 
-// libpng reports errors by longjmp, which skips destructors: its buffers belong to an outer function.
+// libpng reports errors by longjmp, which skips destructors: this struct is owned by the function above the
+// one that calls setjmp.
 struct Reading {
   std::string_view bytes = {};
   std::size_t next = 0;
@@ -45,7 +46,7 @@ void give_bytes(png_structp png, png_bytep to, std::size_t size) {
 }
 
 // Converts every format to 8-bit RGB and drops transparency, as Pillow's convert("RGB").
-void ask_for_rgb(Reading& reading) {
+void request_rgb(Reading& reading) {
   png_set_palette_to_rgb(reading.png);
   png_set_expand_gray_1_2_4_to_8(reading.png);
   png_set_strip_16(reading.png);
@@ -55,7 +56,7 @@ void ask_for_rgb(Reading& reading) {
   png_read_update_info(reading.png, reading.info);
 }
 
-void make_room(Reading& reading) {
+void allocate_image(Reading& reading) {
   const auto height = static_cast<std::int64_t>(png_get_image_height(reading.png, reading.info));
   const auto width = static_cast<std::int64_t>(png_get_image_width(reading.png, reading.info));
   reading.image = at::empty({height, width, 3}, at::TensorOptions(at::kByte));
@@ -67,8 +68,8 @@ bool read(Reading& reading) {
   if (setjmp(png_jmpbuf(reading.png)) != 0) return false;
   png_set_read_fn(reading.png, &reading, give_bytes);
   png_read_info(reading.png, reading.info);
-  ask_for_rgb(reading);
-  make_room(reading);
+  request_rgb(reading);
+  allocate_image(reading);
   png_read_image(reading.png, reading.rows.data());
   png_read_end(reading.png, nullptr);
   return true;

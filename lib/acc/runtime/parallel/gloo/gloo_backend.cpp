@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header declares Gloo's process group only where this is defined.
+// ProcessGroupGloo.hpp declares its class only if this macro is defined.
 #define USE_C10D_GLOO
 #include "acc/runtime/parallel/gloo/gloo_backend.hpp"
 
@@ -16,7 +16,7 @@ auto make_options(std::chrono::milliseconds timeout) {
   if constexpr (requires { Options::create_default(timeout); }) {
     return Options::create_default(timeout);
   } else {
-    // LibTorch 2.9 leaves the choice of the interface to its caller.
+    // In LibTorch 2.9 the caller has to choose the network interface.
     auto options = Options::create(timeout);
     const std::string interface = Environment::of_process().get("GLOO_SOCKET_IFNAME");
     options->devices.push_back(interface.empty()

@@ -12,8 +12,8 @@ class Store;
 
 namespace acc::detail {
 
-/// Connects this process to all others over TCP on the CPU; they find each other through `store`. The network
-/// interface is GLOO_SOCKET_IFNAME's, else the one that the host's name resolves to.
+/// Connects this process to all others through Gloo over TCP; the processes find each other through `store`.
+/// The network interface is GLOO_SOCKET_IFNAME, or the one to which the host's name resolves.
 c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                     int size, std::chrono::milliseconds timeout);
 

@@ -37,7 +37,7 @@ TEST_CASE("image_files: each folder is a class, in torchvision's order", "[runti
   CHECK(images.labels == std::vector<std::int64_t>{0, 0, 0, 1, 1});
 }
 
-TEST_CASE("image_files: labels come from names by a pattern", "[runtime]") {
+TEST_CASE("image_files: a pattern finds labels in file names", "[runtime]") {
   const TemporaryFolder folder;
   for (const char* file : {"great_dane_12.jpg", "Abyssinian_3.jpg", "great_dane_2.jpg"})
     folder.write(file, "");
@@ -58,22 +58,22 @@ TEST_CASE("image_files: folders without images are errors that name them", "[run
   CHECK(error_of([&] { acc::image_folder(folder.path() / "missing"); }) ==
         place + "/missing: cannot be read: No such file or directory");
   CHECK(error_of([&] { acc::image_folder(folder.path()); }) ==
-        place + ": has no folders (each class of images is a folder of its name)");
+        place + ": has no folders (put the images of each class into a folder with the name of the class)");
   folder.write("cat/a.txt", "");
   CHECK(error_of([&] { acc::image_folder(folder.path()); }) ==
-        place + "/cat: holds no .jpg, .jpeg or .png files");
+        place + "/cat: contains no .jpg, .jpeg or .png files");
   CHECK(error_of([&] { acc::labelled_images(folder.path(), "(a)"); }) ==
-        place + ": holds no .jpg, .jpeg or .png files");
+        place + ": contains no .jpg, .jpeg or .png files");
 }
 
-TEST_CASE("image_files: a pattern that is none is an error", "[runtime]") {
+TEST_CASE("image_files: an invalid pattern is an error", "[runtime]") {
   const TemporaryFolder folder;
   folder.write("a.jpg", "");
   CHECK(error_of([&] {
           acc::labelled_images(folder.path(), "(a");
         }).starts_with("the pattern '(a': is not a regular expression"));
   CHECK(error_of([&] { acc::labelled_images(folder.path(), "a"); }) ==
-        "the pattern 'a': has no group that is the label");
+        "the pattern 'a': has no group, which would be the label");
 }
 
 namespace {
@@ -91,7 +91,7 @@ void write_images(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("image_dataset: a batch is the images asked for and their labels", "[runtime]") {
+TEST_CASE("image_dataset: a batch is the requested images and their labels", "[runtime]") {
   if (!acc::detail::has_png()) return;
   const TemporaryFolder folder;
   write_images(folder);
@@ -109,7 +109,7 @@ TEST_CASE("image_dataset: a batch is the images asked for and their labels", "[r
   CHECK(ready.get_batch({0})[0].scalar_type() == at::kFloat);
 }
 
-TEST_CASE("image_dataset: what is random follows from the pass and the sample, on any thread", "[runtime]") {
+TEST_CASE("image_dataset: random transforms depend only on the pass and the sample", "[runtime]") {
   if (!acc::detail::has_png()) return;
   const TemporaryFolder folder;
   write_images(folder);
@@ -126,7 +126,7 @@ TEST_CASE("image_dataset: what is random follows from the pass and the sample, o
   CHECK_FALSE(read(8, {2}).equal(alone));
 }
 
-TEST_CASE("image_dataset: a broken image is refused by its name, or skipped and told", "[runtime]") {
+TEST_CASE("image_dataset: a broken image is refused by name, or skipped and listed", "[runtime]") {
   if (!acc::detail::has_png()) return;
   const TemporaryFolder folder;
   write_images(folder);
@@ -146,7 +146,7 @@ TEST_CASE("image_dataset: a broken image is refused by its name, or skipped and 
   CHECK(skipping.skipped()[0].starts_with(broken.string() + ": is a broken PNG image"));
 }
 
-TEST_CASE("image_dataset: when no image can be read, skipping ends", "[runtime]") {
+TEST_CASE("image_dataset: it is an error when no image can be read", "[runtime]") {
   const TemporaryFolder folder;
   folder.write("a/one.png", "");
   folder.write("a/two.png", "");

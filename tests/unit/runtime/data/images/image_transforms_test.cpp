@@ -37,14 +37,14 @@ std::uint32_t crc_of(const at::Tensor& contiguous) {
                                           static_cast<unsigned>(contiguous.nbytes())));
 }
 
-// Of an image, pixel by pixel.
+// The CRC of an image, pixel by pixel.
 std::uint32_t crc_of_image(const at::Tensor& image) {
   return crc_of(image.permute({1, 2, 0}).contiguous());
 }
 
 }  // namespace
 
-TEST_CASE("image_transforms: resizing and normalising are torch's to the bit", "[runtime]") {
+TEST_CASE("image_transforms: resizing and normalising equal torch's, bit for bit", "[runtime]") {
   if (!acc::detail::has_png()) return;
   const auto expected = nlohmann::json::parse(acc::read_file(kImages / "images.json"))["results"];
   const at::Tensor image = acc::read_image(kImages / "color.png");
@@ -58,7 +58,7 @@ TEST_CASE("image_transforms: resizing and normalising are torch's to the bit", "
   CHECK(crc_of(acc::stack_images(image, acc::Normalize())) == expected["normalize"].get<std::uint32_t>());
 }
 
-TEST_CASE("image_transforms: the shorter side gets the size", "[runtime]") {
+TEST_CASE("image_transforms: resize sets the length of the shorter side", "[runtime]") {
   CHECK(transformed(acc::resize(4), numbered(8, 20)).sizes() == c10::IntArrayRef({3, 4, 10}));
   CHECK(transformed(acc::resize(4), numbered(20, 8)).sizes() == c10::IntArrayRef({3, 10, 4}));
 }
@@ -69,7 +69,7 @@ TEST_CASE("image_transforms: center_crop takes the middle", "[runtime]") {
   CHECK_THROWS_AS(transformed(acc::center_crop(7), image), acc::Error);
 }
 
-TEST_CASE("image_transforms: random crops are parts of the image, another for each sample", "[runtime]") {
+TEST_CASE("image_transforms: random crops are different parts of the image for each sample", "[runtime]") {
   const at::Tensor image = numbered(8, 9);
   std::set<int> corners;
   for (std::size_t sample = 0; sample < 200; ++sample) {
@@ -86,16 +86,16 @@ TEST_CASE("image_transforms: random crops are parts of the image, another for ea
 TEST_CASE("image_transforms: random_resized_crop takes parts within its bounds", "[runtime]") {
   const at::Tensor image = numbered(20, 24);
   CHECK(transformed(acc::random_resized_crop(7), image).sizes() == c10::IntArrayRef({3, 7, 7}));
-  // A whole image is the only part of all its area; it is square, so that no pixel changes.
+  // With a scale of 1 the crop is the whole image; it is square, so that no pixel changes.
   const at::Tensor square = numbered(20, 20);
   const auto all = acc::random_resized_crop(20, {.scale = {1, 1}, .ratio = {1, 1}});
   CHECK(transformed(all, square, 3).equal(square));
-  // No part fits: the largest of that ratio in the middle.
+  // No crop fits: the largest central one with that ratio is used.
   const auto wide = acc::random_resized_crop(4, {.scale = {1, 1}, .ratio = {6, 6}});
   CHECK(transformed(wide, image).equal(transformed(acc::resize(4, 4), image.slice(1, 8, 12))));
 }
 
-TEST_CASE("image_transforms: a flip turns about half of the images around", "[runtime]") {
+TEST_CASE("image_transforms: a random flip flips about half of the images", "[runtime]") {
   const at::Tensor image = numbered(3, 4);
   int flipped = 0;
   for (std::size_t sample = 0; sample < 400; ++sample) {
@@ -105,7 +105,7 @@ TEST_CASE("image_transforms: a flip turns about half of the images around", "[ru
   CHECK(std::abs(flipped - 200) < 50);
 }
 
-TEST_CASE("image_transforms: images of a batch are planes of colour, and of one size", "[runtime]") {
+TEST_CASE("image_transforms: stacked images have contiguous channels, and must have one size", "[runtime]") {
   const at::Tensor batch = acc::stack_images({numbered(2, 3), numbered(2, 3)});
   CHECK(batch.is_contiguous());
   CHECK(batch[1].equal(numbered(2, 3)));

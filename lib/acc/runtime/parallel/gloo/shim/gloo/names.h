@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of Gloo that torch's ProcessGroupGloo.hpp mentions. LibTorch carries Gloo's code and that header,
-// but not Gloo's own headers. Objects of these types are made, used and destroyed inside libtorch_cpu.so
-// alone; acc only passes pointers on, so their real layout is never needed here.
+// Declarations of Gloo's types that torch's ProcessGroupGloo.hpp uses. LibTorch contains Gloo's code and that
+// header, but not Gloo's own headers. Objects of these types are created, used and destroyed inside
+// libtorch_cpu.so only; acc just passes pointers on, so their real layout is not needed here.
 #pragma once
 
 #include <chrono>
