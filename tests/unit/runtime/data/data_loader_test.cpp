@@ -65,7 +65,7 @@ TEST_CASE("data_loader: the last batch of a pass is known while the loop uses it
   const auto active = std::make_shared<acc::detail::ActiveLoaders>();
   Loader loader(Echo{5}, {.batch_size = 2});
   loader.plan().set_shard({.index = 0, .count = 2});
-  loader.set_job({.active = active});
+  loader.set_context({.active = active});
   std::vector<bool> at_end;
   for ([[maybe_unused]] const auto& batch : loader) {
     at_end.push_back(active->innermost()->at_end);
@@ -79,8 +79,8 @@ TEST_CASE("data_loader: a loop that has ended is no longer active", "[runtime]")
   const auto active = std::make_shared<acc::detail::ActiveLoaders>();
   Loader outer(Echo{4}, {.batch_size = 2});
   Loader inner(Echo{4}, {.batch_size = 4});
-  outer.set_job({.active = active});
-  inner.set_job({.active = active});
+  outer.set_context({.active = active});
+  inner.set_context({.active = active});
   for ([[maybe_unused]] const auto& batch : outer) {
     for ([[maybe_unused]] const auto& other : inner) {
       CHECK(active->innermost()->at_end);
