@@ -30,7 +30,7 @@ STRATEGIES = ["FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "HYBRID
 
 
 def theirs(command, parser, words):
-    """What it prints, or nothing when it fails."""
+    """What it prints, or nothing if it fails."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
         try:

@@ -28,7 +28,7 @@ import accelerate.commands.config.sagemaker as sagemaker
 
 
 class Walk:
-    """Answers as a person might, and how `acc config` reads them from a pipe."""
+    """Random answers to accelerate's prompts, and the same answers as lines for `acc config`."""
 
     def __init__(self, dice):
         self.dice = dice
@@ -71,7 +71,7 @@ class Walk:
 
 
 def settled(settings):
-    """Without what differs on purpose: fp8-keys, typed-answers and fsdp's tuples."""
+    """The settings without intended differences: fp8-keys, typed-answers and fsdp's tuples."""
     fp8 = settings.get("fp8_config", {})
     for theirs, ours in (("amax_history_length", "amax_history_len"), ("amax_compute_algorithm", "amax_compute_algo"),
                          ("optimization_level", "opt_level")):  # fmt: skip
@@ -87,7 +87,7 @@ def settled(settings):
 
 
 def theirs(walk, file):
-    """What accelerate writes; nothing when it gives up."""
+    """What accelerate writes; nothing if it fails."""
     for module in (cluster, sagemaker, questions):
         for name, answer in (("_ask_field", walk.field), ("_ask_options", walk.menu)):
             if hasattr(module, name):

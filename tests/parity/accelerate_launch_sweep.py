@@ -33,7 +33,7 @@ HERE = pathlib.Path(__file__).parent
 SCHEMA = json.loads((HERE / "../../configs/schema.json").read_text())["else"]["properties"]
 GPUS = 8
 
-# Refusals of acc alone, by the row of differences.yaml that tells why.
+# What only acc refuses, by the row of differences.yaml with the reason.
 REFUSED = {
     "deepspeed-hostfile": "needs a hostfile",
     "even-counts": "cannot be divided evenly",
@@ -44,7 +44,7 @@ REFUSED = {
     "pod-flags": "TPU jobs are started by Python",
     "machine-rank": "machine rank .* is not below",
 }
-# What acc starts and accelerate refuses.
+# What only accelerate refuses.
 STARTED = {
     "parallelism-of-a-file": "You cannot use `--use_parallelism_config` without `--use_fsdp`",
 }
@@ -117,7 +117,7 @@ def pod(args):
 
 
 def fake_torch_xla(keep):
-    """What accelerate imports of torch_xla, with `keep` in place of the start."""
+    """A fake of the parts of torch_xla that accelerate imports, with `keep` instead of starting processes."""
     before = dict(os.environ)
 
     def spawn(function, args):
@@ -221,7 +221,7 @@ def random_config(dice):
     elif kind != "NO":
         config.pop("use_cpu", None)
     if kind == "XLA":
-        # What else a file says of TPUs has no effect there (file-is-obeyed).
+        # Other TPU settings in a file have no effect in accelerate (file-is-obeyed).
         config.update(tpu_name="pod", tpu_zone="zone", tpu_vm=dice.choice([None, ["vm1", "vm2"]]),
                       tpu_use_cluster=dice.random() < 0.5, main_training_function=dice.choice(["main", "train"]))
     if dice.random() < 0.2:
@@ -235,7 +235,7 @@ def random_config(dice):
     return config
 
 
-# Of SageMaker, without effect there (file-is-obeyed, pod-flags), or together with others alone.
+# Flags of SageMaker, flags without effect in accelerate (file-is-obeyed, pod-flags), and flags that need others.
 SKIPPED_FLAGS = {"--help", "--config_file", "--tpu_cluster", "--no_tpu_cluster", "--vm", "--env", "--aws_access_key_id", "--aws_secret_access_key", "--num_machines", "--machine_rank", "--main_process_ip",
                  "--main_process_port", "--rdzv_conf", "--tee", "--module", "--no_python", "--log_dir"}  # fmt: skip
 TEXTS = {"--gpu_ids": ["0,1", "all"], "--num_processes": ["2", "4"], "--role": ["trainer"],
@@ -306,7 +306,7 @@ def left_out_rows():
 
 
 def told_otherwise(one, other, words, config):
-    """Whether a row of differences.yaml says that acc starts another job here."""
+    """Whether, by a row of differences.yaml, acc starts another job in this case."""
     kind = (config or {}).get("distributed_type")
     count_over_type = kind == "NO" and "--num_processes" in words
     cpu_is_one = config is None and "--cpu" in words and "--num_processes" not in words
@@ -362,9 +362,9 @@ def main():
     outcomes = {"started": 0, "refused": 0}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        # torchrun's part of accelerate leaves a folder for each launch.
+        # accelerate's torchrun leaves a folder for each launch.
         tempfile.tempdir = folder
-        # Has every function.
+        # A script with every function.
         pathlib.Path("train.py").write_text(
             "def __getattr__(name):\n"
             "    if name.startswith('__'): raise AttributeError(name)\n"
@@ -386,7 +386,7 @@ def main():
             outcomes["refused" if "error" in one else "started"] += 1
             if told_otherwise(one, other, words, config):
                 continue
-            # Which mask it is accelerate tells by the library that is there.
+            # accelerate chooses the variable for the device mask by the installed library.
             masks = {"CUDA_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"} if "MULTI_XPU" in str(config) else set()
             if difference := compare(one, other, skipped | masks):
                 found.setdefault(difference, []).append((number, words, config))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recordings of accelerate 1.15.0's launch: acc adds the same variables and runs the same command, save the
-// rows of differences.yaml.
+// Recordings of accelerate 1.15.0's launch: acc adds the same variables and runs the same command, except for
+// the rows of differences.yaml.
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::set<std::string> texts(const YAML::Node& list) {
   return result;
 }
 
-// The values of one list key over all rows that hold for this recording; a row without `in` holds for all.
+// The values of a list key in all rows that apply to this recording; a row without `in` applies to all.
 std::set<std::string> differences(const std::string& key, const std::string& recording = "") {
   std::set<std::string> result;
   for (const YAML::Node& row : YAML::LoadFile(ACC_TESTS_FOLDER "/parity/differences.yaml")) {
@@ -37,8 +37,8 @@ std::set<std::string> differences(const std::string& key, const std::string& rec
   return result;
 }
 
-// Refusals of accelerate that only Python can decide (a library is missing), or only the launch itself (a
-// port).
+// Whether accelerate refuses something that only Python can check (a missing library), or only the launch
+// itself (a port).
 bool comes_later(const json& recording) {
   const std::string error = recording["error"].is_string() ? recording["error"].get<std::string>() : "";
   return error.starts_with("ImportError") || error.starts_with("RuntimeError") ||
@@ -75,7 +75,7 @@ Environment environment_of(const json& recording, const TemporaryFolder& folder)
     environment.set("FAKE_NVML_NAME", "NVIDIA GeForce RTX 4090");
     environment.set("FAKE_NVML_DRIVER", "535.183.01");
   }
-  // The other launchers need not be installed.
+  // Fakes of the other launchers, which need not be installed.
   const json mpi = preset.contains("mpi") && preset["mpi"].is_object() ? preset["mpi"] : json::object();
   for (const std::string name : {"mpirun", "mpiexec", "deepspeed"}) {
     if (name != "deepspeed" && !mpi.value(name, false)) continue;
@@ -105,7 +105,7 @@ json in_folder(json variables, const TemporaryFolder& folder) {
   return variables;
 }
 
-// What runs on the machines of a pod stands behind `--`.
+// The command for the machines of a pod is after `--`.
 json after_dashes(const json& command) {
   const auto dashes = std::find(command.begin(), command.end(), "--");
   return dashes == command.end() ? command : json(std::vector<json>(dashes + 1, command.end()));
@@ -116,7 +116,7 @@ json without(json variables, const std::set<std::string>& names) {
   return variables;
 }
 
-// What acc shows of a recorded launch, and what was recorded, in a form that can be compared.
+// What acc shows for a recorded launch, and the recording, in a form that can be compared.
 struct Shown {
   acc::test::Run run = {};
   json ours = {};
@@ -151,7 +151,7 @@ Shown show(const std::string& name) {
   return shown;
 }
 
-// What this machine lacks does not keep a dry run from showing the rest.
+// A dry run reports what this machine lacks, and still shows the rest.
 bool is_refused(const acc::test::Run& run) {
   return run.code != 0 || run.out.find("cannot be started here: ") != std::string::npos;
 }
@@ -176,7 +176,7 @@ TEST_CASE("accelerate launch: acc refuses what accelerate refuses, except for th
     if (run.code == 0) continue;
     CHECK(run.code == 2);
     CHECK(run.out.empty());
-    // A file's problems come at once, a line each.
+    // All problems of a file are reported at once, one per line.
     for (const std::string& line : acc::split(run.err, '\n'))
       CHECK((line.empty() || line.starts_with("acc: ")));
     CHECK_FALSE(run.err.empty());

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import yaml
-from agents import PATIENCE, free_port
+from agents import TIMEOUT, free_port
 
 ROWS = yaml.safe_load((pathlib.Path(__file__).parent / "differences.yaml").read_text())
 # MASTER_PORT is given here, so it is compared.
@@ -29,7 +29,7 @@ def variables_of_workers(acc, environment, config, port):
         for rank in range(machines)
     ]  # fmt: skip
     try:
-        assert [node.wait(PATIENCE) for node in nodes] == [0] * machines
+        assert [node.wait(TIMEOUT) for node in nodes] == [0] * machines
     finally:
         for node in nodes:
             node.kill()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents under test, as processes: torchrun's and ours. Nothing of them outlives its `with`."""
+"""Agents under test, as processes: torchrun's and acc's. Their processes end with the `with` block."""
 
 import json
 import os
@@ -12,13 +12,13 @@ import sys
 import tempfile
 import time
 
-PATIENCE = 100  # s; only a test that fails waits so long
+TIMEOUT = 100  # seconds; only a failing test waits this long
 WORKER = pathlib.Path(__file__).parent.parent / "workers" / "tell_and_wait.sh"
 RESERVED = []
 
 
 def free_port():
-    """Nobody gets it by chance: it stays bound, which keeps no store from listening on it, as all set SO_REUSEADDR."""
+    """A port that stays bound, so that no other program gets it. Stores can listen on it, since they set SO_REUSEADDR."""
     reserved = socket.socket()
     reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     reserved.bind(("", 0))
@@ -27,26 +27,26 @@ def free_port():
 
 
 class Lines:
-    """Lines of a file descriptor, awaited with a limit."""
+    """Lines of a file descriptor, read with a timeout."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
         self.text = b""
 
     def next(self):
-        end = time.monotonic() + PATIENCE
+        end = time.monotonic() + TIMEOUT
         while b"\n" not in self.text:
             ready, _, _ = select.select([self.descriptor], [], [], max(0, end - time.monotonic()))
-            assert ready, "nothing was said in time"
+            assert ready, "no line within the timeout"
             piece = os.read(self.descriptor, 65536)
-            assert piece, "it ended without a word"
+            assert piece, "the process ended without a line"
             self.text += piece
         line, self.text = self.text.split(b"\n", 1)
         return line.decode()
 
 
 class Worker:
-    """What a worker was told, and how it ends."""
+    """A worker: the environment that it reported, and a way to end it."""
 
     def __init__(self, folder, line):
         pid, *numbers, addr, port, agent_store, restarts = line.split()
@@ -63,7 +63,7 @@ class Worker:
 
 
 class Torchrun:
-    """A real agent, or the `program` that takes its flags, with `workers` workers that tell and wait."""
+    """torchrun, or a `program` with its flags, with `workers` workers that report their environment and wait."""
 
     def __init__(self, workers, *arguments, program=(sys.executable, "-m", "torch.distributed.run")):
         self.folder = tempfile.TemporaryDirectory()
@@ -79,13 +79,13 @@ class Torchrun:
         self.process = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL, env=environment)
 
     def workers(self):
-        """Those of the coming round, by local rank."""
+        """The workers of the next round, by local rank."""
         told = [Worker(self.folder.name, self.lines.next()) for _ in range(self.number)]
         self.pids += [worker.pid for worker in told]
         return sorted(told, key=lambda worker: worker.local_rank)
 
     def wait(self):
-        return self.process.wait(PATIENCE)
+        return self.process.wait(TIMEOUT)
 
     def __enter__(self):
         return self
@@ -122,7 +122,7 @@ class BoardNode:
         self.port, self.workers_port = store["port"], store["workers_port"]
 
     def event(self, *names):
-        """The next event that is one of `names`; those before it are passed over, an error is one."""
+        """The next event whose name is in `names`; skips others, and fails at an error."""
         while True:
             event = json.loads(self.lines.next())
             self.heard.append(event)
@@ -131,10 +131,10 @@ class BoardNode:
             assert event["event"] != "error", event
 
     def round(self):
-        """Its nodes of the next round, by rank."""
+        """The nodes of the next round, by rank."""
         return self.event("round")["nodes"]
 
-    def order(self, line):
+    def send_command(self, line):
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config files go to and fro between acc and accelerate, and mean the same to both.
+// acc and accelerate read each other's config files as the same settings.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -61,7 +61,7 @@ json ask_peer(const std::string& python, const std::string& command, const std::
   return json::parse(run.out);
 }
 
-// What acc says outright and accelerate leaves open, or writes as text or under names that nothing reads.
+// Removes what only acc writes, and what accelerate writes as text or under names that nothing reads.
 json settled(json settings) {
   const std::map<std::string, std::string> names = {{"amax_history_length", "amax_history_len"},
                                                     {"amax_compute_algorithm", "amax_compute_algo"},

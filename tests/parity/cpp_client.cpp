@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every operation of the C++ c10d::TCPStore against the store on 127.0.0.1:PORT. Prints what fails; exits 1
-// then.
+// Tries every operation of the C++ c10d::TCPStore on the store at 127.0.0.1:PORT. Prints failures, and exits
+// with 1 if there are any.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -51,7 +51,7 @@ void check_values(c10d::TCPStore& store) {
   check(store.multiGet({"one", "two"}) == std::vector<Bytes>{bytes("x"), bytes("y")}, "multiSet, multiGet");
 }
 
-// LibTorch 2.9 cannot ask for it.
+// LibTorch 2.9 does not have this operation.
 template <class Store>
 void check_list(Store& store) {
   if constexpr (requires { store.listKeys(); }) check(store.listKeys().size() == 5, "listKeys");
@@ -94,7 +94,7 @@ int main(int argc, char** argv) try {
   check_queues(*store);
   c10d::PrefixStore("prefix", store).set("key", bytes("inner"));
   check(is(store->get("prefix/key"), "inner"), "PrefixStore");
-  // Rank 0 of a job under a launcher would be the server, if the agent were not it.
+  // Rank 0 would serve the store if the agent did not.
   ::setenv("TORCHELASTIC_USE_AGENT_STORE", "True", 1);
   ::setenv("MASTER_PORT", argv[1], 1);
   check(is(connect(port, true)->get("key"), "value"), "rank 0 under an agent's store");

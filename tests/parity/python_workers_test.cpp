@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unmodified Python programs under acc, on the store that acc serves.
+// Unmodified Python programs started by acc, with the store that acc serves.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -65,7 +65,7 @@ TEST_CASE("python: Accelerator() has the same state under acc and under accelera
   const std::string lines =
       "num_processes: 2\nmixed_precision: bf16\ndynamo_config: {dynamo_backend: EAGER}\n";
   folder.write("acc.yaml", "distributed_type: MULTI_CPU\n" + lines);
-  // accelerate starts several CPU processes only so: of a MULTI_CPU file it starts one.
+  // accelerate starts several CPU processes only this way: with a MULTI_CPU file it starts one.
   folder.write("peer.yaml", "distributed_type: MULTI_GPU\nmain_process_port: 0\n" + lines);
   Environment environment = acc::test::clean_environment(folder.path().string());
   environment.set("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16");

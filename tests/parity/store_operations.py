@@ -221,7 +221,7 @@ def barriers(client):
 
 
 def worker_counts(client):
-    """What a worker under an agent store does: it is counted, and waits for nobody."""
+    """What a worker does with an agent store: it is counted, and does not wait for others."""
     client(world_size=4, wait_for_workers=True)
     client(world_size=4, wait_for_workers=True)
 

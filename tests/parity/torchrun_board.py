@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our board beside real torchrun agents: torchrun_board.py ACC_BOARD_NODE SCENARIO."""
+"""acc's rendezvous together with real torchrun agents: torchrun_board.py ACC_BOARD_NODE SCENARIO."""
 
 import socket
 import sys
@@ -10,7 +10,7 @@ PROGRAM = sys.argv[1]
 
 
 def c10d(port, addr, nnodes="2"):
-    """Flags of a torchrun that meets at `port`; ranks follow from `addr`."""
+    """Flags of a torchrun whose rendezvous is at `port`; `addr` determines the order of ranks."""
     return [
         *("--nnodes", nnodes, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "job"),
         *("--rdzv-conf", "last_call_timeout=1,join_timeout=90", "--local-addr", addr),
@@ -18,12 +18,12 @@ def c10d(port, addr, nnodes="2"):
 
 
 def check_store(master):
-    """Something listens there."""
+    """Checks that something listens there."""
     socket.create_connection(master, 10).close()
 
 
 def agree(ours, theirs, first_of_theirs, workers):
-    """A round with one node of ours, which has `workers` workers, and one of torchrun's."""
+    """Checks a round with a node of acc, which has `workers` workers, and one of torchrun."""
     world_size = workers + len(theirs)
     first_of_ours = len(theirs) if first_of_theirs == 0 else 0
     assert [node["first_rank"] for node in ours] == [first_of_ours], ours
@@ -39,7 +39,7 @@ def agree(ours, theirs, first_of_theirs, workers):
 
 def end_well(ours, torchrun, theirs):
     """The exit barrier, from both sides."""
-    ours.order("finish")
+    ours.send_command("finish")
     for worker in theirs:
         worker.end(0)
     ours.event("finished")
@@ -86,7 +86,7 @@ def c10d_torchrun_joins_ours():
         assert ours.round()[0]["world_size"] == 3
         with Torchrun(2, *c10d(ours.port, "127.0.0.2", "1:2")) as torchrun:
             ours.event("change")
-            ours.order("next")
+            ours.send_command("next")
             nodes, theirs = ours.round(), torchrun.workers()
             agree(nodes, theirs, first_of_theirs=3, workers=3)
             end_well(ours, torchrun, theirs)
@@ -112,7 +112,7 @@ def c10d_torchrun_restarts(first_of_theirs, addr, own_addr):
             for attempt in 1, 2:
                 theirs[1].end(1)
                 ours.event("change")
-                ours.order("next")
+                ours.send_command("next")
                 nodes, theirs = ours.round(), torchrun.workers()
                 assert [worker.restarts for worker in theirs] == [attempt, attempt]
                 agree(nodes, theirs, first_of_theirs, workers=3)
@@ -131,7 +131,7 @@ def c10d_ours_restarts():
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3) as ours:
         with Torchrun(2, *c10d(ours.port, "127.0.0.2")) as torchrun:
             ours.round(), torchrun.workers()
-            ours.order("next")  # our workers failed: torchrun sees one who waits
+            ours.send_command("next")  # acc's workers failed: torchrun sees a waiting node
             nodes, theirs = ours.round(), torchrun.workers()
             agree(nodes, theirs, first_of_theirs=3, workers=3)
             assert [worker.restarts for worker in theirs] == [0, 0]
@@ -149,7 +149,7 @@ def c10d_three_of_ours_beside_torchrun():
 
 
 def c10d_torchrun_fails_for_good():
-    """It closes the rendezvous: the job is over for us too."""
+    """It closes the rendezvous, which ends the job for acc, too."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3) as ours:
         with Torchrun(2, "--max-restarts", "0", *c10d(ours.port, "127.0.0.2")) as torchrun:
             ours.round()
@@ -159,28 +159,28 @@ def c10d_torchrun_fails_for_good():
 
 
 def c10d_torchrun_dies():
-    """No torchrun notices that; ours does when the heartbeat has stood still, and goes on without it."""
+    """torchrun does not notice that; acc does when the heartbeat stops, and continues without the node."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3, least=1) as ours:
         with Torchrun(2, *c10d(ours.port, "127.0.0.2", "1:2")) as torchrun:
-            while ours.round()[0]["num_machines"] == 1:  # ours may have been alone at first
+            while ours.round()[0]["num_machines"] == 1:  # acc's node may have been alone at first
                 ours.event("change")
-                ours.order("next")
+                ours.send_command("next")
             torchrun.workers()
             torchrun.process.kill()
             ours.event("change")
-            ours.order("next")
+            ours.send_command("next")
             assert ours.round()[0]["num_machines"] == 1
 
 
 def c10d_ours_closes():
-    """A torchrun that would join finds the job closed."""
+    """A torchrun that tries to join finds the job closed."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", least=1, most=1, stay=1) as ours:
         ours.round()
         with Torchrun(1, *c10d(ours.port, "127.0.0.2", "1:1")) as torchrun:
             # Surplus: it waits as a spare until the job is closed, then leaves quietly.
             with BoardNode(PROGRAM, port=ours.port, addr="127.0.0.3", least=1, most=1) as spare:
                 assert "spare" in spare.event("missing")["text"]
-                ours.order("close")
+                ours.send_command("close")
                 spare.event("closed")
             assert torchrun.wait() in (0, 1)
 
@@ -198,7 +198,7 @@ def static_torchrun_hosts():
         with BoardNode(PROGRAM, backend="static", port=port, rank=1, workers=3) as ours:
             nodes, theirs = ours.round(), torchrun.workers()
             agree(nodes, theirs, first_of_theirs=0, workers=3)
-            ours.order("next")  # our workers failed: torchrun does not notice
+            ours.send_command("next")  # acc's workers failed: torchrun does not notice
             agree(ours.round(), theirs, first_of_theirs=0, workers=3)
             end_well(ours, torchrun, theirs)
 
@@ -209,7 +209,7 @@ def static_ours_hosts():
         with Torchrun(2, "--max-restarts", "1", *static(ours.port, 1)) as torchrun:
             nodes, theirs = ours.round(), torchrun.workers()
             agree(nodes, theirs, first_of_theirs=3, workers=3)
-            theirs[0].end(1)  # it restarts alone
+            theirs[0].end(1)  # torchrun restarts alone
             theirs = torchrun.workers()
             agree(nodes, theirs, first_of_theirs=3, workers=3)
             end_well(ours, torchrun, theirs)

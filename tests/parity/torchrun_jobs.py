@@ -10,7 +10,7 @@ import time
 from datetime import timedelta
 
 import torch.distributed as dist
-from agents import PATIENCE, Torchrun, free_port
+from agents import TIMEOUT, Torchrun, free_port
 
 ACC = [sys.argv[1], "run"]
 VERSION = importlib.metadata.version("torch")
@@ -33,14 +33,14 @@ def static(port, rank):
 
 
 def agree(agents):
-    """Workers of one round: agents in the order of their ranks."""
+    """Checks the workers of a round; `agents` are in the order of their ranks."""
     told = [agent.workers() for agent in agents]
     workers = sum(told, [])
     assert [worker.rank for worker in workers] == list(range(len(workers)))
     assert {worker.world_size for worker in workers} == {len(workers)}
     assert len({worker.master for worker in workers}) == 1, [worker.master for worker in workers]
     serves = {worker.agent_store for worker in workers}
-    # With c10d worker 0 of torch 2.4 serves its store itself.
+    # With c10d, worker 0 of torch 2.4 serves the workers' store itself.
     assert serves == {"True"} or (VERSION.startswith("2.4.") and serves == {"False"}), serves
     return told
 
@@ -107,34 +107,34 @@ def c10d_acc_fails_beside_torchrun():
 
 
 def until(condition):
-    """Nobody tells when it comes to hold."""
-    end = time.monotonic() + PATIENCE
+    """Polls, since there is no event for it."""
+    end = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < end, "what was waited for did not come"
         time.sleep(0.1)
 
 
-def state_on_board(port):
-    """torchrun's own reading of it."""
+def state_in_store(port):
+    """The rendezvous state in the store, unpickled by torchrun's own class."""
     limit = timedelta(seconds=20)
     store = dist.TCPStore("127.0.0.1", port, is_master=False, wait_for_workers=False, timeout=limit)
     return pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
 
 
 def c10d_acc_closes_what_torchrun_hosts():
-    """An acc that fails for good says so on the board before it leaves."""
+    """When acc fails for good, it closes the rendezvous before it leaves."""
     port = free_port()
     with Torchrun(1, *c10d(port, "127.0.0.1", hosts=True), program=REAL) as one:
         with Torchrun(2, *c10d(port, "127.0.0.2", hosts=False), program=ACC) as two:
             told = agree([one, two])
             told[1][0].end(3)
             assert two.wait() == 3
-            state = state_on_board(port)
+            state = state_in_store(port)
             assert state.closed and state.complete and len(state.participants) == 2
 
 
 def in_file(folder, addr, *more, nnodes="2"):
-    """Flags of an agent that meets the others in a file of `folder`."""
+    """Flags of an agent whose rendezvous is a file in `folder`."""
     conf = "store_type=file,last_call_timeout=1,join_timeout=90"
     return [
         *("--nnodes", nnodes, "--rdzv-backend", "c10d", "--rdzv-endpoint", f"{folder}/rendezvous", "--rdzv-id", "job"),
@@ -153,7 +153,7 @@ def file_torchrun_first():
 
 
 def file_three_agents():
-    """Two of acc, and torchrun between them."""
+    """Two agents of acc, and torchrun between them."""
     with tempfile.TemporaryDirectory() as folder:
         with Torchrun(1, *in_file(folder, "127.0.0.1", nnodes="3"), program=ACC) as one:
             with Torchrun(2, *in_file(folder, "127.0.0.2", nnodes="3"), program=REAL) as two:
@@ -177,7 +177,7 @@ def file_acc_fails_beside_torchrun():
 
 
 def file_acc_joins_torchrun():
-    """A range of nodes: one that comes later is taken in."""
+    """With a range of nodes, one that comes later joins."""
     with tempfile.TemporaryDirectory() as folder:
         with Torchrun(1, *in_file(folder, "127.0.0.1", nnodes="1:2"), program=REAL) as one:
             alone = one.workers()
@@ -213,7 +213,7 @@ def one_node_elsewhere():
     with Torchrun(1, *alone[:-1], alone[-1] + "true", program=REAL) as one:
         told = one.workers()
         with Torchrun(1, *alone[:-1], alone[-1] + "false", program=ACC) as two:
-            until(lambda: len(state_on_board(port).redundancy_list) == 1)
+            until(lambda: len(state_in_store(port).redundancy_list) == 1)
             assert told[0].world_size == 1
             one.process.kill()  # the store of the rendezvous goes with it
             assert two.wait() == 75

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What acc::Accelerator does on two processes, told in lines that trace.py tells as well.
+// Prints the results of acc::Accelerator on two processes; trace.py prints the same lines for accelerate.
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <torch/nn/modules/linear.h>

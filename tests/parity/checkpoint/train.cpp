@@ -33,7 +33,7 @@ struct NetImpl : torch::nn::Module {
   torch::nn::Linear second;
 };
 
-// Registered: its state is a dict with one number.
+// An object to register, whose state is a dict with one number.
 struct Counter {
   int steps = 0;
   std::string state() const { return nlohmann::json{{"steps", steps}}.dump(); }

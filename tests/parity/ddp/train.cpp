@@ -27,7 +27,7 @@ namespace {
 constexpr int kBatches = 100;
 constexpr int kBatchSize = 16;
 
-// The words of a set-up, as in join_norm.
+// A set-up, whose name is made of words, such as join_norm.
 class Setup {
  public:
   explicit Setup(std::string name) : words_("_" + name + "_") {}
@@ -46,10 +46,11 @@ class Setup {
   bool norm() const { return has("norm") || has("syncnorm"); }
   bool aux() const { return has("unused") || has("static"); }
 
-  // How many batches a process has.
+  // The number of batches of a process.
   int batches(int rank) const { return has("join") ? (rank == 0 ? 60 : 85) : kBatches; }
 
-  // Not on all processes at once, and on none in every third batch; never where the graph is static.
+  // Whether a batch uses the auxiliary layer: not on all processes at once, and on none in every third batch.
+  // With static_graph never.
   bool uses_aux(int batch, int rank) const {
     return has("unused") && (batch % 3 == 0 || (batch % 3 == 1 && rank == 0));
   }
@@ -58,7 +59,7 @@ class Setup {
   std::string words_;
 };
 
-// Named as the parts of Python's Sequential are.
+// The names are those of Python's Sequential.
 torch::nn::Sequential make_layers(bool norm) {
   torch::nn::Sequential layers;
   layers->push_back(torch::nn::Linear(16, 64));

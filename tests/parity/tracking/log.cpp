@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// log FOLDER: logs below FOLDER/acc what compare.py logs through accelerate.
+// log FOLDER: logs to FOLDER/acc the same values as compare.py logs with accelerate.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/linspace.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that trainer_peer.py has in Python, by the same names of parameters.
+// The models of trainer_peer.py, with the same names of parameters.
 #pragma once
 
 #include <torch/nn/functional/activation.h>
@@ -41,7 +41,7 @@ struct CnnImpl : torch::nn::Module {
 };
 TORCH_MODULE(Cnn);
 
-// Reads rows of an image as words: one block of a transformer, which tells the next word of each place.
+// A transformer with one block, which predicts the next word at each position.
 struct TransformerImpl : torch::nn::Module {
   static constexpr int kWords = 64;
   static constexpr int kWidth = 32;
