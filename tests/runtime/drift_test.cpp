@@ -34,8 +34,7 @@ std::string what_of(const std::function<void()>& function) {
 
 const std::string kNotAveraged =
     "gradients reached the prepared model outside of a forward of its own, so they were not averaged over "
-    "the "
-    "processes";
+    "the processes";
 
 // One layer under two names: LibTorch lists its parameters twice.
 struct TiedNetImpl : torch::nn::Module {
@@ -118,8 +117,7 @@ TEST_CASE("drift: the first step refuses parameters that do not belong to a prep
     const acc::Error error = error_of([&] { optimizer.step(); });
     CHECK(error.problems().front().what ==
           "4 of its 4 parameters do not belong to a prepared model, so each process would train them with "
-          "its own "
-          "gradients alone");
+          "its own gradients only");
   }
   std::vector<at::Tensor> both = net->parameters();
   for (const at::Tensor& parameter : other->parameters()) both.push_back(parameter);
@@ -191,11 +189,9 @@ TEST_CASE("drift: different values are reported by name, on request and at regul
     const at::NoGradGuard no_grad;
     if (rank() == 1) net->second->bias.add_(0.5);
   }
-  CHECK(
-      std::string(error_of([&] { accelerator.check_parameters(); }).what()) ==
-      "parameter 'second.bias': its values on rank 1 differ from those on rank 0 (the processes have drifted "
-      "apart: "
-      "something trains or changes it on each of them alone)");
+  CHECK(std::string(error_of([&] { accelerator.check_parameters(); }).what()) ==
+        "parameter 'second.bias': its values on rank 1 differ from those on rank 0 (the processes' models "
+        "have diverged: something changes the parameter on each process separately)");
   step();
   CHECK(what_of(step) == "its values on rank 1 differ from those on rank 0");
 }

@@ -80,8 +80,7 @@ TEST_CASE("collective_failure: a port in use and an absent rank 0 are distinguis
   CHECK(absent.kind() == acc::ErrorKind::rendezvous);
   CHECK(absent.problems().front().what ==
         "did not find the other processes through the store at h:1 within 5 s: The client socket has timed "
-        "out after "
-        "5000ms");
+        "out after 5000ms");
 }
 
 TEST_CASE("collective_failure: an unknown network interface is named", "[runtime]") {
@@ -97,8 +96,7 @@ TEST_CASE("collective_failure: a process that ended while others joined is repor
       "Failed to recv, got 0 bytes. Connection was likely closed.", kContext, "h:1");
   CHECK(error.problems().front().what ==
         "another process ended before all had joined at h:1: Failed to recv, got 0 bytes. Connection was "
-        "likely "
-        "closed.");
+        "likely closed.");
 }
 
 TEST_CASE("collective_failure: positions and conditions of LibTorch's sources are left out", "[runtime]") {

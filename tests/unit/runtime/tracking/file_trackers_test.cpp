@@ -106,8 +106,7 @@ TEST_CASE("CSV: another file is not changed", "[runtime]") {
   CHECK(acc::test::error_of([&] { tracker.start("mnist", {}); }) ==
         file.string() +
             ": is not a file of this tracker: its first columns are not step and time (move the file away, "
-            "or choose "
-            "another name for the project)");
+            "or choose another name for the project)");
   CHECK(folder.read("mnist.csv") == "name,price\napple,1\n");
 }
 

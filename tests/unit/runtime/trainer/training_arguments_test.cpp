@@ -120,8 +120,7 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
   best.load_best_model_at_end = true;
   CHECK(refusal(best) ==
         "load_best_model_at_end: needs save_strategy and eval_strategy to be the same (set both to epoch or "
-        "both "
-        "to steps, or save_strategy to best)");
+        "both to steps, or save_strategy to best)");
   best.eval_strategy = acc::IntervalStrategy::steps;
   best.eval_steps = 300;
   CHECK(refusal(best) == "load_best_model_at_end: needs save_steps to be a multiple of eval_steps");
