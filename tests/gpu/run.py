@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs everything that has to be seen on GPUs, from the bundle that scripts/gpu makes.
+"""Runs all tests and benchmarks that need GPUs, from the bundle that scripts/gpu makes.
 
 usage: run.py [--out FOLDER] [--minutes 9] [--only PART]
 
@@ -34,11 +34,11 @@ class Skip(Exception):
 
 
 class Failure(Exception):
-    """What a part saw instead of what it expects."""
+    """A part did not see what it expects."""
 
 
 class Machine:
-    """What the parts find here."""
+    """The machine on which the parts run."""
 
     def __init__(self):
         torch = subprocess.run([sys.executable, "-c", "import torch; print(torch.__version__); print(torch.__file__)"],
@@ -49,7 +49,7 @@ class Machine:
 
     @functools.cached_property
     def environment(self):
-        """For programs of the bundle: its libraries, torch's, and no file of the user's."""
+        """The environment for programs of the bundle: its libraries and torch's, and no config file of the user."""
         home = tempfile.mkdtemp(prefix="acc-gpu-home-")
         libraries = [str(BUNDLE / "lib"), str(self.torch_libraries or "")]
         if inherited := os.environ.get("LD_LIBRARY_PATH"):
@@ -60,7 +60,7 @@ class Machine:
 
     @functools.cached_property
     def report_of_cuda(self):
-        """What the library says of CUDA here, by the keys of acc-cuda-report."""
+        """The library's report about CUDA, by the keys of acc-cuda-report."""
         done = subprocess.run([BIN / "acc-cuda-report"], env=self.environment, capture_output=True, text=True,
                               timeout=60, check=False)
         return dict(line.split(": ", 1) for line in done.stdout.splitlines() if ": " in line) or {"": done.stderr}
@@ -83,7 +83,7 @@ class Machine:
 
 
 class Part:
-    """One part while it runs: what it starts ends with it."""
+    """A part while it runs; its processes end with it."""
 
     def __init__(self, name, limit, out, machine):
         self.name, self.machine = name, machine
@@ -102,7 +102,7 @@ class Part:
                                 errors="replace", start_new_session=True)
 
     def finish(self, process):
-        """Its exit code, standard output and standard error."""
+        """Waits for the process and returns its exit code, standard output and standard error."""
         try:
             output, errors = process.communicate(timeout=self.left())
         except subprocess.TimeoutExpired:
@@ -122,20 +122,20 @@ class Part:
         return self.finish(self.start(command, **variables))
 
     def run_well(self, command, **variables):
-        """Both outputs of a command that has to end with 0."""
+        """Standard output and standard error of a command, which must exit with 0."""
         code, output, errors = self.run(command, **variables)
         if code == 77:
             raise Skip(next((line for line in output.splitlines() if "SKIPPED" in line), "skipped itself"))
         if code != 0:
             lines = (errors or output).strip().splitlines()
-            raise Failure(f"exit {code}: {lines[-1] if lines else 'no word'}")
+            raise Failure(f"exit {code}: {lines[-1] if lines else 'no output'}")
         return output + errors
 
-    def expect(self, holds, otherwise):
+    def expect(self, holds, message):
         if not holds:
-            raise Failure(otherwise)
+            raise Failure(message)
 
-    def tell(self, line):
+    def note(self, line):
         self.details.append(line)
 
 
@@ -150,7 +150,7 @@ def part(name, limit, devices=0):
 
 
 def of_workers(run, arguments, **variables):
-    """The local rank and the mask of each worker that `acc ARGUMENT...` starts."""
+    """The local rank and the device mask of each worker that `acc ARGUMENT...` starts."""
     words = 'echo "WORKER $LOCAL_RANK ${CUDA_VISIBLE_DEVICES-unset}"'
     said = run.run_well([ACC, *arguments, "sh", "-c", words], **variables)
     return sorted(re.findall(r"WORKER (\d+) (\S+)", said))
@@ -158,9 +158,9 @@ def of_workers(run, arguments, **variables):
 
 @part("programs load", 60)
 def load(run):
-    """Every program and library of the bundle finds what it is linked to, here."""
+    """Every program and library of the bundle finds its shared libraries on this machine."""
     run.expect(not run.machine.why_no_torch, run.machine.why_no_torch)
-    run.tell(f"torch {run.machine.torch_version}, {platform.platform()}, glibc {platform.libc_ver()[1]}")
+    run.note(f"torch {run.machine.torch_version}, {platform.platform()}, glibc {platform.libc_ver()[1]}")
     for command in ([ACC, "--version"], [BIN / "mnist", "--help"], [BIN / "acc-test-gpu", "--list-test-names-only"]):
         code, output, errors = run.run(command)
         run.expect(code in (0, 77) or "gpu:" in output, f"{command[0].name}: exit {code}: {errors.strip()}")
@@ -168,25 +168,25 @@ def load(run):
     words = f"import torch, ctypes; ctypes.CDLL({str(plugin)!r}, mode=ctypes.RTLD_GLOBAL)"
     run.run_well([sys.executable, "-c", words])
     for key, value in run.machine.report_of_cuda.items():
-        run.tell(f"{key}: {value}")
+        run.note(f"{key}: {value}")
 
 
 @part("acc env", 20)
 def environment(run):
     for line in run.run_well([ACC, "env"]).splitlines():
-        run.tell(line)
+        run.note(line)
 
 
 @part("gpu tests, one process over NCCL", 90, devices=1)
 def tests_alone(run):
     said = run.run_well([ACC, "run", "--standalone", "--no-python", BIN / "acc-test-gpu", "--order", "decl"])
-    run.tell(said.strip().splitlines()[-1])
+    run.note(said.strip().splitlines()[-1])
 
 
 @part("acc test on one GPU", 60, devices=1)
 def self_test(run):
     said = run.run_well([ACC, "test", "--num_processes", "1"])
-    run.tell(said.strip().splitlines()[-1])
+    run.note(said.strip().splitlines()[-1])
 
 
 @part("gpu tests, two processes on one GPU over Gloo", 90, devices=1)
@@ -217,7 +217,7 @@ def mnist(run):
         said = run.run_well([ACC, "launch", "--num_processes", "1", "--mixed_precision", precision, BIN / "mnist",
                              "--data-dir", BUNDLE / "apps" / "examples" / "mnist" / "data"])
         accuracy = float(re.search(r"accuracy: ([\d.]+)", said)[1])
-        run.tell(f"{precision}: accuracy {accuracy}")
+        run.note(f"{precision}: accuracy {accuracy}")
         run.expect(accuracy > 0.9, f"{precision}: the accuracy is {accuracy}")
 
 
@@ -233,7 +233,7 @@ def bench_loader(run):
     if pillow.returncode == 0:
         rows.append("jpeg-workers")
     else:
-        run.tell("photographs left out: this Python has no PIL")
+        run.note("photographs left out: this Python has no PIL")
     bench(run, *rows)
 
 
@@ -251,7 +251,7 @@ def lost_rank(run):
     began = time.monotonic()
     code, _, errors = run.run([ACC, "run", "--standalone", "--no-python", "--nproc-per-node", "2",
                                BIN / "acc-gpu-worker", "lost"], ACC_TEST_SHARE_GPU="1")
-    run.tell(f"ended after {time.monotonic() - began:.1f} s with exit {code}")
+    run.note(f"ended after {time.monotonic() - began:.1f} s with exit {code}")
     run.expect(code not in (0, 77), f"exit {code}")
     run.expect(re.search(r"rank 1\b", errors) and "SIGKILL" in errors, "the report does not say that rank 1 was killed")
 
@@ -273,7 +273,7 @@ def device_rules(run):
                                  [("0", rank) for rank in every]),
     }
     wrong = [f"{rule}: {seen}, not {expected}" for rule, (seen, expected) in rules.items() if seen != expected]
-    run.tell(f"{len(rules) - len(wrong)} of {len(rules)} rules hold")
+    run.note(f"{len(rules) - len(wrong)} of {len(rules)} rules hold")
     run.expect(not wrong, "; ".join(wrong))
 
 
@@ -290,7 +290,7 @@ def numa_binding(run):
     near = (device / "local_cpulist").read_text().strip()
     said = run.run_well([ACC, "run", "--standalone", "--no-python", "--numa-binding", "node", "grep",
                          "Cpus_allowed_list", "/proc/self/status"])
-    run.tell(f"the GPU is near CPUs {near}; the worker had {said.split()[-1]}")
+    run.note(f"the GPU is near CPUs {near}; the worker had {said.split()[-1]}")
     run.expect(expand(said.split()[-1]) == expand(near) & os.sched_getaffinity(0), "they differ")
 
 
@@ -315,8 +315,8 @@ def ps(run):
                 seen = re.findall(r'"gpus": \[\s*\{[^]]*\}', output)
                 if seen:
                     break
-            time.sleep(0.2)  # the worker is on its way to the device, which only the driver knows
-        run.tell(run.run([ACC, "ps"])[1])
+            time.sleep(0.2)  # polls, since only the driver knows when the worker uses the device
+        run.note(run.run([ACC, "ps"])[1])
         run.expect(seen, "no rank's memory on the GPU was shown")
     finally:
         if job.poll() is None:
@@ -329,7 +329,7 @@ def masked(run):
     said = run.run_well([BIN / "acc-selftest", "--expect-processes", "1"], CUDA_VISIBLE_DEVICES="")
     run.expect("cpu" in said, "the self-test does not say that it ran on the CPU")
     run.expect("no CUDA device" not in said, "it warns although the CPU was asked for")
-    run.tell(said.strip().splitlines()[-1])
+    run.note(said.strip().splitlines()[-1])
 
 
 @part("a driver without a device: a warning, and the CPU", 60, devices=1)
@@ -339,7 +339,7 @@ def no_device(run):
 
 
 def bench(run, *rows):
-    """scripts/bench/training's table; a row that is short is told and fails the part."""
+    """The table of scripts/bench/training; rows that miss their goal are printed and fail the part."""
     file = pathlib.Path(run.machine.environment["HOME"]) / "rows.json"
     only = [f"--only={row}" for row in rows]
     run.run([sys.executable, BUNDLE / "scripts" / "bench" / "training", "--programs", BIN, "--device", "cuda",
@@ -348,13 +348,13 @@ def bench(run, *rows):
     measured = json.loads(file.read_text())
     file.unlink()
     for row in measured:
-        run.tell(f"{row['what']}: {row['ratio']:.2f} of the peer's, budget {row['budget']:g}")
+        run.note(f"{row['what']}: {row['ratio']:.2f} of the peer's, budget {row['budget']:g}")
     short = [row["what"] for row in measured if not row["ok"]]
     run.expect(not short, "short: " + ", ".join(short))
 
 
 def write_report(out, head, results):
-    """Both files, each replaced as a whole."""
+    """Writes both files, each atomically."""
     texts = {"report.json": json.dumps(head | {"parts": results}, indent=1) + "\n", "report.txt": as_text(head, results)}
     for name, text in texts.items():
         (out / f"{name}.new").write_text(text)
@@ -385,7 +385,7 @@ def run_part(name, limit, devices, function, out, machine):
         result, reason = "skipped", str(why)
     except Failure as why:
         result, reason = "FAILED", str(why)
-    except Exception as error:  # a part's mistake must not end the rest
+    except Exception as error:  # an error in one part must not end the others
         result, reason = "FAILED", f"{type(error).__name__}: {error}"
     run.log.close()
     return {"part": name, "result": result, "reason": reason, "seconds": round(time.monotonic() - began, 1),

@@ -16,7 +16,7 @@ digits, out = map(pathlib.Path, sys.argv[1:])
 
 
 def repeat(data, times):
-    """An idx file with its items several times."""
+    """Repeats the items of an idx file."""
     count, start = struct.unpack(">I", data[4:8])[0], 4 + 4 * data[3]
     return data[:4] + struct.pack(">I", times * count) + data[8:start] + times * data[start:]
 

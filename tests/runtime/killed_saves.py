@@ -13,19 +13,19 @@ import time
 
 ROUNDS = 12
 TOTAL_LIMIT = 2  # the saver's
-LATEST = 3  # the last moment of a kill, in lengths of a save
+LATEST = 3  # the latest time of a kill, in durations of a save
 command = [*sys.argv[2:], sys.argv[1], "-w", "NoTests", "[.saver]"]
 seed = int(os.environ.get("ACC_TEST_SEED", "0")) or random.randrange(1 << 30)
 print("ACC_TEST_SEED", seed)
 chance = random.Random(seed)
 
 
-def one_round(folder, least, length):
+def one_round(folder, min_number, length):
     """Returns the number of the last checkpoint that was said to be saved, else of the one found, and how many seconds
     a save took. The first round, which is given no length, measures one before it kills."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                env={**os.environ, "ACC_TEST_FOLDER": folder, "OMP_NUM_THREADS": "1"})
-    lines, found, newest, most, since, killer = [], {}, 0, 0, {}, None
+    lines, found, newest, max_kept, since, killer = [], {}, 0, 0, {}, None
     for line in process.stdout:
         lines.append(line)
         words = line.split()
@@ -35,15 +35,15 @@ def one_round(folder, least, length):
         if words[0] == "whole":
             found[pid] = number
         else:
-            length, most = now - since[pid], max(most, kept)
+            length, max_kept = now - since[pid], max(max_kept, kept)
         since[pid], newest = now, max(newest, number)
         if length is not None and len(found) == processes and killer is None:
             victim = chance.choice(sorted(found))
             killer = threading.Timer(chance.uniform(0, LATEST * length), os.kill, (victim, signal.SIGKILL))
             killer.start()
     process.wait()
-    if killer is None or len(set(found.values())) != 1 or min(found.values()) < least or most > TOTAL_LIMIT:
-        sys.exit(f"found {found}, wanted at least {least}; kept {most} of {TOTAL_LIMIT}:\n{''.join(lines)}")
+    if killer is None or len(set(found.values())) != 1 or min(found.values()) < min_number or max_kept > TOTAL_LIMIT:
+        sys.exit(f"found {found}, expected at least {min_number}; kept {max_kept} of {TOTAL_LIMIT}:\n{''.join(lines)}")
     return newest, length
 
 

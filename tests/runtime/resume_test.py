@@ -13,7 +13,7 @@ def start(folder):
 
 
 def run(folder):
-    """The lines of a training that nobody kills."""
+    """The lines of a training that is not killed."""
     process = start(folder)
     lines = process.communicate()[0].splitlines()
     if process.returncode != 0:

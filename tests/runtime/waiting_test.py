@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""waiting_test.py PROGRAM...: a process of a job whose others do not come says whom it waits for."""
+"""waiting_test.py PROGRAM...: a process whose peers do not join reports for which ranks it waits."""
 import os
 import socket
 import subprocess
