@@ -6,9 +6,8 @@
 //
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
-// and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and load
-// the number of tensors.
-// Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
+// and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and
+// load the number of tensors. Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>

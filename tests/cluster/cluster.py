@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of a job in network namespaces of one machine, and what can be seen of them from outside.
+"""Nodes of a job in network namespaces of one machine, and functions to observe them.
 
 The scripts beside (tests/support/netns_*.sh) make the nodes; a node dies, freezes or loses its cable as a real one
 does. Everything that runs is found by an environment variable of the test's own, so an orphan cannot hide.
@@ -19,7 +19,7 @@ CASES = {}
 
 
 def case(function):
-    """A test: its name is that of the function, which gets the path of `acc`."""
+    """Registers a test case with the name of the function, which receives the path of `acc`."""
     CASES[function.__name__] = function
     return function
 
@@ -37,7 +37,7 @@ def run_cases():
 
 
 class Cluster:
-    """`count` nodes. Use as a context: nothing of them is left behind."""
+    """`count` nodes. Use as a context manager, which removes everything at the end."""
 
     def __init__(self, acc, count=3):
         self.acc, self.count = acc, count
@@ -71,7 +71,7 @@ class Cluster:
         return subprocess.run(["bash", SUPPORT / name, *words], check=check, text=True, capture_output=True)
 
     def node(self, verb, index, *words):
-        """Does `verb` of netns_node.sh to a node: kill, crash, start, freeze, thaw, cut, heal."""
+        """Applies `verb` of netns_node.sh to a node: kill, crash, start, freeze, thaw, cut, heal."""
         self.script("netns_node.sh", self.tag, verb, str(index), *words, check=False)
 
     def launch(self, index, *flags, script="sleep 1000", env=None):
@@ -86,7 +86,7 @@ class Cluster:
         return self.agents[index]
 
     def add_address(self, index, address, *names):
-        """One more address of a node's network interface, and names for it in the node's hosts."""
+        """Adds an address to a node's network interface, and names for it to the node's /etc/hosts."""
         network = f"acc-{self.tag}-n{index}"
         subprocess.run(["ip", "-n", network, "addr", "add", address, "dev", "eth0", *(["nodad"] if ":" in address else [])],
                        check=True)
@@ -97,7 +97,7 @@ class Cluster:
             hosts.writelines(f"{address} {name}\n" for name in names)
 
     def on_node(self, index, *words, **options):
-        """A program on a node, which ends with it."""
+        """Runs a program on a node, which ends with the node."""
         script = ["bash", SUPPORT / "netns_node.sh", self.tag, "run", str(index), "env", self.mark]
         return subprocess.Popen([*script, *words], stdin=subprocess.DEVNULL, text=True, start_new_session=True, **options)
 
@@ -110,7 +110,7 @@ class Cluster:
         return pathlib.Path(self.agents[index].log).read_text(errors="replace")
 
     def processes(self):
-        """pids of everything that this cluster started, by the mark in its environment."""
+        """The pids of all processes of this cluster, by the mark in their environment."""
         found = []
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
@@ -120,7 +120,7 @@ class Cluster:
         return found
 
     def workers(self):
-        """The environments of the workers that live, by pid: those that know a rank and whose parent does not."""
+        """The environments of living workers by pid: processes with a rank whose parent has none."""
         found = {}
         for pid in self.processes():
             env = environment_of(pid)
@@ -146,7 +146,7 @@ class Cluster:
         return [pid for pid in self.workers() if same_network(pid, init)]
 
     def until(self, what, condition, limit=30.0):
-        """Waits until `condition()` holds and gives the seconds that took; an AssertionError after `limit`."""
+        """Waits until `condition()` holds and returns the seconds that took; AssertionError after `limit`."""
         began = time.monotonic()
         while not condition():
             if time.monotonic() - began > limit:
@@ -156,19 +156,19 @@ class Cluster:
         return time.monotonic() - began
 
     def is_whole(self, world):
-        """`world` workers live, all of one and the same group."""
+        """Whether `world` workers are alive, all in one group."""
         envs = list(self.workers().values())
         groups = {(e["MASTER_ADDR"], e["MASTER_PORT"], e["WORLD_SIZE"]) for e in envs}
         ranks = {e["RANK"] for e in envs}
         return len(envs) == world == len(ranks) and len(groups) == 1 and groups.pop()[2] == str(world)
 
 
-# Says what a program that connects to ADDRESS PORT, from the address OWN, meets: a server that reads, or one that hangs up.
+# Connects to ADDRESS PORT from the address OWN, and prints whether the server serves or closes the connection.
 KNOCK = """
 import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10, (sys.argv[3], 0)) as one:
     try:
-        # The greeting of torch's clients, and the question for the number of keys.
+        # The first request of torch's clients, and a request for the number of keys.
         one.sendall(bytes.fromhex("00cef7853c07"))
         print("served" if one.recv(8) else "refused")
     except ConnectionError:
@@ -177,7 +177,7 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 10, (sys.argv[3],
 
 
 def send(pid, number):
-    """False: the process has gone already."""
+    """Returns False if the process has ended already."""
     try:
         os.kill(pid, number)
         return True
@@ -186,7 +186,7 @@ def send(pid, number):
 
 
 def environ_of(pid):
-    """What /proc says; empty of a process that has ended. One that is executing a program has none for a moment."""
+    """The environment in /proc; empty if the process has ended. During execve() it is empty for a moment."""
     try:
         for _ in range(2000):
             with open(f"/proc/{pid}/environ", "rb") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What cuts of the network do to a job, acc's beside torchrun's. For a person; takes minutes.
+"""Compares the effect of network cuts on jobs of acc and torchrun. To be run by hand; takes minutes.
 
 cuts_matrix.py ACC [--python PYTHON] [--without-acc] [--side-by-side N] [--only WORD ...]: three nodes; the cable of the host, of another
 node, of both is unplugged for 2 to 20 s, or 20 % of what a node receives is lost for 60 s. A line for each case: what
@@ -104,7 +104,7 @@ def outcome(job, before):
         if now != last:
             last, changed = now, time.monotonic()
         whole = job.is_whole(3) and all(agent.poll() is None for agent in job.agents.values())
-        # What is still to be noticed shows within the time after which torchrun misses a heartbeat.
+        # Other effects show within torchrun's heartbeat timeout.
         if whole and time.monotonic() - changed > 22:
             return "unnoticed" if now == before else f"whole again {changed - began:.0f} s"
         time.sleep(0.25)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job of several nodes does when something breaks. Usage: see run_cases() of cluster.py, and
+"""Faults in jobs of several nodes. Usage: see run_cases() of cluster.py, and
 faults_test.py ACC --random COUNT [SEED [range|fixed|static]], which does one fault after the other.
 
 Times are printed, not asserted, save against the time-outs that acc promises (with room for a loaded machine).
@@ -172,7 +172,7 @@ def every_cable_cut(acc):
 
 
 def comes_back_after_a_cut(acc, index, launch):
-    """Of two nodes, one is cut off until both know it; then both are whole again, and no agent has ended."""
+    """One of two nodes is cut off until both notice; then the group forms again, and no agent has ended."""
     with Cluster(acc, 2) as cluster, SplitWatch(cluster) as watch:
         for node in range(2):
             launch(cluster, node)
@@ -249,7 +249,7 @@ def cable_blinks(acc):
 
 @case
 def cable_cut_for_longer_than_a_blink(acc):
-    """Silence is said, and left to TCP to repair: with the timeouts that nobody asked for."""
+    """Silence is reported, and TCP repairs it, with the default timeouts."""
     with Cluster(acc) as cluster:
         for index in range(3):
             cluster.launch(index, "--nnodes", "3", "--rdzv-backend", "c10d", "--rdzv-endpoint", "node0:29400",
@@ -292,7 +292,7 @@ def host_frozen(acc):
 
 @case
 def agent_of_the_host_stopped(acc):
-    """Its workers run on meanwhile: they end when it goes on, and not before."""
+    """Its workers run meanwhile: they end when it continues, and not before."""
     with Cluster(acc) as cluster:
         start(cluster, "1:3")
         agents = cluster.agent_pids(0)
@@ -385,7 +385,7 @@ def strangers_are_refused(acc, launch):
         env = next(iter(cluster.workers().values()))
         asked = [cluster.knock(i, env["MASTER_ADDR"], env["MASTER_PORT"]) for i in range(3)]
         assert asked == ["served", "served", "refused"], asked
-        # A node that comes back is none.
+        # A node that comes back does not count as lost.
         send(cluster.agent_pids(1)[0], signal.SIGKILL)
         cluster.until("its worker is gone", lambda: not cluster.workers_on(1))
         launch(cluster, 1)
@@ -429,7 +429,7 @@ def host_killed_with_etcd(acc):
             cluster.launch(index, *etcd_flags("2:3", "node3:2379"), script="exec sleep 1000")
         took = cluster.until("all nodes have met", lambda: cluster.is_whole(3))
         report("etcd: three nodes meet", met=took)
-        # Whoever hosts: that each can be lost is seen when all are, one after the other.
+        # Kills each node in turn, so that the host is among them.
         for index in range(3):
             began = time.monotonic()
             cluster.node("kill", index)
@@ -459,7 +459,7 @@ def host_of_etcd_is_waited_for(acc):
         for index in range(2):
             cluster.launch(index, *etcd_flags("2", "node3:2379"), "--max-restarts", "3", script="exec sleep 1000")
         cluster.until("both run", lambda: cluster.is_whole(2))
-        # Whoever hosts: each is lost once, and another machine comes in its place.
+        # Each node is lost once, so the host too, and another machine replaces it.
         cluster.node("kill", 0)
         cluster.launch(2, *etcd_flags("2", "node3:2379"), "--max-restarts", "3", script="exec sleep 1000")
         cluster.until("1 and 2 run", lambda: cluster.is_whole(2) and len(cluster.workers_on(2)) == 1, 4 * NODE_TIMEOUT + ROOM)
@@ -471,7 +471,7 @@ def host_of_etcd_is_waited_for(acc):
 
 
 class SplitWatch:
-    """Samples the workers, and keeps what it saw when two groups lived for longer than the nodes' time-outs."""
+    """Samples the workers, and records when two groups are alive for longer than the nodes' timeouts."""
 
     LIMIT = NODE_TIMEOUT + SHUTDOWN_TIMEOUT + 3.0
 
@@ -503,7 +503,7 @@ class SplitWatch:
         since, away = None, set()
         while not self.done.wait(0.2):
             found = self.groups()
-            # A node that is back has as long as any other to find the group.
+            # A node that is back has as much time as any other to find the group.
             if len(found) < 2 or self.away != away:
                 since, away = None, set(self.away)
             elif since is None:
@@ -550,7 +550,7 @@ def random_faults(acc, count, seed=7, launch=launch_range):
             if fault in ("crash", "kill"):
                 cluster.node("start", index)
 
-            # Who was killed starts again, as a scheduler would have it; the job never splits meanwhile.
+            # Killed nodes are started again, as by a scheduler; meanwhile the job never splits.
             def settled():
                 watch.check()
                 for i in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of one machine whose store's address was named, on a machine with several. Usage: see run_cases()."""
+"""A job of one machine with several addresses, one of which is given for the store. Usage: see run_cases()."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import sys
 from cluster import Cluster, case, run_cases
 
 PORT = 29517
-# Two workers that meet in the store where they were told that it is, as PyTorch's clients do.
+# Two workers that meet in the store at MASTER_ADDR, as PyTorch's clients do.
 WORKER = """
 import os, socket, struct
 text = lambda t: struct.pack("<Q", len(t)) + t
@@ -37,7 +37,7 @@ class OneMachine(Cluster):
         return self
 
     def run(self, *words, env=None):
-        """`acc WORDS worker.py` on node 0, to its end."""
+        """Runs `acc WORDS worker.py` on node 0 to its end."""
         job = self.on_node(0, self.acc, *words, "--python", sys.executable, self.worker, stdout=subprocess.PIPE,
                            stderr=subprocess.PIPE, env={**os.environ, "HOME": self.folder.name, **(env or {})})
         out, err = job.communicate(timeout=60)
@@ -81,7 +81,7 @@ def others_addresses_are_not(acc):
             assert done.stderr.startswith(f"acc: {what}") and done.stderr.count("\n") == 1, done.stderr
         done = cluster.run("launch", "--cpu", "--num_processes", "2", "--main_process_ip", "elsewhere")
         meets_at(done, "127.0.0.1")
-        assert "'elsewhere' is 10.77.0.99, which is not an address of this machine: a job of one machine meets at 127.0.0.1" \
+        assert "'elsewhere' is 10.77.0.99, which is not an address of this machine: a job of one machine uses 127.0.0.1" \
             in done.stderr, done.stderr
 
 
@@ -93,7 +93,7 @@ def one_machine_serves_itself(acc):
         cluster.until("two workers run", lambda: cluster.is_whole(2))
         assert cluster.knock(1, "10.77.0.10", PORT) == "refused"
         assert cluster.knock(0, "10.77.0.10", PORT) == "served"
-        # From this machine, whichever of its addresses a program is bound to.
+        # From this machine, by any of its addresses.
         assert cluster.knock(0, "10.77.0.10", PORT, "10.77.1.10") == "served"
 
 

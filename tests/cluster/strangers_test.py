@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What strangers can do to a job: programs on a host that is not one of its nodes. Usage: see run_cases().
+"""Attacks of strangers on a job: programs on a host that is not one of its nodes. Usage: see run_cases().
 
 Memory is asserted, unless the environment says that sanitizers are in it (ACC_SANITIZE); times are printed.
 """
@@ -18,7 +18,7 @@ MAX_MEMORY = 64 * 1024  # KiB
 STRANGER = 2  # the node that does not take part
 PORT = 29400
 
-# Floods a store; an argument says how. Ends when all is sent, or the other side has closed.
+# Floods a store in the way given by an argument. Ends when all is sent, or the other side has closed.
 FLOOD = """
 import socket, struct, sys, threading, time
 kind, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -55,7 +55,7 @@ elif kind == "long waits":
     at_once(60, lambda: send(connect(), HELLO + b"\\6" + count(200_000), keys))
 elif kind == "silent connections":
     at_once(400, lambda: send(connect(), *[b"\\0" * (1 << 16)] * 64))
-elif kind == "long messages of greeted links":
+elif kind == "long messages after the hello":
     hello = b'{"message": "hello", "run_id": "job7", "node": {"host": "x"}}\\n'
     at_once(400, lambda: send(connect(), hello, *[b"x" * (1 << 16)] * 64))
 elif kind == "many keys":
@@ -92,7 +92,7 @@ class Watch:
             self.memory = max([self.memory] + [resident(pid) for pid in pids])
 
 
-# Asks the store again and again until a file exists, and says how long the slowest answer took.
+# Sends requests to the store until a file exists, and prints the time of the slowest reply.
 ASK = """
 import os, socket, sys, time
 slowest = 0.0
@@ -110,7 +110,7 @@ print(slowest)
 """
 
 
-# Says a line of JSON on a link of HOST PORT, and prints what it hears until that is closed, or 5 s have passed.
+# Sends lines of JSON to the node port of HOST, and prints the replies until the connection is closed, or for 5 s.
 SAY = """
 import socket, sys
 with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) as one:
@@ -123,8 +123,8 @@ with socket.create_connection((sys.argv[1], int(sys.argv[2])), 5) as one:
         pass
 """
 
-# Says to each of PORTS of HOST that the job is hosted here, at OWN; before, it writes so into the store at STORE, if that is
-# one. Prints whether somebody has come to obey.
+# Claims to each of PORTS of HOST that the job is hosted here, at OWN; before, it writes that into the store at STORE, if that is
+# one. Prints whether any node has connected.
 CLAIM = """
 import json, socket, struct, sys
 host, own, store, ports = sys.argv[1], sys.argv[2], int(sys.argv[3]), [int(port) for port in sys.argv[4:]]
@@ -158,8 +158,8 @@ def hello(**fields):
     return json.dumps({"message": "hello", "run_id": "job7", "node": {"host": "stranger", "addr": "10.77.0.12"}, **fields})
 
 
-def link_ports(cluster, index, *others):
-    """Ports on which the agent of a node listens, but for `others`: those of links and of the workers' store."""
+def node_ports(cluster, index, *others):
+    """Ports on which the agent of a node listens, except `others`: the node port and that of the workers' store."""
     found = set()
     for pid in cluster.agent_pids(index):
         inodes = set()
@@ -233,8 +233,8 @@ def strangers_cannot_fill_the_store(acc):
 def strangers_cannot_fill_the_links(acc):
     with Cluster(acc) as cluster:
         start(cluster, "1:3")  # a node could still come from anywhere
-        port = link_port(cluster)
-        for kind in ["silent connections", "long messages of greeted links"]:
+        port = node_port(cluster)
+        for kind in ["silent connections", "long messages after the hello"]:
             began = time.monotonic()
             with Watch(cluster, "node0", PORT) as watch:
                 flood = cluster.on_node(STRANGER, sys.executable, "-c", FLOOD, kind, "node0", str(port))
@@ -242,12 +242,12 @@ def strangers_cannot_fill_the_links(acc):
             check(cluster, watch, kind, time.monotonic() - began)
 
 
-def link_port(cluster):
-    """Where nodes link to node 0: the port that answers a hello of another job with why it refuses it."""
-    for port in link_ports(cluster, 0, PORT):
+def node_port(cluster):
+    """The node port of node 0: the one that answers the hello of another job with a refusal."""
+    for port in node_ports(cluster, 0, PORT):
         if "another job" in ask_stranger(cluster, SAY, "node0", str(port), hello(run_id="job8")):
             return port
-    raise AssertionError("no port for links")
+    raise AssertionError("no node port")
 
 
 @case
@@ -257,7 +257,7 @@ def a_stranger_takes_no_node_over(acc):
             started(cluster)
             before = set(cluster.workers())
             for index in range(2):
-                ports = [str(port) for port in link_ports(cluster, index, PORT)]
+                ports = [str(port) for port in node_ports(cluster, index, PORT)]
                 said = ask_stranger(cluster, CLAIM, f"node{index}", "10.77.0.12", str(store if index == 0 else 0), *ports)
                 assert said.strip() == "ignored", cluster.output(index)
             assert set(cluster.workers()) == before, cluster.output(0)
@@ -269,11 +269,11 @@ def a_stranger_ends_no_round(acc):
     for nnodes in ["2", "1:2"]:
         with Cluster(acc) as cluster:
             start(cluster, nnodes)
-            before, port = set(cluster.workers()), str(link_port(cluster))
+            before, port = set(cluster.workers()), str(node_port(cluster))
             for message in ['{"message": "join"}', '{"message": "leave"}', failed, '{"message": "done", "round": 1}']:
                 heard = ask_stranger(cluster, SAY, "node0", port, hello(), message)
                 assert json.loads(heard.splitlines()[0]) == {"message": "full"}, heard
-                # Before any hello nothing is heard at all.
+                # Before the hello all other messages are ignored.
                 assert ask_stranger(cluster, SAY, "node0", port, message) == ""
             assert set(cluster.workers()) == before, cluster.output(0)
 
@@ -301,12 +301,12 @@ def nodes_prove_a_secret(acc):
         other = pathlib.Path(cluster.folder.name) / "other"
         other.write_text("another" + SECRET)
         start(cluster, "1:3", conf=f",secret_file={file}")
-        before, port = set(cluster.workers()), str(link_port_of_secret(cluster))
-        # Who does not know it is no node, although one could come from anywhere still.
+        before, port = set(cluster.workers()), str(node_port_of_secret(cluster))
+        # A node without the secret is refused, although nodes may still come from anywhere.
         heard = ask_stranger(cluster, SAY, "node0", port, hello(), '{"message": "join"}')
-        assert "prove a secret" in json.loads(heard.splitlines()[0])["over"]["text"], heard
-        for conf, why in [("", "the nodes of this job prove a secret"),
-                          (f",secret_file={other}", "does not prove that it knows the secret of this node")]:
+        assert "share a secret" in json.loads(heard.splitlines()[0])["over"]["text"], heard
+        for conf, why in [("", "the nodes of this job share a secret"),
+                          (f",secret_file={other}", "has not proven that it knows the secret of this node")]:
             launch(cluster, STRANGER, "1:3", conf)
             cluster.until("it has ended", lambda: cluster.agents[STRANGER].poll() is not None)
             assert cluster.agents[STRANGER].returncode == 2, cluster.output(STRANGER)
@@ -320,16 +320,16 @@ def nodes_prove_a_secret(acc):
             assert SECRET not in cluster.output(index)
             for pid in cluster.agent_pids(index):
                 assert SECRET.encode() not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-        # Its nodes find each other again when the host is lost, and prove it again.
+        # When the host is lost, the nodes find each other again, and prove the secret again.
         cluster.node("crash", 0)
         cluster.until("two nodes go on", lambda: cluster.is_whole(2))
 
 
-def link_port_of_secret(cluster):
-    for port in link_ports(cluster, 0, PORT):
+def node_port_of_secret(cluster):
+    for port in node_ports(cluster, 0, PORT):
         if '"proof"' in ask_stranger(cluster, SAY, "node0", str(port), '{"message": "challenge", "nonce": "x"}'):
             return port
-    raise AssertionError("no port for links")
+    raise AssertionError("no node port")
 
 
 if __name__ == "__main__":

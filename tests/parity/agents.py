@@ -108,7 +108,7 @@ class Torchrun:
 
 
 class BoardNode:
-    """Our board without workers: acc-board-node with `words`."""
+    """Our backend without workers: acc-backend-node with `words`."""
 
     def __init__(self, program, **words):
         self.process = subprocess.Popen(
@@ -143,7 +143,7 @@ class BoardNode:
 
     def __exit__(self, error, *_):
         if error:
-            sys.stderr.write("--- acc-board-node said:\n" + "\n".join(map(str, self.heard)) + "\n")
+            sys.stderr.write("--- acc-backend-node said:\n" + "\n".join(map(str, self.heard)) + "\n")
         self.process.stdin.close()
         self.process.kill()
         self.process.wait()

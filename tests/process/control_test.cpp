@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What others see of a running job, and do to it: real agents and workers, through their sockets.
+// Real agents and workers, shown and controlled through their sockets.
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -58,15 +58,15 @@ std::string logs_of(RunningJob job) {
   return text;
 }
 
-// A worker with log files that says how often it was started, and fails with 5 when it is told to go on; once
-// it is started again.
+// A worker with log files that prints how often it was started, and then fails with 5 when it is told to; it
+// is restarted once.
 struct Restarting {
   explicit Restarting(const fs::path& folder)
       : go((folder / "go").string()),
         launched(stub({"redirects=3", "restarts=1", "log_dir=" + (folder / "logs").string()},
-                      {"env", "TORCHELASTIC_RESTART_COUNT", "tell", phone.path(), "up", "await", made(go),
+                      {"env", "TORCHELASTIC_RESTART_COUNT", "tell", reports.path(), "up", "await", made(go),
                        "exit", "5"})) {
-    phone.next_processes(1);
+    reports.next_processes(1);
   }
 
   void go_on() const { std::ofstream(go) << "x"; }
@@ -76,21 +76,21 @@ struct Restarting {
     return fifo;
   }
 
-  Telephone phone = {};
+  ReportFifo reports = {};
   std::string go;
   Launched launched;
 };
 
 }  // namespace
 
-TEST_CASE("control: a running job tells its ranks, and nothing is left of it at its end", "[process]") {
+TEST_CASE("control: a running job shows its ranks, and leaves nothing at its end", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  Launched launched(stub({"workers=2"}, {"tell", phone.path(), "up", "pause"}));
-  const std::vector<Descriptor> workers = phone.next_processes(2);
+  ReportFifo reports;
+  Launched launched(stub({"workers=2"}, {"tell", reports.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = reports.next_processes(2);
   const JobView job = jobs.only().view;
-  CHECK(job.id == "acc-test-stub-" + std::to_string(launched.front()));
-  CHECK(job.pid == launched.front());
+  CHECK(job.id == "acc-test-stub-" + std::to_string(launched.supervisor()));
+  CHECK(job.pid == launched.supervisor());
   CHECK(job.agent == launched.agent());
   REQUIRE(job.ranks.size() == 2);
   CHECK(job.ranks[1].rank == 1);
@@ -103,9 +103,9 @@ TEST_CASE("control: a running job tells its ranks, and nothing is left of it at 
 
 TEST_CASE("control: stop ends a job as SIGTERM does, and says how it ended", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  Launched launched(stub({"workers=2"}, {"on", "15", "0", "tell", phone.path(), "up", "pause"}));
-  phone.next_processes(2);
+  ReportFifo reports;
+  Launched launched(stub({"workers=2"}, {"on", "15", "0", "tell", reports.path(), "up", "pause"}));
+  reports.next_processes(2);
   RunningJob job = jobs.only();
   job.client.send({{"request", "stop"}});
   CHECK(job.client.read_message() == json::object());
@@ -116,21 +116,21 @@ TEST_CASE("control: stop ends a job as SIGTERM does, and says how it ended", "[p
 
 TEST_CASE("control: stop at once kills a worker that would not end", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  Launched launched(stub({"workers=2"}, {"ignore", "15", "tell", phone.path(), "up", "pause"}));
-  const std::vector<Descriptor> workers = phone.next_processes(2);
+  ReportFifo reports;
+  Launched launched(stub({"workers=2"}, {"ignore", "15", "tell", reports.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = reports.next_processes(2);
   RunningJob job = jobs.only();
   job.client.send({{"request", "stop"}, {"now", true}});
   CHECK(shell_code(launched.wait()) == 143);
   CHECK(all_gone(workers));
 }
 
-TEST_CASE("control: what ranks wrote can be read again", "[process]") {
+TEST_CASE("control: the output of ranks can be read", "[process]") {
   const Jobs jobs;
-  Telephone phone;
+  ReportFifo reports;
   Launched launched(
-      stub({"workers=2"}, {"line", "to out", "errline", "to err", "tell", phone.path(), "up", "pause"}));
-  phone.next_processes(2);
+      stub({"workers=2"}, {"line", "to out", "errline", "to err", "tell", reports.path(), "up", "pause"}));
+  reports.next_processes(2);
   RunningJob job = jobs.only();
   std::string text;
   const auto take = [&](int rank, StreamName, std::string_view bytes) {
@@ -158,12 +158,12 @@ TEST_CASE("control: log files are read, and followed over a restart", "[process]
   CHECK(shell_code(worker.launched.wait()) == 5);
 }
 
-TEST_CASE("control: who begins to follow after a restart gets the attempt that runs", "[process]") {
+TEST_CASE("control: following after a restart gets the current attempt", "[process]") {
   const Jobs jobs;
   Restarting worker(jobs.path());
   RunningJob job = jobs.only();
   worker.go_on();
-  worker.phone.next_processes(1);
+  worker.reports.next_processes(1);
   std::string text;
   const auto take = [&](int /*rank*/, StreamName /*stream*/, std::string_view bytes) {
     text += bytes;
@@ -173,20 +173,20 @@ TEST_CASE("control: who begins to follow after a restart gets the attempt that r
   worker.launched.wait();
 }
 
-TEST_CASE("control: a stream that passes by untouched is named", "[process]") {
+TEST_CASE("control: a stream that is not kept is named", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  Launched launched(stub({}, {"line", "gone", "tell", phone.path(), "up", "pause"}));
-  phone.next_processes(1);
+  ReportFifo reports;
+  Launched launched(stub({}, {"line", "gone", "tell", reports.path(), "up", "pause"}));
+  reports.next_processes(1);
   CHECK(logs_of(jobs.only()).starts_with("(standard output of rank 0 passes by untouched"));
 }
 
-TEST_CASE("control: the stacks of a stopped rank are told while the job goes on", "[process]") {
+TEST_CASE("control: the stacks of a stopped rank are shown while the job continues", "[process]") {
   const Jobs jobs;
-  Telephone phone;
+  ReportFifo reports;
   Launched launched(
-      stub({"workers=3", "path="}, {"tell", phone.path(), "up", "rank", "1", "raise", "19", "pause"}));
-  phone.next_processes(3);
+      stub({"workers=3", "path="}, {"tell", reports.path(), "up", "rank", "1", "raise", "19", "pause"}));
+  reports.next_processes(3);
   RunningJob job = jobs.only();
   for (const RankView& rank : job.view.ranks) {
     while (read_process(rank.pid)->state != (rank.rank == 1 ? 'T' : 'S')) ::sched_yield();
@@ -200,11 +200,11 @@ TEST_CASE("control: the stacks of a stopped rank are told while the job goes on"
   CHECK(jobs.only().view.ranks.size() == 3);
 }
 
-TEST_CASE("control: a killed agent's socket is removed by whoever looks", "[process]") {
+TEST_CASE("control: the socket of a killed agent is removed", "[process]") {
   const Jobs jobs;
-  Telephone phone;
-  Launched launched(stub({}, {"tell", phone.path(), "up", "pause"}));
-  phone.next_processes(1);
+  ReportFifo reports;
+  Launched launched(stub({}, {"tell", reports.path(), "up", "pause"}));
+  reports.next_processes(1);
   ::kill(launched.agent(), SIGKILL);
   launched.wait();
   CHECK_FALSE(jobs.none());
@@ -212,7 +212,7 @@ TEST_CASE("control: a killed agent's socket is removed by whoever looks", "[proc
   CHECK(jobs.none());
 }
 
-TEST_CASE("control: a folder that is not ours does not keep a job from running", "[process]") {
+TEST_CASE("control: a job runs even if the runtime folder cannot be used", "[process]") {
   const Jobs jobs;
   fs::create_directory(jobs.sockets());
   fs::permissions(jobs.sockets(), fs::perms::all);
@@ -222,7 +222,7 @@ TEST_CASE("control: a folder that is not ours does not keep a job from running",
   CHECK(jobs.none());
 }
 
-TEST_CASE("control: a job that hangs is told, stopped and ends with 124", "[process]") {
+TEST_CASE("control: a hung job is reported, stopped and ends with 124", "[process]") {
   const Ran ran = launch_stub({"workers=3", "hang_ms=200", "on_hang=kill", "path="},
                               {"line", "begun", "rank", "1", "raise", "19", "pause"});
   CHECK(ran.code == 124);
@@ -232,7 +232,7 @@ TEST_CASE("control: a job that hangs is told, stopped and ends with 124", "[proc
   CHECK(has(ran.err, "acc: the job hung and was stopped (exit code 124)\n"));
 }
 
-TEST_CASE("control: a hung job is started again where restarts are left", "[process]") {
+TEST_CASE("control: a hung job is restarted while restarts are left", "[process]") {
   const Ran ran = launch_stub({"workers=2", "hang_ms=200", "on_hang=restart", "restarts=1", "path="},
                               {"attempt", "1", "exit", "0", "pause"});
   CHECK(ran.code == 0);

@@ -12,7 +12,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("guard: the agent's end is the report", "[process]") {
+TEST_CASE("guard: reports the end of the agent", "[process]") {
   int cleaned = 0;
   const auto clean_up = [&] { ++cleaned; };
   CHECK(guard([](int) { return 7; }, clean_up).agent == ExitStatus(Exited{7}));
@@ -26,7 +26,7 @@ TEST_CASE("guard: the agent's end is the report", "[process]") {
   CHECK(cleaned == 0);  // not here: the guardian did it
 }
 
-TEST_CASE("guard: what the agent leaves is killed before its folder is cleaned", "[process]") {
+TEST_CASE("guard: descendants of the agent are killed before the cleanup", "[process]") {
   const test::TemporaryFolder folder;
   const auto file = folder.write("left", "");
   const auto leave = [](int) {
@@ -54,7 +54,7 @@ TEST_CASE("guard: without its guardian the agent is ended, and the supervisor cl
   CHECK(cleaned);
 }
 
-TEST_CASE("guard: SIGHUP is handed on, unless it was ignored before", "[process]") {
+TEST_CASE("guard: SIGHUP is forwarded, unless it was ignored before", "[process]") {
   const auto hands_on = [](int signal) {
     const std::vector<int> signals = forwarded_signals();
     return std::find(signals.begin(), signals.end(), signal) != signals.end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of acc are killed at random moments, and nothing of the job may live on. ACC_TEST_KILLS says how
-// often (otherwise 100), and then each time must also stay below a second.
+// Kills parts of acc at random times: no process of the job may survive. ACC_TEST_KILLS sets the number of
+// kills (default 100); each must then also take less than a second.
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -50,7 +50,7 @@ std::vector<Shape> shapes(const std::string& fifo) {
   };
 }
 
-// Everything alive that was started with this mark in its environment. Zombies have no environment.
+// All living processes with this mark in their environment. Zombies have no environment.
 std::vector<pid_t> marked(const std::string& mark) {
   const std::string wanted = std::string(kMark) + "=" + mark;
   std::vector<pid_t> found;
@@ -65,7 +65,7 @@ std::vector<pid_t> marked(const std::string& mark) {
   return found;
 }
 
-// Waits until nothing with the mark lives, twice in a row: something may have forked behind the first look.
+// Waits until no process has the mark, twice in a row: one may have forked during the first scan.
 bool nobody_left(const std::string& mark) {
   for (int empty = 0; empty < 2;) {
     std::vector<Descriptor> living;
@@ -81,7 +81,7 @@ void sleep_for(std::chrono::microseconds time) {
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);
 }
 
-// What there is of a job at one moment.
+// The processes of a job at one moment.
 struct Parts {
   std::optional<Descendant> guardian = {};
   std::optional<Descendant> agent = {};
@@ -102,7 +102,7 @@ Parts parts_of(pid_t supervisor) {
   return parts;
 }
 
-// By pidfd, and only while its parent is who it was: nobody else's process is ever hit.
+// By pidfd, and only if its parent is unchanged, so that no other process is killed.
 void kill_part(const std::optional<Descendant>& part) {
   if (!part) return;
   const Descriptor process = watch(part->pid);
@@ -130,7 +130,7 @@ void kill(const Launched& job, const Parts& parts, const std::string& victim, st
   if (victim.find("guardian") != std::string::npos) kill_part(parts.guardian);
 }
 
-// One of acc's processes was there and is not killed. Nobody can tidy up after those who were alone.
+// At least one of acc's processes survives, which cleans up.
 bool leaves_somebody(const Parts& parts, const std::string& victim) {
   const auto spared = [&](const char* name) { return victim.find(name) == std::string::npos; };
   return spared("supervisor") || (parts.guardian && spared("guardian")) || (parts.agent && spared("agent"));
@@ -148,8 +148,7 @@ class TestEnvironment {
   TestEnvironment(const std::string& mark, const TemporaryFolder& folder) {
     ::setenv(kMark, mark.c_str(), 1);
     ::setenv("TMPDIR", folder.path().c_str(), 1);
-    // LeakSanitizer checks from a process of its own, for which its parent would wait for ever were it
-    // killed.
+    // LeakSanitizer checks in a separate process; if that is killed, its parent waits for ever.
     ::setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
   }
   ~TestEnvironment() {
@@ -167,11 +166,11 @@ std::chrono::microseconds since(Clock::time_point began) {
 
 }  // namespace
 
-TEST_CASE("kills: nothing lives on, whatever is killed, whenever", "[process]") {
+TEST_CASE("kills: no process survives, whatever is killed, at any time", "[process]") {
   const char* asked = ::getenv("ACC_TEST_KILLS");
   const int kills = asked == nullptr ? 100 : std::stoi(asked);
-  const Telephone phone;  // never read: a FIFO holds all that is said
-  std::vector<Shape> jobs = shapes(phone.path());
+  const ReportFifo reports;  // never read: the FIFO buffers everything
+  std::vector<Shape> jobs = shapes(reports.path());
   for (Shape& job : jobs) {
     const auto began = Clock::now();
     launch_stub(job.options, job.actions);
@@ -181,7 +180,7 @@ TEST_CASE("kills: nothing lives on, whatever is killed, whenever", "[process]") 
   std::map<std::string, int> hit;
   std::chrono::microseconds slowest = {};
   for (int i = 0; i < kills; ++i) {
-    const Telephone own_phone;
+    const ReportFifo own_phone;
     const Shape shape = shapes(own_phone.path())[static_cast<std::size_t>(i) % jobs.size()];
     const auto whole = jobs[static_cast<std::size_t>(i) % jobs.size()].undisturbed;
     const std::string& victim = victims()[random() % victims().size()];
@@ -197,7 +196,7 @@ TEST_CASE("kills: nothing lives on, whatever is killed, whenever", "[process]") 
       const TestEnvironment environment(mark, folder);
       Launched job(stub(shape.options, shape.actions));
       sleep_for(moment);
-      parts = parts_of(job.front());
+      parts = parts_of(job.supervisor());
       kill(job, parts, victim, random);
       killed = Clock::now();
       job.wait();
@@ -208,7 +207,8 @@ TEST_CASE("kills: nothing lives on, whatever is killed, whenever", "[process]") 
     // A failed job's logs are kept.
     const bool keeps_logs = shape.name == "tee" && victim == "worker";
     if (leaves_somebody(parts, victim) && !keeps_logs) REQUIRE(files_below(folder.path()) == Words{});
-    // A worker's death has its siblings' grace to wait for, and a job that is left alone its own end.
+    // After the death of a worker the job waits for the grace period of the others; an undisturbed job ends
+    // by itself.
     if (victim != "worker" && parts.agent) {
       slowest = std::max(slowest, took);
       if (asked != nullptr) CHECK(took < std::chrono::seconds(1));

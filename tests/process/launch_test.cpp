@@ -39,14 +39,14 @@ std::multiset<std::string> lines(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("launch: nothing is said about a job that goes well", "[process]") {
+TEST_CASE("launch: a successful job prints nothing", "[process]") {
   const Ran ran = launch_stub({"workers=2"}, {"exit", "0"});
   CHECK(ran.code == 0);
   CHECK(ran.out.empty());
   CHECK(ran.err.empty());
 }
 
-TEST_CASE("launch: every exit code of a worker is ours", "[process]") {
+TEST_CASE("launch: every exit code of a worker is that of acc", "[process]") {
   for (int code = 0; code < 256; ++code) {
     CHECK(launch_stub({"plain=1"}, {"exit", std::to_string(code)}).code == code);
   }
@@ -62,7 +62,7 @@ TEST_CASE("launch: a signal that ends a worker gives 128 + n and is named", "[pr
   CHECK(has(ran.err, "1 other worker was stopped: rank 0\n"));
 }
 
-TEST_CASE("launch: the report holds the error file and the last lines of stderr", "[process]") {
+TEST_CASE("launch: the report has the error file and the last lines of stderr", "[process]") {
   const Ran ran = launch_stub({"workers=2"},
                               {"errline", "hello", "rank", "1", "errline", "boom", "rank", "1", "error-file",
                                R"({"message": "it broke"})", "rank", "1", "exit", "5", "pause"});
@@ -78,14 +78,14 @@ TEST_CASE("launch: on a terminal the report points to what was shown just above"
                                R"({"message": "boom"})", "rank", "1", "exit", "5", "pause"},
                               {.terminal_out = true, .terminal_err = true});
   CHECK(ran.code == 5);
-  CHECK(has(ran.out, "  the end of its stderr stands just above: boom\n"));
+  CHECK(has(ran.out, "  the end of its stderr is just above: boom\n"));
   CHECK(ran.out.find("boom") < ran.out.find("acc: rank 1"));
   CHECK_FALSE(has(ran.out, "| "));
   CHECK_FALSE(has(ran.out, "error file"));
 }
 
 TEST_CASE("launch: a worker that ignores SIGTERM is killed", "[process]") {
-  const Telephone ready;
+  const ReportFifo ready;
   const Ran ran = launch_stub({"workers=2", "grace_ms=200"},
                               {"ignore", "15", "rank", "0", "tell", ready.path(), "up", "rank", "1", "await",
                                ready.path(), "rank", "1", "exit", "3", "pause"});
@@ -94,102 +94,104 @@ TEST_CASE("launch: a worker that ignores SIGTERM is killed", "[process]") {
 }
 
 TEST_CASE("launch: nothing that workers started is left after the end", "[process]") {
-  Telephone phone;
+  ReportFifo reports;
   const std::string kind = GENERATE(as<std::string>{}, "daemon", "deaf-daemon", "child");
-  Launched job(stub({"workers=2", "grace_ms=300"}, {kind, phone.path(), kind, phone.path()}));
-  const std::vector<Descriptor> orphans = phone.next_processes(4);
+  Launched job(stub({"workers=2", "grace_ms=300"}, {kind, reports.path(), kind, reports.path()}));
+  const std::vector<Descriptor> orphans = reports.next_processes(4);
   CHECK(shell_code(job.wait()) == 0);
   CHECK(all_gone(orphans));
 }
 
 TEST_CASE("launch: nothing is left after a failure", "[process]") {
-  Telephone phone;
-  const Telephone ready;
-  Launched job(stub({"workers=2", "grace_ms=300"},
-                    {"deaf-daemon", phone.path(), "child", phone.path(), "rank", "0", "tell", ready.path(),
-                     "up", "rank", "1", "await", ready.path(), "rank", "1", "exit", "4", "pause"}));
-  const std::vector<Descriptor> orphans = phone.next_processes(4);
+  ReportFifo reports;
+  const ReportFifo ready;
+  Launched job(
+      stub({"workers=2", "grace_ms=300"},
+           {"deaf-daemon", reports.path(), "child", reports.path(), "rank", "0", "tell", ready.path(), "up",
+            "rank", "1", "await", ready.path(), "rank", "1", "exit", "4", "pause"}));
+  const std::vector<Descriptor> orphans = reports.next_processes(4);
   CHECK(shell_code(job.wait()) == 4);
   CHECK(all_gone(orphans));
 }
 
-TEST_CASE("launch: nobody lives after SIGKILL of the supervisor", "[process]") {
-  Telephone phone;
-  Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", phone.path(), "child", phone.path(),
-                                    "tell", phone.path(), "worker", "pause"}));
-  const std::vector<Descriptor> processes = phone.next_processes(6);
+TEST_CASE("launch: no process survives SIGKILL of the supervisor", "[process]") {
+  ReportFifo reports;
+  Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", reports.path(), "child", reports.path(),
+                                    "tell", reports.path(), "worker", "pause"}));
+  const std::vector<Descriptor> processes = reports.next_processes(6);
   const Descriptor agent = watch(job.agent());
   job.signal(SIGKILL);
   CHECK(all_gone(processes));
   CHECK(shell_code(job.wait()) == 137);
 }
 
-TEST_CASE("launch: nobody lives after SIGKILL of the agent, and it is told", "[process]") {
-  Telephone phone;
-  Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", phone.path(), "child", phone.path(),
-                                    "tell", phone.path(), "worker", "pause"}));
-  const std::vector<Descriptor> processes = phone.next_processes(6);
+TEST_CASE("launch: no process survives SIGKILL of the agent, which is reported", "[process]") {
+  ReportFifo reports;
+  Launched job(stub({"workers=2"}, {"ignore", "15", "deaf-daemon", reports.path(), "child", reports.path(),
+                                    "tell", reports.path(), "worker", "pause"}));
+  const std::vector<Descriptor> processes = reports.next_processes(6);
   ::kill(job.agent(), SIGKILL);
   CHECK(shell_code(job.wait()) == 137);
   CHECK(all_gone(processes));
   CHECK(job.err() == "acc: its agent was ended by signal 9 (SIGKILL); all workers were killed\n");
 }
 
-TEST_CASE("launch: nobody lives when one is killed in the middle of 256 starts", "[process]") {
+TEST_CASE("launch: no process survives a kill in the middle of 256 starts", "[process]") {
   const bool supervisor = GENERATE(true, false);
   const int after = GENERATE(1, 20, 100);
-  Telephone phone;
-  Launched job(stub({"workers=256"}, {"daemon", phone.path(), "tell", phone.path(), "worker", "pause"}));
-  std::vector<Descriptor> seen = phone.next_processes(after);
+  ReportFifo reports;
+  Launched job(stub({"workers=256"}, {"daemon", reports.path(), "tell", reports.path(), "worker", "pause"}));
+  std::vector<Descriptor> seen = reports.next_processes(after);
   const pid_t agent = job.agent();
   const std::vector<Descendant> below = descendants_of(agent);
   for (const Descendant& process : below) seen.push_back(watch(process.pid));
-  ::kill(supervisor ? job.front() : agent, SIGKILL);
+  ::kill(supervisor ? job.supervisor() : agent, SIGKILL);
   CHECK(shell_code(job.wait()) == 137);
   CHECK(all_gone(seen));
-  if (!supervisor) CHECK(descendants_of(job.front()).empty());
+  if (!supervisor) CHECK(descendants_of(job.supervisor()).empty());
 }
 
-TEST_CASE("launch: a signal to end reaches the workers and gives 128 + n", "[process]") {
+TEST_CASE("launch: a stop signal reaches the workers and gives 128 + n", "[process]") {
   const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGQUIT);
-  Telephone phone;
-  Launched job(stub({"workers=2"}, {"on", std::to_string(signal), "0", "tell", phone.path(), "up", "pause"}));
-  const std::vector<Descriptor> workers = phone.next_processes(2);
+  ReportFifo reports;
+  Launched job(
+      stub({"workers=2"}, {"on", std::to_string(signal), "0", "tell", reports.path(), "up", "pause"}));
+  const std::vector<Descriptor> workers = reports.next_processes(2);
   job.signal(signal);
   CHECK(shell_code(job.wait()) == 128 + signal);
   CHECK(all_gone(workers));
   CHECK(job.err() == "acc: " + signal_name(signal) + " received, stopping 2 workers (grace 30 s)\n");
 }
 
-TEST_CASE("launch: USR1 and USR2 pass and nothing else happens", "[process]") {
+TEST_CASE("launch: USR1 and USR2 are only forwarded", "[process]") {
   const int signal = GENERATE(SIGUSR1, SIGUSR2);
-  Telephone phone;
-  Telephone gate;
-  Launched job(stub({"workers=2"}, {"on-tell", std::to_string(signal), phone.path(), "tell", phone.path(),
+  ReportFifo reports;
+  ReportFifo gate;
+  Launched job(stub({"workers=2"}, {"on-tell", std::to_string(signal), reports.path(), "tell", reports.path(),
                                     "up", "await", gate.path(), "await", gate.path()}));
-  phone.next_processes(2);
+  reports.next_processes(2);
   job.signal(signal);
-  CHECK(phone.next() == "signal " + std::to_string(signal));
-  CHECK(phone.next() == "signal " + std::to_string(signal));
+  CHECK(reports.next() == "signal " + std::to_string(signal));
+  CHECK(reports.next() == "signal " + std::to_string(signal));
   job.signal(SIGTERM);
   CHECK(shell_code(job.wait()) == 143);
 }
 
 TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {
-  Telephone phone;
+  ReportFifo reports;
   const std::string interrupt = std::to_string(SIGINT);
   const std::string marker = std::to_string(SIGUSR2);
-  Launched job(stub({"workers=2"}, {"on-tell", interrupt, phone.path(), "on-tell", marker, phone.path(),
-                                    "tell", phone.path(), "up", "pause"}),
+  Launched job(stub({"workers=2"}, {"on-tell", interrupt, reports.path(), "on-tell", marker, reports.path(),
+                                    "tell", reports.path(), "up", "pause"}),
                {.terminal_out = true, .terminal_err = true, .own_session = true});
-  phone.next_processes(2);
+  reports.next_processes(2);
   job.type("\x03");
-  CHECK(phone.next() == "signal " + interrupt);
-  CHECK(phone.next() == "signal " + interrupt);
+  CHECK(reports.next() == "signal " + interrupt);
+  CHECK(reports.next() == "signal " + interrupt);
   job.signal(SIGUSR2);
-  CHECK(phone.next() == "signal " + marker);
-  CHECK(phone.next() == "signal " + marker);
-  // The same signal within 100 ms would be taken for the first one.
+  CHECK(reports.next() == "signal " + marker);
+  CHECK(reports.next() == "signal " + marker);
+  // The same signal within 100 ms would count as the first one.
   while (job.signal(SIGTERM), !job.ends_within(200)) {
   }
   CHECK(shell_code(job.wait()) == 128 + SIGINT);
@@ -197,14 +199,14 @@ TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {
 }
 
 TEST_CASE("launch: Ctrl-Z stops the workers too, and fg goes on with them", "[process]") {
-  Telephone phone;
-  Telephone gate;
-  Launched job(stub({"workers=2"}, {"tell", phone.path(), "up", "await", gate.path(), "line", "went on"}),
+  ReportFifo reports;
+  ReportFifo gate;
+  Launched job(stub({"workers=2"}, {"tell", reports.path(), "up", "await", gate.path(), "line", "went on"}),
                {.terminal_out = true,
                 .terminal_err = true,
                 .own_session = true,
                 .script = "set -m; \"$@\"; echo stopped; read line; fg; echo ended with $?"});
-  const pid_t workers[] = {phone.next_process(), phone.next_process()};
+  const pid_t workers[] = {reports.next_process(), reports.next_process()};
   const auto wait_for_state = [&](bool stopped) {
     for (const pid_t worker : workers) {
       while ((read_process(worker)->state == 'T') != stopped) ::sched_yield();
@@ -222,9 +224,9 @@ TEST_CASE("launch: Ctrl-Z stops the workers too, and fg goes on with them", "[pr
 }
 
 TEST_CASE("launch: a job that is stopped can be ended", "[process]") {
-  Telephone phone;
-  Launched job(stub({"workers=1"}, {"on", "15", "5", "tell", phone.path(), "up", "pause"}));
-  const pid_t worker = phone.next_process();
+  ReportFifo reports;
+  Launched job(stub({"workers=1"}, {"on", "15", "5", "tell", reports.path(), "up", "pause"}));
+  const pid_t worker = reports.next_process();
   ::kill(job.agent(), SIGTSTP);
   while (read_process(worker)->state != 'T') ::sched_yield();
   ::kill(job.agent(), SIGTERM);
@@ -233,17 +235,17 @@ TEST_CASE("launch: a job that is stopped can be ended", "[process]") {
 }
 
 TEST_CASE("launch: Ctrl-Z without a shell to continue the job changes nothing", "[process]") {
-  Telephone phone;
-  Telephone gate;
-  Launched job(stub({"workers=1"}, {"tell", phone.path(), "up", "await", gate.path()}),
+  ReportFifo reports;
+  ReportFifo gate;
+  Launched job(stub({"workers=1"}, {"tell", reports.path(), "up", "await", gate.path()}),
                {.terminal_out = true, .terminal_err = true, .own_session = true});
-  phone.next_process();
+  reports.next_process();
   job.type("\x1a");
   std::ofstream(gate.path()) << "x" << std::flush;
   CHECK(shell_code(job.wait()) == 0);
 }
 
-TEST_CASE("launch: a restart begins anew on the same store's port", "[process]") {
+TEST_CASE("launch: a restart keeps the port of the store", "[process]") {
   const Ran ran = launch_stub({"workers=2", "restarts=2"},
                               {"store", "env", "MASTER_PORT", "attempt", "0", "exit", "6", "line", "second"});
   CHECK(ran.code == 0);
@@ -264,7 +266,7 @@ TEST_CASE("launch: workers have a clean process", "[process]") {
   CHECK(lines(ran.out) == std::multiset<std::string>{process, process, "fds 0 1 2", "fds 0 1 2"});
 }
 
-TEST_CASE("launch: bound workers run on their CPUs and prefer the memory beside them", "[process]") {
+TEST_CASE("launch: bound workers run on their CPUs and prefer the memory of their NUMA nodes", "[process]") {
   const CpuSet cpus = allowed_cpus();
   const std::string first = std::to_string(cpus.front());
   const std::string last = std::to_string(cpus.back());
@@ -279,7 +281,7 @@ TEST_CASE("launch: bound workers run on their CPUs and prefer the memory beside 
   CHECK((lines(ran.out) == of(preferred) || lines(ran.out) == of(refused)));
 }
 
-TEST_CASE("launch: a CPU that cannot be had is one line", "[process]") {
+TEST_CASE("launch: a CPU that is not available is one error", "[process]") {
   const Ran ran = launch_stub({"workers=1", "cpus=8000"}, {"exit", "0"});
   CHECK(ran.code == 1);
   CHECK(has(ran.err, "cannot be started: Invalid argument"));
@@ -289,7 +291,7 @@ TEST_CASE("launch: stdin reaches a worker", "[process]") {
   CHECK(launch_stub({"plain=1"}, {"cat"}, {.input = "typed\n"}).out == "typed\n");
 }
 
-TEST_CASE("launch: isatty in a worker answers as for acc", "[process]") {
+TEST_CASE("launch: isatty(3) in a worker is as in acc", "[process]") {
   const std::string workers = GENERATE(as<std::string>{}, "workers=1", "workers=2");
   const bool out = GENERATE(true, false);
   const bool err = GENERATE(true, false);
@@ -297,14 +299,14 @@ TEST_CASE("launch: isatty in a worker answers as for acc", "[process]") {
   CHECK(ran.out == std::string("tty ") + (out ? "1" : "0") + (err ? "1" : "0") + "\n");
 }
 
-TEST_CASE("launch: bytes pass untouched", "[process]") {
+TEST_CASE("launch: bytes are unchanged", "[process]") {
   const std::string odd = "\x01\xff\r\tno newline";
   CHECK(launch_stub({"plain=1"}, {"out", odd}).out == odd);
   CHECK(launch_stub({"workers=2"}, {"rank", "1", "out", odd}).out == odd);
   CHECK(launch_stub({"workers=2"}, {"rank", "1", "err", odd}).err == odd);
 }
 
-TEST_CASE("launch: 100 MB of each rank without a torn line", "[process]") {
+TEST_CASE("launch: 100 MB of each rank without a split line", "[process]") {
   constexpr std::size_t kBytes = 100'000'000;
   const Ran ran = launch_stub({"workers=2"}, {"flood", std::to_string(kBytes), "120"});
   CHECK(ran.code == 0);
@@ -368,13 +370,13 @@ TEST_CASE("launch: no temporary folder is left", "[process]") {
   CHECK(std::filesystem::is_empty(folder.path()));
 }
 
-TEST_CASE("launch: a program that cannot be started is one line and nothing else", "[process]") {
+TEST_CASE("launch: a program that cannot be started is one error line", "[process]") {
   Launched job({"workers=2", "/no/such/program"});
   CHECK(shell_code(job.wait()) == 2);
   CHECK(job.err() == "acc: /no/such/program: cannot be started: No such file or directory\n");
 }
 
-TEST_CASE("launch: a port that is taken is one line and nothing else", "[process]") {
+TEST_CASE("launch: a port in use is one error line", "[process]") {
   boost::asio::io_context loop;
   const StoreServer other(loop, {});
   const std::string port = std::to_string(other.port());

@@ -41,7 +41,7 @@ struct Local {
   }
   template <typename Kind>
   Kind next() {
-    const AgentEvent event = processes.next(processes.now() + std::chrono::milliseconds(kPatienceMs));
+    const AgentEvent event = processes.next(processes.now() + std::chrono::milliseconds(kTimeoutMs));
     REQUIRE(std::holds_alternative<Kind>(event));
     return std::get<Kind>(event);
   }
@@ -55,7 +55,7 @@ struct Local {
 
 }  // namespace
 
-TEST_CASE("spawn: tells exit codes from signals", "[process]") {
+TEST_CASE("spawn: exit codes differ from signals", "[process]") {
   CHECK(run_to_end({"exit", "9"}) == ExitStatus(Exited{9}));
   CHECK(run_to_end({"raise", "9"}) == ExitStatus(Signaled{9}));
 }
@@ -76,17 +76,17 @@ TEST_CASE("spawn: a program that cannot be executed leaves nothing", "[process]"
 
 TEST_CASE("spawn: destroying a worker kills it", "[process]") {
   boost::asio::io_context loop;
-  Telephone phone;
+  ReportFifo reports;
   std::optional<Process> process = spawn(
       loop,
-      {.program = program("acc-test-stub"), .arguments = {"stub", "tell", phone.path(), "here", "pause"}}, {},
-      kFiles);
-  const std::vector<Descriptor> watched = phone.next_processes(1);
+      {.program = program("acc-test-stub"), .arguments = {"stub", "tell", reports.path(), "here", "pause"}},
+      {}, kFiles);
+  const std::vector<Descriptor> watched = reports.next_processes(1);
   process.reset();
   CHECK(all_gone(watched));
 }
 
-TEST_CASE("local_processes: a worker's end arrives once", "[process]") {
+TEST_CASE("local_processes: the end of a worker is one event", "[process]") {
   Local local;
   local.start({"exit", "5"});
   CHECK(local.next<WorkerEnded>().status == ExitStatus(Exited{5}));
@@ -96,19 +96,19 @@ TEST_CASE("local_processes: a worker's end arrives once", "[process]") {
 
 TEST_CASE("local_processes: a signal reaches the whole group of a worker", "[process]") {
   Local local;
-  Telephone phone;
-  local.start({"child", phone.path(), "pause"});
-  const std::vector<Descriptor> child = phone.next_processes(1);
+  ReportFifo reports;
+  local.start({"child", reports.path(), "pause"});
+  const std::vector<Descriptor> child = reports.next_processes(1);
   local.processes.signal(0, SIGTERM);
   CHECK(local.next<WorkerEnded>().status == ExitStatus(Signaled{SIGTERM}));
   CHECK(all_gone(child));
 }
 
-TEST_CASE("local_processes: orphans are found, signalled and seen to end", "[process]") {
+TEST_CASE("local_processes: orphans are found, signalled and awaited", "[process]") {
   Local local;
-  Telephone phone;
-  local.start({"daemon", phone.path(), "child", phone.path()});
-  const std::vector<Descriptor> orphans = phone.next_processes(2);
+  ReportFifo reports;
+  local.start({"daemon", reports.path(), "child", reports.path()});
+  const std::vector<Descriptor> orphans = reports.next_processes(2);
   local.next<WorkerEnded>();
   REQUIRE(local.processes.signal_orphans(SIGTERM));
   local.next<OrphansGone>();
@@ -118,9 +118,9 @@ TEST_CASE("local_processes: orphans are found, signalled and seen to end", "[pro
 
 TEST_CASE("local_processes: orphans that end while workers run are reaped", "[process]") {
   Local local;
-  Telephone phone;
-  local.start({"daemon", phone.path(), "pause"});
-  const pid_t orphan = phone.next_process();
+  ReportFifo reports;
+  local.start({"daemon", reports.path(), "pause"});
+  const pid_t orphan = reports.next_process();
   const std::vector<Descriptor> watched = [&] {
     std::vector<Descriptor> one;
     one.push_back(watch(orphan));
@@ -136,7 +136,7 @@ TEST_CASE("local_processes: orphans that end while workers run are reaped", "[pr
   local.next<WorkerEnded>();
 }
 
-TEST_CASE("local_processes: of stop and continue the later one counts, as for any process", "[process]") {
+TEST_CASE("local_processes: the later one of SIGTSTP and SIGCONT counts, as for any process", "[process]") {
   Local local;
   ::raise(SIGTSTP);
   ::raise(SIGCONT);
@@ -148,7 +148,7 @@ TEST_CASE("local_processes: of stop and continue the later one counts, as for an
   CHECK(std::holds_alternative<TimeUp>(local.processes.next(local.processes.now())));
 }
 
-TEST_CASE("local_processes: the loss of the supervisor is told", "[process]") {
+TEST_CASE("local_processes: the loss of the supervisor is an event", "[process]") {
   Local local;
   local.supervisor.workers.reset();
   local.next<SupervisorLost>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --pid-namespace: jobs in a pid namespace of their own. Skipped where the system does not allow it.
+// --pid-namespace: jobs in a pid namespace. Skipped if the system does not allow it.
 #include "acc/launch/process_tree.hpp"
 
 #include <sched.h>
@@ -58,7 +58,7 @@ auto count_log_folders(const fs::path& folder) {
   });
 }
 
-// All that is below the supervisor now, watched.
+// Descriptors to watch(), for all descendants of the supervisor.
 std::vector<Descriptor> everything_below(pid_t supervisor) {
   std::vector<Descriptor> all;
   for (const Descendant& process : descendants_of(supervisor)) all.push_back(watch(process.pid));
@@ -67,7 +67,7 @@ std::vector<Descriptor> everything_below(pid_t supervisor) {
 
 }  // namespace
 
-TEST_CASE("pid_namespace: nothing lives on when all of acc is killed at once", "[process]") {
+TEST_CASE("pid_namespace: no process survives when all of acc is killed at once", "[process]") {
   if (!allowed()) return;
   const TemporaryFolder folder;
   const TemporaryFolder runtime;
@@ -78,11 +78,11 @@ TEST_CASE("pid_namespace: nothing lives on when all of acc is killed at once", "
   const int kills = asked == nullptr ? 10 : std::stoi(asked);
   for (int i = 0; i < kills; ++i) {
     CAPTURE(i);
-    Telephone phone;
-    Launched job(stub({"workers=2", "namespace=1"}, {"deaf-daemon", phone.path(), "child", phone.path(),
-                                                     "tell", phone.path(), "up", "pause"}));
-    for (int told = 0; told < 6; ++told) phone.next();
-    const std::vector<Descriptor> all = everything_below(job.front());
+    ReportFifo reports;
+    Launched job(stub({"workers=2", "namespace=1"}, {"deaf-daemon", reports.path(), "child", reports.path(),
+                                                     "tell", reports.path(), "up", "pause"}));
+    for (int i = 0; i < 6; ++i) reports.next();
+    const std::vector<Descriptor> all = everything_below(job.supervisor());
     REQUIRE(all.size() >= 8);  // guardian, agent, and of each worker itself, a child and a daemon
     const pid_t agent = job.agent();
     const pid_t guardian = job.guardian();
@@ -91,7 +91,7 @@ TEST_CASE("pid_namespace: nothing lives on when all of acc is killed at once", "
     ::kill(agent, SIGKILL);
     job.wait();
     REQUIRE(all_gone(all));
-    // What they left on the disk goes with the next job.
+    // The next job removes their leftovers on the disk.
     CHECK(count_log_folders(folder.path()) == 1);
     CHECK(launch_stub({"workers=2"}, {"exit", "0"}).code == 0);
     CHECK(count_log_folders(folder.path()) == 0);
@@ -110,30 +110,29 @@ TEST_CASE("pid_namespace: a job runs, fails and is stopped there as elsewhere", 
   CHECK(has(failed.err, "failed with exit code 7; restart 1 of 1\n"));
   CHECK(launch_stub({"workers=1", "namespace=1"}, {"raise", "11"}).code == 139);
 
-  Telephone phone;
+  ReportFifo reports;
   Launched job(
-      stub({"workers=2", "namespace=1"}, {"daemon", phone.path(), "tell", phone.path(), "up", "pause"}));
-  for (int told = 0; told < 4; ++told) phone.next();
-  const std::vector<Descriptor> all = everything_below(job.front());
+      stub({"workers=2", "namespace=1"}, {"daemon", reports.path(), "tell", reports.path(), "up", "pause"}));
+  for (int i = 0; i < 4; ++i) reports.next();
+  const std::vector<Descriptor> all = everything_below(job.supervisor());
   job.signal(SIGTERM);
   CHECK(shell_code(job.wait()) == 143);
   CHECK(all_gone(all));
 }
 
-TEST_CASE("pid_namespace: others see a job's processes by their own numbers, its ranks by theirs",
-          "[process]") {
+TEST_CASE("pid_namespace: other commands see outer pids, ranks see inner ones", "[process]") {
   if (!allowed()) return;
   const TemporaryFolder runtime;
   ::chmod(runtime.path().c_str(), 0700);
   ::setenv("XDG_RUNTIME_DIR", runtime.path().c_str(), 1);
-  Telephone phone;
+  ReportFifo reports;
   Launched job(stub({"workers=2", "namespace=1", "path="},
-                    {"tell", phone.path(), "up", "rank", "1", "raise", "19", "pause"}));
-  const std::set<pid_t> told = {phone.next_process(), phone.next_process()};
+                    {"tell", reports.path(), "up", "rank", "1", "raise", "19", "pause"}));
+  const std::set<pid_t> reported = {reports.next_process(), reports.next_process()};
   FoundJobs found = find_jobs({runtime.path() / "acc"});
   REQUIRE(found.running.size() == 1);
   const JobView& view = found.running[0].view;
-  CHECK(view.pid == job.front());
+  CHECK(view.pid == job.supervisor());
   CHECK(view.agent == job.agent());
   std::set<pid_t> inside;
   for (const RankView& rank : view.ranks) {
@@ -141,10 +140,10 @@ TEST_CASE("pid_namespace: others see a job's processes by their own numbers, its
     REQUIRE(read_process(rank.pid));
     CHECK(read_process(rank.pid)->parent == job.agent());
   }
-  CHECK(inside == told);
+  CHECK(inside == reported);
   while (read_process(view.ranks[1].pid)->state != 'T') ::sched_yield();
 
-  // The agent looks at them by the numbers inside.
+  // The agent uses the inner pids.
   std::string text;
   found.running[0].client.send({{"request", "stacks"}});
   found.running[0].client.read_rest([&](std::string_view more) { text += more; });
@@ -153,21 +152,21 @@ TEST_CASE("pid_namespace: others see a job's processes by their own numbers, its
   ::unsetenv("XDG_RUNTIME_DIR");
 }
 
-TEST_CASE("pid_namespace: the report names a worker by the number that others see", "[process]") {
+TEST_CASE("pid_namespace: the report shows the outer pid of a worker", "[process]") {
   if (!allowed()) return;
-  Telephone phone;
-  Telephone gate;
+  ReportFifo reports;
+  ReportFifo gate;
   Launched job(
-      stub({"workers=1", "namespace=1"}, {"tell", phone.path(), "up", "await", gate.path(), "exit", "3"}));
-  phone.next();
-  const std::vector<Descendant> below = descendants_of(job.front());
+      stub({"workers=1", "namespace=1"}, {"tell", reports.path(), "up", "await", gate.path(), "exit", "3"}));
+  reports.next();
+  const std::vector<Descendant> below = descendants_of(job.supervisor());
   REQUIRE(below.size() == 3);
   std::ofstream(gate.path()) << "x" << std::flush;
   CHECK(shell_code(job.wait()) == 3);
   CHECK(has(job.err(), "(local rank 0, pid " + std::to_string(below.back().pid) + ")"));
 }
 
-TEST_CASE("pid_namespace: who is not root has one too, where users may make namespaces", "[process]") {
+TEST_CASE("pid_namespace: works without root, where user namespaces are allowed", "[process]") {
   if (!allowed() || ::geteuid() != 0) return;
   const TemporaryFolder folder;
   fs::permissions(folder.path(), fs::perms::all);
@@ -191,7 +190,7 @@ TEST_CASE("pid_namespace: who is not root has one too, where users may make name
   CHECK(result == 0);
 }
 
-TEST_CASE("pid_namespace: where the system does not allow it, that is said and nothing starts", "[process]") {
+TEST_CASE("pid_namespace: an error if the system does not allow it", "[process]") {
   const int result = in_child([] {
     if (::unshare(CLONE_NEWUSER) != 0) return kSkipped;
     std::ofstream("/proc/self/uid_map") << "0 0 1";

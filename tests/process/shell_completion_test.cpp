@@ -18,7 +18,7 @@ std::string said_by(const std::string& command) {
   return text;
 }
 
-// What bash would offer after these words.
+// The completions of bash after these words.
 std::string offered(const std::string& script, const std::string& function, const std::string& words,
                     int at) {
   return said_by("bash -c '" + [&] {
@@ -32,21 +32,21 @@ std::string offered(const std::string& script, const std::string& function, cons
 
 }  // namespace
 
-TEST_CASE("completion: bash offers the flags that begin so", "[process]") {
+TEST_CASE("completion: bash completes flags by prefix", "[process]") {
   const std::string script = acc::launcher::completion("bash", Dialect::torchrun, "torchrun");
   CHECK(offered(script, "_torchrun", "torchrun --stand", 1) == "--standalone\n");
   CHECK(offered(script, "_torchrun", "torchrun train", 1) == "\n");
   CHECK(script.ends_with("complete -o default -F _torchrun torchrun\n"));
 }
 
-TEST_CASE("completion: of acc's subcommands only the one that was asked for", "[process]") {
+TEST_CASE("completion: a script for one subcommand completes only that", "[process]") {
   const std::string script = acc::launcher::completion("bash", Dialect::launch, "acc launch");
   CHECK(offered(script, "_acc_launch", "acc launch --num_proc", 2) == "--num_processes\n");
   CHECK(offered(script, "_acc_launch", "acc config --num_proc", 2) == "\n");
   CHECK(script.ends_with("complete -o default -F _acc_launch acc\n"));
 }
 
-TEST_CASE("completion: zsh takes the same through its own bridge", "[process]") {
+TEST_CASE("completion: zsh uses the bash script through bashcompinit", "[process]") {
   CHECK(acc::launcher::completion("zsh", Dialect::torchrun, "torchrun") ==
         "autoload -U +X bashcompinit && bashcompinit\n" +
             acc::launcher::completion("bash", Dialect::torchrun, "torchrun"));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs in surroundings that let them down: no memory, no disk, no reader. Skipped where such surroundings
-// cannot be made.
+// Jobs without memory, disk space or reader. Skipped where such an environment cannot be created.
 #include <sched.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -29,7 +28,7 @@ bool write_file(const fs::path& file, const std::string& text) {
   return out.good();
 }
 
-// Prints what was not as promised.
+// Prints a failed check.
 int verdict(bool good, const Ran& ran) {
   if (!good) std::cerr << "code " << ran.code << "\n" << ran.out << ran.err;
   return good ? 0 : 1;
@@ -45,7 +44,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// A group below our own one, whose processes may use so much memory together; removed with the object.
+// A child cgroup with a memory limit; removed with the object.
 class MemoryGroup {
  public:
   explicit MemoryGroup(const std::string& limit) {
@@ -78,7 +77,7 @@ class MemoryGroup {
   fs::path folder_ = {};
 };
 
-// A file system of this size at `folder`, seen by this process and its children alone.
+// Mounts a file system of this size at `folder`, private to this process and its children.
 bool mount_small_disk(const fs::path& folder, const std::string& size) {
   const std::string ids = std::to_string(::getuid());
   if (::unshare(CLONE_NEWNS) != 0) {
@@ -94,7 +93,7 @@ Streams3 with_output(const std::string& redirection) {
   return {.script = "{ \"$@\"; echo code $? >&2; } " + redirection};
 }
 
-// Takes all the room of a file system until it is removed.
+// Fills a file system until it is removed.
 void fill(const fs::path& file) {
   std::ofstream out(file, std::ios::binary);
   const std::string page(4096, 'x');
@@ -104,13 +103,13 @@ void fill(const fs::path& file) {
 
 }  // namespace
 
-TEST_CASE("surroundings: a worker that the kernel kills for memory is told as such", "[process]") {
+TEST_CASE("surroundings: an OOM kill of a worker is reported as such", "[process]") {
   const MemoryGroup group("268435456");
   const int result = in_child([&] {
     if (!group.enter()) return kSkipped;
     const Ran ran = launch_stub({"workers=2"}, {"rank", "1", "eat", "500", "pause"});
     return verdict(ran.code == 137 && count(ran.err, "rank 1 (") == 1 &&
-                       count(ran.err, "was killed by the kernel for memory: signal 9 (SIGKILL)") == 1,
+                       count(ran.err, "was killed by the kernel's OOM killer: signal 9 (SIGKILL)") == 1,
                    ran);
   });
   if (result == kSkipped) {
@@ -120,7 +119,7 @@ TEST_CASE("surroundings: a worker that the kernel kills for memory is told as su
   CHECK(result == 0);
 }
 
-TEST_CASE("surroundings: a full disk costs the logs and one line, not the job", "[process]") {
+TEST_CASE("surroundings: a full disk loses logs, with one warning, but not the job", "[process]") {
   const TemporaryFolder folder;
   const int result = in_child([&] {
     if (!mount_small_disk(folder.path(), "64k")) return kSkipped;
@@ -132,8 +131,7 @@ TEST_CASE("surroundings: a full disk costs the logs and one line, not the job", 
     });
     return verdict(
         ran.code == 5 && whole >= 300'000 / 103 &&
-            count(ran.err, "a log file cannot be written: No space left on device; acc goes on trying") ==
-                1 &&
+            count(ran.err, "a log file cannot be written: No space left on device; acc keeps trying") == 1 &&
             count(ran.err, " bytes of output are lost: No space left on device\n") == 1 &&
             count(ran.err, "  | the end\n") == 1,
         ran);
@@ -145,10 +143,10 @@ TEST_CASE("surroundings: a full disk costs the logs and one line, not the job", 
   CHECK(result == 0);
 }
 
-TEST_CASE("surroundings: output that finds no room is told, and is no success", "[process]") {
+TEST_CASE("surroundings: lost output is reported, and is not a success", "[process]") {
   const Ran ran = launch_stub({"workers=2"}, {"line", "lost", "exit", "0"}, with_output("> /dev/full"));
   CHECK(ran.err ==
-        "acc: warning: standard output cannot be written: No space left on device; acc goes on trying\n"
+        "acc: warning: standard output cannot be written: No space left on device; acc keeps trying\n"
         "acc: warning: 10 bytes of output are lost: No space left on device; the exit code is 1 for that\n"
         "code 1\n");
   CHECK(launch_stub({"workers=2"}, {"exit", "0"}, with_output("> /dev/full")).err == "code 0\n");
@@ -156,24 +154,24 @@ TEST_CASE("surroundings: output that finds no room is told, and is no success", 
             "; the exit code is") == false);
 }
 
-TEST_CASE("surroundings: once a full disk has room again nothing is missing", "[process]") {
+TEST_CASE("surroundings: nothing is missing once a full disk has room again", "[process]") {
   const bool tee = GENERATE(false, true);
   const TemporaryFolder folder;
   const TemporaryFolder others;
   const int result = in_child([&] {
     if (!mount_small_disk(folder.path(), "64k")) return kSkipped;
     const fs::path disk = folder.path();
-    Telephone phone;
-    const Telephone gate;
+    ReportFifo reports;
+    const ReportFifo gate;
     std::vector<std::string> options = {"workers=2"};
     if (tee) options.insert(options.end(), {"tee=1", "log_dir=" + disk.string()});
     fill(disk / "filler");
     const fs::path out = (tee ? others.path() : disk) / "out";
     Launched job(
-        stub(options, {"line", "one", "tell", phone.path(), "up", "await", gate.path(), "line", "two"}),
+        stub(options, {"line", "one", "tell", reports.path(), "up", "await", gate.path(), "line", "two"}),
         with_output("> " + out.string()));
-    phone.next_processes(2);
-    job.wait_for_error("acc goes on trying");
+    reports.next_processes(2);
+    job.wait_for_error("acc keeps trying");
     fs::remove(disk / "filler");
     std::ofstream(gate.path()) << "xx" << std::flush;
     job.wait();
@@ -198,17 +196,17 @@ TEST_CASE("surroundings: when the reader of its output ends, a job ends as a pip
   CHECK(count(ran.out, "\n") == 1);
   CHECK(ran.err.ends_with("code 141\n"));
   if (workers == "2") {
-    CHECK(ran.err.starts_with("acc: nobody reads its output any more, stopping "));
+    CHECK(ran.err.starts_with("acc: the reader of its output is gone, stopping "));
     CHECK(count(ran.err, "\n") == 2);
   }
 }
 
-TEST_CASE("surroundings: a reader that ends does not matter where files get everything", "[process]") {
+TEST_CASE("surroundings: a lost reader does not matter if files get everything", "[process]") {
   const TemporaryFolder folder;
   const Ran ran = launch_stub({"workers=2", "tee=3", "log_dir=" + folder.path().string()},
                               {"flood", "1000000", "99"}, with_output("| head -n 1"));
   CHECK(ran.err ==
-        "acc: warning: nobody reads standard output any more; the log files still get it\ncode 0\n");
+        "acc: warning: the reader of standard output is gone; the log files still get it\ncode 0\n");
   std::uintmax_t written = 0;
   for (const auto& entry : fs::recursive_directory_iterator(folder.path())) {
     if (entry.path().filename() == "stdout.log") written += entry.file_size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --attach: one rank has the terminal, as a program that a shell started has it.
+// --attach: one rank has the terminal, like a program started by a shell.
 #include "acc/launch/terminal_loan.hpp"
 
 #include <signal.h>
@@ -19,12 +19,12 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// On a terminal of its own, whose foreground this is.
+/// In the foreground of a new terminal.
 Streams3 on_terminal(const std::string& script = "") {
   return {.terminal_out = true, .terminal_err = true, .own_session = true, .script = script};
 }
 
-// After the job the script, which shares the supervisor's group, must have the terminal as it was.
+// After the job the script, in the supervisor's process group, must have the terminal again.
 std::string then_look() {
   return "\"$@\"; code=$?; " + program("acc-test-stub") + " foreground echo; echo code $code";
 }
@@ -45,21 +45,21 @@ TEST_CASE("terminal_loan: the attached rank reads what is typed, the others do n
 }
 
 TEST_CASE("terminal_loan: Ctrl-C reaches the attached rank alone", "[process]") {
-  Telephone phone;
+  ReportFifo reports;
   Launched launched(stub({"workers=2", "attach=0"},
-                         {"on-tell", "2", phone.path(), "rank", "0", "foreground", "tell", phone.path(), "up",
-                          "rank", "0", "read-line", "rank", "0", "exit", "7", "pause"}),
+                         {"on-tell", "2", reports.path(), "rank", "0", "foreground", "tell", reports.path(),
+                          "up", "rank", "0", "read-line", "rank", "0", "exit", "7", "pause"}),
                     on_terminal());
-  phone.next_processes(2);
+  reports.next_processes(2);
   launched.wait_for("in foreground");
   launched.type("\x03");
-  CHECK(phone.next() == "signal 2");
+  CHECK(reports.next() == "signal 2");
   launched.type("go on\n");
   CHECK(shell_code(launched.wait()) == 7);
   CHECK_FALSE(has(launched.out(), "SIGINT received"));
 }
 
-TEST_CASE("terminal_loan: the terminal comes back as it was when the job has ended", "[process]") {
+TEST_CASE("terminal_loan: the terminal is restored at the end of the job", "[process]") {
   Launched launched(
       stub({"workers=2", "attach=0"}, {"rank", "0", "echo-off", "rank", "0", "exit", "3", "pause"}),
       on_terminal(then_look()));
@@ -67,38 +67,38 @@ TEST_CASE("terminal_loan: the terminal comes back as it was when the job has end
   CHECK(has(launched.out(), "in foreground\necho on\ncode 3"));
 }
 
-TEST_CASE("terminal_loan: the terminal comes back when the agent is killed", "[process]") {
-  Telephone phone;
-  Launched launched(stub({"workers=1", "attach=0"}, {"echo-off", "tell", phone.path(), "up", "pause"}),
+TEST_CASE("terminal_loan: the terminal is restored when the agent is killed", "[process]") {
+  ReportFifo reports;
+  Launched launched(stub({"workers=1", "attach=0"}, {"echo-off", "tell", reports.path(), "up", "pause"}),
                     on_terminal(then_look()));
-  phone.next_processes(1);
+  reports.next_processes(1);
   const std::vector<Descendant> below =
-      descendants_of(launched.front());  // supervisor, guardian, agent, worker
+      descendants_of(launched.supervisor());  // supervisor, guardian, agent, worker
   REQUIRE(below.size() == 4);
   ::kill(below[2].pid, SIGKILL);
   launched.wait();
   CHECK(has(launched.out(), "in foreground\necho on\ncode 137"));
 }
 
-TEST_CASE("terminal_loan: the terminal comes back when the supervisor is killed", "[process]") {
-  Telephone phone;
+TEST_CASE("terminal_loan: the terminal is restored when the supervisor is killed", "[process]") {
+  ReportFifo reports;
   const std::string stub_program = program("acc-test-stub");
   Launched launched(
-      stub({"workers=1", "attach=0"}, {"echo-off", "tell", phone.path(), "up", "pause"}),
+      stub({"workers=1", "attach=0"}, {"echo-off", "tell", reports.path(), "up", "pause"}),
       on_terminal("\"$@\"; " + stub_program + " await-foreground; " + stub_program + " foreground"));
-  const std::vector<Descriptor> worker = phone.next_processes(1);
-  ::kill(descendants_of(launched.front())[0].pid, SIGKILL);
+  const std::vector<Descriptor> worker = reports.next_processes(1);
+  ::kill(descendants_of(launched.supervisor())[0].pid, SIGKILL);
   launched.wait();
   CHECK(all_gone(worker));
   CHECK(has(launched.out(), "in foreground\n"));
 }
 
 TEST_CASE("terminal_loan: Ctrl-Z stops the job in its shell, and fg goes on with it", "[process]") {
-  Telephone phone;
+  ReportFifo reports;
   Launched launched(stub({"workers=2", "attach=0"},
-                         {"tell", phone.path(), "up", "rank", "0", "read-line", "rank", "0", "foreground"}),
+                         {"tell", reports.path(), "up", "rank", "0", "read-line", "rank", "0", "foreground"}),
                     on_terminal("set -m; \"$@\"; echo stopped with $?; fg; echo ended with $?"));
-  phone.next_processes(2);
+  reports.next_processes(2);
   launched.type("\x1a");
   launched.wait_for("stopped with ");
   launched.type("more\n");
@@ -110,17 +110,17 @@ TEST_CASE("terminal_loan: Ctrl-Z stops the job in its shell, and fg goes on with
 }
 
 TEST_CASE("terminal_loan: Ctrl-Z without a shell to continue the job changes nothing", "[process]") {
-  Telephone phone;
-  Launched launched(stub({"attach=0"}, {"tell", phone.path(), "up", "read-line"}), on_terminal());
-  phone.next_processes(1);
+  ReportFifo reports;
+  Launched launched(stub({"attach=0"}, {"tell", reports.path(), "up", "read-line"}), on_terminal());
+  reports.next_processes(1);
   launched.type("\x1a");
   launched.type("more\n");
   CHECK(shell_code(launched.wait()) == 0);
   CHECK(has(launched.out(), "read more"));
 }
 
-TEST_CASE("terminal_loan: without a terminal there is nothing to attach", "[process]") {
+TEST_CASE("terminal_loan: --attach needs a terminal", "[process]") {
   const Ran ran = launch_stub({"attach=0"}, {"exit", "0"});
   CHECK(ran.code == 2);
-  CHECK(ran.err == "acc: --attach: needs a terminal as standard input\n");
+  CHECK(ran.err == "acc: --attach: standard input is not a terminal\n");
 }

@@ -13,14 +13,14 @@ namespace acc::test {
 
 using namespace launcher;
 
-/// A store on the test's own loop, and a hand in it that plays the other agents.
+/// A store on the test's loop, and a client that plays the other agents.
 struct BackendStore {
   boost::asio::io_context loop = {};
   std::optional<StoreServer> server{std::in_place, loop, StoreServerOptions{}};
-  StoreClient hand{loop};
+  StoreClient peer{loop};
   StoreAddress address = {"127.0.0.1", server->port()};
 
-  BackendStore() { connect(hand); }
+  BackendStore() { connect(peer); }
   void connect(StoreClient& client) const {
     client.connect(
         address, std::chrono::steady_clock::now() + std::chrono::seconds(30), [](const std::string&) {},
@@ -34,14 +34,14 @@ struct BackendStore {
   /// Absent keys read "(none)".
   std::string get(const std::string& key) {
     std::optional<std::string> value;
-    hand.get(key, [&](StoreOutcome, const auto& got) { value = got.value_or("(none)"); });
+    peer.get(key, [&](StoreOutcome, const auto& got) { value = got.value_or("(none)"); });
     until([&] { return value.has_value(); });
     return *value;
   }
   /// Waits for the key.
   std::string await(const std::string& key) {
     std::optional<std::string> value;
-    hand.get_when_present({key}, std::chrono::seconds(30), [&](StoreOutcome, const auto& got) {
+    peer.get_when_present({key}, std::chrono::seconds(30), [&](StoreOutcome, const auto& got) {
       value = got.empty() ? "(none)" : got.front();
     });
     until([&] { return value.has_value(); });

@@ -7,8 +7,8 @@
 
 namespace acc::test {
 
-/// Runs the loop until `reached`, one handler at a time; throws when that has not come in 60 s, so a hang
-/// becomes a failed test.
+/// Runs the loop until `reached`, one handler at a time; throws after 60 s, so that a hang becomes a failed
+/// test.
 template <typename Condition>
 void drive(boost::asio::io_context& loop, Condition reached) {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);

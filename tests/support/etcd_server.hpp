@@ -31,7 +31,7 @@ class EtcdServer {
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port()); }
 
   FakeEtcd etcd = {};
-  /// Requests are taken and not answered.
+  /// Requests are read and not answered.
   bool is_silent = false;
 
  private:

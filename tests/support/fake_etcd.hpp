@@ -17,7 +17,7 @@ namespace acc::test {
 
 using namespace launcher;
 
-/// What an etcd server of API version 3 answers, as far as acc asks. Leases end when the test says so.
+/// The part of an etcd server of API version 3 that acc uses. Leases expire when the test says so.
 class FakeEtcd {
  public:
   using Json = nlohmann::json;
@@ -44,7 +44,7 @@ class FakeEtcd {
     return {404, "Not Found"};
   }
 
-  /// As a host does that has died, or whose etcd was cut off from it.
+  /// Expires a lease, as after the death of a host.
   void expire_leases() {
     for (auto& [lease, lives] : leases_) end_lease(lease);
   }
@@ -58,7 +58,7 @@ class FakeEtcd {
   }
 
   std::vector<std::string> asked = {};
-  /// Any other status than 200: what every request is answered with.
+  /// If not 200, the status of every reply.
   EtcdReply failure = {.status = 200};
 
  private:
@@ -104,7 +104,7 @@ class FakeEtcd {
   std::int64_t revision_ = 0;
 };
 
-/// The way to it without a network.
+/// A gateway to it without a network.
 class FakeEtcdGateway : public EtcdGateway {
  public:
   FakeEtcdGateway(boost::asio::io_context& loop, FakeEtcd& etcd) : loop_(loop), etcd_(etcd) {}

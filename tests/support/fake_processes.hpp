@@ -21,14 +21,14 @@ using namespace launcher;
 
 using Signals = std::vector<std::pair<int, int>>;
 
-/// A system without a process: workers do what the test says, and time passes only while everybody waits.
+/// A fake without processes: workers do what the test prescribes, and time passes only in next().
 class FakeProcesses : public Processes {
  public:
-  /// Each attempt's worker `local_rank` ends so by itself, in the order of these calls.
+  /// The worker `local_rank` of each attempt ends with `status`, in the order of these calls.
   void will_end(int local_rank, ExitStatus status, std::chrono::milliseconds after = {}) {
     ends_.push_back({local_rank, status, after});
   }
-  /// In that attempt alone.
+  /// The same in one attempt only.
   void will_end_in(int attempt, int local_rank, ExitStatus status) {
     ends_.push_back({local_rank, status, {}, attempt});
   }
@@ -37,7 +37,7 @@ class FakeProcesses : public Processes {
   void signal_arrives(int signal, std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, SignalArrived{signal}});
   }
-  void front_is_lost(std::chrono::milliseconds after = {}) {
+  void supervisor_is_lost(std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, SupervisorLost{}});
   }
   void hangs(int attempt, std::chrono::milliseconds after = {}) {
@@ -45,34 +45,34 @@ class FakeProcesses : public Processes {
     outside_.push_back({start_ + after, HangStacks{attempt, "  native stacks\n"}});
     outside_.push_back({start_ + after, HangExamined{attempt}});
   }
-  void other_nodes_say(NodeEvent event, std::chrono::milliseconds after) {
+  void other_nodes_send(NodeEvent event, std::chrono::milliseconds after) {
     outside_.push_back({start_ + after, std::move(event)});
   }
   void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
-  /// Workers leave this many processes behind; deaf ones need SIGKILL.
+  /// Workers leave this many orphans; if `deaf`, they end on SIGKILL only.
   void will_leave_orphans(int count, bool deaf = false) {
     leaves_ = count;
     orphans_deaf_ = deaf;
   }
   void cannot_start(int local_rank) { broken_ = local_rank; }
-  void says(int local_rank, std::string words) { words_[local_rank] = std::move(words); }
+  void writes_to_stderr(int local_rank, std::string text) { stderr_[local_rank] = std::move(text); }
   void has_slow_reader() { slow_reader_ = true; }
   void shows_on_terminal(int local_rank) { shown_.insert(local_rank); }
-  void loses_output(std::string words) { lost_ = std::move(words); }
+  void loses_output(std::string text) { lost_ = std::move(text); }
   void reader_is_lost(std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, ReaderLost{}});
   }
 
-  /// What workers got, in order: local rank and signal.
+  /// The signals of workers, in order: local rank and signal.
   const Signals& signals() const { return signals_; }
-  /// What orphans got.
+  /// The signals of orphans.
   const std::vector<int>& orphan_signals() const { return orphan_signals_; }
   const std::vector<WorkerStart>& started() const { return started_; }
   std::size_t running() const { return running_.size(); }
   std::chrono::milliseconds elapsed() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(now_ - start_);
   }
-  /// Called before each start, so that a test sees what is true then.
+  /// Called before each start, to check the state at that time.
   std::function<void()> before_start = [] {};
 
   StartedWorker start(const WorkerStart& worker) override {
@@ -111,7 +111,8 @@ class FakeProcesses : public Processes {
     const TimePoint until = deadline.value_or(TimePoint::max());
     if (auto event = take_now()) return *event;
     const TimePoint event = next_event();
-    if (event == TimePoint::max() && !deadline) throw std::logic_error("waits for what never happens");
+    if (event == TimePoint::max() && !deadline)
+      throw std::logic_error("waits without a deadline for an event that never comes");
     if (event > until) {
       now_ = std::max(now_, until);
       return TimeUp{};
@@ -123,7 +124,7 @@ class FakeProcesses : public Processes {
   void post(AgentEvent event) override { queue_.push_back(std::move(event)); }
   TimePoint now() const override { return now_; }
   void end_attempt() override { ++ended_attempts_; }
-  std::string stderr_tail(int local_rank) override { return words_[local_rank]; }
+  std::string stderr_tail(int local_rank) override { return stderr_[local_rank]; }
   bool is_just_above(int local_rank) override { return shown_.contains(local_rank); }
   std::string lost_output() override { return lost_; }
   bool finish_output() override { return !slow_reader_; }
@@ -142,7 +143,7 @@ class FakeProcesses : public Processes {
     return signal == SIGTERM || signal == SIGINT || signal == SIGHUP || signal == SIGQUIT;
   }
 
-  // While workers are being started time stands still and nothing ends.
+  // Nothing ends while workers are started, since time stands still.
   bool is_due(const End& one) const {
     return running_.contains(one.local_rank) && (one.attempt < 0 || one.attempt == attempt_) &&
            attempt_began_ + one.after + std::chrono::milliseconds(1) <= now_;
@@ -202,7 +203,7 @@ class FakeProcesses : public Processes {
   int ended_attempts_ = 0;
   std::string lost_ = {};
   std::set<int> shown_ = {};
-  std::map<int, std::string> words_ = {};
+  std::map<int, std::string> stderr_ = {};
   std::vector<WorkerStart> started_ = {};
   Signals signals_ = {};
   std::vector<int> orphan_signals_ = {};

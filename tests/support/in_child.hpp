@@ -10,10 +10,10 @@
 
 namespace acc::test {
 
-/// What work in another world answers when that world cannot be made here.
+/// The exit code of `work` that cannot create the namespaces it needs.
 constexpr int kSkipped = 77;
 
-/// Does `work` in a process of its own, whose namespaces and groups may change, and gives its exit code; 3:
+/// Runs `work` in a forked process, which may change its namespaces and groups. Returns its exit code; 3 if
 /// it threw.
 inline int in_child(const std::function<int()>& work) {
   const pid_t pid = ::fork();

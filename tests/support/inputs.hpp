@@ -19,7 +19,7 @@ inline FileKindOf files(std::map<std::string, FileKind> known) {
   };
 }
 
-/// Inputs as of a machine with 16 cores on which `train.py`, `./a.out` and a Python exist.
+/// Inputs of a machine with 16 cores, `train.py`, `./a.out` and a Python.
 inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialect = Dialect::launch,
                            int gpus = 0) {
   LaunchInputs result;

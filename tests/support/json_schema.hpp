@@ -6,8 +6,8 @@
 
 namespace acc::test {
 
-/// What of `value` the JSON Schema forbids; empty: nothing. Knows type, const, required, properties,
-/// additionalProperties: false, items, oneOf and $ref into $defs, which is all that ours use.
+/// Validates `value` by a JSON Schema; returns the errors, or an empty text. Supports type, const, required,
+/// properties, additionalProperties: false, items, oneOf and $ref into $defs: all that ours use.
 class JsonSchema {
  public:
   explicit JsonSchema(nlohmann::json root) : root_(std::move(root)) {}

@@ -11,7 +11,7 @@ namespace acc::test {
 
 using namespace launcher;
 
-/// What a rendezvous tells its node.
+/// The events of a rendezvous.
 class KeptEvents {
  public:
   explicit KeptEvents(Rendezvous& rendezvous) {

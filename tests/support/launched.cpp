@@ -23,8 +23,8 @@ namespace {
 
 bool becomes_readable(int fd) {
   pollfd ready = {.fd = fd, .events = POLLIN, .revents = 0};
-  int seen = ::poll(&ready, 1, kPatienceMs);
-  while (seen < 0 && errno == EINTR) seen = ::poll(&ready, 1, kPatienceMs);
+  int seen = ::poll(&ready, 1, kTimeoutMs);
+  while (seen < 0 && errno == EINTR) seen = ::poll(&ready, 1, kTimeoutMs);
   return seen == 1;
 }
 
@@ -71,13 +71,13 @@ bool all_gone(const std::vector<Descriptor>& processes) {
   return true;
 }
 
-Telephone::Telephone() {
+ReportFifo::ReportFifo() {
   if (::mkfifo(path().c_str(), 0600) != 0) throw std::runtime_error("mkfifo failed");
   // Also a writer, so that there is no end of file between two workers.
   fifo_ = Descriptor(::open(path().c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
 }
 
-std::string Telephone::next() {
+std::string ReportFifo::next() {
   while (text_.find('\n') == std::string::npos) {
     wait_readable(fifo_.get());
     read_some(fifo_, text_);
@@ -88,12 +88,12 @@ std::string Telephone::next() {
   return line;
 }
 
-pid_t Telephone::next_process() {
+pid_t ReportFifo::next_process() {
   const std::string line = next();
   return std::stoi(line.substr(line.rfind(' ') + 1));
 }
 
-std::vector<Descriptor> Telephone::next_processes(int count) {
+std::vector<Descriptor> ReportFifo::next_processes(int count) {
   std::vector<Descriptor> processes;
   for (int i = 0; i < count; ++i) processes.push_back(watch(next_process()));
   return processes;
@@ -103,8 +103,8 @@ Launched::Launched(std::vector<std::string> arguments, const Streams3& streams) 
   Channel out = make_stream(streams.terminal_out);
   Channel err = streams.terminal_out && streams.terminal_err ? Channel{} : make_stream(streams.terminal_err);
   Channel in = make_pipe();
-  // Turned round: here it is the front that reads.
-  arguments.insert(arguments.begin(), program("acc-test-front"));
+  // Turned round: here the supervisor reads.
+  arguments.insert(arguments.begin(), program("acc-test-launch-job"));
   if (!streams.script.empty()) {
     arguments.insert(arguments.begin(), {"/bin/sh", "-c", streams.script, "sh"});
   }
@@ -183,7 +183,7 @@ ExitStatus Launched::wait() {
   while (out_end_ || err_end_) {
     std::array<pollfd, 3> ready = {
         {{out_end_.get(), POLLIN, 0}, {err_end_.get(), POLLIN, 0}, {process_.get(), POLLIN, 0}}};
-    if (::poll(ready.data(), ready.size(), kPatienceMs) <= 0) throw std::runtime_error("the front hangs");
+    if (::poll(ready.data(), ready.size(), kTimeoutMs) <= 0) throw std::runtime_error("the supervisor hangs");
     bool idle = true;
     if (ready[0].revents != 0) {
       idle = false;

@@ -17,26 +17,26 @@ namespace acc::test {
 using namespace launcher;
 
 /// Long enough for a loaded machine: only a test that fails waits so long.
-constexpr int kPatienceMs = 60'000;
+constexpr int kTimeoutMs = 60'000;
 
 std::string program(const std::string& name);
 
-/// Becomes readable when the process has ended; empty when it has already.
+/// A descriptor that becomes readable when the process ends; empty if it has ended.
 Descriptor watch(pid_t pid);
 
-/// Waits until none of them lives. False: one still does after kPatienceMs.
+/// Waits until all have ended. Returns false if one is alive after kTimeoutMs.
 bool all_gone(const std::vector<Descriptor>& processes);
 
-/// A FIFO through which stub workers tell what they do.
-class Telephone {
+/// A FIFO to which stub workers report what they do.
+class ReportFifo {
  public:
-  Telephone();
+  ReportFifo();
   std::string path() const { return (folder_.path() / "fifo").string(); }
-  /// The next line; throws when none comes.
+  /// The next line; throws if none comes.
   std::string next();
-  /// The next line's last word as a process, which is watched from now on.
+  /// The pid at the end of the next line.
   pid_t next_process();
-  /// As many lines `... PID`, all watched.
+  /// Descriptors to watch(), for the pids at the end of `count` lines.
   std::vector<Descriptor> next_processes(int count);
 
  private:
@@ -45,25 +45,25 @@ class Telephone {
   std::string text_ = {};
 };
 
-/// Where the front's streams go.
+/// The streams of the supervisor.
 struct Streams3 {
   std::string input = {};
   bool terminal_out = false;
   bool terminal_err = false;
-  /// The front leads a session whose terminal this is.
+  /// The supervisor leads a session whose terminal this is.
   bool own_session = false;
-  /// A shell leads the session instead, and runs this script; "$@" is the front.
+  /// A shell leads the session instead, and runs this script; "$@" is the supervisor.
   std::string script = {};
 };
 
-/// acc::launcher::launch() in a process of its own.
+/// Runs acc::launcher::launch() in a process.
 class Launched {
  public:
   explicit Launched(std::vector<std::string> arguments, const Streams3& streams = {});
   ~Launched();
 
-  pid_t front() const { return pid_; }
-  /// The process between front and agent.
+  pid_t supervisor() const { return pid_; }
+  /// The process between supervisor and agent.
   pid_t guardian() const;
   pid_t agent() const;
   void signal(int signal) const;
@@ -74,7 +74,7 @@ class Launched {
   /// Types into the terminal.
   void type(const std::string& keys) const;
   bool ends_within(int milliseconds) const;
-  /// Reads everything until the front ends.
+  /// Reads everything until the supervisor ends.
   ExitStatus wait();
 
   const std::string& out() const { return out_; }
@@ -91,7 +91,7 @@ class Launched {
   std::string err_ = {};
 };
 
-/// Runs `acc-test-front options... acc-test-stub actions...` to its end.
+/// Runs `acc-test-launch-job options... acc-test-stub actions...` to its end.
 struct Ran {
   int code = 0;
   std::string out = {};

@@ -5,8 +5,8 @@
 
 namespace acc::test {
 
-/// A Python that has torch: the one that ACC_PEER_PYTHON names, else the active python3. Where there is none,
-/// ends the test's process with 77, which CTest counts as skipped, after saying why.
+/// A Python with torch: that of ACC_PEER_PYTHON, else the active python3. If there is none, prints why and
+/// exits with 77, which CTest counts as skipped.
 std::string peer_python();
 
 }  // namespace acc::test

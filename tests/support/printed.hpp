@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a part of a test writes to standard output or error.
+// Captures what a part of a test writes to standard output or error.
 #pragma once
 
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 namespace acc::test {
 
-/// Calls `act` with `stream` going to a file, and gives back what is in it then.
+/// Calls `act` with `stream` redirected to a file, and returns what was written.
 template <class Act>
 std::string printed_to(std::FILE* stream, Act act) {
   std::FILE* file = std::tmpfile();

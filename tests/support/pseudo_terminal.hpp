@@ -19,7 +19,7 @@ namespace acc::test {
 /// A pseudo-terminal: keys are typed at one end, the dialog runs at the other.
 class PseudoTerminal {
  public:
-  /// `columns` 0: it does not tell its size.
+  /// `columns` 0: the terminal does not report its size.
   explicit PseudoTerminal(unsigned short columns = 0) : keyboard_(::posix_openpt(O_RDWR | O_NOCTTY)) {
     if (keyboard_ < 0 || ::grantpt(keyboard_) != 0 || ::unlockpt(keyboard_) != 0)
       throw std::runtime_error("no pseudo-terminal");
@@ -43,7 +43,7 @@ class PseudoTerminal {
     keyboard_ = -1;
   }
 
-  // All that was shown until `end`, which must come.
+  // Reads the output until `end`; fails if it does not come.
   std::string shown_until(const std::string& end) const {
     std::string text;
     std::array<char, 4096> buffer = {};

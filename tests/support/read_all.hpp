@@ -7,7 +7,7 @@
 
 namespace acc::test {
 
-/// What can be read from `fd` now; of one that blocks, everything up to its end.
+/// Reads what is available from `fd`; from a blocking one, everything until EOF.
 inline std::string read_all(int fd) {
   std::string text;
   char buffer[65536];

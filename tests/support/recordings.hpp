@@ -20,7 +20,7 @@ inline nlohmann::json recording(const std::string& name) {
   return nlohmann::json::parse(in);
 }
 
-/// The names of all recordings that begin so, sorted.
+/// The names of all recordings with this prefix, sorted.
 inline std::vector<std::string> recordings(std::string_view prefix) {
   std::vector<std::string> names;
   for (const auto& entry :

@@ -33,7 +33,7 @@ struct Pipe {
   }
 };
 
-// Reads both streams as they come and writes the input as it is taken, so that nobody waits for a full pipe.
+// Reads both streams and writes the input in turns, so that no side blocks on a full pipe.
 void exchange(Pipe& in, Pipe& out, Pipe& err, std::string input, Run& result) {
   std::array<pollfd, 3> fds = {pollfd{out.end[0], POLLIN, 0}, pollfd{err.end[0], POLLIN, 0},
                                pollfd{in.end[1], POLLOUT, 0}};

@@ -8,7 +8,7 @@
 
 namespace acc::test {
 
-/// What a finished program left: as a shell sees it, exit code or 128 + signal.
+/// The result of a program: the exit code as in a shell (128 + signal), and its output.
 struct Run {
   int code = 0;
   std::string out = {};
@@ -20,7 +20,7 @@ struct Run {
 Run run(const std::vector<std::string>& command, const Environment& environment,
         const std::string& input = "", const std::string& folder = ".");
 
-/// PATH and the like, HOME in `home`, and none of the variables that steer acc.
+/// A minimal environment: PATH and the like, HOME in `home`, and no variables of acc.
 Environment clean_environment(const std::string& home);
 
 }  // namespace acc::test

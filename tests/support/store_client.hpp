@@ -22,12 +22,11 @@ namespace acc::test {
 
 using namespace launcher;
 
-/// A blocking socket without delay, as PyTorch's, that speaks whatever it is told to a store on this machine.
-/// It gives up, with an exception, on what does not come in 30 s: a hang becomes a failed test.
+/// A blocking client socket (TCP_NODELAY, as PyTorch's) that sends arbitrary bytes to a store on this
+/// machine. Throws after 30 s without a reply, so that a hang becomes a failed test.
 class StoreClient {
  public:
-  /// Connects, and says nothing. The address decides between v4 and v6; `source`: the v4 address to come
-  /// from.
+  /// Connects, and sends nothing, to a v4 or v6 address; `source`: the local v4 address.
   explicit StoreClient(std::uint16_t port, const std::string& address = "127.0.0.1",
                        const std::string& source = "") {
     const bool v6 = address.find(':') != std::string::npos;
@@ -72,7 +71,7 @@ class StoreClient {
   }
   void send(const Request& request) { send(encode(request)); }
 
-  /// Exactly so many bytes, fewer when the server closes first.
+  /// Reads `count` bytes, or fewer if the server closes.
   std::string receive(std::size_t size) {
     std::string bytes(size, '\0');
     std::size_t filled = 0;
@@ -102,20 +101,20 @@ class StoreClient {
   void set(const std::string& key, const std::string& value) {
     send({.op = Op::set, .keys = {key}, .values = {value}});
   }
-  /// Comes back when the server has carried out everything that was sent before.
+  /// Returns when the server has carried out everything that was sent before.
   bool alive() try {
     send({.op = Op::ping, .number = 4711});
     return receive(4) == std::string("\x67\x12\x00\x00", 4);
   } catch (const std::runtime_error&) {
     return false;
   }
-  /// The server has not closed, whatever it has done of what was sent.
+  /// Whether the server has not closed the connection.
   bool alive_so_far() {
     char byte = 0;
     const ssize_t n = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
   }
-  /// The server closes without another byte.
+  /// Whether the server closes without another byte.
   bool closed_by_server() { return receive(1).empty(); }
 
   /// No more requests; replies can still be read.
@@ -123,7 +122,7 @@ class StoreClient {
   void leave() {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
   }
-  /// Leaves with a TCP reset, as a machine that is killed.
+  /// Closes with a TCP reset, as a machine that is killed.
   void leave_rudely() {
     const linger now = {.l_onoff = 1, .l_linger = 0};
     ::setsockopt(fd_, SOL_SOCKET, SO_LINGER, &now, sizeof now);

@@ -11,7 +11,7 @@
 
 namespace acc::test {
 
-/// A folder of its own for one test, removed with everything in it.
+/// A temporary folder, removed with everything in it.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

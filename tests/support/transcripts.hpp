@@ -13,8 +13,8 @@ namespace acc::test {
 
 using namespace launcher;
 
-/// Gives the answers of a recorded questionnaire to an interview. Returns why the last answer was refused, if
-/// it was. Throws when the interview asks something else than accelerate did.
+/// Answers an interview as in a recorded questionnaire. Returns why the last answer was refused, if it was.
+/// Throws if the interview asks another question than accelerate did.
 inline std::optional<std::string> feed(Interview& interview, const nlohmann::json& transcript) {
   std::optional<std::string> refused;
   for (const auto& entry : transcript) {
@@ -37,7 +37,7 @@ inline std::optional<std::string> feed(Interview& interview, const nlohmann::jso
   return refused;
 }
 
-/// The file that an interview makes of the recorded answers, in the format of accelerate's.
+/// The config file of the recorded answers, in accelerate's format.
 inline std::string file_of(const std::string& name) {
   Interview interview({.folder = "/work", .environment = {{"HOME", "/home/user"}}});
   const auto recorded = recording(name);
@@ -47,12 +47,12 @@ inline std::string file_of(const std::string& name) {
   return format_config(interview.values(), "config.yaml");
 }
 
-/// What accelerate wrote.
+/// The config file that accelerate wrote.
 inline std::string recorded_file(const std::string& name) {
   return recording(name).at("yaml").get<std::string>();
 }
 
-/// An interview in which those lines were typed.
+/// An interview after these lines of input.
 inline Interview interview_after(const std::vector<std::string>& lines, int gpus = 0) {
   Interview interview({.gpus = gpus, .folder = "/work", .environment = {{"HOME", "/home/user"}}});
   for (const std::string& line : lines) {

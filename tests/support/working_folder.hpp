@@ -5,7 +5,7 @@
 
 namespace acc::test {
 
-/// The process works in `folder` while it lives: relative names are looked up there.
+/// Changes the current folder to `folder` for the lifetime of the object.
 class WorkingFolder {
  public:
   explicit WorkingFolder(const std::filesystem::path& folder) : before_(std::filesystem::current_path()) {

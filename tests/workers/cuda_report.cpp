@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeds, takes a step on the device that Accelerator chooses, and prints a line for each thing that was found
-// on the way.
+// Seeds, takes a step on the device that Accelerator chooses, and prints what it finds, a line each.
 #include <ATen/ops/ones.h>
 #include <torch/nn/modules/linear.h>
 
@@ -17,7 +16,7 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-// What NCCL says to a process without a device.
+// NCCL's error in a process without a device.
 std::string nccl_answer(const acc::detail::CudaTable& table) {
   try {
     return table

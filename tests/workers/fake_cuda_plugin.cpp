@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plug-in of acc that was compiled with a LibTorch of long ago.
+// A CUDA plug-in of acc that was compiled with an old LibTorch.
 #include "acc/runtime/cuda/plugin.hpp"
 
 extern "C" const acc::detail::CudaTable* acc_cuda_table() {

@@ -72,7 +72,7 @@ int nvmlDeviceGetPciInfo_v3(void* device, FakePciInfo* pci) {
   pci->bus = 0x1a + static_cast<unsigned>(reinterpret_cast<unsigned long>(device));
   return 0;
 }
-// The process that asks, on the first GPU.
+// Reports the calling process on the first GPU.
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned* count, FakeProcess* processes) {
   *count = device == reinterpret_cast<void*>(1) ? 1 : 0;
   if (*count == 1) processes[0] = {static_cast<unsigned>(::getpid()), 3ULL << 30U, 0, 0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads rendezvous states, one base64 line each, and writes each as it would write it to a store.
+// Reads rendezvous states, one base64 line each, and prints each as acc writes it to a store.
 #include "acc/rendezvous/rendezvous_state.hpp"
 
 #include <cstdio>

@@ -28,7 +28,7 @@ void check(bool holds, const char* what) {
   ++failures;
 }
 
-// What `ask(handler)` is answered.
+// Calls `ask(handler)` and returns the reply.
 template <typename Value, typename Ask>
 Value answer(boost::asio::io_context& loop, Ask ask) {
   std::optional<Value> value;
@@ -91,7 +91,7 @@ void waits(boost::asio::io_context& loop, StoreClient& a, StoreClient& b) {
     check(i % 2 == 0 || outcome == StoreOutcome::timed_out, "a wait in vain ends");
     answer<std::int64_t>(loop, [&](auto handler) { a.num_keys(handler); });
   }
-  // torch's server ends a wait for a key that somebody compares in vain.
+  // torch's server ends a wait for a key on which a compare_set fails.
   std::optional<Texts> got;
   a.get_when_present({"/late"}, kLong, [&](StoreOutcome, Texts texts) { got = std::move(texts); });
   answer<std::string>(loop, [&](auto handler) { b.compare_set("/late", "x", "y", handler); });

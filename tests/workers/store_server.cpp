@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store for PyTorch clients: prints its port, empties itself at each line on stdin, ends with stdin.
+// A store for PyTorch clients: prints its port, resets at each line on stdin, and ends at EOF.
 #include <unistd.h>
 
 #include <array>

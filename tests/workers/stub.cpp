@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker that does what its arguments say, one after another. See `actions` below for what it can do.
+// A worker that carries out the actions in its arguments, one after the other; see `actions` below.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ void put(int fd, const std::string& text) {
   }
 }
 
-// One line into a FIFO, whole: shorter than PIPE_BUF.
+// Writes one line to a FIFO, atomically: shorter than PIPE_BUF.
 void tell(const std::string& fifo, const std::string& text) {
   const int fd = ::open(fifo.c_str(), O_WRONLY | O_CLOEXEC);
   if (fd < 0) _exit(98);
@@ -56,7 +56,7 @@ void on_signal(int signal) {
   tell(told_to, "signal " + std::to_string(signal));
 }
 
-// Forks; the parent goes on when the child has said that it is there.
+// Forks; the parent continues when the child has reported.
 bool in_child() {
   int ready[2] = {-1, -1};
   if (::pipe(ready) != 0) _exit(94);
@@ -77,7 +77,7 @@ bool in_child() {
   for (;;) ::pause();
 }
 
-// A process in a session of its own whose parent is gone, as a daemon makes itself.
+// A daemon: a process in its own session whose parent has ended.
 void daemon(const std::string& fifo, bool deaf) {
   if (!in_child()) return;
   ::setsid();
@@ -86,7 +86,7 @@ void daemon(const std::string& fifo, bool deaf) {
   live_on(fifo, "daemon");
 }
 
-// A plain child in the worker's own group.
+// A child in the worker's process group.
 void child(const std::string& fifo) {
   if (in_child()) live_on(fifo, "child");
 }
@@ -139,7 +139,7 @@ void show_process() {
              std::to_string(files.rlim_cur) + "\n");
 }
 
-// `cpus 0-3`, and which memory it prefers.
+// `cpus 0-3`, and the preferred NUMA nodes.
 void show_placement() {
   std::string cpus;
   std::FILE* status = std::fopen("/proc/self/status", "r");
@@ -201,7 +201,7 @@ const std::map<std::string, Action> actions = {
     {"foreground",
      {0,
       [](const Words&) { put(1, ::tcgetpgrp(0) == ::getpgrp() ? "in foreground\n" : "in background\n"); }}},
-    // Until nobody else has the terminal.
+    // Waits until this process is in the foreground.
     {"await-foreground",
      {0,
       [](const Words&) {

@@ -24,17 +24,17 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr std::string_view kSuffix = ".sock";
-// A stopped agent (SIGSTOP) accepts nothing and must not stop whoever looks at the others.
-constexpr timeval kPatience = {.tv_sec = 3, .tv_usec = 0};
+// A stopped agent (SIGSTOP) does not answer, and must not block a command that asks all jobs.
+constexpr timeval kTimeout = {.tv_sec = 3, .tv_usec = 0};
 
-// Empty when nobody listens; then the name is removed if it is a leftover.
+// Returns an empty descriptor if no process listens; removes a socket that a killed job has left.
 Descriptor connect_to(int folder, const std::string& name) {
   Descriptor connection(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/" + name;
   path.copy(address.sun_path, sizeof address.sun_path - 1);
-  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kTimeout, sizeof kTimeout);
   if (::connect(connection.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     if (errno == ECONNREFUSED) ::unlinkat(folder, name.c_str(), 0);
     return {};
@@ -42,7 +42,7 @@ Descriptor connect_to(int folder, const std::string& name) {
   return connection;
 }
 
-void set_patience(int connection, timeval timeout) {
+void set_timeout(int connection, timeval timeout) {
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
 }
 
@@ -81,7 +81,8 @@ std::optional<json> ControlClient::read_message() {
   }
   const json message = json::parse(received_.substr(0, end), nullptr, false);
   received_.erase(0, end + 1);
-  if (!message.is_object()) throw Error({.kind = ErrorKind::system, .what = "a job's answer cannot be read"});
+  if (!message.is_object())
+    throw Error({.kind = ErrorKind::system, .what = "the reply of a job cannot be parsed"});
   if (message.contains("error")) {
     throw Error({.kind = ErrorKind::system,
                  .what = message["error"].get<std::string>(),
@@ -98,9 +99,9 @@ std::string ControlClient::read_bytes(std::size_t size) {
   return bytes;
 }
 
-void ControlClient::read_rest(const std::function<void(std::string_view)>& take) {
+void ControlClient::read_rest(const std::function<void(std::string_view)>& on_bytes) {
   do {
-    take(received_);
+    on_bytes(received_);
     received_.clear();
   } while (receive());
 }
@@ -114,7 +115,7 @@ FoundJobs find_jobs(const std::vector<fs::path>& folders) {
       for (const std::string& name : names_in(folder, kSuffix)) {
         Descriptor connection = connect_to(folder.get(), name);
         if (!connection) continue;
-        set_patience(connection.get(), kPatience);
+        set_timeout(connection.get(), kTimeout);
         ControlClient client(std::move(connection));
         const std::string id = name.substr(0, name.size() - kSuffix.size());
         const auto answer = client.send({{"request", "view"}}) ? client.read_message() : std::nullopt;
@@ -122,7 +123,7 @@ FoundJobs find_jobs(const std::vector<fs::path>& folders) {
           found.silent.push_back(id);
           continue;
         }
-        set_patience(client.descriptor(), {});
+        set_timeout(client.descriptor(), {});
         found.running.push_back({job_view_from_json(*answer), std::move(client)});
       }
     } catch (const Error& error) {
@@ -142,7 +143,7 @@ std::size_t choose_job(const std::vector<JobView>& running, const std::vector<st
   };
   if (name.empty()) {
     if (none) fail("no job is running");
-    if (running.size() + silent.size() > 1) fail("several jobs are running, name one");
+    if (running.size() + silent.size() > 1) fail("several jobs are running: give the id of one");
     if (running.empty()) fail("the only job does not answer");
     return 0;
   }
@@ -154,7 +155,7 @@ std::size_t choose_job(const std::vector<JobView>& running, const std::vector<st
   }
   const auto silent_ones =
       std::ranges::count_if(silent, [&](const std::string& id) { return id.starts_with(name); });
-  if (found.size() + static_cast<std::size_t>(silent_ones) > 1) fail("means several jobs");
+  if (found.size() + static_cast<std::size_t>(silent_ones) > 1) fail("matches several jobs");
   if (silent_ones == 1) fail("the job does not answer");
   if (found.empty()) fail("no such job is running");
   return found.front();

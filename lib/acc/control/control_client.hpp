@@ -14,25 +14,25 @@
 
 namespace acc::launcher {
 
-/// A connection to a running job. Waits for each answer.
+/// A connection to a running job. Calls block until the job answers.
 class ControlClient {
  public:
   explicit ControlClient(Descriptor connection) : connection_(std::move(connection)) {}
 
-  /// False when the job is gone.
+  /// Returns false if the job has ended.
   bool send(const nlohmann::json& request);
 
-  /// The next line of the job; absent when it has closed the connection. Throws Error{system} for `error`
-  /// answers and for what is not JSON.
+  /// The next message of the job; absent if it has closed the connection. Throws Error{system} for `error`
+  /// replies and invalid JSON.
   std::optional<nlohmann::json> read_message();
 
-  /// Exactly so many bytes, or fewer at the end of the connection.
+  /// Exactly `size` bytes, or fewer at the end of the connection.
   std::string read_bytes(std::size_t size);
 
-  /// The bytes until the connection ends, as they come.
-  void read_rest(const std::function<void(std::string_view)>& take);
+  /// Passes on all bytes until the connection ends, as they arrive.
+  void read_rest(const std::function<void(std::string_view)>& on_bytes);
 
-  /// Whether a message is buffered already: the connection need not become readable.
+  /// Whether a message is buffered: read_message() does not block.
   bool has_received() const { return received_.find('\n') != std::string::npos; }
 
   int descriptor() const { return connection_.get(); }
@@ -59,11 +59,11 @@ struct FoundJobs {
   std::vector<std::string> warnings = {};
 };
 
-/// All jobs below `folders`. Sockets of jobs that were killed are removed on the way.
+/// All jobs below `folders`. Removes sockets of jobs that were killed.
 FoundJobs find_jobs(const std::vector<std::filesystem::path>& folders);
 
-/// The running job that `name` means: an id, the beginning of one id only, a process of the job; empty: the
-/// only job, which it is not beside a silent one. Throws Error{usage} that lists the candidates.
+/// Index of the running job that `name` means: an id, a unique prefix of an id, or a pid of the job; empty
+/// means the only job, silent ones included. Throws Error{usage} that lists the candidates.
 std::size_t choose_job(const std::vector<JobView>& running, const std::vector<std::string>& silent,
                        std::string_view name);
 

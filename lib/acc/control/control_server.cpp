@@ -33,7 +33,7 @@ using nlohmann::json;
 constexpr std::size_t kMaxRequest = std::size_t{64} << 10U;
 constexpr std::size_t kMaxSessions = 64;
 
-bool may_ask(int connection) {
+bool is_allowed(int connection) {
   ucred peer = {};
   socklen_t size = sizeof peer;
   if (::getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return false;
@@ -41,18 +41,18 @@ bool may_ask(int connection) {
 }
 
 std::string line_of(const json& message) {
-  // What a worker's command line holds need not be UTF-8.
+  // A worker's command line need not be UTF-8.
   return message.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-/// A name in a folder, removed with it.
+/// A listening socket and its name in an open folder.
 struct Socket {
   Descriptor folder = {};
   Descriptor listening = {};
   std::string name = {};
 };
 
-// Through the open folder: it is the one that was checked, and the name fits whatever the path's length.
+// Binds through the open folder, which has been checked, and whose /proc path is short enough for sun_path.
 Socket make_socket(const fs::path& folder, const std::string& id) {
   Socket made{.folder = open_runtime_folder(folder, true), .name = id + ".sock"};
   const auto fail = [&](const char* what) {
@@ -60,10 +60,10 @@ Socket make_socket(const fs::path& folder, const std::string& id) {
                  .what = std::string(what) + ": " + std::strerror(errno),
                  .where = folder.string()});
   };
-  if (!made.folder) fail("there is no such folder");
+  if (!made.folder) fail("no such folder");
   made.listening = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!made.listening) fail("no socket");
-  // Hidden until it listens, so that nobody takes it for that of a dead job.
+  if (!made.listening) fail("cannot create a socket");
+  // Hidden until it listens, so that no client takes it for the socket of a dead job.
   const std::string hidden = "." + made.name;
   const std::string path = "/proc/self/fd/" + std::to_string(made.folder.get()) + "/" + hidden;
   sockaddr_un address = {};
@@ -74,7 +74,7 @@ Socket make_socket(const fs::path& folder, const std::string& id) {
       ::fchmodat(made.folder.get(), hidden.c_str(), 0600, 0) != 0 ||
       ::listen(made.listening.get(), SOMAXCONN) != 0 ||
       ::renameat(made.folder.get(), hidden.c_str(), made.folder.get(), made.name.c_str()) != 0) {
-    fail("no job socket");
+    fail("cannot create the job's socket");
   }
   return made;
 }
@@ -119,10 +119,10 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
         });
   }
 
-  // Its client would miss it: an answer is on its way, or it waits for output or the end.
+  // The client still waits for a reply, for output or for the end of the job.
   bool is_busy() const { return waits_for_end_ || !unsent_.empty(); }
 
-  // Sends what there is for it; a reader that does not read costs one message.
+  // Sends what is pending. For a client that does not read, one message is buffered.
   void pump() {
     while (open_) {
       if (unsent_.empty()) send_output();
@@ -145,7 +145,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     send({{"started", to_json(rank)}});
   }
 
-  // The loop does not run any more after this: what the socket takes at once must be enough.
+  // The loop does not run after this: sends what the socket takes at once.
   void end(int exit_code) {
     pump();
     logs_.clear();
@@ -166,7 +166,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     try {
       answer(json::parse(line));
     } catch (const json::exception&) {
-      send({{"error", "this is not a request"}});
+      send({{"error", "invalid request"}});
     }
   }
 
@@ -181,9 +181,9 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     } else if (name == "logs") {
       start_logs(request);
     } else if (name == "stacks") {
-      hand_over();
+      send_stacks();
     } else {
-      send({{"error", "this job knows no such request"}});
+      send({{"error", "unknown request"}});
     }
   }
 
@@ -194,7 +194,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     for (const RankView& rank : server_.handlers.view().ranks) {
       if (!wants(rank.rank)) continue;
       logs_[rank.rank] = {rank.local_rank, 0};
-      // What the client saw before it asked may be of an attempt that has ended.
+      // The client's view may be of an attempt that has ended.
       if (follows_) unsent_ += line_of({{"started", to_json(rank)}});
     }
     if (!follows_ && logs_.empty()) unsent_ += line_of({{"end", true}});
@@ -231,7 +231,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
     });
   }
 
-  void hand_over() {
+  void send_stacks() {
     const int fd = ::fcntl(socket_.native_handle(), F_DUPFD_CLOEXEC, 3);
     if (fd < 0) return close();
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
@@ -261,7 +261,7 @@ class ControlServer::Impl::Session : public std::enable_shared_from_this<Session
   std::map<int, Log> logs_ = {};
 };
 
-// Makes it, where that takes nothing from anybody.
+// Closes the oldest idle connection if there are too many.
 bool ControlServer::Impl::has_room() {
   if (sessions.size() < kMaxSessions) return true;
   const auto idle = std::ranges::find_if(sessions, [](const auto& session) { return !session->is_busy(); });
@@ -274,7 +274,7 @@ bool ControlServer::Impl::has_room() {
 void ControlServer::Impl::accept() {
   acceptor.async_accept([this](error_code error, stream_protocol::socket connection) {
     if (error == asio::error::operation_aborted) return;
-    if (!error && may_ask(connection.native_handle()) && has_room()) {
+    if (!error && is_allowed(connection.native_handle()) && has_room()) {
       sessions.push_back(std::make_shared<Session>(*this, std::move(connection)));
       sessions.back()->read();
     }
@@ -308,7 +308,7 @@ const std::string& ControlServer::problem() const {
 }
 
 void ControlServer::output_grew() {
-  // A copy: a connection that breaks leaves the list.
+  // A copy, since a connection that breaks is removed from the list.
   const auto sessions = impl_->sessions;
   for (const auto& session : sessions) session->pump();
 }

@@ -16,9 +16,9 @@ namespace acc::launcher {
 /// The actions of a running job that its user can request. Called on the event loop; they must not block.
 struct JobHandlers {
   std::function<JobView()> view = {};
-  /// As one SIGTERM would; `now`: as two.
+  /// Like one SIGTERM; `now`: like two, which kills the workers.
   std::function<void(bool now)> stop = {};
-  /// Null when no output of that worker is kept.
+  /// Null if no output of that worker is kept.
   std::function<const OutputRing*(int local_rank)> output = {};
   /// Writes the stacks of all ranks to the connection, from another process, and closes it there.
   std::function<void(Descriptor connection)> write_stacks = {};
@@ -35,8 +35,8 @@ struct JobHandlers {
 /// connection. Of more than 64 connections the oldest idle one is closed.
 class ControlServer {
  public:
-  /// Listens in the first of `folders` that can be used. Never throws and never waits: without a socket the
-  /// job runs all the same, and problem() says why there is none.
+  /// Listens in the first of `folders` that can be used. Never throws and never blocks: the job also runs
+  /// without a socket, and problem() says why there is none.
   ControlServer(boost::asio::io_context& loop, const std::vector<std::filesystem::path>& folders,
                 const std::string& id, JobHandlers handlers);
   ~ControlServer();
@@ -49,8 +49,8 @@ class ControlServer {
   /// Sends new output to the clients that follow it.
   void output_grew();
 
-  /// A worker has started, with a ring and log files of its own: those who follow hear `{"started": {...}}`,
-  /// as they do of those that run when they begin to follow.
+  /// A worker has started, with a ring and log files of its own. Clients that follow `logs` receive
+  /// `{"started": {...}}`, as they do for each running worker when they begin to follow.
   void worker_started(const RankView& rank);
 
   /// The job has ended: removes the socket and notifies the clients that wait for it.

@@ -32,7 +32,7 @@ namespace fs = std::filesystem;
 bool is_own_or_sticky(const fs::path& parent) {
   struct stat info = {};
   if (::stat(parent.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
-  // `su` leaves another user's XDG_RUNTIME_DIR behind: what root made there would be in that user's way.
+  // After `su`, XDG_RUNTIME_DIR may be another user's, who could not use a folder that root made there.
   return info.st_uid == ::geteuid() || (info.st_mode & S_ISVTX) != 0;
 }
 
@@ -49,9 +49,9 @@ std::vector<fs::path> runtime_folders(const Environment& environment, uid_t user
   const std::string temporary = environment.get("TMPDIR");
   if (!runtime.empty()) add((fs::path(runtime) / "acc").lexically_normal());
   add(fs::path("/run/user") / number / "acc");
-  // In memory: where /tmp is on a disk, a socket and a file there cost a tenth of the start of a job.
+  // In memory: on a disk, a socket and a file take a tenth of a job's start.
   add("/dev/shm/acc-" + number);
-  // Before TMPDIR, which batch systems choose per job: whoever looks must find it.
+  // Before TMPDIR, which batch systems set per job: other commands must find the socket.
   add("/tmp/acc-" + number);
   if (!temporary.empty()) add((fs::path(temporary) / ("acc-" + number)).lexically_normal());
   return folders;
@@ -66,7 +66,7 @@ Descriptor open_runtime_folder(const fs::path& folder, bool make) {
   }
   struct stat info = {};
   if (::fstat(opened.get(), &info) != 0 || info.st_uid != ::geteuid()) {
-    fail(folder, "belongs to another user and is not used", "its owner or root should remove it");
+    fail(folder, "belongs to another user and is not used", "ask its owner or root to remove it");
   }
   if ((info.st_mode & 077U) != 0) {
     fail(folder, "is open to other users and is not used", "chmod 700 " + folder.string());
@@ -91,7 +91,7 @@ namespace {
 
 constexpr std::string_view kSuffix = ".job";
 
-// Empty: another process has it, or it is there no longer.
+// Empty if another process has locked it, or it was removed.
 Descriptor open_locked(int folder, const std::string& name, int flags) {
   Descriptor file(::openat(folder, name.c_str(), flags | O_RDWR | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
@@ -103,7 +103,7 @@ Descriptor open_locked(int folder, const std::string& name, int flags) {
   return file;
 }
 
-// Until it is locked, another acc may take a new file for one that a killed job left, and remove it.
+// Tries again: until the file is locked, another acc may take it for that of a killed job, and remove it.
 Descriptor make_locked(int folder, const std::string& name) {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {

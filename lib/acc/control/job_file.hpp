@@ -13,32 +13,32 @@
 
 namespace acc::launcher {
 
-/// Where the sockets of a user's running jobs may lie, best first: `$XDG_RUNTIME_DIR/acc`,
-/// `/run/user/UID/acc`, `/dev/shm/acc-UID`, `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
+/// Folders for the sockets of a user's running jobs, best first: `$XDG_RUNTIME_DIR/acc`, `/run/user/UID/acc`,
+/// `/dev/shm/acc-UID`, `/tmp/acc-UID`, `$TMPDIR/acc-UID`.
 std::vector<std::filesystem::path> runtime_folders(const Environment& environment, uid_t user);
 
-/// Opens a runtime folder, and makes it when it is missing and its parent is there. Empty: there is none.
-/// Throws Error{system} naming the folder when it belongs to somebody else or others may enter it.
+/// Opens a runtime folder; with `make`, creates it in an existing parent. Empty if there is none. Throws
+/// Error{system} naming the folder if it belongs to another user or others may enter it.
 Descriptor open_runtime_folder(const std::filesystem::path& folder, bool make);
 
-/// The names in an open folder that end so, sorted; hidden ones are left out.
+/// The names in an open folder that end with `suffix`, sorted, without hidden ones.
 std::vector<std::string> names_in(const Descriptor& folder, std::string_view suffix);
 
-/// `<runtime folder>/<id>.job`: names what a job would leave behind if all its processes were killed. It is
-/// locked while one of them lives that was forked, not executed, since it was made.
+/// `<runtime folder>/<id>.job`: names the folders that a job would leave if all its processes were killed. It
+/// is locked while the process that made it, or a fork of it, is alive.
 class JobFile {
  public:
-  /// Makes it in the first of `folders` that can be used. Without one the job runs all the same, and what it
-  /// leaves stays.
+  /// Creates it in the first of `folders` that can be used. Without one the job runs, too, but its leftovers
+  /// stay.
   JobFile(const std::vector<std::filesystem::path>& folders, const std::string& id);
   ~JobFile() { remove(); }
   JobFile(const JobFile&) = delete;
   JobFile& operator=(const JobFile&) = delete;
 
-  /// A folder that is about to be made and goes with the job.
+  /// Adds a temporary folder of the job, before it is created.
   void add(const std::filesystem::path& folder);
 
-  /// The job leaves nothing that is to be removed.
+  /// Removes the file: the job has cleaned up.
   void remove() const;
 
  private:
@@ -47,8 +47,8 @@ class JobFile {
   std::string name_ = {};
 };
 
-/// Removes what jobs of this user have left that were killed: their folders, sockets and files here. Never
-/// throws; what cannot be removed stays for the next time.
+/// Removes the folders, sockets and job files of this user's jobs that were killed. Never throws; what cannot
+/// be removed stays.
 void remove_leftovers(const std::vector<std::filesystem::path>& folders);
 
 }  // namespace acc::launcher

@@ -11,17 +11,17 @@
 
 namespace acc::launcher {
 
-/// A job with what its ranks use, in the order of JobView::ranks.
+/// A job and the resource use of its ranks, in the order of JobView::ranks.
 struct JobUsage {
   JobView job = {};
   std::vector<RankUsage> ranks = {};
 };
 
-/// What `acc ps` prints: a block per job, cut to `width` columns.
+/// The output of `acc ps`: a block per job, truncated to `width` columns.
 std::string job_table(const std::vector<JobUsage>& jobs, std::chrono::system_clock::time_point now,
                       int width);
 
-/// The same as `acc ps --json` prints it: to_json(JobView) with what each rank uses.
+/// The output of `acc ps --json`: to_json(JobView) with the resource use of each rank.
 nlohmann::json job_list(const std::vector<JobUsage>& jobs);
 
 /// `12s`, `3m05s`, `2h07m`, `4d03h`.

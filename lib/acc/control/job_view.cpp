@@ -42,7 +42,7 @@ std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(time.time_since_epoch()).count();
 }
 
-// The script of an interpreter tells more than the interpreter: `python -u train.py`, `python -m pkg.train`.
+// Names the script rather than its interpreter: `python -u train.py`, `python -m pkg.train`.
 std::string naming_word(const std::vector<std::string>& command) {
   if (command.empty()) return "job";
   const std::string program = std::filesystem::path(command.front()).filename();
@@ -55,7 +55,7 @@ std::string naming_word(const std::vector<std::string>& command) {
 
 [[noreturn]] void fail_unreadable() {
   throw Error({.kind = ErrorKind::system,
-               .what = "a job's answer cannot be read",
+               .what = "the reply of a job cannot be parsed",
                .hint = "it may have been started by another version of acc"});
 }
 
@@ -134,7 +134,7 @@ std::string job_id(const std::vector<std::string>& command, pid_t pid) {
 
 namespace {
 
-// What goes when the ring is full, and the longest message to a reader.
+// The unit in which old output is dropped, and the longest message to a reader.
 constexpr std::size_t kMaxPiece = std::size_t{4} << 10U;
 
 }  // namespace

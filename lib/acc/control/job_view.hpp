@@ -18,9 +18,9 @@ namespace acc::launcher {
 /// The destination of one stream of a rank, if it can be read again.
 struct StreamPlace {
   enum class Kind {
-    passed,     ///< acc's own stream, which the rank inherited: nobody keeps anything
-    discarded,  ///< a filter keeps it away from the console
-    memory,     ///< the agent keeps the end of it
+    passed,     ///< acc's own stream, which the rank inherited: not kept
+    discarded,  ///< a filter keeps it off the console: not kept
+    memory,     ///< the agent keeps its end
     file,       ///< a log file has all of it
   };
   Kind kind = Kind::passed;
@@ -34,23 +34,22 @@ struct RankView {
   int rank = 0;
   int local_rank = 0;
   pid_t pid = 0;
-  /// The number that it has for itself and for its job's agent, where the job has a pid namespace; 0: the
-  /// same.
+  /// Its pid in the job's pid namespace; 0: the same.
   pid_t pid_inside = 0;
-  /// How it ended, in words; empty while it runs.
+  /// How it ended, as text; empty while it runs.
   std::string ended = {};
   StreamPlace out = {};
   StreamPlace err = {};
 
-  /// For the agent.
+  /// Its pid as the agent sees it.
   pid_t own_pid() const { return pid_inside == 0 ? pid : pid_inside; }
 
   bool operator==(const RankView&) const = default;
 };
 
-/// What a running job reports about itself. The rest is read from /proc: see rank_state.hpp.
+/// What a running job reports of itself. Its resource use is read from /proc: see rank_state.hpp.
 struct JobView {
-  /// Names the job among those of its user: `train-4711`.
+  /// Unique among the jobs of its user: `train-4711`.
   std::string id = {};
   /// The process that the user started, and the one that runs the workers.
   pid_t pid = 0;
@@ -62,7 +61,7 @@ struct JobView {
   std::chrono::system_clock::time_point started = {};
   std::vector<std::string> command = {};
   std::filesystem::path folder = {};
-  /// What this node does among the job's nodes: `searching`, `connected`, ...; empty: it is the only one.
+  /// State of this node in the rendezvous: `searching`, `connected`, ...; empty in a job of one node.
   std::string rendezvous = {};
   std::vector<RankView> ranks = {};
 
@@ -74,11 +73,11 @@ nlohmann::json to_json(const JobView& job);
 
 nlohmann::json to_json(const RankView& rank);
 
-/// Both throw Error{system} for an invalid view, as of another version of acc.
+/// Both throw Error{system} for an invalid view, such as that of another version of acc.
 JobView job_view_from_json(const nlohmann::json& json);
 RankView rank_view_from_json(const nlohmann::json& json);
 
-/// `train-4711`: the script's name, or the program's, with the process behind it.
+/// `train-4711`: the name of the script, or of the program, and the pid.
 std::string job_id(const std::vector<std::string>& command, pid_t pid);
 
 /// A worker's standard output and error.
@@ -88,20 +87,20 @@ enum class StreamName { out, err };
 /// so a reader that continues at a position notices what it has missed.
 class OutputRing {
  public:
-  /// The number of bytes kept; at times a little more.
+  /// The number of bytes kept, at least.
   static constexpr std::size_t kKept = std::size_t{32} << 10U;
 
   void append(StreamName stream, std::string_view bytes);
 
-  /// Bytes of one stream in a row.
+  /// Consecutive bytes of one stream.
   struct Piece {
     StreamName stream = StreamName::out;
     std::uint64_t begin = 0;
     std::string bytes = {};
   };
 
-  /// The piece at `position`, or the oldest one kept when that is gone; without bytes at the end. The next
-  /// position is behind it.
+  /// The piece at `position`, or the oldest one if that is no longer kept; empty at the end. Continue at the
+  /// end of the piece.
   Piece read(std::uint64_t position) const;
 
   std::uint64_t begin() const { return pieces_.empty() ? end_ : pieces_.front().begin; }

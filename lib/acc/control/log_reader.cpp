@@ -25,11 +25,11 @@ StreamName stream_of(const nlohmann::json& message) {
 
 }  // namespace
 
-LogReader::LogReader(RunningJob& job, std::vector<int> ranks, Take take, Note note)
+LogReader::LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, OnNote on_note)
     : job_(job),
       ranks_(std::move(ranks)),
-      take_(std::move(take)),
-      note_(std::move(note)),
+      on_bytes_(std::move(on_bytes)),
+      on_note_(std::move(on_note)),
       changes_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
   const std::vector<RankView>& here = job_.view.ranks;
   for (const int rank : ranks_) {
@@ -54,11 +54,11 @@ void LogReader::open_rank(const RankView& rank) {
 
 void LogReader::open_stream(int rank, StreamName stream, const StreamPlace& place) {
   const auto note = [&](const std::string& text) {
-    if (noted_.insert(text).second) note_(text);
+    if (noted_.insert(text).second) on_note_(text);
   };
   const std::string what = std::string(name_of(stream)) + " of rank " + std::to_string(rank);
   if (place.kind == StreamPlace::Kind::passed) {
-    note(what + " passes by untouched and is not kept; --tee or --redirects keeps it in a file");
+    note(what + " is acc's own and is not kept; --tee or --redirects keeps it in a file");
   } else if (place.kind == StreamPlace::Kind::discarded) {
     note(what + " is filtered out and not kept; --tee or --redirects keeps it in a file");
   } else if (place.kind == StreamPlace::Kind::file && !logs_.contains(place.file)) {
@@ -74,12 +74,12 @@ void LogReader::read_files() {
   for (auto& [path, log] : logs_) {
     for (ssize_t n = 1; n > 0;) {
       n = ::read(log.file.get(), buffer.data(), buffer.size());
-      if (n > 0) take_(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
+      if (n > 0) on_bytes_(log.rank, log.stream, {buffer.data(), static_cast<std::size_t>(n)});
     }
   }
 }
 
-// Log files have it all: what is tee'd comes through the agent as well.
+// Skips streams with a log file: the agent sends what is tee'd, too.
 void LogReader::on_piece(const nlohmann::json& message) {
   const int rank = message.at("rank");
   const StreamName stream = stream_of(message);
@@ -90,8 +90,8 @@ void LogReader::on_piece(const nlohmann::json& message) {
   if (std::ranges::any_of(logs_, is_logged)) return;
   const auto skipped = message.at("skipped").get<std::uint64_t>();
   if (skipped > 0)
-    note_("rank " + std::to_string(rank) + ": " + std::to_string(skipped) + " bytes are not kept");
-  take_(rank, stream, bytes);
+    on_note_("rank " + std::to_string(rank) + ": " + std::to_string(skipped) + " bytes were not kept");
+  on_bytes_(rank, stream, bytes);
 }
 
 void LogReader::read() {

@@ -18,22 +18,22 @@
 
 namespace acc::launcher {
 
-/// Reads what the ranks of a running job write: from their log files, and from the agent where it keeps the
+/// Reads the output of the ranks of a running job: from their log files, or from the agent if it keeps the
 /// end of a stream.
 class LogReader {
  public:
-  /// Bytes of one rank, in its order.
-  using Take = std::function<void(int rank, StreamName stream, std::string_view bytes)>;
-  /// A sentence about what is missing.
-  using Note = std::function<void(const std::string&)>;
+  /// Receives the bytes of one rank, in order.
+  using OnBytes = std::function<void(int rank, StreamName stream, std::string_view bytes)>;
+  /// Receives a sentence about missing output.
+  using OnNote = std::function<void(const std::string&)>;
 
   /// `ranks` empty: all. Throws Error{usage} for a rank that the job does not have here.
-  LogReader(RunningJob& job, std::vector<int> ranks, Take take, Note note);
+  LogReader(RunningJob& job, std::vector<int> ranks, OnBytes on_bytes, OnNote on_note);
 
-  /// What is there now.
+  /// Reads the output so far.
   void read();
 
-  /// That, and what comes until the job ends, over restarts. The job's exit code, if it was told.
+  /// Reads the output until the job ends, across restarts. Returns the job's exit code, if it was sent.
   std::optional<int> follow();
 
  private:
@@ -51,8 +51,8 @@ class LogReader {
 
   RunningJob& job_;
   std::vector<int> ranks_;
-  Take take_;
-  Note note_;
+  OnBytes on_bytes_;
+  OnNote on_note_;
   std::set<std::string> noted_ = {};
   Descriptor changes_;
   std::map<std::filesystem::path, Log> logs_ = {};

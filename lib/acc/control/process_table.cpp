@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Positions in the words behind the name, which begin with the state (proc(5) counts it as the third).
+// Indexes of the fields after the name, from the state, which is field 3 in proc(5).
 enum Word : std::size_t {
   kState = 0,
   kParent = 1,
@@ -33,10 +33,10 @@ std::chrono::milliseconds from_ticks(std::int64_t ticks) {
   return std::chrono::milliseconds(ticks * 1000 / per_second);
 }
 
-// Small files of /proc come whole in one read.
-std::string read_small(const fs::path& file, std::size_t most) {
+// A small file of /proc is read whole by one read(2).
+std::string read_small(const fs::path& file, std::size_t max_bytes) {
   const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(most, '\0');
+  std::string text(max_bytes, '\0');
   const ssize_t size = fd ? ::read(fd.get(), text.data(), text.size()) : -1;
   text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   return text;

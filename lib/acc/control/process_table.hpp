@@ -14,7 +14,7 @@
 
 namespace acc::launcher {
 
-/// One line of /proc/PID/stat, as far as it is used.
+/// Fields of /proc/PID/stat.
 struct ProcessStat {
   pid_t pid = 0;
   pid_t parent = 0;
@@ -29,7 +29,7 @@ struct ProcessStat {
   std::uint64_t resident_bytes = 0;
 };
 
-/// Absent when the text is no such line.
+/// Absent if the text is not such a line.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 /// Absent when the process has ended.
@@ -51,7 +51,7 @@ class ProcessTable {
   std::multimap<pid_t, pid_t> children_ = {};
 };
 
-/// Proportional share of memory, or what is resident where the kernel does not tell the share.
+/// Proportional set size (PSS), or the resident size if the kernel does not tell the PSS.
 std::uint64_t memory_of(const ProcessStat& process, const std::filesystem::path& proc = "/proc");
 
 /// Time since the machine started, as ProcessStat::started counts it.

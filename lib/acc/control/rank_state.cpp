@@ -60,7 +60,7 @@ RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const Pro
     return usage;
   }
   usage.state = state_in_words(tree.front()->state);
-  // The rank waits for the child that does its work: what the child does is what the rank does.
+  // A rank that waits for a running child counts as running.
   const bool any_runs = std::ranges::any_of(tree, [](const auto* process) { return process->state == 'R'; });
   if (any_runs && tree.front()->state == 'S') usage.state = "running";
   usage.uptime = time_since_boot() - tree.front()->started;
@@ -160,21 +160,21 @@ std::string differ(const std::vector<int>& few, const std::string& how, std::siz
 Stragglers by_place(const std::vector<RankState>& ranks) {
   std::map<std::string, std::vector<int>> places;
   for (const RankState& rank : ranks) places[rank.place].push_back(rank.rank);
-  const auto most =
+  const auto majority =
       std::ranges::max_element(places, {}, [](const auto& place) { return place.second.size(); });
-  if (places.size() < 2 || most->second.size() * 2 <= ranks.size()) return {};
+  if (places.size() < 2 || majority->second.size() * 2 <= ranks.size()) return {};
   Stragglers found;
   for (const auto& [place, few] : places) {
-    if (place == most->first) continue;
+    if (place == majority->first) continue;
     if (!found.text.empty()) found.text += "\n";
-    found.text += differ(few, place, most->second.size(), most->first);
+    found.text += differ(few, place, majority->second.size(), majority->first);
     found.ranks.insert(found.ranks.end(), few.begin(), few.end());
   }
   return found;
 }
 
-// Half of the ranks use at least so much; absent when the use of one is not known.
-std::optional<double> usual_cpu(const std::vector<RankState>& ranks) {
+// The median CPU use; absent if that of a rank is not known.
+std::optional<double> median_cpu(const std::vector<RankState>& ranks) {
   std::vector<double> percents;
   for (const RankState& rank : ranks) {
     if (rank.cpu_percent) percents.push_back(*rank.cpu_percent);
@@ -217,8 +217,8 @@ std::string to_string(const RankState& state) {
 Stragglers find_stragglers(const std::vector<RankState>& ranks) {
   std::vector<RankState> alive = ranks;
   std::erase_if(alive, [](const RankState& rank) { return rank.processes == 0; });
-  const std::optional<double> usual = usual_cpu(alive);
-  // Ranks that work are in another place each time one looks.
+  const std::optional<double> usual = median_cpu(alive);
+  // The places of busy ranks change all the time.
   if (usual && *usual >= kBusyPercent) return by_cpu(alive, *usual);
   return by_place(alive);
 }

@@ -40,12 +40,12 @@ struct RankUsage {
 /// The name of a process state letter of proc(5).
 std::string state_in_words(char state);
 
-/// CPU that `root` and everything below it have used since `before`, in percent of one core; absent when it
-/// was not there.
+/// CPU use of `root` and its descendants since `before`, in percent of one core; absent if it was not in
+/// `before`.
 std::optional<double> cpu_percent(pid_t root, const ProcessTable& before, const ProcessTable& now,
                                   std::chrono::milliseconds interval);
 
-/// Looks at the rank in `now`; CPU use is what has grown since `before`, `interval` ago.
+/// The rank's resource use in `now`; its CPU use is since `before`, `interval` ago.
 RankUsage rank_usage(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                      std::chrono::milliseconds interval, const std::vector<GpuProcess>& gpu_processes);
 
@@ -55,7 +55,7 @@ struct ThreadWait {
   std::string name = {};
   /// As ProcessStat::state.
   char state = '?';
-  /// The system call it is in; empty when in none or not permitted to know.
+  /// The system call it is in; empty if in none, or if /proc does not permit it.
   std::string call = {};
   /// The kernel function it waits in (wchan); empty likewise.
   std::string kernel = {};
@@ -70,7 +70,7 @@ std::string to_string(const ThreadWait& thread);
 /// The name of a system call that programs wait in, else its number.
 std::string name_of_call(long number);
 
-/// What a rank is doing, in words that are equal for ranks that do the same.
+/// What a rank is doing, as text that is equal for ranks that do the same.
 struct RankState {
   int rank = 0;
   /// Of its main thread: `sleeping in futex (futex_wait_queue)`.
@@ -81,7 +81,7 @@ struct RankState {
   std::optional<double> cpu_percent = {};
 };
 
-/// As the job's agent sees it. CPU use is what has grown since `before`, `interval` ago.
+/// As the job's agent sees it; CPU use is since `before`, `interval` ago.
 RankState state_of(const RankView& rank, const ProcessTable& before, const ProcessTable& now,
                    std::chrono::milliseconds interval);
 

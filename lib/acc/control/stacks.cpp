@@ -80,7 +80,7 @@ std::string shorten_native_stacks(std::string_view gdb_output) {
       in_python = false;
     } else if (line.starts_with('#') && !in_python) {
       if (blocks.empty()) blocks.push_back({{1}, {}});
-      // What lies below the interpreter's loop is told better by the Python stack.
+      // The Python stack shows the frames below the interpreter's loop better.
       in_python = line.find("_PyEval_EvalFrameDefault") != std::string::npos;
       blocks.back().frames += in_python ? "  ... called by Python code\n" : shorten_frame(line);
     }
@@ -95,7 +95,7 @@ std::string shorten_native_stacks(std::string_view gdb_output) {
       same->threads.push_back(block.threads.front());
     }
   }
-  // The first thread, which a program's own work is mostly in, comes first.
+  // The main thread, which mostly does the program's work, comes first.
   std::ranges::sort(kept, {}, [](const Block& block) { return *std::ranges::min_element(block.threads); });
   std::string text;
   for (const Block& block : kept) text += name_threads(block.threads) + ":\n" + block.frames;
@@ -108,19 +108,19 @@ std::string native_stacks_problem(std::string_view gdb_output) {
     if (line.starts_with("ptrace:") || line.find("Could not attach") != std::string::npos) return line;
     if (!trim(line).empty()) last = line;
   }
-  return last.empty() ? "gdb said nothing" : last;
+  return last.empty() ? "gdb printed nothing" : last;
 }
 
 namespace {
 
 namespace fs = std::filesystem;
 
-// Of a rank; a data loader's workers all look alike.
+// Processes shown of a rank; the workers of a data loader all snapshot alike.
 constexpr std::size_t kMaxProcesses = 8;
-constexpr unsigned kMaxAtOnce = 8;
+constexpr unsigned kMaxParallel = 8;
 constexpr std::string_view kMaxFrames = "64";
 // The kernel counts CPU time in steps of 10 ms.
-constexpr auto kLook = std::chrono::milliseconds(200);
+constexpr auto kSampleInterval = std::chrono::milliseconds(200);
 
 std::string program_of(pid_t pid) {
   std::error_code ignored;
@@ -176,14 +176,14 @@ std::string native_stacks(pid_t pid, const StackOptions& options) {
   const std::string stacks = shorten_native_stacks(dump->text);
   if (stacks.empty())
     return fmt::format("  {}\n", dump->timed_out ? "gdb took too long" : native_stacks_problem(dump->text));
-  return indented(stacks, "  ") + (dump->timed_out ? "  ... gdb took too long, this is what it had\n" : "");
+  return indented(stacks, "  ") + (dump->timed_out ? "  ... incomplete: gdb took too long\n" : "");
 }
 
 bool is_python(const ProcessStat& process) {
   return process.state != 'Z' && program_of(process.pid).starts_with("python");
 }
 
-// A file that is older than the rank is another job's.
+// Ignores a file that is older than the rank: it is another job's.
 std::string flight_record_text(const RankView& rank, const ProcessStat& process,
                                const StackOptions& options) {
   const fs::path record = find_flight_record(rank.rank, options.environment);
@@ -195,8 +195,8 @@ std::string flight_record_text(const RankView& rank, const ProcessStat& process,
   return fmt::format("  NCCL flight recorder: {}, written {} ago\n", record.string(), short_duration(age));
 }
 
-/// The ranks of a job at one moment, those who differ from the others first.
-struct Look {
+/// The ranks of a job at one moment, those that differ from the others first.
+struct Snapshot {
   struct Rank {
     const RankView* view = nullptr;
     RankState state = {};
@@ -207,8 +207,8 @@ struct Look {
   const StackOptions& options;
 };
 
-// For each process of the rank, up to a limit, what `text_of` says, with a heading unless it is the first.
-std::string text_of_processes(const Look::Rank& rank,
+// The texts of the rank's processes, up to a limit, each but the first with a heading.
+std::string text_of_processes(const Snapshot::Rank& rank,
                               const std::function<std::string(const ProcessStat&)>& text_of) {
   std::string text;
   for (std::size_t i = 0; i < rank.tree.size() && i < kMaxProcesses; ++i) {
@@ -225,7 +225,7 @@ std::string name_of(const RankView& rank) {
   return fmt::format("rank {} (local rank {}, pid {})", rank.rank, rank.local_rank, rank.pid);
 }
 
-std::string python_text(const Look::Rank& rank, const StackOptions& options) {
+std::string python_text(const Snapshot::Rank& rank, const StackOptions& options) {
   std::string text = fmt::format("{}: {}\n", name_of(*rank.view), to_string(rank.state));
   text += text_of_processes(rank, [&](const ProcessStat& process) {
     return thread_lines(process.pid) + (is_python(process) ? python_stacks(process.pid, options) : "");
@@ -233,31 +233,32 @@ std::string python_text(const Look::Rank& rank, const StackOptions& options) {
   return rank.tree.empty() ? text : text + flight_record_text(*rank.view, *rank.tree.front(), options);
 }
 
-std::string native_text(const Look::Rank& rank, const StackOptions& options) {
+std::string native_text(const Snapshot::Rank& rank, const StackOptions& options) {
   return "native stacks of " + name_of(*rank.view) + ":\n" +
          text_of_processes(rank, [&](const ProcessStat& process) {
            return process.state == 'Z' ? std::string() : native_stacks(process.pid, options);
          });
 }
 
-// Debuggers take a second or more for a process with LibTorch in it: several work at once, and what they say
-// is written in the order of the ranks.
-void write_for_each(const Look& look, std::string (*text_of)(const Look::Rank&, const StackOptions&),
+// A debugger takes a second or more for a process with LibTorch: several run at once, and their output is
+// written in the order of the ranks.
+void write_for_each(const Snapshot& snapshot,
+                    std::string (*text_of)(const Snapshot::Rank&, const StackOptions&),
                     const std::function<void(std::string_view)>& write) {
-  const auto deadline = std::chrono::steady_clock::now() + look.options.all_ranks;
-  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxAtOnce);
+  const auto deadline = std::chrono::steady_clock::now() + snapshot.options.all_ranks;
+  const std::size_t at_once = std::clamp(std::thread::hardware_concurrency(), 1U, kMaxParallel);
   std::vector<std::future<std::string>> texts;
   std::size_t shown = 0;
   const auto show_next = [&] { write("\n" + texts[shown++].get()); };
-  for (const Look::Rank& rank : look.ranks) {
+  for (const Snapshot::Rank& rank : snapshot.ranks) {
     if (texts.size() - shown >= at_once) show_next();
     if (std::chrono::steady_clock::now() > deadline) {
       while (shown < texts.size()) show_next();
-      write(fmt::format("\nthe others are left out: {:g} s have passed\n",
-                        static_cast<double>(look.options.all_ranks.count()) / 1000));
+      write(fmt::format("\nthe other ranks are left out: the time limit of {:g} s is over\n",
+                        static_cast<double>(snapshot.options.all_ranks.count()) / 1000));
       return;
     }
-    texts.push_back(std::async(std::launch::async, text_of, std::cref(rank), std::cref(look.options)));
+    texts.push_back(std::async(std::launch::async, text_of, std::cref(rank), std::cref(snapshot.options)));
   }
   while (shown < texts.size()) show_next();
 }
@@ -265,29 +266,29 @@ void write_for_each(const Look& look, std::string (*text_of)(const Look::Rank&, 
 }  // namespace
 
 void ask_for_flight_record(int rank, const Environment& environment) {
-  const auto beginning = environment.find("TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
-  if (!beginning) return;
-  const std::string pipe = *beginning + std::to_string(rank) + ".pipe";
+  const auto prefix = environment.find("TORCH_NCCL_DEBUG_INFO_PIPE_FILE");
+  if (!prefix) return;
+  const std::string pipe = *prefix + std::to_string(rank) + ".pipe";
   const Descriptor to(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat info = {};
   if (!to || ::fstat(to.get(), &info) != 0 || !S_ISFIFO(info.st_mode)) return;
-  // Any byte does; without it the report is only shorter.
+  // Any byte triggers a dump; without it the report is only shorter.
   [[maybe_unused]] const ssize_t ignored = ::write(to.get(), "1", 1);
 }
 
 fs::path find_flight_record(int rank, const Environment& environment) {
-  std::vector<std::string> beginnings;
+  std::vector<std::string> prefixes;
   for (const char* name : {"TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE"}) {
-    if (const auto value = environment.find(name)) beginnings.push_back(*value);
+    if (const auto value = environment.find(name)) prefixes.push_back(*value);
   }
-  beginnings.emplace_back("/tmp/nccl_trace_rank_");
-  beginnings.push_back(environment.get("XDG_CACHE_HOME", environment.get("HOME") + "/.cache") +
-                       "/torch/comm_lib_trace_rank_");
+  prefixes.emplace_back("/tmp/nccl_trace_rank_");
+  prefixes.push_back(environment.get("XDG_CACHE_HOME", environment.get("HOME") + "/.cache") +
+                     "/torch/comm_lib_trace_rank_");
   fs::path newest;
   fs::file_time_type written = fs::file_time_type::min();
-  for (const std::string& beginning : beginnings) {
+  for (const std::string& prefix : prefixes) {
     std::error_code error;
-    const fs::path file = beginning + std::to_string(rank);
+    const fs::path file = prefix + std::to_string(rank);
     const auto time = fs::last_write_time(file, error);
     if (error || time <= written) continue;
     newest = file;
@@ -302,30 +303,30 @@ void write_stacks(const JobView& job, const StackOptions& given,
   options.environment.erase("DEBUGINFOD_URLS");
   for (const RankView& rank : job.ranks) ask_for_flight_record(rank.rank, options.environment);
   const ProcessTable before = ProcessTable::read();
-  std::this_thread::sleep_for(kLook);
+  std::this_thread::sleep_for(kSampleInterval);
   const ProcessTable table = ProcessTable::read();
-  Look look{.options = options};
+  Snapshot snapshot{.options = options};
   std::vector<RankState> states;
   std::string head;
   for (const RankView& rank : job.ranks) {
-    states.push_back(state_of(rank, before, table, kLook));
+    states.push_back(state_of(rank, before, table, kSampleInterval));
     head += fmt::format("rank {}: {}\n", rank.rank, to_string(states.back()));
-    look.ranks.push_back({&rank, states.back(), table.tree(rank.own_pid())});
+    snapshot.ranks.push_back({&rank, states.back(), table.tree(rank.own_pid())});
   }
   const Stragglers stragglers = find_stragglers(states);
   write(head + stragglers.text + (stragglers.text.empty() ? "" : "\n"));
-  std::ranges::stable_partition(look.ranks, [&](const Look::Rank& rank) {
+  std::ranges::stable_partition(snapshot.ranks, [&](const Snapshot::Rank& rank) {
     return std::ranges::find(stragglers.ranks, rank.view->rank) != stragglers.ranks.end();
   });
 
-  const bool python = std::ranges::any_of(look.ranks, [](const Look::Rank& rank) {
+  const bool python = std::ranges::any_of(snapshot.ranks, [](const Snapshot::Rank& rank) {
     return std::ranges::any_of(rank.tree, [](const ProcessStat* process) { return is_python(*process); });
   });
   if (python && find_program("py-spy", options.environment).empty())
     write("\nPython stacks are not shown: py-spy is not on PATH (pip install py-spy)\n");
-  write_for_each(look, python_text, write);
-  std::erase_if(look.ranks, [](const Look::Rank& rank) { return rank.tree.empty(); });
-  if (!find_program("gdb", options.environment).empty()) return write_for_each(look, native_text, write);
+  write_for_each(snapshot, python_text, write);
+  std::erase_if(snapshot.ranks, [](const Snapshot::Rank& rank) { return rank.tree.empty(); });
+  if (!find_program("gdb", options.environment).empty()) return write_for_each(snapshot, native_text, write);
   write("\nnative stacks are not shown: gdb is not on PATH\n");
 }
 

@@ -12,32 +12,31 @@
 
 namespace acc::launcher {
 
-/// gdb's `thread apply all bt` for a person: threads that stand in the same place are one block, `Threads
-/// 2-9:`, and addresses, arguments, the frames below Python's
-/// interpreter and chatter are left out. Empty when the text holds no stack.
+/// gdb's `thread apply all bt` for people: threads with the same stack are one block, `Threads 2-9:`, without
+/// addresses, arguments, frames below Python's interpreter and messages of gdb. Empty if the text holds no
+/// stack.
 std::string shorten_native_stacks(std::string_view gdb_output);
 
-/// Why gdb showed nothing, in its own words.
+/// gdb's own message why it shows no stack.
 std::string native_stacks_problem(std::string_view gdb_output);
 
 struct StackOptions {
-  /// Of the workers: where they write their flight recorder's files, and the PATH with the tools.
+  /// The workers' environment: it names the flight recorder's files, and the PATH of the tools.
   Environment environment = {};
   CommandLimits limits = {};
-  /// No rank's Python stacks, or native ones, are begun later than this after the first rank's.
+  /// Time limit for starting the Python stacks of all ranks, and again for the native ones.
   std::chrono::milliseconds all_ranks = std::chrono::seconds(60);
 };
 
-/// What each rank of the job is doing: first, in one piece, its state and what its first thread waits for,
-/// and who differs from the others. Then, those who differ first, each rank's threads, Python stacks (py-spy)
-/// and NCCL's flight recorder; and when all have been told, its native stacks (gdb), which take longer. Names
-/// the tool that is missing. Takes seconds: debuggers stop the process that they look at. `write` gets the
-/// text as it comes, whole lines.
+/// Reports what each rank of the job is doing: first, in one piece, its state and what its main thread waits
+/// for, and which ranks differ from the others; then, those that differ first, each rank's threads, Python
+/// stacks (py-spy) and NCCL's flight recorder; at last the native stacks (gdb), which take longer. Names
+/// missing tools. Takes seconds: a debugger stops its process. `write` receives whole lines as they come.
 void write_stacks(const JobView& job, const StackOptions& options,
                   const std::function<void(std::string_view)>& write);
 
-/// Asks NCCL's flight recorder of the rank to write its file now, where the workers have opened a pipe for
-/// that (TORCH_NCCL_DEBUG_INFO_PIPE_FILE).
+/// Asks NCCL's flight recorder of the rank to write its file now, if the workers have opened a pipe for that
+/// (TORCH_NCCL_DEBUG_INFO_PIPE_FILE).
 void ask_for_flight_record(int rank, const Environment& environment);
 
 /// The file that NCCL's flight recorder wrote for the rank, newest first; empty when there is none.

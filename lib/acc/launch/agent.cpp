@@ -17,7 +17,7 @@ namespace {
 using TimePoint = Processes::TimePoint;
 
 // A repeated signal within this time counts once: Slurm sends SIGTERM twice within milliseconds.
-constexpr auto kSameSignal = std::chrono::milliseconds(100);
+constexpr auto kRepeatedSignal = std::chrono::milliseconds(100);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -163,7 +163,7 @@ bool Agent::goes_on() {
 void Agent::leave() {
   std::string why;
   if (stop_signal_) why = "it was asked to end by " + signal_name(*stop_signal_);
-  if (stop_signal_ == SIGPIPE) why = "nobody reads its output any more";
+  if (stop_signal_ == SIGPIPE) why = "the reader of its output is gone";
   if (supervisor_lost_) why = "its supervisor has ended";
   parts_.rendezvous.leave(why, report_.exit_code);
   while (!left_ && !kill_now_) next_event(std::nullopt);
@@ -284,7 +284,7 @@ void Agent::on_signal(const SignalArrived& arrived) {
   const TimePoint now = parts_.processes.now();
   if (arrived.now) kill_now_ = true;
   if (stop_signal_) {
-    if (now - stopped_at_ > kSameSignal) kill_now_ = true;
+    if (now - stopped_at_ > kRepeatedSignal) kill_now_ = true;
     return;
   }
   stop_signal_ = signal;

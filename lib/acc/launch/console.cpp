@@ -17,7 +17,7 @@
 namespace acc::launcher {
 namespace {
 
-constexpr std::size_t kMaxKeptOfFile = std::size_t{1} << 20U;
+constexpr std::size_t kMaxFileBacklog = std::size_t{1} << 20U;
 
 }  // namespace
 
@@ -44,7 +44,7 @@ void Console::write(std::string_view text) {
     backlog_.pass(text.substr(0, done));
     text.remove_prefix(done);
   }
-  if (state_ == State::full) backlog_.add_or_drop(text, kMaxKeptOfFile);
+  if (state_ == State::full) backlog_.add_or_drop(text, kMaxFileBacklog);
   if (state_ == State::good) backlog_.add(text);
 }
 
@@ -150,7 +150,7 @@ bool OutputSink::finish() {
   return !has_to_wait();
 }
 
-// A full disk makes nobody wait.
+// Output to a full disk is not waited for.
 bool OutputSink::has_to_wait() const {
   return console_.backlog() > 0 && console_.state() == Console::State::good;
 }
@@ -168,7 +168,7 @@ bool OutputSink::wants(int source) {
 void OutputSink::after_change() {
   if (has_to_wait()) wait_writable();
   wait_deadline();
-  // Whoever still finds no room stalls again.
+  // A source that is refused again stalls again.
   if (takes_more() && std::exchange(stalled_, false)) handlers_.on_room();
   const Console::State state = console_.state();
   if (state != Console::State::good && reported_.insert(state).second)

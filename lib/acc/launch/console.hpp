@@ -80,7 +80,7 @@ bool same_file(int one, int other);
 class OutputSink {
  public:
   struct Handlers {
-    /// The sink accepts more again, or has written everything.
+    /// The sink accepts input again, or has written everything.
     std::function<void()> on_room = [] {};
     /// The console has entered this state, with its errno value; called once for each state.
     std::function<void(Console::State state, int error)> on_trouble = [](Console::State, int) {};

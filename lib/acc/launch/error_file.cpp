@@ -25,7 +25,7 @@ std::optional<std::chrono::system_clock::time_point> to_time(const Json& value) 
   return system_clock::time_point(duration_cast<system_clock::duration>(duration<double>(*seconds)));
 }
 
-// What libacc adds.
+// The timestamp in microseconds that libacc adds.
 std::optional<std::chrono::system_clock::time_point> exact_time(const Json& extra) {
   if (!extra.contains("timestamp_us") || !extra["timestamp_us"].is_string()) return std::nullopt;
   const auto number = parse_integer(extra["timestamp_us"].get_ref<const std::string&>());
@@ -70,7 +70,7 @@ ErrorFile parse_error_file(std::string_view text) {
 
 std::optional<ErrorFile> read_error_file(const std::filesystem::path& file) {
   constexpr std::size_t kMax = 1U << 20U;
-  // Opening a pipe would wait for somebody who writes to it.
+  // Opening a pipe would wait for a writer.
   std::error_code ignored;
   std::ifstream in;
   if (std::filesystem::is_regular_file(file, ignored)) in.open(file, std::ios::binary);

@@ -20,9 +20,9 @@ struct ErrorFile {
   /// The traceback; often empty.
   std::string traceback = {};
   std::optional<std::chrono::system_clock::time_point> when = {};
-  /// False: the file is not such a JSON, and `message` is its text.
+  /// False if the file is not such JSON; `message` is then its text.
   bool valid = true;
-  /// It is not removed at the end of the job.
+  /// The file is not removed at the end of the job.
   bool stays = true;
   /// Whether `when` is more exact than torch's whole seconds.
   bool exact = false;

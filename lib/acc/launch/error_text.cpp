@@ -16,7 +16,7 @@ bool is_digit(char letter) {
   return std::isdigit(static_cast<unsigned char>(letter)) != 0;
 }
 
-// Each with its newline.
+// Splits into lines, each with its newline.
 Lines lines_of(std::string_view text) {
   Lines lines;
   while (!text.empty()) {
@@ -27,7 +27,7 @@ Lines lines_of(std::string_view text) {
   return lines;
 }
 
-// Without what torch puts before the lines of a rank, `[rank3]: `, and without blanks around it.
+// The line without torch's prefix `[rank3]: `, and without surrounding whitespace.
 std::string_view content_of(std::string_view line) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const auto trim_front = [&] { line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size())); };
@@ -78,7 +78,7 @@ Lines without_stack(const Lines& lines) {
   return kept;
 }
 
-// A warning of Python is followed by the line of the program that it is about.
+// Python prints a source line after a warning.
 Lines without_warnings_at_end(Lines lines) {
   const Lines all = lines;
   while (!lines.empty()) {
@@ -143,7 +143,7 @@ std::string tail_of_file(const std::filesystem::path& file) {
   if (!in) return {};
   const std::streamoff size = in.tellg();
   constexpr auto kMax = static_cast<std::streamoff>(Tail::kMaxRaw);
-  // One byte more than is shown: then the line that it begins in counts as cut off.
+  // Reads one byte more than kMaxRaw, so that Tail counts the first line as truncated.
   in.seekg(size > kMax ? size - kMax - 1 : 0);
   std::string bytes(Tail::kMaxRaw + 1, '\0');
   in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));

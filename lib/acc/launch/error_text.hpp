@@ -18,7 +18,7 @@ class Tail {
  public:
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 10U;
   static constexpr int kMaxLines = 30;
-  /// The number of bytes that is kept for that.
+  /// The number of bytes that is kept before readable_error().
   static constexpr std::size_t kMaxRaw = 2 * kMaxBytes;
 
   void append(std::string_view chunk);
@@ -31,7 +31,7 @@ class Tail {
   bool cut_ = false;
 };
 
-/// The same for the end of a file; empty when it cannot be read.
+/// The same lines of the end of a file; empty if it cannot be read.
 std::string tail_of_file(const std::filesystem::path& file);
 
 }  // namespace acc::launcher

@@ -81,9 +81,9 @@ constexpr std::size_t kMaxUnread = 4096;
 
 [[noreturn]] void fail(const std::filesystem::path& pipe, const char* reason) {
   throw Error({.kind = ErrorKind::system,
-               .what = std::string("the pipe of the file timer cannot be made: ") + reason,
+               .what = std::string("cannot create the pipe of the file timer: ") + reason,
                .where = pipe.string(),
-               .hint = "TORCHELASTIC_TIMER_FILE names another place"});
+               .hint = "set TORCHELASTIC_TIMER_FILE to another path"});
 }
 
 // Opened for writing too, so that reads do not end when the last writer closes it.

@@ -81,12 +81,12 @@ struct Pipe {
 
 Pipe make_pipe() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("no pipe to the agent");
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail("cannot create a pipe to the agent");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
 // Leaves the foreground process group, so that Ctrl-C reaches the supervisor only, which forwards it once. A
-// process that is to pass the terminal on has to stay in its session.
+// process that gives the terminal to a worker has to stay in its session.
 void begin_group(bool in_session) {
   if (in_session) {
     ::setpgid(0, 0);
@@ -159,7 +159,7 @@ struct GuardianParts {
 // Throws Error when fork fails.
 pid_t start_agent(GuardianParts& parts, const std::function<int(int)>& agent, bool in_session) {
   const pid_t pid = ::fork();
-  if (pid < 0) fail("the agent cannot be started");
+  if (pid < 0) fail("cannot start the agent");
   if (pid == 0) {
     parts.lifeline.in.reset();
     parts.report.reset();
@@ -220,7 +220,7 @@ GuardReport guard(const std::function<int(int supervisor)>& agent, const std::fu
   Pipe reports = make_pipe();
   GuardianParts parts = {.supervisor = ::getpid(), .lifeline = make_pipe(), .report = std::move(reports.in)};
   const pid_t pid = ::fork();
-  if (pid < 0) fail("the agent cannot be started");
+  if (pid < 0) fail("cannot start the agent");
   if (pid == 0) {
     reports.out.reset();
     run_guardian(std::move(parts), signals, agent, clean_up, options);

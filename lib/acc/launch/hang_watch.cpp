@@ -23,16 +23,16 @@ namespace {
 using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 
-constexpr int kLooks = 8;
+constexpr int kSamplesPerTimeout = 8;
 constexpr int kIdlePercent = 1;
-constexpr milliseconds kShortest = milliseconds(10);
+constexpr milliseconds kMinInterval = milliseconds(10);
 
 }  // namespace
 
 void IdleClock::restart(TimePoint now) {
   last_.clear();
   observed_ = active_ = now;
-  said_ = false;
+  reported_ = false;
 }
 
 bool IdleClock::observe(const std::vector<RankActivity>& ranks, TimePoint now) {
@@ -43,11 +43,11 @@ bool IdleClock::observe(const std::vector<RankActivity>& ranks, TimePoint now) {
   observed_ = now;
   if (active) {
     active_ = now;
-    said_ = false;
+    reported_ = false;
     return false;
   }
-  if (said_ || now - active_ < timeout_) return false;
-  said_ = true;
+  if (reported_ || now - active_ < timeout_) return false;
+  reported_ = true;
   return true;
 }
 
@@ -62,7 +62,7 @@ milliseconds IdleClock::idle(TimePoint now) const {
 }
 
 milliseconds IdleClock::interval() const {
-  return std::max(timeout_ / kLooks, kShortest);
+  return std::max(timeout_ / kSamplesPerTimeout, kMinInterval);
 }
 
 namespace {
@@ -72,9 +72,9 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 // Longer than the time limits of the debuggers.
-constexpr auto kMaxLooking = std::chrono::seconds(150);
+constexpr auto kMaxExamination = std::chrono::seconds(150);
 // Separates the state of the ranks from the stacks that follow.
-constexpr char kEndOfPlaces = '\0';
+constexpr char kEndOfStates = '\0';
 
 }  // namespace
 
@@ -107,12 +107,12 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
       const auto watch = self.lock();
       // The handler of an expired timer cannot be cancelled any more.
       if (error || !watch || !watch->watching) return;
-      watch->look();
+      watch->sample();
       watch->wait();
     });
   }
 
-  void look() {
+  void sample() {
     const ProcessTable table = ProcessTable::read();
     std::vector<RankActivity> ranks;
     for (const RankView& rank : parts.job().ranks) {
@@ -120,14 +120,14 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
       for (const ProcessStat* process : table.tree(rank.own_pid())) activity.cpu_time += process->cpu_time;
     }
     const auto now = Clock::now();
-    if (clock.observe(ranks, now) && !stacks.is_open()) find_places(clock.idle(now));
+    if (clock.observe(ranks, now) && !stacks.is_open()) examine(clock.idle(now));
   }
 
   // In a child, since debuggers take seconds and the job must not wait for them.
-  void find_places(std::chrono::milliseconds idle) {
+  void examine(std::chrono::milliseconds idle) {
     hung = {.attempt = parts.job().attempt, .idle = idle};
     received.clear();
-    places_sent = false;
+    states_sent = false;
     Channel channel = make_pipe();
     stacks.assign(channel.ours.release());
     const StackOptions options{.environment = parts.environment};
@@ -135,11 +135,11 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
       bool first = true;
       write_stacks(parts.job(), options, [&](std::string_view text) {
         std::string part(text);
-        if (std::exchange(first, false)) part += kEndOfPlaces;
+        if (std::exchange(first, false)) part += kEndOfStates;
         if (!write_all(to, part)) ::_exit(1);
       });
     });
-    timeout.expires_after(kMaxLooking);
+    timeout.expires_after(kMaxExamination);
     timeout.async_wait([self = weak_from_this()](error_code error) {
       const auto watch = self.lock();
       if (watch && !error) watch->stacks.cancel();
@@ -163,12 +163,12 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
 
   // Sends whole lines; with `all`, the rest too.
   void send_received(bool all) {
-    if (!places_sent) {
-      const std::size_t end = received.find(kEndOfPlaces);
+    if (!states_sent) {
+      const std::size_t end = received.find(kEndOfStates);
       if (end == std::string::npos && !all) return;
       hung.places = received.substr(0, end);
       received.erase(0, end == std::string::npos ? end : end + 1);
-      places_sent = true;
+      states_sent = true;
       parts.send(hung);
     }
     const std::size_t lines = all ? received.size() : received.rfind('\n') + 1;
@@ -186,7 +186,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   asio::posix::stream_descriptor stacks;
   std::array<char, std::size_t{16} << 10U> buffer = {};
   std::string received = {};
-  bool places_sent = false;
+  bool states_sent = false;
   Hung hung = {};
 };
 

@@ -16,7 +16,7 @@
 
 namespace acc::launcher {
 
-/// What a rank has done since it started.
+/// CPU time and output of a rank since it started.
 struct RankActivity {
   std::chrono::milliseconds cpu_time = {};
   std::uint64_t written = 0;
@@ -53,7 +53,7 @@ class IdleClock {
   std::vector<RankActivity> last_ = {};
   TimePoint observed_ = {};
   TimePoint active_ = {};
-  bool said_ = false;
+  bool reported_ = false;
 };
 
 /// The job to watch, and the receiver of events.

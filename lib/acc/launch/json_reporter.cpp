@@ -16,7 +16,7 @@ double seconds(std::chrono::milliseconds duration) {
   return static_cast<double>(duration.count()) / 1000;
 }
 
-// How a process ended: one of the two is null.
+// Exactly one of exit_code and signal is null.
 void add_status(Json& line, const ExitStatus& status) {
   const auto* signaled = std::get_if<Signaled>(&status);
   line["exit_code"] = signaled == nullptr ? Json(std::get<Exited>(status).code) : Json();
@@ -37,7 +37,7 @@ Json to_json(const WorkerFailure& failure) {
   return object;
 }
 
-// Each names its event and adds what it holds.
+// Each adds the event's fields and returns its name.
 std::string add(Json& line, const AttemptStarted& event) {
   line["nodes"] = event.round.num_machines;
   line["first_rank"] = event.round.first_rank;

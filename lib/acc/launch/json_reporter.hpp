@@ -11,23 +11,24 @@
 
 namespace acc::launcher {
 
-/// What every line of the event log says besides the event.
+/// The fields that every line of the event log has besides the event's own.
 struct EventContext {
   std::string run_id = {};
   std::string host = {};
-  /// Of this node, in the round that runs or ran last.
+  /// Rank of this node in the current or last round.
   int node_rank = 0;
   int attempt = 0;
   std::chrono::system_clock::time_point time = {};
 };
 
-/// The event as one line of JSON, without its end: configs/events.schema.json. Fields are only ever added.
+/// The event as one line of JSON, without the newline, by configs/events.schema.json. Fields are only ever
+/// added.
 std::string event_json(const Event& event, const EventContext& context);
 
-/// Every event as a line of JSON, when it happens.
+/// Writes every event as a line of JSON.
 class JsonReporter : public Reporter {
  public:
-  /// `write` gets a whole line with its end.
+  /// `write` receives whole lines.
   JsonReporter(std::string run_id, std::string host, std::function<void(std::string_view)> write)
       : context_{.run_id = std::move(run_id), .host = std::move(host)}, write_(std::move(write)) {}
 

@@ -50,7 +50,8 @@ void open_standard_streams() {
   }
 }
 
-// c10d uses the endpoint for a single node too: a replacement may come, or another node may be there already.
+// A c10d job of a single node uses the endpoint too: a replacement may join, or another node may be there
+// already.
 bool meets_others(const RendezvousPlan& wanted) {
   if (wanted.max_nodes > 1 || wanted.store_file) return true;
   if (wanted.backend != RendezvousKind::c10d || wanted.endpoint_host.empty()) return false;
@@ -71,7 +72,7 @@ void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
   });
 }
 
-// Tells whoever debugs one rank where the output of the others is.
+// Says where the output of the other ranks is while one is debugged.
 std::string attached_text(const LaunchPlan& plan, const LogFolder& logs) {
   if (!plan.attach || plan.nproc_per_node == 1 || logs.run_folder().empty()) return {};
   return "rank " + std::to_string(*plan.attach) + " has the terminal, the others write to " +
@@ -83,7 +84,7 @@ std::filesystem::path own_error_file(const LaunchPlan& plan) {
   return plan.inherited.get("TORCHELASTIC_ERROR_FILE");
 }
 
-// An error file that cannot be written must not change the exit code of the job.
+// Warns of an error file that cannot be written, so that the exit code of the job stays.
 void or_warn(Reporter& reporter, const std::function<void()>& write) {
   try {
     write();
@@ -93,7 +94,7 @@ void or_warn(Reporter& reporter, const std::function<void()>& write) {
 }
 
 // Signals a process that missed a deadline, if it is a descendant: the file could name any process.
-void end_late(const TimerTable::Expired& expired, Reporter& reporter) {
+void signal_late_process(const TimerTable::Expired& expired, Reporter& reporter) {
   for (const Descendant& process : descendants_of(::getpid())) {
     if (process.pid != expired.pid) continue;
     reporter.report(Warning{fmt::format("process {} did not finish '{}' in time and gets {}", expired.pid,
@@ -112,7 +113,7 @@ void add_reporters(const LaunchPlan& plan, Output& output, Reporters& reporters)
   }
   if (plan.event_log.empty()) return;
   const auto file = std::make_shared<EventLog>(plan.event_log, [](const std::string& reason) {
-    log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc goes on trying");
+    log::write(log::Level::warn, "the event log cannot be written: " + reason + "; acc keeps trying");
   });
   reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                [file](std::string_view line) { file->write(line); }));
@@ -129,7 +130,7 @@ struct Leftovers {
   JobFile file;
   LogFolder logs = {};
 
-  /// The logs of a failed job may stay.
+  /// The logs of a failed job may be kept.
   void remove(bool logs_too = true) const {
     if (logs_too) logs.remove_temporary();
     file.remove();
@@ -165,7 +166,7 @@ LaunchReport run_agent(const Job& job) {
   std::optional<FileTimer> timer;
   if (!plan.timer_file.empty()) {
     timer.emplace(job.loop, plan.timer_file,
-                  [&](const TimerTable::Expired& expired) { end_late(expired, job.reporters); });
+                  [&](const TimerTable::Expired& expired) { signal_late_process(expired, job.reporters); });
   }
   const Rendezvous* nodes = nullptr;
   const auto view = [&] {

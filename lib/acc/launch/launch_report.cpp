@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 8> kLostPeer = {
     "ended or was lost: ",          "gave up waiting for rank",
 };
 
-bool tells_of_lost_peer(std::string_view text) {
+bool names_lost_peer(std::string_view text) {
   return std::ranges::any_of(
       kLostPeer, [&](std::string_view words) { return text.find(words) != std::string_view::npos; });
 }
@@ -52,8 +52,8 @@ std::string last_message(std::string_view text) {
 
 // torch writes whole seconds, so nothing finer can be compared with them.
 std::chrono::sys_seconds second_of_failure(const WorkerFailure& failure) {
-  const bool told = failure.error_file && failure.error_file->when;
-  return std::chrono::floor<std::chrono::seconds>(told ? *failure.error_file->when : failure.when);
+  const bool known = failure.error_file && failure.error_file->when;
+  return std::chrono::floor<std::chrono::seconds>(known ? *failure.error_file->when : failure.when);
 }
 
 bool is_exact(const WorkerFailure& failure) {
@@ -73,8 +73,8 @@ bool is_consequence(const WorkerFailure& failure) {
   const auto* signaled = std::get_if<Signaled>(&failure.status);
   if (signaled != nullptr && signaled->signal != SIGABRT) return false;
   if (failure.error_file)
-    return failure.error_file->consequence || tells_of_lost_peer(failure.error_file->message);
-  return tells_of_lost_peer(last_message(failure.stderr_tail));
+    return failure.error_file->consequence || names_lost_peer(failure.error_file->message);
+  return names_lost_peer(last_message(failure.stderr_tail));
 }
 
 std::size_t find_root_cause(const std::vector<WorkerFailure>& seen) {
@@ -89,7 +89,7 @@ std::size_t find_root_cause(const std::vector<WorkerFailure>& seen) {
 
 namespace {
 
-bool holds(const FailureKinds& kinds, const WorkerFailure& failure) {
+bool matches(const FailureKinds& kinds, const WorkerFailure& failure) {
   if (kinds.oom && failure.out_of_memory) return true;
   if (const auto* exited = std::get_if<Exited>(&failure.status))
     return kinds.exit_codes.contains(exited->code);
@@ -105,9 +105,9 @@ double seconds(std::chrono::milliseconds duration) {
 RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const WorkerFailure& failure,
                                std::chrono::milliseconds uptime) {
   if (restarts >= plan.max_restarts) return {};
-  const bool worth = plan.retry_on.all || holds(plan.retry_on.included, failure);
-  if (!worth || holds(plan.retry_on.excluded, failure)) {
-    return {.reason = fmt::format("not restarted: {} is not worth it (--retry-on says what is)",
+  const bool wanted = plan.retry_on.all || matches(plan.retry_on.included, failure);
+  if (!wanted || matches(plan.retry_on.excluded, failure)) {
+    return {.reason = fmt::format("not restarted: {} is not among the failures of --retry-on",
                                   failure.out_of_memory ? "lack of memory" : to_string(failure.status))};
   }
   if (uptime < plan.min_uptime) {

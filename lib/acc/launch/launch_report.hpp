@@ -33,12 +33,12 @@ struct WorkerFailure {
   bool just_above = false;
 };
 
-/// What `acc` exits with when it ended a job because it hung: timeout(1)'s code.
+/// The exit code of `acc` when it stopped a job that hung: timeout(1)'s code.
 constexpr int kHungCode = 124;
 
 /// How a job ended.
 struct LaunchReport {
-  /// exit_code_of() of all the rest.
+  /// exit_code_of() of the other members.
   int exit_code = 0;
   /// The exit code that the nodes agreed on, when another node ended the job.
   std::optional<int> group_code = {};
@@ -59,30 +59,30 @@ struct LaunchReport {
   int restarts = 0;
 };
 
-/// What `acc` exits with: 128 + n for a signal that ended it, then kHungCode, then the group's code, then
-/// that of the worker that failed first as a shell gives it; 1 where only output was lost, else 0.
+/// The exit code of `acc`, the first that applies: 128 + n for a signal that ended it, kHungCode, the group's
+/// code, that of the worker that failed first as a shell gives it, 1 if only output was lost, 0.
 int exit_code_of(const LaunchReport& report);
 
-/// Whether the worker failed because it lost another one: its error file says so, or what it said last is the
-/// text of Gloo, NCCL or a store whose other side is gone.
+/// Whether the worker failed because it lost another one: its error file says so, or its last message is that
+/// of Gloo, NCCL or a store which lost its peer.
 bool is_consequence(const WorkerFailure& failure);
 
-/// Which of the failed workers is the cause. A consequence only where there is nothing else. Among equals
-/// torchrun's rule: the one that was seen first, unless the error file of another says that it failed in an
-/// earlier second (two files that are exact: earlier), since a process can take long to die after its
-/// exception. `seen` holds at least one, in the order in which they ended; returns the place in it.
+/// Which of the failed workers is the cause; a consequence only if all are. Otherwise by torchrun's rule: the
+/// one that was seen first, unless the error file of another has an earlier second (two exact files: an
+/// earlier time), since a process can take long to end after its exception. `seen` is not empty and in the
+/// order in which the workers ended; returns an index in it.
 std::size_t find_root_cause(const std::vector<WorkerFailure>& seen);
 
 /// Whether the workers are started again after a failure.
 struct RestartDecision {
   bool restart = false;
-  /// Why not, although restarts are left; else empty.
+  /// Why not, if restarts are left; else empty.
   std::string reason = {};
 
   bool operator==(const RestartDecision&) const = default;
 };
 
-/// `restarts` have been made, and the worker failed so long after the attempt began.
+/// `restarts`: so far. `uptime`: from the start of the attempt to the failure.
 RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const WorkerFailure& failure,
                                std::chrono::milliseconds uptime);
 

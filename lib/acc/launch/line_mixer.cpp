@@ -7,7 +7,7 @@
 namespace acc::launcher {
 namespace {
 
-// A line longer than this is written as it comes.
+// A longer line is written as it arrives.
 constexpr std::size_t kMaxHeld = std::size_t{64} << 10U;
 
 }  // namespace
@@ -37,7 +37,8 @@ void LineMixer::feed(int id, std::string_view chunk, bool drained, TimePoint now
   }
 }
 
-// The source has the turn: all its whole lines go out, and what follows them if it may not be held.
+// Writes all whole lines of the source whose turn it is, and the unfinished line if that must not be held
+// back.
 void LineMixer::write_from(int id, std::string_view chunk) {
   Source& source = sources_.at(id);
   const std::size_t newline = chunk.rfind('\n');

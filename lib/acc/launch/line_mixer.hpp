@@ -38,10 +38,10 @@ class LineMixer {
   /// `drained`: nothing more can be read now, so an unfinished line (a prompt) is written at once.
   void feed(int source, std::string_view chunk, bool drained, TimePoint now);
 
-  /// The source has ended; its buffered text is written in its turn.
+  /// The source has ended; its buffered text is written when it is its turn.
   void close_source(int source, TimePoint now);
 
-  /// Writes whole lines of acc itself now, beginning on a new line.
+  /// Writes whole lines of acc itself at once, on a new line.
   void announce(std::string_view lines, TimePoint now);
 
   /// The number of buffered bytes of this source.
@@ -69,7 +69,7 @@ class LineMixer {
   Write write_;
   std::map<int, Source> sources_ = {};
   int next_id_ = 0;
-  /// The source whose unfinished line stands at the end of the destination.
+  /// The source whose unfinished line was written last.
   std::optional<int> holder_ = {};
   bool holder_drained_ = false;
   bool holder_is_progress_bar_ = false;

@@ -26,11 +26,11 @@ std::string line_prefix(std::string_view line_prefix_template, const WorkerEnv& 
 std::string timestamp(std::chrono::system_clock::time_point when);
 
 /// Cuts a stream into lines with a prefix each, as `--tee` shows them. A carriage return ends a line too, as
-/// in Python's universal newlines, so that a progress bar is seen. A line longer than 1 MiB is shown in
+/// in Python's universal newlines, so that a progress bar is shown. A line longer than 1 MiB is shown in
 /// pieces of that size.
 class LinePrefixer {
  public:
-  /// What else is done with each line.
+  /// Optional further treatment of each line.
   struct Options {
     /// Returns the text before the prefix: the time.
     std::function<std::string()> stamp = {};
@@ -42,10 +42,10 @@ class LinePrefixer {
   LinePrefixer(std::string prefix, Options options)
       : prefix_(std::move(prefix)), options_(std::move(options)) {}
 
-  /// The lines that `chunk` completes.
+  /// Returns the lines that `chunk` completes.
   std::string feed(std::string_view chunk);
 
-  /// The last line, if it was not ended.
+  /// Returns the last line, if it has no newline.
   std::string finish();
 
  private:

@@ -60,7 +60,7 @@ bool BindingMasks::apply() const {
 
 namespace {
 
-constexpr int kMaxLateLooks = 64;
+constexpr int kMaxLatePolls = 64;
 
 sigset_t signals_of(const std::set<int>& also) {
   std::vector<int> signals = forwarded_signals(also);
@@ -107,8 +107,8 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       outside_(options.outside) {
   // A worker needs up to four descriptors here; workers keep the original limit.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
-  const rlimit most = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &most);
+  const rlimit max = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &max);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
 
@@ -256,7 +256,7 @@ AgentEvent LocalProcesses::next(std::optional<TimePoint> deadline) {
     }
   }
   // Ready handlers run even after the deadline, but not without limit: output may never cease.
-  for (int looks = 0; looks < kMaxLateLooks && events_.empty(); ++looks) {
+  for (int polls = 0; polls < kMaxLatePolls && events_.empty(); ++polls) {
     if (loop_.poll_one() == 0) break;
   }
   if (events_.empty()) return TimeUp{};

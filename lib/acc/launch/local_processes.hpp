@@ -99,7 +99,7 @@ class LocalProcesses : public Processes {
   pid_t borrower_ = 0;
   bool suspended_ = false;
   std::deque<AgentEvent> events_ = {};
-  /// Those that run, by local rank.
+  /// Running workers, by local rank.
   std::map<int, Process> workers_ = {};
   std::vector<std::unique_ptr<boost::asio::posix::stream_descriptor>> orphans_ = {};
   std::size_t orphans_left_ = 0;

@@ -128,8 +128,8 @@ std::string reason_of(int number, const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();
   std::error_code ignored;
   if (number == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored))
-    return "there is no folder " + folder.string();
-  if (number == ENXIO) return "it is a pipe that nobody reads";
+    return "no such folder: " + folder.string();
+  if (number == ENXIO) return "it is a pipe without a reader";
   return std::strerror(number);
 }
 
@@ -141,7 +141,7 @@ EventLog::EventLog(const std::filesystem::path& file, std::function<void(const s
   throw Error({.kind = ErrorKind::system,
                .what = "the event log cannot be written: " + reason_of(errno, file),
                .where = file.string(),
-               .hint = "--event-log names another file"});
+               .hint = "give --event-log another file"});
 }
 
 void EventLog::write(std::string_view line) {

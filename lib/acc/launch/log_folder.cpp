@@ -21,9 +21,9 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const fs::path& folder, const std::string& reason) {
   throw Error({.kind = ErrorKind::system,
-               .what = "the log folder cannot be made: " + reason,
+               .what = "cannot create the log folder: " + reason,
                .where = folder.string(),
-               .hint = "--log-dir names another place, --log-dir /dev/null does without"});
+               .hint = "choose another place with --log-dir; --log-dir /dev/null keeps no logs"});
 }
 
 void make_folders(const fs::path& folder) {

@@ -15,27 +15,27 @@ class LogFolder {
   /// For a job without files.
   LogFolder() = default;
 
-  /// Makes base and job folder when the plan has a use for them. The base is plan.output.log_dir, or a new
-  /// folder that remove_temporary() takes away: under the inherited TMPDIR, else in memory when no stream is
-  /// logged, else under /tmp. Throws Error{system}.
-  /// `before` is called with the path of a temporary folder before it is created.
+  /// Creates base and job folder if the plan needs them. The base is plan.output.log_dir, or a new folder
+  /// that remove_temporary() removes: under the inherited TMPDIR, else in memory if no stream is logged, else
+  /// under /tmp. Throws Error{system}. `before` is called with the path of a temporary folder before it is
+  /// created.
   static LogFolder make(
       const LaunchPlan& plan,
       const std::function<void(const std::filesystem::path&)>& before = [](const std::filesystem::path&) {});
 
-  /// `<run folder>/attempt_N`, empty when nothing is kept.
+  /// `<run folder>/attempt_N`, empty if the job has no files.
   std::filesystem::path attempt(int number) const;
 
-  /// Makes `attempt_N/<local_rank>` for each worker; what an earlier attempt of that number left goes. Throws
+  /// Creates `attempt_N/<local_rank>` for each worker, and removes an older `attempt_N`. Throws
   /// Error{system}.
   void make_attempt(int number, int workers) const;
 
   const std::filesystem::path& run_folder() const { return run_folder_; }
 
-  /// What failed workers left there is to stay: the person named the base, or asked for streams in files.
+  /// Whether the files of failed workers are kept: the user named the base, or asked for streams in files.
   bool stays_after_failure() const { return stays_; }
 
-  /// Removes a base that make() chose itself; leaves one that the person named.
+  /// Removes a base that make() chose itself, not one that the user named.
   void remove_temporary() const;
 
  private:

@@ -53,7 +53,7 @@ Descriptor open_log(const fs::path& file) {
   Descriptor log(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
   if (!log) {
     throw Error({.kind = ErrorKind::system,
-                 .what = std::string("the log cannot be written: ") + std::strerror(errno),
+                 .what = std::string("cannot write the log: ") + std::strerror(errno),
                  .where = file.string()});
   }
   return log;
@@ -120,7 +120,7 @@ struct Output::Impl {
   std::map<int, StreamPlaces> places = {};
   /// The line count of the sink after the last standard error of a worker, by local rank.
   std::map<int, std::uint64_t> shown_at = {};
-  /// Of the attempt; null without filter words.
+  /// Of the current attempt; null without filters.
   std::shared_ptr<FilteredLog> filtered_out = {};
   std::shared_ptr<FilteredLog> filtered_err = {};
   std::map<int, fs::path> error_logs = {};
@@ -215,7 +215,7 @@ void Output::Impl::on_room() {
 
 void Output::Impl::on_full_log(const std::string& reason) {
   lost.reason = reason;
-  if (!std::exchange(warned, true)) warn("a log file cannot be written: " + reason + "; acc goes on trying");
+  if (!std::exchange(warned, true)) warn("a log file cannot be written: " + reason + "; acc keeps trying");
 }
 
 OutputSink::Handlers Output::Impl::handlers(bool of_out) {
@@ -231,10 +231,10 @@ std::string Output::Impl::name_of(bool of_out) const {
 void Output::Impl::on_trouble(bool of_out, Console::State state, int error) {
   if (state == Console::State::full) {
     lost.reason = std::strerror(error);
-    warn(name_of(of_out) + " cannot be written: " + lost.reason + "; acc goes on trying");
+    warn(name_of(of_out) + " cannot be written: " + lost.reason + "; acc keeps trying");
   } else if (state == Console::State::no_reader) {
     if (of_out ? out_is_needed : err_is_needed) return reader_lost();
-    warn("nobody reads " + name_of(of_out) + " any more; the log files still get it");
+    warn("the reader of " + name_of(of_out) + " is gone; the log files still get it");
   }
 }
 

@@ -31,24 +31,24 @@ struct StreamPlan {
   bool operator==(const StreamPlan&) const = default;
 };
 
-/// Which worker: its number on this node, and over all nodes.
+/// A worker's rank on this node and over all nodes.
 struct WorkerNumbers {
   int local_rank = 0;
   int rank = 0;
 };
 
 /// torchrun 2.11's rules: `--tee` implies the file; a rank outside `--local-ranks-filter` stays away from the
-/// console, and so does one outside `--ranks-filter`. `has_folder`: files can be kept at all.
+/// console, and so does one outside `--ranks-filter`. `has_folder`: there is a place for files.
 StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams stream, bool has_folder);
 
-/// The standard streams of a worker; an empty one stands for acc's own.
+/// The standard streams of a worker; an empty one means acc's own.
 struct WorkerStreams {
   Descriptor in = {};
   Descriptor out = {};
   Descriptor err = {};
 };
 
-/// Carries the output of workers to the console and to log files, in whole lines and unchanged, on the
+/// Forwards the output of workers to the console and to log files, in whole lines and unchanged, on the
 /// caller's event loop. Reads no faster than the reader of acc's own streams (back pressure).
 class Output {
  public:
@@ -72,9 +72,9 @@ class Output {
   /// Called when the output that was pending at finish() is written.
   void on_written(std::function<void()> written);
 
-  /// The streams of a worker about to start; what it writes is carried from now on. `folder` empty: no files;
-  /// else the filtered logs are beside it. `rank` is its number over all nodes, when that is another.
-  /// Throws Error{system}.
+  /// Opens the streams of a worker about to start, and forwards what it writes. `folder` is for its files;
+  /// empty: none. The filtered logs are beside it. `rank` is its rank over all nodes, if that differs. Throws
+  /// Error{system}.
   WorkerStreams open(int local_rank, const std::filesystem::path& folder, const std::string& line_prefix,
                      std::optional<int> rank = {});
 

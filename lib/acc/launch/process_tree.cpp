@@ -104,7 +104,7 @@ bool kill_descendants() {
       found = true;
       if (descendant.parent == self) ++ending;
     }
-    // The rest may not be killed by us.
+    // We may not kill the rest.
     if (ending == 0) break;
     // The others become our children when their parents have ended, and are killed in the next round.
     for (; ending > 0; --ending) {
@@ -120,9 +120,9 @@ namespace {
 [[noreturn]] void fail(const char* what) {
   const int reason = errno;
   throw Error({.kind = ErrorKind::system,
-               .what = fmt::format("the system does not allow it: {}: {}", what, std::strerror(reason)),
+               .what = fmt::format("the system does not allow this: {}: {}", what, std::strerror(reason)),
                .where = "--pid-namespace",
-               .hint = "it takes root, or users that may make namespaces"});
+               .hint = "run as root, or allow unprivileged user namespaces"});
 }
 
 bool write_to(const char* file, const std::string& text) {
@@ -148,7 +148,7 @@ void enter_pid_namespace() {
     fail("a user namespace");
 }
 
-// A mount of its own propagates nothing outside, and still sees what is mounted there later.
+// A private mount namespace: nothing propagates outside, and later mounts there are still seen (MS_SLAVE).
 HostPids::HostPids() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (!proc_ || ::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
@@ -156,7 +156,7 @@ HostPids::HostPids() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     fail("/proc");
 }
 
-// The kernel numbers what it shows in /proc for those who mounted it.
+// /proc shows pids of the namespace in which it was mounted.
 pid_t HostPids::of(int pidfd) const {
   const std::string name = fmt::format("self/fdinfo/{}", pidfd);
   const Descriptor file(::openat(proc_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));

@@ -28,27 +28,27 @@ Descriptor signal_descendant(const Descendant& descendant, int signal);
 /// Reaps our ended children except those of `is_ours`. Returns true when children are left.
 bool reap_orphans(const std::function<bool(pid_t)>& is_ours);
 
-/// Kills all descendants of this process and waits for them. Returns whether there were any. For a subreaper
-/// without other children to wait for.
+/// Kills all descendants of this process and waits for them. Returns whether there were any. Only for a
+/// subreaper whose children may all be killed.
 bool kill_descendants();
 
-/// The next child of this process is the first in a pid namespace: when it ends, however it does, the kernel
-/// kills everything below it, what has made itself a daemon too. Who is not root gets a user namespace around
-/// it, in which its user and group are what they were. For a process without threads, which starts none after
-/// this. Throws Error{system} where the system does not allow it.
+/// Makes the next child of this process the init process of a new pid namespace: when it ends, the kernel
+/// kills all its descendants, daemons too. Without root it enters a user namespace too, with the same user
+/// and group. Only for a process that has no threads and will not start any. Throws Error{system} if the
+/// system does not allow it.
 void enter_pid_namespace();
 
-/// For the first process in a pid namespace: from now on /proc is the namespace's own for it and for its
-/// children, and this tells the numbers that everybody outside uses.
+/// For the init process of a pid namespace: mounts the namespace's own /proc for it and its children, and
+/// translates their pids to those outside.
 class HostPids {
  public:
-  /// Throws Error{system} where the system does not allow it.
+  /// Throws Error{system} if the system does not allow it.
   HostPids();
 
-  /// Of the process that a pidfd of ours stands for; 0: it has ended.
+  /// The outside pid of the process of our `pidfd`; 0 if it has ended.
   pid_t of(int pidfd) const;
 
-  /// Of this process.
+  /// The outside pid of this process.
   pid_t own() const;
 
  private:

@@ -19,7 +19,7 @@ Channel make_pipe() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) {
     throw Error({.kind = ErrorKind::system,
-                 .what = std::string("no pipe for a worker's output: ") + std::strerror(errno),
+                 .what = std::string("cannot create a pipe for a worker's output: ") + std::strerror(errno),
                  .hint = "raise the limit of open files (ulimit -n)"});
   }
   Channel channel = {Descriptor(ends[0]), Descriptor(ends[1])};

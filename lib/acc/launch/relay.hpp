@@ -56,7 +56,7 @@ class Relay : public std::enable_shared_from_this<Relay> {
   Relay(boost::asio::io_context& loop, Descriptor from, bool terminal, RelayTarget target,
         std::span<char> buffer);
 
-  /// Waits for more to read, unless it does already or the sink accepts no more.
+  /// Waits for more to read, unless it already does or the sink accepts no more.
   void start();
 
   /// Reads what is available and closes the stream, even when another process still holds the other end.

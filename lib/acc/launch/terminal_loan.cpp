@@ -25,11 +25,12 @@ bool lives(pid_t group) {
 
 TerminalLoan::TerminalLoan(int fd) : fd_(fd), owner_(::tcgetpgrp(fd)) {
   if (owner_ < 0 || ::tcgetattr(fd, &settings_) != 0) {
-    throw Error({.what = "needs a terminal as standard input", .where = "--attach"});
+    throw Error({.what = "standard input is not a terminal", .where = "--attach"});
   }
   if (owner_ != ::getpgrp()) {
-    throw Error(
-        {.what = "needs the terminal, and acc runs in its background", .where = "--attach", .hint = "fg"});
+    throw Error({.what = "acc runs in the background of the terminal",
+                 .where = "--attach",
+                 .hint = "bring it to the foreground: fg"});
   }
 }
 

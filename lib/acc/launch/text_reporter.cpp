@@ -13,12 +13,12 @@
 namespace acc::launcher {
 namespace {
 
-std::string how_it_ended(const WorkerFailure& failure) {
-  if (failure.out_of_memory) return "was killed by the kernel for memory: signal 9 (SIGKILL)";
+std::string ending_of(const WorkerFailure& failure) {
+  if (failure.out_of_memory) return "was killed by the kernel's OOM killer: signal 9 (SIGKILL)";
   if (std::holds_alternative<Exited>(failure.status)) return "failed with " + to_string(failure.status);
   std::string text = "was ended by " + to_string(failure.status);
   const bool killed = std::get<Signaled>(failure.status).signal == SIGKILL;
-  if (killed) text += "; the kernel counted no kill for memory";
+  if (killed) text += "; the kernel counted no OOM kill";
   return text;
 }
 
@@ -48,21 +48,21 @@ void append_error_file(std::string& block, const ErrorFile& file, const std::str
 }
 
 // The error file and standard error often have the same content: it is shown once, in its longer form.
-void append_what_it_said(std::string& block, const WorkerFailure& failure) {
-  const std::string& words = failure.stderr_tail;
+void append_error(std::string& block, const WorkerFailure& failure) {
+  const std::string& tail = failure.stderr_tail;
   const std::string text = failure.error_file ? text_of(*failure.error_file) : "";
-  const bool same = !text.empty() && words.find(last_line(text)) != std::string::npos;
+  const bool same = !text.empty() && tail.find(last_line(text)) != std::string::npos;
   const bool is_traceback = last_line(text).size() + 1 < text.size();
   if (failure.error_file) {
     const bool shown = same && (failure.just_above || !is_traceback);
     append_error_file(block, *failure.error_file, shown ? "" : text);
   }
-  if (words.empty()) return;
+  if (tail.empty()) return;
   if (failure.just_above) {
-    block += fmt::format("  the end of its stderr stands just above: {}\n", last_line(words));
+    block += fmt::format("  the end of its stderr is just above: {}\n", last_line(tail));
   } else if (!same || !is_traceback) {
     block += "  last lines of its stderr:\n";
-    append_indented(block, words);
+    append_indented(block, tail);
   }
 }
 
@@ -79,15 +79,15 @@ bool misses_module(const WorkerFailure& failure) {
 
 std::string summarize(const WorkerFailure& failure) {
   return fmt::format("rank {} (local rank {}, pid {}) on host {} {}", failure.rank, failure.local_rank,
-                     failure.pid, failure.host, how_it_ended(failure));
+                     failure.pid, failure.host, ending_of(failure));
 }
 
 std::string failure_text(const WorkerFailure& failure, const std::string& python) {
   std::string block = "acc: " + summarize(failure) + "\n";
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
-  append_what_it_said(block, failure);
+  append_error(block, failure);
   if (!python.empty() && misses_module(failure))
-    block += fmt::format("  its Python: {}; --python names another\n", python);
+    block += fmt::format("  its Python: {}; choose another with --python\n", python);
   return block;
 }
 
@@ -116,8 +116,8 @@ std::string workers(int count) {
 
 std::string text_of(const Stopping& event) {
   if (event.signal == SIGPIPE) {
-    return event.workers == 0 ? "acc: nobody reads its output any more\n"
-                              : fmt::format("acc: nobody reads its output any more, stopping {} (grace {})\n",
+    return event.workers == 0 ? "acc: the reader of its output is gone\n"
+                              : fmt::format("acc: the reader of its output is gone, stopping {} (grace {})\n",
                                             workers(event.workers), seconds(event.grace));
   }
   if (event.workers == 0) return fmt::format("acc: {} received, ending\n", signal_name(event.signal));

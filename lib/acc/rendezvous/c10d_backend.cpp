@@ -17,9 +17,9 @@ namespace {
 
 namespace asio = boost::asio;
 using std::chrono::steady_clock;
-using Outlook = C10dMachine::Outlook;
+using Status = C10dMachine::Status;
 
-// "There is no state yet."
+// What torchrun writes while there is no state yet: base64 of "canimadam".
 constexpr const char* kSentinel = "Y2FuaW1hZGFt";
 
 struct Master {
@@ -62,28 +62,28 @@ C10dMachine::Settings for_agents(C10dMachine::Settings settings, TorchAgents age
 
 struct C10dBackend::Impl : StoreMeeting {
   Impl(asio::io_context& the_loop, Store& the_store, C10dBackendOptions the_options, Events the_events)
-      : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { lose(); }),
+      : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { on_store_lost(); }),
         options(std::move(the_options)),
         machine(for_agents(options.machine, options.agents)) {
     machine.next_round(both_clocks());
   }
 
-  void wake();
+  void poll_soon();
   void poll();
-  void took(StoreOutcome outcome, const std::string& text);
+  void on_state(StoreOutcome outcome, const std::string& text);
   void advance(const RendezvousState& read);
   void write(const RendezvousState& state);
-  void rest(steady_clock::time_point next);
-  void act(const RendezvousState& state, Outlook outlook);
+  void poll_later(steady_clock::time_point next);
+  void on_status(const RendezvousState& state, Status status);
 
-  void over_already();
-  void begin_again();
+  void fail_as_closed();
+  void request_round();
   void begin_round(const RendezvousState& state);
-  void ranked(const std::map<int, AssignedRanks>& ranks);
+  void on_ranks(const std::map<int, AssignedRanks>& ranks);
   void find_master(std::int64_t at_round);
   void master_found(const Master& master);
   void missing_nodes(const RendezvousState& state);
-  void lose();
+  void on_store_lost();
   void notify_closed();
   std::string prefix(std::int64_t of_round) const;
 
@@ -92,13 +92,13 @@ struct C10dBackend::Impl : StoreMeeting {
   const std::string key = "/torch.rendezvous." + options.run_id;
   std::map<RendezvousNode, OwnNode> own = {};
 
-  bool busy = false;   // a request is on its way
-  bool again = false;  // something was asked for meanwhile
+  bool busy = false;   // a store request is pending
+  bool again = false;  // poll once more when it is done
   bool lost = false;
-  bool was_open = false;   // the job, when it was looked at before
+  bool was_open = false;   // the job, when the state was last read
   std::string token = {};  // the text read last
 
-  std::optional<std::int64_t> round = {};  // that own nodes are in
+  std::optional<std::int64_t> round = {};  // with own nodes in it
   enum class Notified { nothing, round, change } notified = Notified::nothing;
   bool closed_notified = false;
   int group_size = 0;
@@ -108,8 +108,8 @@ struct C10dBackend::Impl : StoreMeeting {
   std::optional<Master> master = {};  // as last found
 };
 
-// At the end its host may leave before us.
-void C10dBackend::Impl::lose() {
+// When the job ends, the store's host may exit before this node.
+void C10dBackend::Impl::on_store_lost() {
   lost = true;
   if (closing) return notify_closed();
   if (finishing) return finished();
@@ -121,7 +121,7 @@ void C10dBackend::Impl::notify_closed() {
   if (!std::exchange(closed_notified, true)) notify(events.on_closed);
 }
 
-void C10dBackend::Impl::wake() {
+void C10dBackend::Impl::poll_soon() {
   if (std::exchange(again, true)) return;
   asio::post(loop, guard([this] {
                if (again) poll();
@@ -133,14 +133,14 @@ void C10dBackend::Impl::poll() {
   busy = true;
   again = false;
   store.get(key, guard([this](StoreOutcome outcome, const std::optional<std::string>& text) {
-              if (outcome != StoreOutcome::done || text) return took(outcome, text.value_or(""));
+              if (outcome != StoreOutcome::done || text) return on_state(outcome, text.value_or(""));
               store.compare_set(key, "", kSentinel,
-                                guard([this](StoreOutcome set, const auto& now) { took(set, now); }));
+                                guard([this](StoreOutcome set, const auto& now) { on_state(set, now); }));
             }));
 }
 
-void C10dBackend::Impl::took(StoreOutcome outcome, const std::string& text) try {
-  if (outcome != StoreOutcome::done) return;  // on_closed says it
+void C10dBackend::Impl::on_state(StoreOutcome outcome, const std::string& text) try {
+  if (outcome != StoreOutcome::done) return;  // on_closed reports it
   token = text;
   advance(decode(text));
 } catch (const Error& error) {
@@ -152,65 +152,65 @@ void C10dBackend::Impl::advance(const RendezvousState& read) {
   C10dMachine::Step step = machine.step(read, both_clocks());
   if (step.write) return write(step.state);
   busy = false;
-  rest(step.next);
-  act(step.state, step.outlook);
+  poll_later(step.next);
+  on_status(step.state, step.status);
 }
 
 void C10dBackend::Impl::write(const RendezvousState& state) {
   const std::string text = to_base64(to_pickle(state));
   store.compare_set(key, token, text,
                     guard([this, text, state](StoreOutcome outcome, const std::string& now) {
-                      if (outcome != StoreOutcome::done || now != text) return took(outcome, now);
+                      if (outcome != StoreOutcome::done || now != text) return on_state(outcome, now);
                       token = text;
                       advance(state);
                     }));
 }
 
-void C10dBackend::Impl::rest(steady_clock::time_point next) {
-  timer.expires_at(std::min(next, steady_clock::now() + options.poll));
+void C10dBackend::Impl::poll_later(steady_clock::time_point next) {
+  timer.expires_at(std::min(next, steady_clock::now() + options.poll_interval));
   timer.async_wait(guard([this](const auto& error) {
     if (!error) poll();
   }));
 }
 
-void C10dBackend::Impl::act(const RendezvousState& state, Outlook outlook) {
-  if (outlook == Outlook::closed && !was_open && !closing) return over_already();
-  was_open = was_open || outlook != Outlook::closed;
-  switch (outlook) {
-    case Outlook::idle:
+void C10dBackend::Impl::on_status(const RendezvousState& state, Status status) {
+  if (status == Status::closed && !was_open && !closing) return fail_as_closed();
+  was_open = was_open || status != Status::closed;
+  switch (status) {
+    case Status::idle:
       return;
-    case Outlook::joining:
+    case Status::joining:
       return missing_nodes(state);
-    case Outlook::spare:
+    case Status::spare:
       return missing("the job has its " + nodes(state.participants.size()) + "; waiting as a spare");
-    case Outlook::timed_out:
+    case Status::timed_out:
       return fail(Error(
           {.kind = ErrorKind::rendezvous,
            .what =
                nodes(machine.own().size()) + " waited " +
                std::to_string(
                    std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
-               " s in vain for a round of at least " + nodes(options.machine.min_nodes),
+               " s for a round of at least " + nodes(options.machine.min_nodes),
            .where = store.loss().where,
-           .hint = "start the other nodes with the same endpoint and id, or wait longer (join_timeout)"}));
-    case Outlook::in_round:
+           .hint = "start the other nodes with the same endpoint and id, or raise join_timeout"}));
+    case Status::in_round:
       if (round != state.round) begin_round(state);
       return;
-    case Outlook::changed:
+    case Status::changed:
       if (notified == Notified::change) return;
       exchange.reset();
-      if (notified == Notified::nothing) return begin_again();
+      if (notified == Notified::nothing) return request_round();
       notified = Notified::change;
       notify(events.on_change);
       return;
-    case Outlook::closed:
+    case Status::closed:
       exchange.reset();
       return notify_closed();
   }
 }
 
-// torchrun leaves the end of a job in a store or file that outlives it.
-void C10dBackend::Impl::over_already() {
+// torchrun leaves a closed state in a store or file that outlives the job.
+void C10dBackend::Impl::fail_as_closed() {
   fail(Error({.kind = ErrorKind::rendezvous,
               .what = "the job '" + options.run_id + "' is over already",
               .where = store.loss().where,
@@ -219,12 +219,12 @@ void C10dBackend::Impl::over_already() {
 }
 
 // Also when a round is over before anybody was notified of it: no worker runs.
-void C10dBackend::Impl::begin_again() {
+void C10dBackend::Impl::request_round() {
   exchange.reset();
   round.reset();
   notified = Notified::nothing;
   machine.next_round(both_clocks());
-  wake();
+  poll_soon();
 }
 
 void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
@@ -274,10 +274,10 @@ void C10dBackend::Impl::begin_round(const RendezvousState& state) {
     ask.first = {{ask.prefix + "MASTER_ADDR", master->addr},
                  {ask.prefix + "MASTER_PORT", std::to_string(master->port)}};
   }
-  exchange_ranks(std::move(ask), [this](const auto& got) { ranked(got); });
+  exchange_ranks(std::move(ask), [this](const auto& got) { on_ranks(got); });
 }
 
-void C10dBackend::Impl::ranked(const std::map<int, AssignedRanks>& got) {
+void C10dBackend::Impl::on_ranks(const std::map<int, AssignedRanks>& got) {
   ranks = got;
   if (members.contains(0)) return master_found(*master);
   find_master(*round);
@@ -324,7 +324,7 @@ void C10dBackend::Impl::master_found(const Master& found) {
 
 C10dBackend::C10dBackend(asio::io_context& loop, Store& store, C10dBackendOptions options, Events events)
     : impl_(std::make_unique<Impl>(loop, store, std::move(options), std::move(events))) {
-  impl_->wake();
+  impl_->poll_soon();
 }
 
 C10dBackend::~C10dBackend() = default;
@@ -332,17 +332,17 @@ C10dBackend::~C10dBackend() = default;
 void C10dBackend::add(const OwnNode& node) {
   impl_->machine.add(key_of(node));
   impl_->own.insert_or_assign(key_of(node), node);
-  impl_->wake();
+  impl_->poll_soon();
 }
 
 void C10dBackend::remove(const OwnNode& node) {
   impl_->machine.remove(key_of(node));
   impl_->own.erase(key_of(node));
-  impl_->wake();
+  impl_->poll_soon();
 }
 
 void C10dBackend::next_round() {
-  impl_->begin_again();
+  impl_->request_round();
 }
 
 void C10dBackend::close() {
@@ -350,7 +350,7 @@ void C10dBackend::close() {
   impl.closing = true;
   impl.machine.close();
   if (impl.lost || impl.failed) return asio::post(impl.loop, impl.guard([&impl] { impl.notify_closed(); }));
-  impl.wake();
+  impl.poll_soon();
 }
 
 void C10dBackend::finish(std::function<void()> done) {

@@ -6,15 +6,15 @@
 namespace acc::launcher {
 namespace {
 
-// A deadline that begins with this step.
-constexpr WallTime kToBeSaid = WallTime::min();
+// Stands for a last call that begins with this step.
+constexpr WallTime kStartsNow = WallTime::min();
 
 bool mentions(const RendezvousState& state, const RendezvousNode& node) {
   return state.participants.contains(node) || state.wait_list.contains(node) ||
          state.redundancy_list.contains(node);
 }
 
-// Ranks in the order of the nodes.
+// Assigns ranks in the order of the nodes.
 void complete(RendezvousState& state) {
   state.complete = true;
   state.deadline.reset();
@@ -38,10 +38,10 @@ void C10dMachine::remove(const RendezvousNode& node) {
 void C10dMachine::next_round(Now now) {
   if (joined_) {
     left_ = joined_;
-    needs_no_call_ = joined_alone_;
+    skips_last_call_ = joined_alone_;
   }
   joined_.reset();
-  wanted_ = true;
+  wants_round_ = true;
   join_deadline_ = now.steady + settings_.join_timeout;
 }
 
@@ -53,10 +53,10 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   RendezvousState& state = step.state;
   if (!state.closed) {
     leave(state);
-    const bool too_late = wanted_ && now.steady >= join_deadline_;
+    const bool too_late = wants_round_ && now.steady >= join_deadline_;
     if (too_late && !(state.complete && anyone_in(state))) {
       for (const RendezvousNode& node : own_) drop(state, node);
-    } else if (wanted_ || joined_) {
+    } else if (wants_round_ || joined_) {
       for (const RendezvousNode& node : own_) enter(state, node);
       complete_if_due(state, now);
     }
@@ -64,15 +64,15 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
     step.write = state != alive || own_heartbeat_due(state, now);
   }
   if (!step.write) {
-    step.outlook = look(state, now);
-    step.next = wanted_ ? join_deadline_ : SteadyTime::max();
-    if (wanted_ && !state.complete && state.deadline) {
+    step.status = update_status(state, now);
+    step.next = wants_round_ ? join_deadline_ : SteadyTime::max();
+    if (wants_round_ && !state.complete && state.deadline) {
       step.next = std::min(step.next, deadline_seen_ + settings_.last_call);
     }
     return step;
   }
   const WallTime stamp = now.wall + ahead_;
-  if (state.deadline == kToBeSaid) state.deadline = stamp + settings_.last_call;
+  if (state.deadline == kStartsNow) state.deadline = stamp + settings_.last_call;
   for (const RendezvousNode& node : own_) {
     if (mentions(state, node)) state.last_heartbeats[node] = stamp;
   }
@@ -80,7 +80,7 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   return step;
 }
 
-// What is new in the state is new now, whatever its times say.
+// Dates what has changed in the state by our own clock, whatever its times say.
 void C10dMachine::observe(const RendezvousState& read, Now now) {
   std::erase_if(heartbeats_,
                 [&](const auto& heartbeat) { return !read.last_heartbeats.contains(heartbeat.first); });
@@ -103,10 +103,10 @@ RendezvousState C10dMachine::without_dead(RendezvousState state, Now now) const 
   return state;
 }
 
-// Own nodes that were removed, and all of them from the round that is over for us.
+// Removes own nodes that have left, and all own nodes from a round that they are done with.
 void C10dMachine::leave(RendezvousState& state) const {
   for (const RendezvousNode& node : leaving_) drop(state, node);
-  if (!wanted_ || !state.complete || state.round != left_) return;
+  if (!wants_round_ || !state.complete || state.round != left_) return;
   for (const RendezvousNode& node : own_) drop_participant(state, node);
 }
 
@@ -114,7 +114,7 @@ void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) cons
   const bool full = state.participants.size() >= settings_.max_nodes;
   if (state.participants.contains(node)) return;
   if (!state.complete) {
-    if (!wanted_) return;
+    if (!wants_round_) return;
     state.redundancy_list.erase(node);
     state.wait_list.erase(node);
     state.participants[node] = 0;
@@ -127,16 +127,16 @@ void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) cons
   }
 }
 
-// With enough nodes the last call begins; when it is over the round is complete. Who is on the wait list has
-// not seen yet that the round is open: without it the round would be over as soon as it began.
+// With enough nodes the last call begins; when it is over, the round is complete. A node on the wait list has
+// not yet seen that the round is open: a round without it would be over as soon as it began.
 void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
   const std::size_t nodes = state.participants.size();
   if (state.complete || !anyone_in(state)) return;
   if (nodes < settings_.min_nodes || nodes > settings_.max_nodes) return;
-  if (needs_no_call_ && state.wait_list.empty()) {
+  if (skips_last_call_ && state.wait_list.empty()) {
     complete(state);
   } else if (!state.deadline) {
-    state.deadline = kToBeSaid;
+    state.deadline = kStartsNow;
   } else if (state.wait_list.empty() && state.deadline == deadline_ &&
              now.steady - deadline_seen_ >= settings_.last_call) {
     complete(state);
@@ -152,38 +152,38 @@ bool C10dMachine::own_heartbeat_due(const RendezvousState& state, Now now) const
   });
 }
 
-C10dMachine::Outlook C10dMachine::look(const RendezvousState& state, Now now) {
-  if (state.closed) return Outlook::closed;
-  if (own_.empty()) return Outlook::idle;
+C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now now) {
+  if (state.closed) return Status::closed;
+  if (own_.empty()) return Status::idle;
   if (joined_) {
     const bool same = state.complete && state.round == joined_ &&
                       state.participants.size() == joined_nodes_ && state.wait_list.empty();
-    return same ? Outlook::in_round : Outlook::changed;
+    return same ? Status::in_round : Status::changed;
   }
-  if (!wanted_) return Outlook::idle;
+  if (!wants_round_) return Status::idle;
   if (state.complete && anyone_in(state)) {
-    wanted_ = false;
+    wants_round_ = false;
     joined_ = state.round;
     joined_nodes_ = state.participants.size();
     joined_alone_ = std::ranges::all_of(state.participants, [&](const auto& entry) {
       return std::ranges::find(own_, entry.first) != own_.end();
     });
-    needs_no_call_ = false;
-    return state.wait_list.empty() ? Outlook::in_round : Outlook::changed;
+    skips_last_call_ = false;
+    return state.wait_list.empty() ? Status::in_round : Status::changed;
   }
   const auto is_spare = [&](const RendezvousNode& node) { return state.redundancy_list.contains(node); };
   if (std::ranges::all_of(own_, is_spare)) {
     join_deadline_ = now.steady + settings_.join_timeout;
-    return Outlook::spare;
+    return Status::spare;
   }
-  return now.steady >= join_deadline_ ? Outlook::timed_out : Outlook::joining;
+  return now.steady >= join_deadline_ ? Status::timed_out : Status::joining;
 }
 
 bool C10dMachine::anyone_in(const RendezvousState& state) const {
   return std::ranges::any_of(own_, [&](const auto& node) { return state.participants.contains(node); });
 }
 
-// What torchrun does after a participant is gone, whoever removes it.
+// Updates the state as torchrun does when a participant is gone.
 void C10dMachine::drop_participant(RendezvousState& state, const RendezvousNode& node) const {
   if (state.participants.erase(node) == 0) return;
   state.last_heartbeats.erase(node);

@@ -14,9 +14,9 @@ namespace acc::launcher {
 /// torchrun's dynamic rendezvous (torch 2.4 to 2.15) for a set of own nodes that changes while it runs. Pure:
 /// the state as it was read goes in, the state to write comes out.
 ///
-/// A node of others is dead when its heartbeat has not changed for as long as torchrun allows, by our own
-/// clock that never jumps: how far the wall clocks of machines are apart does not matter to us, and what we
-/// write is never older than what others wrote, so that it does not matter to them either.
+/// Another launcher's node is dead when its heartbeat has not changed for torchrun's keep-alive timeout,
+/// measured by the local monotonic clock. So a skew between the machines' wall clocks does not matter here;
+/// nor does it to the others, since no time that is written is older than one that was read.
 class C10dMachine {
  public:
   struct Settings {
@@ -27,7 +27,7 @@ class C10dMachine {
     std::chrono::milliseconds last_call = std::chrono::seconds(30);
     std::chrono::milliseconds keep_alive_interval = std::chrono::seconds(5);
     int keep_alive_max_attempt = 3;
-    /// For the first who writes a time: torch 2.6 and later, true.
+    /// Used while the state has no times; true for torch 2.6 and later.
     bool times_have_zone = true;
   };
 
@@ -37,34 +37,35 @@ class C10dMachine {
     WallTime wall = {};
   };
 
-  enum class Outlook {
-    idle,       ///< no own node wants anything
+  enum class Status {
+    idle,       ///< no own node wants a round
     joining,    ///< a round with an own node in it is yet to come
     spare,      ///< every own node is surplus in a round of others
     in_round,   ///< the round is complete, and an own node is in it
-    changed,    ///< it was, but somebody waits to join or is gone: next_round() is called for
+    changed,    ///< it was, but a node waits to join or is gone: call next_round()
     closed,     ///< the job is over for all nodes
     timed_out,  ///< too few nodes came
   };
 
   struct Step {
-    /// What was read, without the dead.
+    /// The state that was read, without dead nodes.
     RendezvousState state = {};
-    /// To be written in place of what was read; then step() is due with it. The outlook counts without only.
+    /// `state` must be written in place of what was read, and step() called with it; `status` is set
+    /// otherwise.
     bool write = false;
-    Outlook outlook = Outlook::idle;
-    /// When something may be due though nobody wrote.
+    Status status = Status::idle;
+    /// When to call step() again even if nobody has written.
     std::chrono::steady_clock::time_point next = {};
   };
 
   explicit C10dMachine(const Settings& settings);
 
-  /// Takes part from now on; those who came first are the first to be let in.
+  /// Nodes join in the order in which they are added.
   void add(const RendezvousNode& node);
   /// Takes part no more.
   void remove(const RendezvousNode& node);
-  /// All own nodes leave the round that they are in, and join the next. If there was nobody else in it, there
-  /// is no last call: all that are known are here at once.
+  /// All own nodes leave their round and join the next. If no other nodes were in it, the last call is
+  /// skipped: all known nodes are here.
   void next_round(Now now);
   /// The job ends for all nodes.
   void close() { closing_ = true; }
@@ -77,7 +78,7 @@ class C10dMachine {
   using SteadyTime = std::chrono::steady_clock::time_point;
   struct Heartbeat {
     WallTime value = {};
-    SteadyTime seen = {};  // for the first time
+    SteadyTime seen = {};  // when `value` was first read
   };
 
   void observe(const RendezvousState& read, Now now);
@@ -86,7 +87,7 @@ class C10dMachine {
   void enter(RendezvousState& state, const RendezvousNode& node) const;
   void complete_if_due(RendezvousState& state, Now now) const;
   bool own_heartbeat_due(const RendezvousState& state, Now now) const;
-  Outlook look(const RendezvousState& state, Now now);
+  Status update_status(const RendezvousState& state, Now now);
   bool anyone_in(const RendezvousState& state) const;
   void drop_participant(RendezvousState& state, const RendezvousNode& node) const;
   void drop(RendezvousState& state, const RendezvousNode& node) const;
@@ -94,18 +95,18 @@ class C10dMachine {
   Settings settings_;
   std::vector<RendezvousNode> own_ = {};
   std::vector<RendezvousNode> leaving_ = {};
-  bool wanted_ = false;  // a round
+  bool wants_round_ = false;
   bool closing_ = false;
-  std::optional<std::int64_t> left_ = {};    // the round that own nodes must be in no more
-  std::optional<std::int64_t> joined_ = {};  // the round that they are in ...
-  std::size_t joined_nodes_ = 0;             // ... and its size
+  std::optional<std::int64_t> left_ = {};    // the round that own nodes have left
+  std::optional<std::int64_t> joined_ = {};  // the round that they are in, ...
+  std::size_t joined_nodes_ = 0;             // ... its size, ...
   bool joined_alone_ = false;                // ... and whether no others are in it
-  bool needs_no_call_ = false;               // nobody but own nodes could come back
+  bool skips_last_call_ = false;             // only own nodes can come back
   SteadyTime join_deadline_ = {};
   std::map<RendezvousNode, Heartbeat> heartbeats_ = {};
-  std::optional<WallTime> deadline_ = {};  // of the last call, as read, ...
-  SteadyTime deadline_seen_ = {};          // ... and since when
-  std::chrono::microseconds ahead_ = {};   // of our wall clock, the fastest of the others
+  std::optional<WallTime> deadline_ = {};  // of the last call, as read ...
+  SteadyTime deadline_seen_ = {};          // ... and when it was first read
+  std::chrono::microseconds ahead_ = {};   // how far the fastest other wall clock is ahead of ours
 };
 
 }  // namespace acc::launcher

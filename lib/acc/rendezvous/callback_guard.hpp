@@ -6,9 +6,9 @@
 
 namespace acc::launcher {
 
-/// Callbacks of an object that may end before they are called. A callback that it has wrapped does nothing
-/// after the guard's end, or after reset(): a timer that is cancelled may have expired already, and its
-/// handler runs all the same.
+/// Wraps callbacks of an object that may be destroyed before they are called. A wrapped callback does nothing
+/// once the guard is destroyed or reset: the handler of a cancelled timer may be queued already, and runs all
+/// the same.
 class CallbackGuard {
  public:
   template <typename Callback>

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr auto kReminder = std::chrono::seconds(10);
+constexpr auto kReminderInterval = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -35,7 +35,7 @@ ClusterNode::ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan)
       reminder_(loop),
       state_(std::make_unique<Idle>(node_)) {}
 
-// --- What the agent wants
+// Calls of the agent.
 
 void ClusterNode::join() {
   node_.wants_round = true;
@@ -60,7 +60,7 @@ void ClusterNode::leave(const std::string& why, int code) {
   reminder_.cancel();
   const bool early = !std::exchange(node_.over, true);
   leaving_ = early && state_->host() != nullptr;
-  // At once: the next job of this name is not to find the one that ends.
+  // First, so that the next job of this name does not find the one that ends.
   if (node_.coordinator_key) node_.coordinator_key->release();
   state_->leave({.why = why.empty() ? "it has ended" : why, .exit_code = code}, early, [this] {
     if (!node_.coordinator_key) return emit(Left{});
@@ -68,7 +68,7 @@ void ClusterNode::leave(const std::string& why, int code) {
   });
 }
 
-// --- The states, and what they lead to
+// Transitions.
 
 void ClusterNode::search(Searching::From from, const std::string& why) {
   Searching::Events events;
@@ -113,7 +113,7 @@ void ClusterNode::look_for_job(CoordinatorLost::First first, Candidates candidat
 void ClusterNode::succeed(const std::string& why) {
   const NodeInfo self = node_.introduction();
   std::vector<StoreAddress> others = node_.last_round.others(self);
-  for (const auto& follower : node_.followers) std::erase(others, place_of(follower->hello.node));
+  for (const auto& member : node_.pending_members) std::erase(others, place_of(member->hello.node));
   node_.last_round.ask(0);
   const bool counts_restart = node_.settings.min_nodes == node_.settings.max_nodes;
   std::unique_ptr<Host> own;
@@ -154,7 +154,7 @@ void ClusterNode::enter(std::unique_ptr<NodeState> next, const std::string& why)
   state_->start();
 }
 
-// --- How a node loses its coordinator
+// How a node loses its coordinator.
 
 void ClusterNode::on_coordinator_lost(const ConnectionLoss& loss) {
   if (node_.over) return;
@@ -162,7 +162,7 @@ void ClusterNode::on_coordinator_lost(const ConnectionLoss& loss) {
       fmt::format("the node that hosts the job was lost: {}", loss.gone ? "its connection closed" : loss.why);
   node_.last_try = why;
   if (auto candidates = state_->candidates()) {
-    // This one did not lead the job any more, or not yet.
+    // The lost node no longer led the job, or not yet.
     const StoreAddress& lost = node_.last_round.lost_place();
     if (loss.gone && node_.coordinator_place == to_string(lost)) node_.last_round.note_failed(lost, true);
     return look_for_job(CoordinatorLost::First::pause, std::move(*candidates), why);
@@ -202,18 +202,18 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& wh
     candidates = {.endpoint_asked = false};
   }
   node_.last_round.ask(0);
-  redirect_followers(node_);
+  redirect_pending_members(node_);
   candidates->places.insert(candidates->places.begin(), coordinator);
   look_for_job(CoordinatorLost::First::front, std::move(*candidates),
                fmt::format("the job is led at {}: {}", node_.coordinator_place, why));
 }
 
-// Whoever asks the store of a host that has yielded.
+// Serves nodes that ask the store of a host that has yielded.
 void ClusterNode::redirect_later_nodes(const StoreAddress& coordinator) {
   if (redirect_) redirect_->set(coordinator_key(node_.plan.run_id), to_string(coordinator));
 }
 
-// --- What others send
+// What others send.
 
 void ClusterNode::on_message(const NodeMessage& message) {
   if (const auto* begins = std::get_if<RoundBegins>(&message)) on_round_begins(*begins);
@@ -258,14 +258,14 @@ void ClusterNode::on_round_ends(const RoundOver& over) {
 void ClusterNode::on_member(const std::shared_ptr<Member>& member) {
   if (leaving_) return member->connection->close();
   if (member->hello.is_coordinator) return on_claim(*member);
-  // What a node was part of is believed of those alone that can have been.
+  // A node's history is believed only if it can have been in the last round.
   if (node_.last_round.number() > 0 && !is_of_last_round(node_, *member)) member->hello.history = {};
   state_->on_member(member);
 }
 
-// That another node leads the job is believed of a node of the last round alone, and before the first one,
-// when this node may have come in the place of a host that was lost, of the one that its own store names, or
-// that knows the secret. With etcd the key says it, and in a static job all nodes were told who hosts it.
+// The claim to lead the job is believed of a node of the last round only. Before the first round, when this
+// node may have replaced a lost host, it is believed of the node that this host's own store names, or that
+// has proven the secret. With etcd the key decides; in a static job all nodes know the host.
 void ClusterNode::on_claim(const Member& claimant) {
   const NodeInfo& other = claimant.hello.node;
   const bool was_in_round = node_.last_round.number() > 0;
@@ -281,14 +281,14 @@ void ClusterNode::on_claim(const Member& claimant) {
   if (yields) move_to(place_of(other), "its coordinator says so");
 }
 
-// --- Waiting
+// Waiting.
 
 void ClusterNode::end_round(const std::string& why) {
   if (std::exchange(node_.in_round, false)) emit(RoundOver{.again = true, .text = why});
 }
 
 void ClusterNode::remind_later() {
-  reminder_.expires_at(std::min(steady_clock::now() + kReminder, node_.join_deadline));
+  reminder_.expires_at(std::min(steady_clock::now() + kReminderInterval, node_.join_deadline));
   reminder_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (!error && node_.wants_round && !node_.over) remind();
   }));

@@ -28,7 +28,7 @@ namespace acc::launcher {
 ///                                           ▲                │
 ///                                           └────────────────┘      another does after all
 ///
-/// This class says which state follows which, and tells the agent what comes of it.
+/// This class decides which state follows which, and sends the events to the agent.
 class ClusterNode : public Rendezvous {
  public:
   /// Throws Error when the plan's secret cannot be read.
@@ -75,10 +75,10 @@ class ClusterNode : public Rendezvous {
   boost::asio::steady_timer reminder_;
   bool leaving_ = false;
   bool is_spare_ = false;
-  /// The store of a host that has yielded: it says where the coordinator is.
+  /// The store of this node after it has yielded as the host: tells later nodes where the coordinator is.
   std::unique_ptr<StoreServer> redirect_ = {};
   std::unique_ptr<NodeState> state_;
-  /// States that were left; what called this may be one of them.
+  /// States that were left, destroyed later: the caller may be one of them.
   std::vector<std::unique_ptr<NodeState>> left_ = {};
 };
 

@@ -43,12 +43,12 @@ void Connected::start() {
       guard_([this](const ConnectionLoss& loss) { on_lost(loss); }));
 }
 
-// The coordinator is believed from here on.
+// The coordinator's messages are trusted from here on.
 void Connected::on_introduced(bool is_proven) {
   if (!is_proven) {
     return node_.events.failed(
-        fmt::format("{} does not prove that it knows the secret of this node: give all nodes of the "
-                    "job the same, by --rdzv-conf secret_file=FILE or {}",
+        fmt::format("{} has not proven that it knows the secret of this node: give all nodes of the "
+                    "job the same secret, by --rdzv-conf secret_file=FILE or {}",
                     connection_->peer_address(), kSecretVariable),
         exit_code(ErrorKind::usage));
   }
@@ -59,7 +59,7 @@ void Connected::on_introduced(bool is_proven) {
   if (others_) {
     const auto place = parse_place(node_.coordinator_place, "");
     node_.last_round.ask(place ? place->port : 0);
-    redirect_followers_later();
+    redirect_pending_members_later();
   }
   if (node_.wants_round) ask_for_round();
 }
@@ -88,17 +88,17 @@ void Connected::on_round() {
   connection_->set_timeout(node_.node_timeout());
 }
 
-// Members that have lost the coordinator when this node has not, or not yet.
+// A member that connects here has lost the coordinator; this node has not, or not yet.
 void Connected::on_member(const std::shared_ptr<Member>& member) {
-  if (keep_follower(node_, member)) redirect_followers_later();
+  if (keep_pending_member(node_, member)) redirect_pending_members_later();
 }
 
-void Connected::redirect_followers_later() {
+void Connected::redirect_pending_members_later() {
   redirect_.expires_after(kRetryInterval);
   redirect_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (error) return;
-    if (connection_->silence() >= kRetryInterval) return redirect_followers_later();
-    redirect_followers(node_);
+    if (connection_->silence() >= kRetryInterval) return redirect_pending_members_later();
+    redirect_pending_members(node_);
   }));
 }
 

@@ -27,7 +27,7 @@ class Connected : public NodeState {
     std::function<void()> full = {};
   };
 
-  /// `connection` is started, or is_started is false. `others`: see NodeState::candidates().
+  /// The caller starts `connection`. `others`: see NodeState::candidates().
   Connected(NodeContext& node, std::shared_ptr<NodeConnection> connection, std::optional<Candidates> others,
             Events events);
   ~Connected() override;
@@ -48,7 +48,7 @@ class Connected : public NodeState {
   void on_introduced(bool is_proven);
   void on_message(const NodeMessage& message);
   void on_lost(const ConnectionLoss& loss);
-  void redirect_followers_later();
+  void redirect_pending_members_later();
 
   std::shared_ptr<NodeConnection> connection_;
   std::optional<Candidates> others_;

@@ -59,14 +59,14 @@ void introduce(const std::shared_ptr<NodeConnection>& connection, const JobSecre
     connection->send(hello);
     return done(true);
   }
-  const JobSecret::Challenge challenge = {.run_id = hello.run_id, .of_dialer = draw_nonce()};
-  connection->send(Challenge{challenge.of_dialer});
+  const JobSecret::Challenge challenge = {.run_id = hello.run_id, .dialer_nonce = draw_nonce()};
+  connection->send(Challenge{challenge.dialer_nonce});
   connection->set_handlers(
       [weak = std::weak_ptr<NodeConnection>(connection), secret, hello, challenge,
        done = std::move(done)](const NodeMessage& message) {
         const auto* answer = std::get_if<Proof>(&message);
         JobSecret::Challenge both = challenge;
-        if (answer != nullptr) both.of_listener = answer->nonce;
+        if (answer != nullptr) both.listener_nonce = answer->nonce;
         const bool is_proven =
             answer != nullptr && secret.is_proof(answer->proof, JobSecret::Side::listener, both);
         if (const auto open = weak.lock(); open && is_proven) {

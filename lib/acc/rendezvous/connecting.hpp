@@ -23,11 +23,11 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
 
   explicit Connecting(boost::asio::io_context& loop);
 
-  /// `host` is a name or an address, v4 or v6. Calls `done` once, within `timeout`, never from within.
+  /// `host` is a name or an address, v4 or v6. Calls `done` once, within `timeout`, never during the call.
   void start(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout, Done done);
-  /// `done` is not called any more.
+  /// `done` is not called after this.
   void cancel();
-  /// The machine answered that nothing listens there.
+  /// The connection was refused: the machine answers, and nothing listens at the port.
   bool was_refused() const { return refused_; }
 
  private:
@@ -41,10 +41,10 @@ class Connecting : public std::enable_shared_from_this<Connecting> {
   bool refused_ = false;
 };
 
-/// Says `hello` on a connection that this node has made and started: without a secret at once, else when the
-/// other side has proven to know it. Then, during the call or later, calls `done`; with false when the other
-/// side has not proven it, has heard nothing and is to be believed nothing. When the connection is lost
-/// before, calls `lost`.
+/// Sends `hello` on a connection that this node has made and started; with a secret, only once the other side
+/// has proven that it knows it. Then calls `done`, during the call or later; with false if the other side has
+/// not proven it: it was sent nothing and must not be trusted. Calls `lost` if the connection is lost before
+/// that.
 void introduce(const std::shared_ptr<NodeConnection>& connection, const JobSecret& secret, const Hello& hello,
                std::function<void(bool is_proven)> done, std::function<void(ConnectionLoss)> lost);
 

@@ -29,8 +29,8 @@ OwnNode in_backend(const NodeInfo& info, Coordinator::NodeId id) {
           .store_port = info.store_port};
 }
 
-// Nothing translates its addresses between it and us; the coordinator's own node is not seen from anywhere.
-bool is_where_it_says(const NodeInfo& node) {
+// Whether there is no NAT between the node and us. The coordinator's own node has no `seen_at`.
+bool is_seen_directly(const NodeInfo& node) {
   if (node.seen_at.empty()) return true;
   boost::system::error_code error;
   const auto address = boost::asio::ip::make_address(node.seen_at, error);
@@ -91,8 +91,7 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
                        .exit_code = exit_code(ErrorKind::usage)}});
 }
 
-// Of a node that has lost its connection to this coordinator before this coordinator did, or was started
-// again.
+// A node connects anew when it has lost its connection before this coordinator noticed, or was started again.
 void Coordinator::drop_earlier_connection(const NodeInfo& info) {
   const auto earlier = std::ranges::find_if(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
@@ -103,7 +102,8 @@ void Coordinator::drop_earlier_connection(const NodeInfo& info) {
   if (earlier != nodes_.end()) on_lost(earlier->first, "it has connected anew", false);
 }
 
-// A node of the last round is not away any more, or never will be again: another process runs in its place.
+// Takes a node of the last round off the list of those that are away: it is back, or another process runs in
+// its place.
 void Coordinator::come_back(NodeId id, const NodeHistory& history) {
   Node& node = nodes_.at(id);
   node.member = counts_for(history, rounds_, options_.port, options_.dead_port);
@@ -155,7 +155,7 @@ std::optional<RoundOver> Coordinator::surplus() const {
   return no_place();
 }
 
-// One node waits already: the one that asks.
+// The node that asks counts as ready already.
 bool Coordinator::may_stay_spare() const {
   if (!options_.plan.spares || count(&Node::member) < options_.plan.max_nodes) return true;
   return count(&Node::ready) <= *options_.plan.spares;
@@ -227,8 +227,8 @@ void Coordinator::lose(NodeId id, const std::string& text, bool gone, int code) 
   group_changed(text, code);
 }
 
-// Whoever is only silent may be one of many that go on without us: the larger part does, and of two equal
-// parts that of the coordinator that both had.
+// Silent nodes may be going on without us. After a network partition the larger part goes on, and of two
+// equal parts the one with the old coordinator.
 bool Coordinator::is_smaller_part() const {
   const int here = count(&Node::member);
   const int away = static_cast<int>(away_.size());
@@ -239,9 +239,9 @@ void Coordinator::isolate(const std::string& text) {
   for (auto& [id, node] : nodes_) {
     if (std::exchange(node.in_backend, false)) backend_.remove(in_backend(node.info, id));
   }
-  group_changed(
-      fmt::format("{}; {} of {} nodes are silent, and the smaller part of a cut network stops its workers",
-                  text, away_.size(), static_cast<int>(away_.size()) + count(&Node::member)));
+  group_changed(fmt::format(
+      "{}; {} of {} nodes are silent, and the smaller part of a partitioned network stops its workers", text,
+      away_.size(), static_cast<int>(away_.size()) + count(&Node::member)));
 }
 
 void Coordinator::group_changed(const std::string& text, int code) {
@@ -258,7 +258,7 @@ void Coordinator::on_round(Places places) {
     phase_ = Phase::ending;
     return;
   }
-  // The backend knows its store as this node reaches it; workers are to reach it as it was named.
+  // The backend has the address at which this node reaches the store; workers use the configured endpoint.
   if (options_.plan.backend == RendezvousKind::static_) {
     for (auto& [node, round] : places) {
       round.master_addr = options_.plan.endpoint_host;
@@ -314,8 +314,8 @@ void Coordinator::give_up(const std::string& why) {
   end_job(over_for_all(why));
 }
 
-// Not while the nodes that are away may have met elsewhere, and not with some of the nodes that are
-// connected: each of the others would end the round as soon as it began.
+// Waits while the nodes that are away may have met elsewhere, and for all connected nodes: each that is not
+// ready would end the round as soon as it began.
 void Coordinator::meet_when_all_ready() {
   if (is_smaller_part() || !std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second.ready; }))
     return;
@@ -351,7 +351,7 @@ void Coordinator::find_places(const Places& places) {
   for (const auto& [own, round] : places) {
     const auto node = nodes_.find(own.local_id);
     const bool all_ours = round.num_machines == static_cast<int>(places.size());
-    if (node == nodes_.end() || !all_ours || !is_where_it_says(node->second.info)) return places_.clear();
+    if (node == nodes_.end() || !all_ours || !is_seen_directly(node->second.info)) return places_.clear();
     const std::vector<std::string>& addresses = node->second.info.addresses;
     places_.insert(places_.end(), addresses.begin(), addresses.end());
   }
@@ -360,7 +360,7 @@ void Coordinator::find_places(const Places& places) {
 std::vector<std::string> Coordinator::places_of_nodes() const {
   std::vector<std::string> result;
   for (const auto& [id, node] : nodes_) {
-    if (!is_where_it_says(node.info)) return {};
+    if (!is_seen_directly(node.info)) return {};
     result.insert(result.end(), node.info.addresses.begin(), node.info.addresses.end());
   }
   return result;
@@ -394,7 +394,7 @@ std::string Coordinator::missing() const {
   const int needed = options_.plan.min_nodes;
   std::string text = fmt::format("{} of {} nodes are here: {}", shown, needed, here);
   if (is_smaller_part()) {
-    text += fmt::format("; {} {} silent, and may be the larger part of a cut network", away_.size(),
+    text += fmt::format("; {} {} silent, and may be the larger part of a partitioned network", away_.size(),
                         away_.size() == 1 ? "is" : "are");
   } else if (!backend_missing_.empty()) {
     text += "; " + backend_missing_;

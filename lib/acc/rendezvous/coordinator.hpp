@@ -14,9 +14,9 @@
 
 namespace acc::launcher {
 
-/// The one place of a job that knows all nodes of `acc`: it shows them to the backend, begins a round when
-/// all are ready, ends it for all when one fails or is lost, and begins another. It has no clock and no
-/// socket: nodes are numbers, what happened to them goes in, what they are sent comes out.
+/// Leads a job. It knows all nodes of `acc`, adds them to the backend, begins a round when all are ready,
+/// ends it for all when one fails or is lost, and begins another. It has no clock and no socket: nodes are
+/// numbers, events go in, messages come out.
 class Coordinator {
  public:
   using NodeId = int;
@@ -25,12 +25,13 @@ class Coordinator {
   struct Options {
     RendezvousPlan plan = {};
     int max_restarts = 0;
-    /// Where the job stands, when this coordinator has succeeded one that was lost.
+    /// Rounds and restarts so far, if this coordinator replaces one that was lost.
     int rounds = 0;
     int restarts = 0;
     /// Nodes of the last round that may be alive and have yet to connect to this coordinator.
     std::vector<NodeInfo> away = {};
-    /// Where nodes connect to this coordinator, and to the one before it, if that is known to have ended.
+    /// Ports at which nodes connect to this coordinator, and to the one before it if that is known to have
+    /// ended.
     int port = 0;
     int dead_port = 0;
     /// Called when no node has a worker of the last round any more, before the next one is formed.
@@ -40,7 +41,7 @@ class Coordinator {
   /// `backend` and what `send` needs outlive it.
   Coordinator(RendezvousBackend& backend, Send send, Options options);
 
-  /// What the backend's owner connects to the backend.
+  /// The handlers that the backend is to be given.
   RendezvousBackend::Events backend_events();
 
   void on_hello(NodeId node, const NodeInfo& info, const NodeHistory& history = {});
@@ -48,36 +49,36 @@ class Coordinator {
   /// `gone`: its process is known to have ended; otherwise it is only silent.
   void on_lost(NodeId node, const std::string& why, bool gone);
 
-  /// Nobody came in time, or the job cannot go on for another reason that is not a worker's.
+  /// Ends the job for a reason that is not a worker's failure, such as a timeout.
   void give_up(const std::string& why);
 
-  /// A node is silent or was: node 0 says so, for people.
+  /// A node is silent, or is heard again: node 0 reports it to people.
   void on_silence(NodeId node, const Silence& silence);
   /// Whether the job goes on when a node is lost.
   bool survives_loss() const;
-  /// What the others are sent when node 0 goes; absent: they can go on.
+  /// The message to the others when node 0 leaves; absent if they can go on.
   std::optional<RoundOver> end_without_host(const Leave& leave) const;
-  /// What a node is sent that was silent for too long.
+  /// The last message to a node that was silent for too long.
   NodeMessage farewell(const std::string& why) const;
   /// How long a node may be silent now.
   std::chrono::milliseconds node_timeout() const;
 
-  /// A round is being waited for.
+  /// The nodes gather for a round.
   bool is_gathering() const { return phase_ == Phase::gathering; }
   bool is_over() const { return phase_ == Phase::over; }
   /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
   bool is_smaller_part() const;
-  /// Who is there and who is missing, for people.
+  /// Which nodes are here and which are missing, for people.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
   /// All nodes that the job can have are in the last round, and none of them was lost since.
   bool is_full() const { return full_; }
-  /// Whether a node of the job is connected from there.
+  /// Whether a node of the job is connected from `address`.
   bool is_place_of_node(const std::string& address) const;
-  /// Why a node that comes to a full job is to end; absent: it may wait for a place.
+  /// Why a node that comes to a full job must end; absent if it may wait for a place.
   std::optional<RoundOver> surplus() const;
-  /// Where connections of the round's nodes can come from; empty when it is not known of all: some are
-  /// another launcher's, or their addresses are translated on the way.
+  /// Addresses that connections of the round's nodes can come from; empty if they are not known of all nodes:
+  /// some are another launcher's, or behind a NAT.
   std::vector<std::string> places_of_round() const { return places_; }
 
  private:
@@ -127,9 +128,9 @@ class Coordinator {
   std::vector<std::string> places_ = {};
   /// Nodes of the last round that fell silent and may still be alive somewhere.
   std::vector<NodeInfo> away_ = {};
-  /// This coordinator has led the last round, and not another that it takes the place of.
+  /// This coordinator has led the last round, not one that it replaces.
   bool has_led_ = true;
-  /// The last round that a node which connects was in, under another coordinator.
+  /// The latest round that any connected node was in, under another coordinator.
   int latest_round_ = 0;
   std::vector<NodeInfo> successors_ = {};
   std::string backend_missing_ = {};

@@ -44,7 +44,7 @@ void CoordinatorLost::ask_later() {
   retry_.expires_after(kRetryInterval);
   retry_.async_wait(guard_([this](const error_code& error) {
     if (error) return;
-    // Whoever took the connection and closed it may do so each time: the other places come first.
+    // The other places come first: a node that accepts a connection and closes it may do so every time.
     if (candidates_.endpoint_asked || may_lead(node_)) return ask_all();
     ask_next();
   }));
@@ -72,7 +72,7 @@ void CoordinatorLost::ask(const StoreAddress& place, std::function<void()> faile
                      }));
 }
 
-// A process that is stopped still accepts connections: what counts is that it sends something.
+// Connections to a stopped process are accepted by the kernel: only what it sends shows that it runs.
 void CoordinatorLost::on_connected(const StoreAddress& place, boost::asio::ip::tcp::socket socket,
                                    std::function<void(const std::string& why, bool refused)> failed) {
   trial_ = std::make_shared<NodeConnection>(std::move(socket), node_.connect_timeout());
@@ -86,7 +86,7 @@ void CoordinatorLost::on_connected(const StoreAddress& place, boost::asio::ip::t
   trial_->start();
 }
 
-// Where nodes look for the host of the job, they are told of the new coordinator once there is one.
+// The endpoint names the new coordinator once there is one.
 void CoordinatorLost::ask_endpoint() {
   candidates_.endpoint_asked = true;
   if (!node_.coordinator_key) return ask_store();
@@ -118,12 +118,12 @@ void CoordinatorLost::on_coordinator_told(const std::string& text) {
 }
 
 void CoordinatorLost::on_member(const std::shared_ptr<Member>& member) {
-  if (keep_follower(node_, member) && may_lead(node_)) succeed();
+  if (keep_pending_member(node_, member) && may_lead(node_)) succeed();
 }
 
 void CoordinatorLost::succeed() {
   events_.succeeds(fmt::format("{} of the {} nodes of round {} are here, {} have ended",
-                               node_.followers.size() + 1, node_.last_round.nodes(),
+                               node_.pending_members.size() + 1, node_.last_round.nodes(),
                                node_.last_round.number(), node_.last_round.dead()));
 }
 

@@ -19,7 +19,7 @@ namespace acc::launcher {
 class CoordinatorLost : public NodeState {
  public:
   struct Events {
-    /// Whoever listens at `place` answers; `others` are left for the case that it does not lead the job.
+    /// A node answers at `place`; `others` remain to be asked if it does not lead the job.
     std::function<void(std::shared_ptr<NodeConnection>, const StoreAddress& place, Candidates others)> found =
         {};
     /// This node is to lead the job on.
@@ -58,7 +58,7 @@ class CoordinatorLost : public NodeState {
   Events events_;
   boost::asio::steady_timer retry_;
   std::shared_ptr<Connecting> connecting_ = {};
-  /// To a node that may lead to the coordinator, until it is heard.
+  /// Connection to a candidate that has not answered yet.
   std::shared_ptr<NodeConnection> trial_ = {};
   std::unique_ptr<StoreClient> client_ = {};
 };

@@ -11,12 +11,12 @@ namespace {
 constexpr int kOk = 200;
 constexpr int kNotFound = 404;
 
-// So that one answer that is lost costs nothing.
-constexpr auto kKeepInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLifetime) / 3;
-constexpr auto kRetryInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLifetime) / 10;
+// Often enough that one lost reply does not matter.
+constexpr auto kKeepAliveInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLeaseTtl) / 3;
+constexpr auto kRetryInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLeaseTtl) / 10;
 
-// The server's or a proxy's trouble, which passes; other errors do not.
-bool passes(int status) {
+// Errors of the server or a proxy that may pass by themselves.
+bool is_transient(int status) {
   constexpr int kTimeout = 408;
   constexpr int kTooMany = 429;
   return status == 0 || status == kTimeout || status == kTooMany || status >= 500;
@@ -58,7 +58,7 @@ void EtcdCoordinatorKey::read() {
 }
 
 void EtcdCoordinatorKey::grant(std::int64_t revision) {
-  ask(etcd_grant(static_cast<int>(kLifetime.count())), [this, revision](const std::string& body) {
+  ask(etcd_grant(static_cast<int>(kLeaseTtl.count())), [this, revision](const std::string& body) {
     const auto lease = etcd_granted(body);
     if (!lease) return answer(Claimed::How::failed, "it granted no lease: " + etcd_error(body));
     lease_ = *lease;
@@ -71,28 +71,28 @@ void EtcdCoordinatorKey::write(std::int64_t revision) {
     const auto written = etcd_written(body);
     if (!written) return answer(Claimed::How::failed, "it wrote no key: " + etcd_error(body));
     if (!*written) return read();
-    keep(kKeepInterval);
+    keep_alive_later(kKeepAliveInterval);
     answer(Claimed::How::own);
   });
 }
 
-void EtcdCoordinatorKey::keep(std::chrono::milliseconds pause) {
+void EtcdCoordinatorKey::keep_alive_later(std::chrono::milliseconds pause) {
   timer_.expires_after(pause);
   timer_.async_wait([this, current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
     if (!error && !current.expired()) check();
   });
 }
 
-// The lease lives on when another host has written the key in our place, so the key is read as well.
+// The lease stays alive when another host has overwritten the key, so the key is read as well.
 void EtcdCoordinatorKey::check() {
   post(etcd_keep_alive(lease_), [this](const EtcdReply& kept) {
-    if (passes(kept.status)) return keep(kRetryInterval);
+    if (is_transient(kept.status)) return keep_alive_later(kRetryInterval);
     if (kept.status != kOk || !etcd_kept_alive(kept.body).value_or(false)) return claim_again();
     post(etcd_read(key_), [this](const EtcdReply& found) {
-      if (passes(found.status)) return keep(kRetryInterval);
+      if (is_transient(found.status)) return keep_alive_later(kRetryInterval);
       const auto key = etcd_key(found.body);
       if (!key || key->lease != lease_) return claim_again();
-      keep(kKeepInterval);
+      keep_alive_later(kKeepAliveInterval);
     });
   });
 }
@@ -140,10 +140,10 @@ void EtcdCoordinatorKey::ask(const EtcdRequest& request, Then then) {
     if (reply.status == kOk) return then(reply.body);
     if (reply.status == 0) return answer(Claimed::How::failed, reply.body);
     const std::string messages = fmt::format("{} ({})", etcd_error(reply.body), reply.status);
-    if (passes(reply.status)) return answer(Claimed::How::failed, messages);
+    if (is_transient(reply.status)) return answer(Claimed::How::failed, messages);
     answer(Claimed::How::refused, reply.status == kNotFound
                                       ? "it has no JSON gateway of etcd's API version 3: " + messages
-                                      : "it refuses: " + messages);
+                                      : "it refuses the request: " + messages);
   });
 }
 

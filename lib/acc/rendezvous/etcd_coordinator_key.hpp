@@ -13,11 +13,11 @@
 
 namespace acc::launcher {
 
-/// Under which key a job's nodes look for the one that hosts it.
+/// Name of the key that says where a job's nodes connect.
 std::string etcd_coordinator_key(const std::string& prefix, const std::string& run_id);
 
-/// The key in etcd that says where a job's nodes connect. Whoever creates it hosts the job, for as long as it
-/// keeps its lease alive.
+/// The key in etcd that says where a job's nodes connect. The node that creates it hosts the job, for as long
+/// as it keeps its lease alive.
 class EtcdCoordinatorKey {
  public:
   /// How a claim ended.
@@ -25,8 +25,8 @@ class EtcdCoordinatorKey {
     enum class How {
       own,      ///< the key is ours
       held,     ///< by another node; `text` is its place
-      failed,   ///< no answer or a bad one, for the reason in `text`; another time it may be better
-      refused,  ///< this server never will, for the reason in `text`
+      failed,   ///< a transient error, described in `text`
+      refused,  ///< a permanent error, described in `text`
     };
     How how = How::failed;
     std::string text = {};
@@ -34,25 +34,25 @@ class EtcdCoordinatorKey {
     bool operator==(const Claimed&) const = default;
   };
   using Done = std::function<void(const Claimed&)>;
-  /// Called with the other's place when a key that was ours is another node's.
+  /// Called with the new owner's address when another node has taken the key from this one.
   using Lost = std::function<void(const std::string& place)>;
 
   /// `gateway` outlives it.
   EtcdCoordinatorKey(boost::asio::io_context& loop, EtcdGateway& gateway, std::string key, Lost lost);
 
-  /// Writes `own` where nobody hosts, or the host that did so at `replaced` is lost. One claim at a time:
-  /// the next takes the place of the one before. When it has succeeded the key is kept until release().
+  /// Writes `own` into the key if nobody hosts, or if it names `replaced`, a host that is lost. Cancels an
+  /// earlier claim. After success the key is kept alive until release().
   void claim(const std::string& own, const std::string& replaced, Done done);
 
-  /// Says who hosts, as `held`; nobody is `failed`. Takes the place of a claim, as the next one does.
+  /// Reads who hosts: `held`, or `failed` if nobody does. Cancels a claim.
   void find(Done done);
 
-  /// Ends a claim, and removes the key if it is ours; calls `done` when it is gone, or etcd does not answer.
-  /// A second call takes the place of the first, and its `done` waits for the same.
+  /// Cancels a claim, and removes the key if it is ours; calls `done` when it is removed, or etcd does not
+  /// answer. A second call replaces `done`.
   void release(std::function<void()> done = {});
 
-  /// How long the key of a host that has died stays.
-  static constexpr std::chrono::seconds kLifetime{5};
+  /// Lifetime of the lease: how long the key of a dead host stays.
+  static constexpr std::chrono::seconds kLeaseTtl{5};
 
  private:
   using Then = std::function<void(const std::string& body)>;
@@ -60,7 +60,7 @@ class EtcdCoordinatorKey {
   void read();
   void grant(std::int64_t revision);
   void write(std::int64_t revision);
-  void keep(std::chrono::milliseconds pause);
+  void keep_alive_later(std::chrono::milliseconds pause);
   void check();
   void claim_again();
   void call_released();
@@ -78,7 +78,7 @@ class EtcdCoordinatorKey {
   std::function<void()> released_ = {};
   bool revoking_ = false;
   std::int64_t lease_ = 0;
-  /// Answers to what was asked before the last claim or release count no more.
+  /// Expires at each claim and release, so that replies to earlier requests are ignored.
   std::shared_ptr<bool> current_ = std::make_shared<bool>(true);
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -51,14 +51,14 @@ constexpr int kResponseCode = 0x200002;
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
 
-std::size_t keep_answer(const char* bytes, std::size_t size, std::size_t count, void* answer) {
+std::size_t append_body(const char* bytes, std::size_t size, std::size_t count, void* answer) {
   auto& text = *static_cast<std::string*>(answer);
   if (text.size() + size * count > kMaxBytes) return 0;
   text.append(bytes, size * count);
   return size * count;
 }
 
-// Workers that are started meanwhile must not succeed it.
+// Workers that are started meanwhile must not inherit the socket.
 int close_on_exec(void* /*unused*/, int socket, int /*purpose*/) {
   return ::fcntl(socket, F_SETFD, FD_CLOEXEC) == 0 ? 0 : 1;
 }
@@ -67,10 +67,10 @@ int is_stopped(void* stopped, std::int64_t, std::int64_t, std::int64_t, std::int
   return static_cast<std::atomic<bool>*>(stopped)->load() ? 1 : 0;
 }
 
-/// libcurl, as it was found.
+/// The functions of libcurl, loaded with dlopen.
 class Curl {
  public:
-  // Debian has two, by the library for TLS beneath.
+  // Debian has two builds: with OpenSSL and with GnuTLS.
   Curl() {
     for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
       if (library_ == nullptr) library_ = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -82,7 +82,7 @@ class Curl {
     find(perform_, "curl_easy_perform");
     find(info_, "curl_easy_getinfo");
     find(cleanup_, "curl_easy_cleanup");
-    find(words_, "curl_easy_strerror");
+    find(strerror_, "curl_easy_strerror");
     find(append_, "curl_slist_append");
     find(free_list_, "curl_slist_free_all");
     if (global_init_(kGlobalAll) != kOk) missing("does not start");
@@ -95,7 +95,7 @@ class Curl {
     const std::unique_ptr<List, void (*)(List*)> headers(append_(nullptr, "Content-Type: application/json"),
                                                          free_list_);
     const std::unique_ptr<Easy, void (*)(Easy*)> easy(init_(), cleanup_);
-    if (!easy || !headers) return {.body = "libcurl has no memory"};
+    if (!easy || !headers) return {.body = "libcurl is out of memory"};
     set(easy.get(), kUrl, url.c_str());
     set(easy.get(), kHttpHeader, headers.get());
     set(easy.get(), kPostFields, request.body.c_str());
@@ -104,10 +104,10 @@ class Curl {
     set(easy.get(), kConnectTimeoutMs, static_cast<long>(options.timeout.count()));
     set(easy.get(), kNoSignal, 1L);
     set(easy.get(), kForbidReuse, 1L);
-    // An etcd of the cluster is not behind the proxy that leads out of it.
+    // An etcd inside the cluster is not behind the proxy to the outside.
     set(easy.get(), kNoProxy, "*");
     set(easy.get(), kErrorBuffer, why.data());
-    set(easy.get(), kWriteFunction, &keep_answer);
+    set(easy.get(), kWriteFunction, &append_body);
     set(easy.get(), kWriteData, &reply.body);
     set(easy.get(), kSockOptFunction, &close_on_exec);
     set(easy.get(), kNoProgress, 0L);
@@ -117,7 +117,7 @@ class Curl {
     if (!options.key.empty()) set(easy.get(), kSslKey, options.key.c_str());
     if (!options.cacert.empty()) set(easy.get(), kCaInfo, options.cacert.c_str());
     if (const int code = perform_(easy.get()); code != kOk) {
-      return {.body = why.front() != '\0' ? std::string(why.data()) : std::string(words_(code))};
+      return {.body = why.front() != '\0' ? std::string(why.data()) : std::string(strerror_(code))};
     }
     long status = 0;
     info_(easy.get(), kResponseCode, &status);
@@ -143,7 +143,7 @@ class Curl {
     set_(easy, option, value);
   }
 
-  // Never unloaded: what it holds of TLS may have functions to call when the process ends.
+  // Never unloaded: its TLS library may have registered exit handlers.
   void* library_ = nullptr;
   int (*global_init_)(long) = nullptr;
   Easy* (*init_)() = nullptr;
@@ -151,7 +151,7 @@ class Curl {
   int (*perform_)(Easy*) = nullptr;
   int (*info_)(Easy*, int, ...) = nullptr;
   void (*cleanup_)(Easy*) = nullptr;
-  const char* (*words_)(int) = nullptr;
+  const char* (*strerror_)(int) = nullptr;
   List* (*append_)(List*, const char*) = nullptr;
   void (*free_list_)(List*) = nullptr;
 };
@@ -162,12 +162,12 @@ struct EtcdCurl::Impl {
   struct Job {
     EtcdRequest request;
     Handler handler;
-    /// The loop has something to wait for.
+    /// Keeps the loop running.
     asio::executor_work_guard<asio::io_context::executor_type> work;
   };
 
   Impl(asio::io_context& context, EtcdCurlOptions wanted) : loop(context), options(std::move(wanted)) {
-    // Signals are for the thread of the loop.
+    // Signals are handled by the loop's thread.
     sigset_t all = {};
     sigset_t before = {};
     sigfillset(&all);
@@ -195,7 +195,7 @@ struct EtcdCurl::Impl {
       jobs.pop_front();
       lock.unlock();
       EtcdReply reply = curl.post(options, job.request, stopped);
-      // What the handler holds is the loop's to destroy.
+      // The handler is destroyed in the loop's thread.
       asio::post(loop, [handler = std::move(job.handler), reply = std::move(reply),
                         alive = std::weak_ptr<bool>(alive)] {
         if (!alive.expired()) handler(reply);

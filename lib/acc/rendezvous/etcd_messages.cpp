@@ -21,7 +21,7 @@ std::optional<Json> object(std::string_view body) {
   return json;
 }
 
-// In the gateway's JSON 64 bits are text, and what is zero is left out.
+// The gateway's JSON has 64-bit numbers as strings, and leaves out zeros.
 std::int64_t number(const Json& json, const char* name) {
   const auto field = json.find(name);
   if (field == json.end()) return 0;
@@ -29,7 +29,7 @@ std::int64_t number(const Json& json, const char* name) {
   return field->is_string() ? parse_integer(field->get<std::string>()).value_or(0) : 0;
 }
 
-// No two servers agree whether an error is `error`, `message` or both.
+// Absent fields are empty: servers put an error into `error`, `message` or both.
 std::string text(const Json& json, const char* name) {
   const auto field = json.find(name);
   return field != json.end() && field->is_string() ? field->get<std::string>() : std::string();

@@ -9,7 +9,7 @@
 
 namespace acc::launcher {
 
-/// What is posted to etcd's JSON gateway, API version 3.
+/// A request to etcd's JSON gateway, API version 3.
 struct EtcdRequest {
   std::string path = {};
   std::string body = {};
@@ -20,11 +20,10 @@ struct EtcdRequest {
 /// A lease of `ttl_seconds`, which must be kept alive.
 EtcdRequest etcd_grant(int ttl_seconds);
 EtcdRequest etcd_keep_alive(std::int64_t lease);
-/// The lease ends, and with it the keys that it holds.
+/// Ends the lease and removes its keys.
 EtcdRequest etcd_revoke(std::int64_t lease);
 EtcdRequest etcd_read(std::string_view key);
-/// Writes `value` under `lease`, provided that nobody has written the key since `revision`; 0: that it does
-/// not exist.
+/// Writes `value` under `lease` if the key has not been written since `revision`; 0: if it does not exist.
 EtcdRequest etcd_write_if(std::string_view key, std::string_view value, std::int64_t lease,
                           std::int64_t revision);
 
@@ -37,24 +36,24 @@ struct EtcdKey {
   bool operator==(const EtcdKey&) const = default;
 };
 
-// What the bodies of replies say; absent: not a reply of that kind.
+// Parsers of reply bodies; absent: not a reply of that kind.
 
 std::optional<std::int64_t> etcd_granted(std::string_view body);
-/// Whether the lease lives.
+/// Whether the lease is alive.
 std::optional<bool> etcd_kept_alive(std::string_view body);
 std::optional<EtcdKey> etcd_key(std::string_view body);
 /// Whether it was written.
 std::optional<bool> etcd_written(std::string_view body);
-/// What an error reply says, for people; the body itself when it is of another form.
+/// The message of an error reply; the body itself if it has another form.
 std::string etcd_error(std::string_view body);
 
-/// What came back. Without an answer `status` is 0 and `body` says why, for people.
+/// An HTTP reply. If there was none, `status` is 0 and `body` says why.
 struct EtcdReply {
   int status = 0;
   std::string body = {};
 };
 
-/// The way to an etcd server.
+/// Sends requests to an etcd server.
 class EtcdGateway {
  public:
   using Handler = std::function<void(const EtcdReply&)>;
@@ -64,8 +63,8 @@ class EtcdGateway {
   EtcdGateway(const EtcdGateway&) = delete;
   EtcdGateway& operator=(const EtcdGateway&) = delete;
 
-  /// One after the other, in order. Each is answered within seconds, from the loop, never from within; not
-  /// at all once this has ended.
+  /// Sends requests one at a time, in order. Calls `handler` within seconds, from the event loop, never
+  /// during the call and not after the gateway is destroyed.
   virtual void post(const EtcdRequest& request, Handler handler) = 0;
 };
 

@@ -12,8 +12,8 @@
 namespace acc::launcher {
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(20);
-constexpr auto kForAgents = std::chrono::seconds(3);
+constexpr auto kPollInterval = std::chrono::milliseconds(20);
+constexpr auto kAgentsTimeout = std::chrono::seconds(3);
 
 }  // namespace
 
@@ -28,7 +28,7 @@ std::string running_key(const std::string& run_id) {
 Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver deliver,
            const std::vector<std::string>& addresses, std::uint16_t port, std::uint16_t node_port,
            const Succession& succession)
-    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), timeout_(loop), look_(loop) {
+    : loop_(loop), plan_(plan), deliver_(std::move(deliver)), timeout_(loop), poll_(loop) {
   server_ = std::make_unique<StoreServer>(loop, StoreServerOptions{.addresses = addresses, .port = port});
   server_->set(coordinator_key(plan.run_id), std::to_string(node_port));
   serve_all();
@@ -48,7 +48,7 @@ Host::Host(boost::asio::io_context& loop, const LaunchPlan& plan, Deliver delive
       deliver_(std::move(deliver)),
       store_(std::move(store)),
       timeout_(loop),
-      look_(loop) {
+      poll_(loop) {
   make_coordinator({}, 0);
 }
 
@@ -59,7 +59,7 @@ Host::~Host() {
 void Host::make_coordinator(const Succession& succession, int node_port) {
   auto events = std::make_shared<RendezvousBackend::Events>();
   LaunchPlan asked = plan_;
-  // Who has outlived the coordinator before is here, or is not coming.
+  // All nodes that outlived the lost coordinator are here already.
   if (succession.rounds > 0) asked.rendezvous.last_call_timeout = {};
   backend_ = make_backend(loop_, asked, *store_,
                           RendezvousBackend::Events{
@@ -111,7 +111,7 @@ void Host::adopt(const Member& member) {
   for (const NodeMessage& message : member.messages) coordinator_->on_message(id, message);
 }
 
-// Not at once: the coordinator may be in the middle of telling all nodes.
+// Posted, because the coordinator may be in the middle of sending to all nodes.
 void Host::connection_lost(Coordinator::NodeId node, const ConnectionLoss& loss) {
   boost::asio::post(loop_, [this, node, loss, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
@@ -152,7 +152,7 @@ std::unique_ptr<StoreServer> Host::move_to(const StoreAddress& coordinator) {
   for (const auto& [id, connection] : connections_)
     connection->send(Moved{coordinator.host, coordinator.port});
   drop();
-  deliver_ = [](const NodeMessage&) {};  // node 0 hears the other coordinator from here on
+  deliver_ = [](const NodeMessage&) {};  // node 0 listens to the other coordinator now
   if (server_) server_->set(coordinator_key(plan_.run_id), to_string(coordinator));
   return std::move(server_);
 }
@@ -165,8 +165,7 @@ void Host::send_waiting(const std::string& text) {
   for (const auto& [id, connection] : connections_) connection->send(Waiting{text});
 }
 
-// With a static rendezvous agents and workers share one store, and its port is the job's: the workers' keys
-// go.
+// In a static rendezvous agents and workers share one store, at the job's port: delete the workers' keys.
 void Host::forget_workers() {
   if (!server_ || plan_.rendezvous.backend != RendezvousKind::static_) return;
   const std::string agents = "/" + plan_.run_id + "/torchelastic/";
@@ -175,13 +174,13 @@ void Host::forget_workers() {
   });
 }
 
-// Whoever may still be a node: to join, or in the place of one that was lost.
+// Serves all addresses: new nodes may join, or replace one that was lost.
 void Host::serve_all() {
   if (server_) server_->serve({.others = StoreClients::Others::strangers});
 }
 
-// Where the store is the workers' too, nobody else is to come while the round is whole. Nodes of torchrun
-// have workers as well, and where from is not known.
+// If workers use this store too, it serves only the round's nodes while the round runs. Nodes of torchrun
+// have workers as well, whose addresses are not known.
 void Host::serve_round() {
   if (!server_) return;
   const bool is_static = plan_.rendezvous.backend == RendezvousKind::static_;
@@ -195,7 +194,8 @@ void Host::serve_round() {
 
 void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<void()> gone) {
   alone_ = std::move(gone);
-  agents_until_ = std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(timeout, kForAgents);
+  agents_until_ =
+      std::chrono::steady_clock::now() + std::min<std::chrono::milliseconds>(timeout, kAgentsTimeout);
   timeout_.expires_after(timeout);
   timeout_.async_wait([this](const boost::system::error_code& error) {
     if (error) return;
@@ -209,21 +209,21 @@ void Host::wait_until_alone(std::chrono::milliseconds timeout, std::function<voi
 void Host::check_alone() {
   if (!alone_ || !connections_.empty()) return;
   if (coordinator_->is_over() && !backend_closed_) return;
-  if (coordinator_->is_over() && agents_remain()) return look_again();
+  if (coordinator_->is_over() && agents_remain()) return check_alone_later();
   timeout_.cancel();
-  look_.cancel();
+  poll_.cancel();
   std::exchange(alone_, nullptr)();
 }
 
-// torchrun's agents read the end of the job from this store, a second later at most. Our own client is one
-// connection.
+// torchrun's agents poll this store every second, and read there that the job has ended. One connection is
+// our own client's.
 bool Host::agents_remain() const {
   return server_ && server_->connections() > 1 && std::chrono::steady_clock::now() < agents_until_;
 }
 
-void Host::look_again() {
-  look_.expires_after(kLook);
-  look_.async_wait([this](const boost::system::error_code& error) {
+void Host::check_alone_later() {
+  poll_.expires_after(kPollInterval);
+  poll_.async_wait([this](const boost::system::error_code& error) {
     if (!error) check_alone();
   });
 }

@@ -12,8 +12,8 @@ using boost::system::error_code;
 
 void Hosting::start() {
   host_->on_hello(node_.introduction(), node_.last_round.history());
-  for (const auto& follower : std::exchange(node_.followers, {})) {
-    if (follower->connection->is_open()) host_->adopt(*follower);
+  for (const auto& member : std::exchange(node_.pending_members, {})) {
+    if (member->connection->is_open()) host_->adopt(*member);
   }
   if (node_.wants_round) ask_for_round();
 }
@@ -48,7 +48,7 @@ bool Hosting::end_job(const std::string& why) {
   return true;
 }
 
-// Whoever connects to this node either goes because the job is over, or sees that it is gone.
+// Connected nodes leave because the job is over, or notice that this one is gone.
 void Hosting::leave(const Leave& leave, bool early, std::function<void()> left) {
   retire();
   if (early) host_->leave(leave);
@@ -116,14 +116,13 @@ void Succeeding::on_coordinator_told(const std::string& text) {
     return moved_(*place, "this part of the job is the smaller one");
   const bool hosts_there = text.find(':') == std::string::npos;
   if (!hosts_there) return introduce_to_next_member();
-  // Of what others say about it, a new host believes its own store alone.
+  // A new host believes the claim only if its own store confirms it.
   client_->set(running_key(node_.plan.run_id), to_string(node_.ports.place()));
   client_->get(running_key(node_.plan.run_id),
                guard_([this, place = *place](StoreOutcome, const auto&) { introduce_to(place); }));
 }
 
-// Members that have lost the coordinator before do not look for a successor behind them in the order of
-// succession: they are told by it.
+// A member looks only for successors that precede it, so a later one introduces itself to the members.
 void Succeeding::introduce_to_next_member() {
   std::erase_if(others_, [this](const StoreAddress& place) { return node_.last_round.is_dead(place); });
   if (others_.empty() || host()->coordinator().is_smaller_part()) return look_later();
@@ -142,7 +141,7 @@ void Succeeding::introduce_to(const StoreAddress& place) {
       }));
 }
 
-// A host that leads a round does not yield: it answers that it is full, and the nodes of this one go there.
+// A host that leads a round does not yield: it answers Full, and the nodes of this host move there.
 void Succeeding::claim(const StoreAddress& place, boost::asio::ip::tcp::socket socket) {
   claim_ = std::make_shared<NodeConnection>(std::move(socket), node_.node_timeout());
   const auto lost = guard_([this](const ConnectionLoss&) {
@@ -157,15 +156,15 @@ void Succeeding::claim(const StoreAddress& place, boost::asio::ip::tcp::socket s
   introduce(claim_, node_.secret,
             {.run_id = node_.plan.run_id, .node = node_.introduction(), .is_coordinator = true},
             guard_([this, place, answered, lost](bool is_proven) {
-              // Others are told until they come: they may not have noticed the loss yet.
+              // Others are told again until they connect: they may not have noticed the loss yet.
               if (place == node_.last_round.lost_place()) std::erase(others_, place);
               if (is_proven) claim_->set_handlers(answered, lost);
             }),
             lost);
 }
 
-// In the place of the coordinator that was lost. A host that has begun another job meanwhile sees that the
-// key is not its own any more.
+// Replaces the lost coordinator in etcd's key. A host that has begun another job meanwhile notices that it
+// has lost the key.
 void Succeeding::claim_key() {
   using How = EtcdCoordinatorKey::Claimed::How;
   node_.coordinator_key->claim(to_string(node_.ports.place()), node_.coordinator_place,

@@ -16,8 +16,8 @@
 
 namespace acc::launcher {
 
-/// The node leads the job, or its own part of it at another launcher's store. Left only when the job turns
-/// out to be led elsewhere.
+/// The node leads the job, or its own part of it at another launcher's store. It leaves this state only when
+/// another node turns out to lead the job.
 class Hosting : public NodeState {
  public:
   Hosting(NodeContext& node, std::unique_ptr<Host> host) : NodeState(node), host_(std::move(host)) {}
@@ -39,10 +39,10 @@ class Hosting : public NodeState {
   std::unique_ptr<Host> host_;
 };
 
-/// The node has taken the place of a coordinator that was lost, away from the endpoint. A node that died as
-/// the host and came back hosts there again, and whoever asks the endpoint finds it; one that was only cut
-/// off has kept its part of the job. So that there is one job and not two, this node tells both where it is,
-/// and goes there itself when it leads the smaller part.
+/// The node has replaced a coordinator that was lost, away from the endpoint. A host that died and came back
+/// hosts at the endpoint again, where others find it; one that was only cut off has kept its part of the job.
+/// So that there is one job and not two, this node tells such a host where it is, and joins it when it leads
+/// the smaller part itself.
 class Succeeding : public Hosting {
  public:
   /// Another node leads the job.
@@ -71,12 +71,11 @@ class Succeeding : public Hosting {
   boost::asio::steady_timer timer_;
   std::unique_ptr<StoreClient> client_ = {};
   std::shared_ptr<Connecting> connecting_ = {};
-  /// To another node, which is told that the job is led here.
+  /// Connection to a node that is told that this one leads the job.
   std::shared_ptr<NodeConnection> claim_ = {};
 };
 
-/// A host at a port of its own, for nodes that are told of it elsewhere than at the endpoint's store. Throws
-/// Error.
+/// A host at a free port, for nodes that learn of it elsewhere than from the endpoint's store. Throws Error.
 std::unique_ptr<Host> host_at_own_port(NodeContext& node, const Succession& succession);
 
 }  // namespace acc::launcher

@@ -18,21 +18,21 @@ constexpr std::size_t kNonceBytes = 32;
 
 void start_sodium() {
   if (sodium_init() < 0)
-    throw Error({.kind = ErrorKind::system, .what = "libsodium finds no random numbers"});
+    throw Error({.kind = ErrorKind::system, .what = "libsodium has no source of random numbers"});
 }
 
-std::string in_letters(const unsigned char* bytes, std::size_t count) {
+std::string to_hex(const unsigned char* bytes, std::size_t count) {
   std::string text(2 * count + 1, '\0');
   sodium_bin2hex(text.data(), text.size(), bytes, count);
   text.pop_back();
   return text;
 }
 
-// Unequal challenges are unequal texts.
+// JSON, so that different challenges never give the same text.
 std::string text_of(JobSecret::Side side, const JobSecret::Challenge& challenge) {
   const char* role = side == JobSecret::Side::dialer ? "dialer" : "listener";
-  return nlohmann::json{"acc link", role, challenge.run_id, challenge.of_dialer, challenge.of_listener}.dump(
-      -1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json{"acc link", role, challenge.run_id, challenge.dialer_nonce, challenge.listener_nonce}
+      .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -41,9 +41,9 @@ JobSecret::JobSecret(std::string_view text, const std::string& where) : exists_(
   static_assert(sizeof key_ == crypto_auth_KEYBYTES && sizeof key_ == crypto_generichash_BYTES);
   if (text.size() < kMinBytes) {
     throw Error({.kind = ErrorKind::config,
-                 .what = "a secret of less than 16 bytes can be guessed",
+                 .what = "the secret has less than 16 bytes and can be guessed",
                  .where = where,
-                 .hint = "as in: openssl rand -hex 32 > secret"});
+                 .hint = "make one with: openssl rand -hex 32 > secret"});
   }
   start_sodium();
   crypto_generichash(key_.data(), key_.size(), reinterpret_cast<const unsigned char*>(text.data()),
@@ -58,7 +58,7 @@ std::string JobSecret::proof(Side side, const Challenge& challenge) const {
   const std::string text = text_of(side, challenge);
   std::array<unsigned char, crypto_auth_BYTES> proof = {};
   crypto_auth(proof.data(), reinterpret_cast<const unsigned char*>(text.data()), text.size(), key_.data());
-  return in_letters(proof.data(), proof.size());
+  return to_hex(proof.data(), proof.size());
 }
 
 bool JobSecret::is_proof(std::string_view proof, Side side, const Challenge& challenge) const {
@@ -80,7 +80,7 @@ std::string draw_nonce() {
   start_sodium();
   std::array<unsigned char, kNonceBytes> nonce = {};
   randombytes_buf(nonce.data(), nonce.size());
-  return in_letters(nonce.data(), nonce.size());
+  return to_hex(nonce.data(), nonce.size());
 }
 
 }  // namespace acc::launcher

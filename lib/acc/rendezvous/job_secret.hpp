@@ -9,22 +9,22 @@ namespace acc::launcher {
 
 struct RendezvousPlan;
 
-/// What the nodes of a job know and nobody else. With it each side of a connection proves to the other that
-/// it is one of them, and neither says what it is. Libsodium does the computing.
+/// The secret that the nodes of a job share. Each side of a connection proves to the other that it knows it,
+/// without sending it: with message authentication codes, by libsodium.
 class JobSecret {
  public:
-  /// Who proves: what one side has said is not a proof of the other.
+  /// The side that proves; the proof of one is not valid for the other.
   enum class Side { dialer, listener };
-  /// Of one connection: what each side drew for it, and which job it is of.
+  /// The job and the nonces of both sides of one connection.
   struct Challenge {
     std::string run_id = {};
-    std::string of_dialer = {};
-    std::string of_listener = {};
+    std::string dialer_nonce = {};
+    std::string listener_nonce = {};
   };
 
-  /// There is none.
+  /// No secret.
   JobSecret() = default;
-  /// Throws Error{config} for less than 16 bytes; `where` they come from is named.
+  /// Throws Error{config}, naming `where`, for less than 16 bytes.
   JobSecret(std::string_view text, const std::string& where);
   JobSecret(const JobSecret&) = default;
   JobSecret& operator=(const JobSecret&) = default;
@@ -33,7 +33,7 @@ class JobSecret {
   explicit operator bool() const { return exists_; }
 
   std::string proof(Side side, const Challenge& challenge) const;
-  /// Whether `side` knows the secret, by its proof. Takes the same time for each wrong one.
+  /// Whether `proof` is that of `side`. Compares in constant time.
   bool is_proof(std::string_view proof, Side side, const Challenge& challenge) const;
 
  private:
@@ -41,11 +41,11 @@ class JobSecret {
   bool exists_ = false;
 };
 
-/// That of the plan's file or variable; none where it has neither. Throws Error for a file that cannot be
-/// read, or what is too short.
+/// The secret from the plan's file or variable, if it has one. Throws Error for a file that cannot be read,
+/// or a secret that is too short.
 JobSecret job_secret(const RendezvousPlan& plan);
 
-/// Fresh for each connection: 32 random bytes, in letters.
+/// 32 random bytes, in hexadecimal; new for each connection.
 std::string draw_nonce();
 
 }  // namespace acc::launcher

@@ -34,16 +34,16 @@ constexpr std::size_t kMaxUnsent = std::size_t{16} << 20U;
 // Heartbeats in the time after which silence is reported: two may be lost or late.
 constexpr int kHeartbeats = 4;
 
-// How long TCP repeats what is not acknowledged.
+// How long TCP retransmits what is not acknowledged.
 using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
-// What a machine answers for a process that is gone. Everything else may be the network.
+// Errors that mean that the other process has ended. Other errors may be the network's.
 bool means_gone(const error_code& error) {
   return error == asio::error::eof || error == asio::error::connection_reset ||
          error == asio::error::broken_pipe;
 }
 
-std::string number_of(const asio::ip::address& address) {
+std::string numeric(const asio::ip::address& address) {
   if (address.is_v6() && address.to_v6().is_v4_mapped()) {
     return asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()).to_string();
   }
@@ -66,14 +66,14 @@ NodeConnection::NodeConnection(asio::ip::tcp::socket socket, std::chrono::millis
 void NodeConnection::set_timeout(std::chrono::milliseconds timeout) {
   timeout_ = timeout;
   error_code ignored;
-  // A little longer than ours, so that silence has one name.
+  // A little longer than our own timeout, so that silence is always reported in the same way.
   socket_.set_option(UserTimeout(static_cast<int>((timeout_ + heartbeat_ * kHeartbeats).count())), ignored);
 }
 
 void NodeConnection::set_handlers(std::function<void(NodeMessage)> message,
                                   std::function<void(ConnectionLoss)> lost) {
-  message_ = std::move(message);
-  lost_ = std::move(lost);
+  on_message_ = std::move(message);
+  on_lost_ = std::move(lost);
 }
 
 void NodeConnection::start() {
@@ -83,70 +83,70 @@ void NodeConnection::start() {
 }
 
 void NodeConnection::start_as_stranger() {
-  is_awaited_ = true;
+  is_pending_ = true;
   max_message_ = kMaxStrangersMessage;
   on_bytes();
   wait();
   error_code error;
   socket_.non_blocking(true, error);
-  const std::size_t bytes = socket_.read_some(asio::buffer(room_), error);
+  const std::size_t bytes = socket_.read_some(asio::buffer(buffer_), error);
   if (error) return read();
-  received(bytes);
+  on_received(bytes);
 }
 
 void NodeConnection::read() {
-  socket_.async_read_some(asio::buffer(room_),
+  socket_.async_read_some(asio::buffer(buffer_),
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
                             if (error) return self->fail({error.message(), means_gone(error)});
-                            self->received(bytes);
+                            self->on_received(bytes);
                           });
 }
 
-void NodeConnection::received(std::size_t bytes) {
+void NodeConnection::on_received(std::size_t bytes) {
   on_bytes();
   if (closing_) return read();
-  if (const auto first = std::exchange(first_bytes_, nullptr)) first();
-  line_.append(room_.data(), bytes);
+  if (const auto first = std::exchange(on_first_bytes_, nullptr)) first();
+  received_.append(buffer_.data(), bytes);
   std::size_t begin = 0;
-  for (std::size_t end = line_.find('\n', line_.size() - bytes); end != std::string::npos;
-       end = line_.find('\n', begin)) {
+  for (std::size_t end = received_.find('\n', received_.size() - bytes); end != std::string::npos;
+       end = received_.find('\n', begin)) {
     try {
-      NodeMessage message = decode(std::string_view(line_).substr(begin, end - begin));
-      // A copy, since one message may change who handles the next.
-      const auto set_handlers = message_;
-      if (!std::holds_alternative<Heartbeat>(message)) set_handlers(std::move(message));
+      NodeMessage message = decode(std::string_view(received_).substr(begin, end - begin));
+      // A copy, since the handler may set another one.
+      const auto on_message = on_message_;
+      if (!std::holds_alternative<Heartbeat>(message)) on_message(std::move(message));
     } catch (const Error& error) {
       return fail({error.what(), true});
     }
     if (!open_ || closing_) return;
     begin = end + 1;
   }
-  line_.erase(0, begin);
-  if (line_.size() > max_message_)
+  received_.erase(0, begin);
+  if (received_.size() > max_message_)
     return fail({"a message of more than " + std::to_string(max_message_ >> 10U) + " KiB", true});
   read();
 }
 
 void NodeConnection::send(const NodeMessage& message) {
   if (!open_ || closing_) return;
-  next_ += encode(message);
-  if (next_.size() > kMaxUnsent) return fail({"it takes no messages", false});
+  queued_ += encode(message);
+  if (queued_.size() > kMaxUnsent) return fail({"it does not read its messages", false});
   if (!writing_) write();
 }
 
 void NodeConnection::write() {
   writing_ = true;
-  sending_.swap(next_);
+  sending_.swap(queued_);
   asio::async_write(socket_, asio::buffer(sending_),
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       self->writing_ = false;
                       self->sending_.clear();
                       if (!self->open_) return;
-                      // What the other side sent before it went is still read.
+                      // What the other side sent before it ended is still read.
                       if (error && self->closing_) return self->end();
                       if (error) return;
-                      if (!self->next_.empty()) return self->write();
+                      if (!self->queued_.empty()) return self->write();
                       if (self->closing_) self->end();
                     });
 }
@@ -161,7 +161,7 @@ void NodeConnection::wait() {
 
 void NodeConnection::check_silence() {
   const auto now = Clock::now();
-  // When this process itself stood still, what others sent meanwhile has not been read yet.
+  // If this process itself was stopped, what others sent meanwhile has not been read yet.
   if (now - heartbeat_due_ > heartbeat_) count_silence_from(now);
   if (now - last_bytes_ > timeout_) {
     if (closing_) return end();
@@ -182,19 +182,19 @@ void NodeConnection::on_bytes() {
   const auto silence = std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_);
   count_silence_from(now);
   if (!std::exchange(silence_reported_, false)) return;
-  if (const auto report = silence_; report && !closing_) report({silence, true});
+  if (const auto report = on_silence_; report && !closing_) report({silence, true});
 }
 
 void NodeConnection::report_silence(Clock::time_point now) {
   silence_reported_ = true;
   report_due_ += reports_.interval;
-  if (const auto report = silence_; report && !closing_)
+  if (const auto report = on_silence_; report && !closing_)
     report({std::chrono::duration_cast<std::chrono::milliseconds>(now - last_bytes_), false});
 }
 
 void NodeConnection::fail(const ConnectionLoss& loss) {
   if (!open_) return;
-  const auto lost = std::exchange(lost_, nullptr);
+  const auto lost = std::exchange(on_lost_, nullptr);
   if (loss.gone) end();
   if (lost) lost(loss);
   close();
@@ -206,9 +206,9 @@ void NodeConnection::close(std::function<void()> ended) {
     return;
   }
   closing_ = true;
-  lost_ = nullptr;
-  if (ended) ended_ = std::move(ended);
-  if (!writing_ && next_.empty()) end();
+  on_lost_ = nullptr;
+  if (ended) on_ended_ = std::move(ended);
+  if (!writing_ && queued_.empty()) end();
 }
 
 void NodeConnection::end() {
@@ -217,8 +217,8 @@ void NodeConnection::end() {
   socket_.shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   timer_.cancel();
-  line_ = {};
-  if (const auto ended = std::exchange(ended_, nullptr)) ended();
+  received_ = {};
+  if (const auto ended = std::exchange(on_ended_, nullptr)) ended();
 }
 
 bool NodeConnection::has_unread() {
@@ -233,13 +233,13 @@ bool NodeConnection::is_own_users() const {
 std::string NodeConnection::local_address() const {
   error_code error;
   const auto endpoint = socket_.local_endpoint(error);
-  return error ? "" : number_of(endpoint.address());
+  return error ? "" : numeric(endpoint.address());
 }
 
 std::string NodeConnection::peer_address() const {
   error_code error;
   const auto endpoint = socket_.remote_endpoint(error);
-  return error ? "" : number_of(endpoint.address());
+  return error ? "" : numeric(endpoint.address());
 }
 
 }  // namespace acc::launcher

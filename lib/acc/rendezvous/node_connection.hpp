@@ -10,11 +10,11 @@
 #include <string>
 
 #include "acc/rendezvous/node_message.hpp"
-#include "acc/store/greetings.hpp"
+#include "acc/store/handshakes.hpp"
 
 namespace acc::launcher {
 
-/// The other side of a connection is silent, or was.
+/// The other side of a connection is silent, or is heard again.
 struct Silence {
   std::chrono::milliseconds duration = {};
   /// It has been heard again.
@@ -27,7 +27,7 @@ struct SilenceReports {
   std::chrono::milliseconds interval = std::chrono::seconds(10);
 };
 
-/// What a person is told of `who`, which counts as lost after `timeout`.
+/// The report for people; `who` counts as lost after `timeout`.
 std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout);
 
 /// As in "15 s" or "0.5 s".
@@ -36,15 +36,14 @@ std::string seconds_text(std::chrono::milliseconds time);
 /// How a connection ended.
 struct ConnectionLoss {
   std::string why = {};
-  /// The other side's machine said so: that process is gone. Otherwise it is silent, and may live on behind
-  /// a network that is cut.
+  /// The other side's machine has closed it: that process has ended. Otherwise it is silent, and may be alive
+  /// behind a network partition.
   bool gone = false;
 };
 
-/// One connection between two nodes of `acc`: messages both ways, and a heartbeat when there is nothing to
-/// say. Silence for longer than `timeout` ends it; until then the connection is left to TCP to repair. Memory
-/// for a message grows with what has come of it.
-class NodeConnection : public Guest, public std::enable_shared_from_this<NodeConnection> {
+/// A connection between two nodes of `acc`: messages both ways, and heartbeats in between. Silence for longer
+/// than `timeout` ends it; until then TCP may repair it. The buffer of a message grows as its bytes arrive.
+class NodeConnection : public PendingConnection, public std::enable_shared_from_this<NodeConnection> {
   using Clock = std::chrono::steady_clock;
 
  public:
@@ -55,48 +54,49 @@ class NodeConnection : public Guest, public std::enable_shared_from_this<NodeCon
   NodeConnection(boost::asio::ip::tcp::socket socket, std::chrono::milliseconds timeout,
                  SilenceReports reports = {});
 
-  /// From now on each message goes to `message`, and the end to `lost`, once and last; a side that is only
-  /// silent can still be sent a last message from there. Neither is called after close(). To be called before
-  /// start(), and again when somebody else takes over.
+  /// From now on calls `message` for each message and `lost` for the end, once and last; a side that is only
+  /// silent can still be sent a last message from there. Calls neither after close(). Must be called before
+  /// start(); may be called again.
   void set_handlers(std::function<void(NodeMessage)> message, std::function<void(ConnectionLoss)> lost);
   void start();
-  /// Of a connection that the other side made: reads at once what has come already, and takes short messages
-  /// only until trust().
+  /// Starts a connection that the other side made: reads at once what has arrived, and accepts only short
+  /// messages until trust().
   void start_as_stranger();
 
-  /// The other side has said who it is.
-  void introduced() { is_awaited_ = false; }
+  /// The other side has introduced itself.
+  void introduced() { is_pending_ = false; }
   /// The other side takes part in a round, so its messages may be long.
   void trust() { max_message_ = kMaxMessage; }
 
-  /// Calls `report` when the other side falls silent, again and again while it stays so, and when it is over.
-  void on_silence(std::function<void(Silence)> report) { silence_ = std::move(report); }
-  /// Calls `callback` once, when anything comes from the other side.
-  void on_first_bytes(std::function<void()> callback) { first_bytes_ = std::move(callback); }
+  /// Calls `report` when the other side falls silent, repeatedly while it stays silent, and when it is heard
+  /// again.
+  void on_silence(std::function<void(Silence)> report) { on_silence_ = std::move(report); }
+  /// Calls `callback` once, when the first bytes arrive.
+  void on_first_bytes(std::function<void()> callback) { on_first_bytes_ = std::move(callback); }
   /// How long the other side may be silent from now on.
   void set_timeout(std::chrono::milliseconds timeout);
 
-  /// Sent in order. Nothing once the connection has ended.
+  /// Messages are sent in order; none once the connection has ended.
   void send(const NodeMessage& message);
 
-  /// Sends what is left as far as the other side takes it, and ends; then calls `ended`, if given.
+  /// Sends what is queued, as far as the other side takes it, and ends; then calls `ended`, if given.
   void close(std::function<void()> ended = {});
 
   bool is_open() const { return open_; }
-  /// Since when the other side has not been heard.
+  /// How long the other side has been silent.
   Clock::duration silence() const { return Clock::now() - last_bytes_; }
-  bool is_awaited() const override { return open_ && is_awaited_; }
+  bool is_pending() const override { return open_ && is_pending_; }
   bool has_unread() override;
   void end() override;
-  /// In numbers.
+  /// Numeric addresses.
   std::string local_address() const;
   std::string peer_address() const;
-  /// False when the other side is known to be another user's process on this machine.
+  /// False if the other side is known to be another user's process on this machine.
   bool is_own_users() const;
 
  private:
   void read();
-  void received(std::size_t bytes);
+  void on_received(std::size_t bytes);
   void write();
   void wait();
   void check_silence();
@@ -112,17 +112,17 @@ class NodeConnection : public Guest, public std::enable_shared_from_this<NodeCon
   std::chrono::milliseconds heartbeat_;
   Clock::time_point report_due_ = {};
   bool silence_reported_ = false;
-  std::function<void(Silence)> silence_ = {};
-  std::function<void()> first_bytes_ = {};
-  std::function<void(NodeMessage)> message_ = {};
-  std::function<void(ConnectionLoss)> lost_ = {};
-  std::function<void()> ended_ = {};
-  std::array<char, 4096> room_ = {};
-  std::string line_ = {};
+  std::function<void(Silence)> on_silence_ = {};
+  std::function<void()> on_first_bytes_ = {};
+  std::function<void(NodeMessage)> on_message_ = {};
+  std::function<void(ConnectionLoss)> on_lost_ = {};
+  std::function<void()> on_ended_ = {};
+  std::array<char, 4096> buffer_ = {};
+  std::string received_ = {};
   std::size_t max_message_ = kMaxMessage;
-  bool is_awaited_ = false;
+  bool is_pending_ = false;
   std::string sending_ = {};
-  std::string next_ = {};
+  std::string queued_ = {};
   Clock::time_point last_bytes_ = {};
   Clock::time_point heartbeat_due_ = {};
   bool open_ = true;

@@ -9,13 +9,13 @@ namespace acc::launcher {
 namespace {
 
 constexpr int kVersion = Hello{}.version;
-constexpr Greetings::Limits kGreetings = {.timeout = std::chrono::seconds(5), .max_guests = 64};
-// Of a node whose messages nobody handles yet; it sends few before it is answered.
+constexpr Handshakes::Limits kHandshakes = {.timeout = std::chrono::seconds(5), .max_pending = 64};
+// Limit for a node whose messages are not handled yet; it sends few before it is answered.
 constexpr std::size_t kMaxEarlyMessages = 16;
 
 constexpr const char* kNoSecret =
-    "the nodes of this job prove a secret, and this one has none or another: --rdzv-conf secret_file=FILE or "
-    "ACC_JOB_SECRET give it";
+    "the nodes of this job share a secret, and this node has none or another: set it with --rdzv-conf "
+    "secret_file=FILE or ACC_JOB_SECRET";
 
 void refuse(NodeConnection& connection, const std::string& why) {
   connection.send(RoundEnds{{.text = why, .exit_code = exit_code(ErrorKind::usage)}});
@@ -26,31 +26,31 @@ void refuse(NodeConnection& connection, const std::string& why) {
 
 NodeListener::NodeListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses,
                            std::string run_id, JobSecret secret, std::chrono::milliseconds timeout,
-                           OnMember introduced)
+                           OnMember on_member)
     : run_id_(std::move(run_id)),
       secret_(std::move(secret)),
       timeout_(timeout),
-      on_member_(std::move(introduced)),
-      greetings_(std::make_shared<Greetings>(loop, kGreetings)) {
+      on_member_(std::move(on_member)),
+      handshakes_(std::make_shared<Handshakes>(loop, kHandshakes)) {
   listeners_ = listen_on(loop, addresses, 0);
   for (const auto& listener : listeners_) {
-    listener->start([this](boost::asio::ip::tcp::socket socket) { accepted(std::move(socket)); });
+    listener->start([this](boost::asio::ip::tcp::socket socket) { on_accepted(std::move(socket)); });
   }
 }
 
 NodeListener::~NodeListener() {
   for (const auto& listener : listeners_) listener->close();
-  greetings_->close();
+  handshakes_->close();
 }
 
-// The connection holds itself until it has ended, and it ends when it stays silent.
-void NodeListener::accepted(boost::asio::ip::tcp::socket socket) {
+// The connection keeps itself alive until it ends, and it ends when it stays silent.
+void NodeListener::on_accepted(boost::asio::ip::tcp::socket socket) {
   const auto connection = std::make_shared<NodeConnection>(std::move(socket), timeout_);
   set_handlers(connection, {});
-  // Whoever has connected is to see at once that this process runs.
+  // Shows the other side at once that this process runs.
   connection->send(Heartbeat{});
   connection->start_as_stranger();
-  greetings_->expect(connection);
+  handshakes_->expect(connection);
 }
 
 void NodeListener::set_handlers(const std::shared_ptr<NodeConnection>& connection,
@@ -60,25 +60,25 @@ void NodeListener::set_handlers(const std::shared_ptr<NodeConnection>& connectio
        challenge](const NodeMessage& message) {
         const auto open = weak.lock();
         if (open && alive.expired()) return open->end();
-        if (open) first_message(open, challenge, message);
+        if (open) on_first_message(open, challenge, message);
       },
       [](const ConnectionLoss&) {});
 }
 
 // `challenge`: what the connection was asked to prove.
-void NodeListener::first_message(const std::shared_ptr<NodeConnection>& connection,
-                                 const JobSecret::Challenge& challenge, const NodeMessage& message) {
+void NodeListener::on_first_message(const std::shared_ptr<NodeConnection>& connection,
+                                    const JobSecret::Challenge& challenge, const NodeMessage& message) {
   const auto* asked = std::get_if<Challenge>(&message);
   if (asked != nullptr && !secret_)
     return refuse(*connection, "this node was started without the secret of the job");
-  if (asked != nullptr && challenge.of_listener.empty()) return prove(connection, *asked);
+  if (asked != nullptr && challenge.listener_nonce.empty()) return prove(connection, *asked);
   const auto* hello = std::get_if<Hello>(&message);
   if (hello == nullptr) return connection->end();
   if (hello->version != kVersion)
-    return refuse(*connection, "the nodes of the job run versions of acc that do not fit");
+    return refuse(*connection, "the nodes of the job run incompatible versions of acc");
   if (hello->run_id != run_id_)
-    return refuse(*connection, "this host runs another job than '" + hello->run_id + "'");
-  const bool is_proven = secret_ && !challenge.of_listener.empty() &&
+    return refuse(*connection, "this host runs another job, not '" + hello->run_id + "'");
+  const bool is_proven = secret_ && !challenge.listener_nonce.empty() &&
                          secret_.is_proof(hello->proof, JobSecret::Side::dialer, challenge);
   if (secret_ && !is_proven) return refuse(*connection, kNoSecret);
   connection->introduced();
@@ -99,9 +99,9 @@ void NodeListener::first_message(const std::shared_ptr<NodeConnection>& connecti
 
 void NodeListener::prove(const std::shared_ptr<NodeConnection>& connection, const Challenge& asked) {
   const JobSecret::Challenge challenge = {
-      .run_id = run_id_, .of_dialer = asked.nonce, .of_listener = draw_nonce()};
+      .run_id = run_id_, .dialer_nonce = asked.nonce, .listener_nonce = draw_nonce()};
   set_handlers(connection, challenge);
-  connection->send(Proof{challenge.of_listener, secret_.proof(JobSecret::Side::listener, challenge)});
+  connection->send(Proof{challenge.listener_nonce, secret_.proof(JobSecret::Side::listener, challenge)});
 }
 
 }  // namespace acc::launcher

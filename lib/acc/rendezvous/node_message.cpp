@@ -161,11 +161,11 @@ bool read_any(const Json& json, std::string_view name, std::variant<Kinds...>& m
   return (read_as<Kinds>(json, name, message) || ...);
 }
 
-// Of what nodes say, and then some: each level costs much more memory than its one letter.
+// More than any message has. Each level takes much more memory than its one letter.
 constexpr int kMaxDepth = 16;
 
 [[noreturn]] void fail(const std::string& why) {
-  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent what is not a message: " + why});
+  throw Error({.kind = ErrorKind::rendezvous, .what = "a node sent an invalid message: " + why});
 }
 
 }  // namespace
@@ -190,7 +190,7 @@ NodeMessage decode(std::string_view line) {
       return true;
     });
     const auto name = json.at("message").get<std::string>();
-    if (!read_any(json, name, message)) fail("'" + name + "'");
+    if (!read_any(json, name, message)) fail("unknown kind '" + name + "'");
   } catch (const Json::exception& error) {
     fail(error.what());
   }

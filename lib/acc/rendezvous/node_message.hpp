@@ -18,35 +18,33 @@ struct NodeInfo {
   /// How other nodes reach it.
   std::string addr = {};
   int pid = 0;
-  /// Static rendezvous only: the rank that it was given.
+  /// Static rendezvous only.
   int node_rank = 0;
   std::string role = "default";
   int workers = 1;
-  /// Where it would serve the store of the next round's workers, and where nodes would connect to it.
+  /// Ports where it would serve the store of the next round's workers, and where nodes would connect to it.
   std::uint16_t store_port = 0;
   std::uint16_t node_port = 0;
-  /// Of its network interfaces, in numbers, loopback excepted: its workers' connections come from one of
-  /// them.
+  /// Numeric addresses of its network interfaces, without loopback; its workers connect from one of them.
   std::vector<std::string> addresses = {};
-  /// Where the coordinator sees its connection come from; the coordinator fills it in.
+  /// The address from which it is connected; filled in by the coordinator.
   std::string seen_at = {};
 
   bool operator==(const NodeInfo&) const = default;
 };
 
-/// What a node was part of before it connects anew.
+/// What a node took part in before it connects anew.
 struct NodeHistory {
   /// The last round that it was in; 0: none.
   int round = 0;
   int restarts = 0;
-  /// Port for connections of the coordinator that it has asked for the next round, or stood up for when the
-  /// last coordinator was lost; 0: none.
+  /// Node port of the coordinator or successor that it has asked for the next round since then; 0: none.
   int asked = 0;
   bool operator==(const NodeHistory&) const = default;
 };
 
-/// What nodes of `acc` tell each other over a connection. With a secret both sides prove it first: who has
-/// made the connection challenges the other, which answers with its proof and a challenge of its own.
+/// The messages of nodes of `acc`. With a secret both sides prove it first: the side that has connected sends
+/// a challenge, and the other answers with its proof and a challenge of its own.
 struct Challenge {
   std::string nonce = {};
   bool operator==(const Challenge&) const = default;
@@ -62,11 +60,10 @@ struct Hello {
   int version = 1;
   std::string run_id = {};
   NodeInfo node = {};
-  /// The job runs already, with this node as its coordinator: whoever hosts another under its name is to
-  /// yield.
+  /// The job runs already, with this node as its coordinator: a host of another job of its name must yield.
   bool is_coordinator = false;
   NodeHistory history = {};
-  /// That it knows the secret, where there is one.
+  /// Proves that it knows the secret, if there is one.
   std::string proof = {};
   bool operator==(const Hello&) const = default;
 };
@@ -88,7 +85,7 @@ struct Leave {
   std::string why = {};
   /// The coordinator was silent for too long, and the nodes go on without it.
   bool superseded = false;
-  /// Of the job, if it ends for that.
+  /// Of the job, if it ends because of this.
   int exit_code = 75;
   bool operator==(const Leave&) const = default;
 };
@@ -97,15 +94,14 @@ struct Leave {
 struct RoundBegins {
   int number = 0;
   RoundReady ready = {};
-  /// Those who would be the coordinator if it were lost, the first first.
+  /// The nodes that would replace the coordinator if it were lost, in order.
   std::vector<NodeInfo> successors = {};
   NodeInfo coordinator = {};
   /// Nodes of `acc` in this round.
   int nodes = 1;
-  /// To group rank 0, which serves the workers' store: where its clients come from; empty: from anywhere.
+  /// To group rank 0, which serves the workers' store: addresses of its clients; empty: any.
   std::vector<std::string> clients = {};
-  /// To the coordinator and its successors: where the other nodes of the job may connect from; empty: from
-  /// anywhere.
+  /// To the coordinator and its successors: addresses of the other nodes of the job; empty: any.
   std::vector<std::string> places = {};
   bool operator==(const RoundBegins&) const = default;
 };
@@ -124,7 +120,7 @@ struct Moved {
   std::uint16_t node_port = 0;
   bool operator==(const Moved&) const = default;
 };
-/// All places of the job are taken, and this node's address is none of theirs: it may ask again later.
+/// All places of the job are taken, and this node's address is not one of theirs: it may ask again later.
 struct Full {
   bool operator==(const Full&) const = default;
 };
@@ -146,10 +142,10 @@ struct Heartbeat {
 using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
                                  RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, Heartbeat>;
 
-/// One line of JSON, ended.
+/// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);
 
-/// Throws Error for what is not such a line; unknown fields are ignored.
+/// Throws Error for anything else; unknown fields are ignored.
 NodeMessage decode(std::string_view line);
 
 }  // namespace acc::launcher

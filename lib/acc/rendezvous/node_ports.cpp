@@ -28,9 +28,9 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   auto* const where = reinterpret_cast<sockaddr*>(&address);
   if (::bind(socket_.get(), where, size) != 0 || ::getsockname(socket_.get(), where, &size) != 0) {
     throw Error({.kind = ErrorKind::system,
-                 .what = std::string("the port cannot be had: ") + std::strerror(errno),
+                 .what = std::string("cannot bind the port: ") + std::strerror(errno),
                  .where = "port " + std::to_string(port),
-                 .hint = "another port, or none for a free one"});
+                 .hint = "choose another port, or none to get a free one"});
   }
   port_ = ntohs(address.sin_port);
 }
@@ -69,8 +69,8 @@ void NodePorts::listen(const std::vector<std::string>& addresses) {
                                              plan_.rendezvous.timeout_of_node(true), on_member_);
 }
 
-// A new port for each round: nobody of the round before knows it. But agents of torchrun keep for ever what
-// they were told first: for them it stays, and is emptied.
+// A new port for each round, which no process of the round before knows. torchrun's agents use the first
+// address for all rounds: for them the port stays, and the store is emptied.
 std::uint16_t NodePorts::open_workers_store() {
   if (plan_.rendezvous.backend == RendezvousKind::static_) return 0;
   if (!plan_.use_agent_store || plan_.rendezvous.agents == TorchAgents::v2_4) {
@@ -83,9 +83,8 @@ std::uint16_t NodePorts::open_workers_store() {
   return workers_store_->port();
 }
 
-// Only the nodes of the round are served. Others are, too, where the coordinator is seen at an address that
-// it does not know of, so that others may be as well; and once nodes of torchrun keep the store for rounds to
-// come.
+// Serves the nodes of the round alone; and others, too, if the coordinator is seen at an address that it does
+// not know of, as other nodes may be as well, or once nodes of torchrun use the store for later rounds.
 void NodePorts::begin_round(const RoundBegins& begins, const std::string& coordinator) {
   const Round& round = begins.ready.round;
   if (!workers_store_ || round.machine_rank != 0) return;

@@ -18,8 +18,8 @@
 
 namespace acc::launcher {
 
-/// A TCP port that is kept free for a worker: nobody gets it by chance, and whoever asks for it by number,
-/// with SO_REUSEADDR as every store does, can listen on it.
+/// Reserves a TCP port for a worker: it is bound, so the kernel gives it to nobody else, but not listened on,
+/// so a store that binds it by number with SO_REUSEADDR can listen.
 class ReservedPort {
  public:
   /// `port` 0: a free one. Throws Error{system} when it is taken.
@@ -39,15 +39,15 @@ class NodePorts {
   NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
             NodeListener::OnMember on_member);
 
-  /// Others reach this node as `address`; the plan's own, if it has one, comes first.
+  /// Sets the address at which others reach this node; the plan's local_addr, if given, takes precedence.
   void set_address(const std::string& address);
   const std::string& address() const { return address_; }
 
-  /// Listens for nodes: on this node's address if that is this machine's, else on all; or on `addresses`.
+  /// Listens for nodes on this node's address, if that is this machine's, else on all; or on `addresses`.
   /// Throws Error{system}.
   void listen();
   void listen(const std::vector<std::string>& addresses);
-  /// Sets where the store of the workers would listen, where no node connects to this one.
+  /// Sets where the workers' store would listen on a node to which no other connects.
   void listen_for_workers_alone() { addresses_ = own_addresses_to_listen_on(); }
   void close() { listener_.reset(); }
   bool is_open() const { return listener_ != nullptr; }
@@ -78,14 +78,14 @@ class NodePorts {
   std::unique_ptr<StoreServer> workers_store_ = {};
   /// Where worker 0 serves the store, when no agent does.
   std::optional<ReservedPort> workers_port_ = {};
-  /// Nodes of torchrun were told where the store is, and keep it for all rounds to come.
+  /// Nodes of torchrun have read where the store is, and use it for all later rounds.
   bool torchrun_knows_store_ = false;
 };
 
-/// Reads `port`, which stands for a port of `host`, or `host:port`.
+/// Parses `port`, of `host`, or `host:port`.
 std::optional<StoreAddress> parse_place(const std::string& text, const std::string& host);
 
-/// Whether `address`, in numbers, is loopback.
+/// Whether `address`, which is numeric, is loopback.
 bool is_loopback(const std::string& address);
 
 }  // namespace acc::launcher

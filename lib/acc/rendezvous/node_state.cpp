@@ -82,32 +82,32 @@ bool comes_from(const NodeContext& node, const NodeConnection& connection,
   return is_here ? connection.is_own_users() : is_place(peer);
 }
 
-bool keep_follower(NodeContext& node, const std::shared_ptr<Member>& member) {
-  std::erase_if(node.followers, [](const auto& one) { return !one->connection->is_open(); });
+bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member) {
+  std::erase_if(node.pending_members, [](const auto& one) { return !one->connection->is_open(); });
   const bool has_reason =
       node.last_round.has_successors() && node.last_round.has_successor(node.introduction()) &&
-      node.followers.size() < static_cast<std::size_t>(node.last_round.nodes()) + kMaxSurplus &&
+      node.pending_members.size() < static_cast<std::size_t>(node.last_round.nodes()) + kMaxSurplus &&
       is_of_last_round(node, *member);
   if (!has_reason) {
     member->connection->close();
     return false;
   }
-  node.followers.push_back(member);
+  node.pending_members.push_back(member);
   return true;
 }
 
-void redirect_followers(NodeContext& node) {
+void redirect_pending_members(NodeContext& node) {
   const auto coordinator = parse_place(node.coordinator_place, "");
-  for (const auto& follower : std::exchange(node.followers, {})) {
-    if (coordinator) follower->connection->send(Moved{coordinator->host, coordinator->port});
-    follower->connection->close();
+  for (const auto& member : std::exchange(node.pending_members, {})) {
+    if (coordinator) member->connection->send(Moved{coordinator->host, coordinator->port});
+    member->connection->close();
   }
 }
 
 bool may_lead(const NodeContext& node) {
   std::vector<NodeHistory> histories;
-  for (const auto& follower : node.followers) {
-    if (follower->connection->is_open()) histories.push_back(follower->hello.history);
+  for (const auto& member : node.pending_members) {
+    if (member->connection->is_open()) histories.push_back(member->hello.history);
   }
   return node.last_round.may_lead(node.introduction(), histories);
 }

@@ -22,24 +22,24 @@
 
 namespace acc::launcher {
 
-/// How long a node waits before it asks again where the job is, and how often a coordinator that is not at
-/// the endpoint looks who is.
+/// How often a node asks where the job is, and how often a coordinator that is not at the endpoint looks who
+/// is.
 inline constexpr auto kRetryInterval = std::chrono::seconds(1);
 
-/// Nodes beyond those that the job can have which a host keeps connected; more are told to come again.
+/// How many nodes beyond the job's maximum a host keeps connected; more are told to ask again.
 inline constexpr std::size_t kMaxSurplus = 256;
 
-/// What a node of a job of several machines is and knows, whichever state it is in.
+/// What a node of a job of several machines knows in every state.
 struct NodeContext {
-  /// What may come to a node in any state.
+  /// Events of every state.
   struct Events {
     /// The coordinator has sent something.
     std::function<void(const NodeMessage&)> message = {};
     /// Another node has connected to this one.
     NodeListener::OnMember member = {};
-    /// etcd's key of the coordinator was this node's, and is now of the one at `place`.
+    /// etcd's coordinator key was this node's, and now names the one at `place`.
     std::function<void(const std::string& place)> key_lost = {};
-    /// What a person wants to know.
+    /// A message for people.
     std::function<void(const std::string& text)> notice = {};
     /// The nodes cannot meet, and the job ends with `code`.
     std::function<void(const std::string& why, int code)> failed = {};
@@ -55,7 +55,7 @@ struct NodeContext {
   bool is_etcd() const { return settings.backend == RendezvousKind::etcd; }
   /// Whether the job goes on when a node is lost.
   bool survives_loss() const;
-  /// Of one attempt to connect: the next follows, and TCP's own repetitions in one are few.
+  /// Timeout of one attempt to connect. Short, because another attempt follows.
   std::chrono::milliseconds connect_timeout() const;
   /// How long the coordinator may be silent.
   std::chrono::milliseconds node_timeout() const;
@@ -67,31 +67,31 @@ struct NodeContext {
   const Events events;
   NodePorts ports;
   LastRound last_round;
-  // etcd says who hosts, where the plan has it.
+  // Only if the plan uses etcd, whose key says who hosts.
   std::unique_ptr<EtcdGateway> etcd = {};
   std::unique_ptr<EtcdCoordinatorKey> coordinator_key = {};
-  /// Where the coordinator is, or was, to which this node connects.
+  /// Address of the current or last coordinator.
   std::string coordinator_place = {};
-  /// Members of the last round that take this node for the next coordinator, until it is or is not.
-  std::vector<std::shared_ptr<Member>> followers = {};
+  /// Members of the last round that have connected to this node as the next coordinator, while that is
+  /// undecided.
+  std::vector<std::shared_ptr<Member>> pending_members = {};
 
   bool wants_round = false;
   bool in_round = false;
-  /// Nothing but leave() follows.
+  /// Only leave() may follow.
   bool over = false;
   std::chrono::steady_clock::time_point join_deadline = {};
   std::string last_try = "none yet";
 };
 
-/// Where a node that has lost the coordinator has yet to look for the job.
+/// Where a node that has lost the coordinator has yet to ask for the job.
 struct Candidates {
   std::vector<StoreAddress> places = {};
   bool endpoint_asked = true;
 };
 
-/// What a node does at a time: it looks for the job, is connected to its coordinator, hosts it. A state holds
-/// what it needs for that, and ends it with itself; its events, which ClusterNode connects, say where it
-/// leads.
+/// A state of a node, such as searching for the job, or hosting it. It owns what it needs for that; its
+/// events, which ClusterNode handles, lead to the next state.
 class NodeState {
  public:
   explicit NodeState(NodeContext& node) : node_(node) {}
@@ -104,7 +104,7 @@ class NodeState {
   virtual bool is_idle() const { return false; }
   /// Begins; may lead to the next state at once.
   virtual void start() {}
-  /// The state is left: nothing that it waits for is heard any more.
+  /// The state is left: its pending handlers do nothing any more.
   void retire() { guard_.reset(); }
 
   /// To the coordinator, if one is known.
@@ -113,24 +113,24 @@ class NodeState {
   virtual void ask_for_round() {}
   /// Another node has connected to this one and does not say that it leads the job.
   virtual void on_member(const std::shared_ptr<Member>& member) { member->connection->close(); }
-  /// A round has begun, of which this node is.
+  /// A round with this node has begun.
   virtual void on_round() {}
 
   /// What this node waits for, for people.
   virtual std::string missing() const;
-  /// Passes that on to the nodes that wait for this one; whether this node's own person is told, too.
+  /// Sends `text` to the nodes that wait for this one. Returns whether this node is to print it, too.
   virtual bool announce_waiting(const std::string&) { return true; }
-  /// The time to meet is over: ends the job for all nodes, if this one can.
+  /// The join timeout is over: ends the job for all nodes. Returns false if this node cannot.
   virtual bool end_job(const std::string&) { return false; }
 
   /// Leaves the job, then calls `left`. `early`: the job is not over yet, and `leave` says why.
   virtual void leave(const Leave& leave, bool early, std::function<void()> left);
 
-  /// This node leads the job with it.
+  /// Present while this node leads the job.
   virtual Host* host() { return nullptr; }
   /// Present while the job is looked for since its coordinator was lost.
   virtual std::optional<Candidates> candidates() const { return std::nullopt; }
-  /// The address that the coordinator is seen at; empty: it is this node, or none.
+  /// The address of the coordinator's connection; empty if it is this node, or there is none.
   virtual std::string coordinator_address() const { return {}; }
 
  protected:
@@ -140,7 +140,7 @@ class NodeState {
   CallbackGuard guard_ = {};
 };
 
-/// Nothing to do: nobody has asked for a round yet, or the job is over.
+/// The agent has not asked for a round yet, or the job is over.
 class Idle : public NodeState {
  public:
   using NodeState::NodeState;
@@ -148,17 +148,18 @@ class Idle : public NodeState {
   bool is_idle() const override { return true; }
 };
 
-/// Whether `member` was in this node's last round: what it was part of is believed then.
+/// Whether `member` can have been in this node's last round, so that its history is believed.
 bool is_of_last_round(const NodeContext& node, const Member& member);
-/// Whether a connection comes from where `is_place` says; one of this machine must be of the same user.
+/// Whether a connection comes from an address that `is_place` accepts; one of this machine must be of the
+/// same user.
 bool comes_from(const NodeContext& node, const NodeConnection& connection,
                 const std::function<bool(const std::string&)>& is_place);
-/// Keeps a member that takes this node for the next coordinator; false, and closes its connection, when it
-/// has no reason to.
-bool keep_follower(NodeContext& node, const std::shared_ptr<Member>& member);
-/// Tells the followers where the coordinator is, if that is known, and sends them there.
-void redirect_followers(NodeContext& node);
-/// Whether this node may lead the job on with its followers.
+/// Keeps a member that has connected to this node as the next coordinator. If it has no reason to, closes its
+/// connection and returns false.
+bool keep_pending_member(NodeContext& node, const std::shared_ptr<Member>& member);
+/// Sends the pending members to the coordinator, if it is known, and closes their connections.
+void redirect_pending_members(NodeContext& node);
+/// Whether this node and its pending members may go on with the job.
 bool may_lead(const NodeContext& node);
 
 }  // namespace acc::launcher

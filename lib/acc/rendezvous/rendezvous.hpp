@@ -22,7 +22,7 @@ struct RoundReady {
 struct RoundOver {
   /// The nodes meet again; otherwise the job is over.
   bool again = false;
-  /// What happened, for people; empty when `failure` says it.
+  /// What happened, for people; empty if `failure` says it.
   std::string text = {};
   /// The worker that failed, on whichever node, as its agent described it (JSON); empty: none did.
   std::string failure = {};
@@ -33,7 +33,7 @@ struct RoundOver {
 };
 /// Every worker of every node has succeeded.
 struct JobDone {};
-/// What a person wants to know while nodes wait for each other.
+/// A message for people while nodes wait for each other.
 struct Notice {
   std::string text = {};
 };
@@ -41,8 +41,8 @@ struct Notice {
 struct Left {};
 using NodeEvent = std::variant<RoundReady, RoundOver, JobDone, Notice, Left>;
 
-/// How the nodes of a job find each other and stay together. It answers by events alone, during the call or
-/// from the event loop later.
+/// How the nodes of a job find each other and stay together. It answers by events, during the call or later
+/// from the event loop.
 class Rendezvous {
  public:
   using Sink = std::function<void(NodeEvent)>;
@@ -52,7 +52,7 @@ class Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  /// Where events go; to be called before everything else.
+  /// Sets the handler of events; must be called first.
   void on_event(Sink sink) { sink_ = std::move(sink); }
 
   /// This node has no worker and wants a round: RoundReady follows, or RoundOver when that cannot be. Throws
@@ -63,11 +63,11 @@ class Rendezvous {
   virtual void fail(const RoundOver& failure) = 0;
   /// All workers of this node have succeeded: JobDone follows, or RoundOver when another node's did not.
   virtual void finish() = 0;
-  /// This node goes, because of `why`; nothing but Left follows. `code` is the job's exit code, if it cannot
-  /// go on without this node.
+  /// This node leaves, because of `why`; only Left follows. `code` is the job's exit code, if it cannot go on
+  /// without this node.
   virtual void leave(const std::string& why, int code) = 0;
 
-  /// Where this node stands with the others, for people; empty: there are none.
+  /// The state of this node, for people; empty in a job of one machine.
   virtual std::string state() const { return {}; }
 
  protected:

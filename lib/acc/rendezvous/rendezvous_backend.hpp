@@ -16,8 +16,8 @@
 
 namespace acc::launcher {
 
-/// A node of ours as every other launcher sees it. On the backend it is the same node as long as address, pid
-/// and local id (c10d), or its rank (static), are.
+/// A node of this launcher, as other launchers see it. A backend identifies it by address, pid and local id
+/// (c10d), or by its rank (static).
 struct OwnNode {
   std::string addr = {};
   int pid = 0;
@@ -32,9 +32,9 @@ struct OwnNode {
   bool operator==(const OwnNode&) const = default;
 };
 
-/// Where nodes of all launchers meet: torchrun's keys in a store. It stands for a set of our nodes, which
-/// changes while it runs. Events come from the loop, never from within a call, and none after its end. It may
-/// be destroyed in any of them.
+/// Where nodes of all launchers meet: torchrun's keys in a store. It represents a set of our nodes, which
+/// changes while it runs. Events come from the event loop, never during a call, and never after its end. It
+/// may be destroyed in any of them.
 class RendezvousBackend {
  public:
   using Rounds = std::vector<std::pair<OwnNode, Round>>;
@@ -46,12 +46,11 @@ class RendezvousBackend {
     std::function<void(const Rounds&)> on_round = {};
     /// Once after each on_round: the round is over, a node waits to join, or one that is not ours has left.
     std::function<void()> on_change = {};
-    /// Once: the job is closed, by another node or as close() asked; after close() also when nothing can be
-    /// written any more.
+    /// Once: the job is closed, by another node or by close(); after close() also when the store is lost.
     std::function<void()> on_closed = {};
     /// Once, and the last event: the nodes cannot meet any more.
     std::function<void(const Error&)> on_error = {};
-    /// Who is missing, for people, whenever that changes.
+    /// Which nodes are missing, for people, whenever that changes.
     std::function<void(const std::string&)> on_missing = {};
   };
 
@@ -60,26 +59,26 @@ class RendezvousBackend {
   RendezvousBackend(const RendezvousBackend&) = delete;
   RendezvousBackend& operator=(const RendezvousBackend&) = delete;
 
-  /// The node takes part, or is told anew. The first round is wanted from the beginning.
+  /// Adds or updates a node. The first round is requested from the beginning.
   virtual void add(const OwnNode& node) = 0;
   virtual void remove(const OwnNode& node) = 0;
   /// All nodes of ours want another round, and none of them has a worker any more.
   virtual void next_round() = 0;
   /// The job is over for all.
   virtual void close() = 0;
-  /// All workers of our nodes have succeeded; `done` when those of all other nodes have, or when that does
-  /// not come to be known within 300 s.
+  /// All workers of our nodes have succeeded. Calls `done` when those of all other nodes have, or after 300
+  /// s.
   virtual void finish(std::function<void()> done) = 0;
 };
 
-/// Calls an event of a backend, if somebody handles it. A copy of it, as the backend may end in it: after
-/// this it touches nothing of its own.
+/// Calls the handler of an event, if there is one. It is a copy, since it may destroy the backend, which must
+/// use nothing of its own after this.
 template <class... Values>
 void notify(std::function<void(Values...)> event, std::type_identity_t<Values>... values) {
   if (event) event(values...);
 }
 
-/// The backend that the plan asks for, at `store`, which outlives it.
+/// The backend that the plan asks for, in `store`, which outlives it.
 std::unique_ptr<RendezvousBackend> make_backend(boost::asio::io_context& loop, const LaunchPlan& plan,
                                                 Store& store, RendezvousBackend::Events events);
 

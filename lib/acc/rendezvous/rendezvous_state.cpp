@@ -35,7 +35,7 @@ constexpr std::uint8_t kFoldBit = 0x80;
   throw Error({.kind = ErrorKind::rendezvous,
                .what = "the rendezvous state of this job cannot be read: " + what,
                .where = {},
-               .hint = "another torchrun than those of torch 2.4 to 2.15 may take part"});
+               .hint = "a torchrun other than those of torch 2.4 to 2.15 may take part"});
 }
 
 // datetime's own packing: year, month (its first bit is `fold`), day, hour, minute, second, microseconds;
@@ -68,12 +68,13 @@ WallTime unpack(std::string_view bytes) {
                                          std::chrono::month(at(2) & ~unsigned{kFoldBit}),
                                          std::chrono::day(at(3)));
   const unsigned micro = at(7) << 16U | at(8) << 8U | at(9);
-  if (!date.ok() || at(4) > 23 || at(5) > 59 || at(6) > 59 || micro > 999'999) refuse("a time is none");
+  if (!date.ok() || at(4) > 23 || at(5) > 59 || at(6) > 59 || micro > 999'999)
+    refuse("a time is out of range");
   return sys_days(date) + std::chrono::hours(at(4)) + std::chrono::minutes(at(5)) +
          std::chrono::seconds(at(6)) + microseconds(micro);
 }
 
-// From pickle values to the struct.
+// Makes the struct from pickle values.
 class Decoder {
  public:
   RendezvousState decode(const PickleValue& value) {
@@ -98,16 +99,15 @@ class Decoder {
       "participants", "wait_list", "redundancy_list", "last_heartbeats"};
   static constexpr std::array<std::string_view, 3> kNodeMembers = {"addr", "pid", "local_id"};
 
-  // The members by name, in the order of `names`: those and no others.
+  // The members in the order of `names`; throws if there are others, or one is missing.
   template <std::size_t Size>
   static std::array<const PickleValue*, Size> members_of(const PickleValue& object, std::string_view type,
                                                          const std::array<std::string_view, Size>& names) {
-    if (object.type != Type::object || object.text != type) refuse("no " + std::string(type));
-    if (!object.arguments->items.empty()) refuse("a " + std::string(type) + " that is made in another way");
+    if (object.type != Type::object || object.text != type) refuse("expected " + std::string(type));
+    if (!object.arguments->items.empty()) refuse("unexpected arguments of " + std::string(type));
     std::array<const PickleValue*, Size> members = {};
     if (object.state != nullptr) {
-      if (object.state->pairs.size() > Size)
-        refuse("a " + std::string(type) + " with more members than known");
+      if (object.state->pairs.size() > Size) refuse("too many members of " + std::string(type));
       for (const auto& [key, value] : object.state->pairs) {
         const auto* name = std::ranges::find(names, key->text);
         if (key->type != Type::text || name == names.end()) {
@@ -123,30 +123,30 @@ class Decoder {
   }
 
   static std::int64_t integer(const PickleValue& value) {
-    if (value.type != Type::integer) refuse("what should be a number is none");
+    if (value.type != Type::integer) refuse("expected a number");
     return value.integer;
   }
 
   static bool boolean(const PickleValue& value) {
-    if (value.type != Type::boolean) refuse("what should be true or false is neither");
+    if (value.type != Type::boolean) refuse("expected true or false");
     return value.integer != 0;
   }
 
   static const PickleValue::Pairs& dict(const PickleValue& value) {
-    if (value.type != Type::dict) refuse("what should be a dict is none");
+    if (value.type != Type::dict) refuse("expected a dict");
     return value.pairs;
   }
 
   RendezvousNode node(const PickleValue& value) {
     const auto members = members_of(value, kNodeClass, kNodeMembers);
     if (members[0]->type != Type::text || members[0]->text.size() > kMaxAddressBytes) {
-      refuse("a node's address is not a name");
+      refuse("a node's address is not a string, or too long");
     }
     return {.addr = members[0]->text, .pid = integer(*members[1]), .local_id = integer(*members[2])};
   }
 
   std::set<RendezvousNode> nodes(const PickleValue& value) {
-    if (value.type != Type::set) refuse("what should be a set is none");
+    if (value.type != Type::set) refuse("expected a set");
     std::set<RendezvousNode> result;
     for (const PickleValue* item : value.items) result.insert(node(*item));
     return result;
@@ -155,7 +155,7 @@ class Decoder {
   // The arguments of a call of `type`.
   static const std::vector<const PickleValue*>& call(const PickleValue& value, std::string_view type) {
     if (value.type != Type::object || value.text != type || value.state != nullptr) {
-      refuse("no " + std::string(type));
+      refuse("expected " + std::string(type));
     }
     return value.arguments->items;
   }
@@ -164,7 +164,7 @@ class Decoder {
     const auto& arguments = call(value, kTimeClass);
     const bool zone = arguments.size() == 2;
     if (arguments.empty() || arguments.size() > 2 || arguments.front()->type != Type::bytes) {
-      refuse("a time that is made in another way");
+      refuse("unexpected arguments of a time");
     }
     if (zone) check_utc(*arguments.back());
     if (zone_.value_or(zone) != zone) refuse("times with and without a zone");
@@ -176,7 +176,7 @@ class Decoder {
     const auto& offset = call(zone, kZoneClass);
     if (offset.size() != 1) refuse("a time zone with a name");
     const auto& parts = call(*offset.front(), kDeltaClass);
-    if (parts.size() != 3) refuse("a time zone that is made in another way");
+    if (parts.size() != 3) refuse("unexpected arguments of a time zone");
     for (const PickleValue* part : parts) {
       if (integer(*part) != 0) refuse("a time that is not in UTC");
     }
@@ -185,7 +185,7 @@ class Decoder {
   std::optional<bool> zone_ = {};
 };
 
-// From the struct to a pickle. What occurs often is written once and referred to.
+// Pickles the struct. What occurs repeatedly is memoized.
 class Encoder {
  public:
   explicit Encoder(const RendezvousState& state) : state_(state) {}
@@ -234,22 +234,22 @@ class Encoder {
   }
 
  private:
-  // True when it was written before, and is again.
-  bool again(const std::optional<std::uint32_t>& number) {
-    if (number) out_.again(*number);
+  // Writes a value that was memoized before; returns false if there is none.
+  bool get_memo(const std::optional<std::uint32_t>& number) {
+    if (number) out_.get_memo(*number);
     return number.has_value();
   }
 
   void node(const RendezvousNode& each) {
     const auto [known, is_new] = nodes_.try_emplace(each, 0U);
-    if (!is_new) return out_.again(known->second);
-    if (!again(node_class_)) {
+    if (!is_new) return out_.get_memo(known->second);
+    if (!get_memo(node_class_)) {
       out_.class_name(kModule, "_NodeDesc");
-      node_class_ = out_.remember();
+      node_class_ = out_.memoize();
     }
     out_.empty_tuple();
     out_.new_object();
-    known->second = out_.remember();
+    known->second = out_.memoize();
     out_.empty_dict();
     out_.mark();
     out_.text("addr");
@@ -270,13 +270,13 @@ class Encoder {
   }
 
   void time(WallTime value) {
-    if (!again(time_class_)) {
+    if (!get_memo(time_class_)) {
       out_.class_name("datetime", "datetime");
-      time_class_ = out_.remember();
+      time_class_ = out_.memoize();
     }
     out_.bytes(pack(value));
     if (state_.times_have_zone.value_or(true)) {
-      if (!again(utc_)) utc();
+      if (!get_memo(utc_)) utc();
       out_.tuple(2);
     } else {
       out_.tuple(1);
@@ -292,7 +292,7 @@ class Encoder {
     out_.call();
     out_.tuple(1);
     out_.call();
-    utc_ = out_.remember();
+    utc_ = out_.memoize();
   }
 
   const RendezvousState& state_;

@@ -12,7 +12,7 @@
 
 namespace acc::launcher {
 
-/// A node as torchrun's dynamic rendezvous knows it. Ranks follow from the order: addresses by code point.
+/// A node in torchrun's dynamic rendezvous. Ranks follow the sort order: addresses by code point.
 struct RendezvousNode {
   std::string addr = {};
   std::int64_t pid = 0;
@@ -36,18 +36,18 @@ struct RendezvousState {
   std::set<RendezvousNode> wait_list = {};
   std::set<RendezvousNode> redundancy_list = {};
   std::map<RendezvousNode, WallTime> last_heartbeats = {};
-  /// Whether its times carry a time zone: torch 2.6 and later write UTC, 2.4 and 2.5 none at all, and either
-  /// dies of the other's. Absent while there are no times.
+  /// Whether its times have a time zone: torch 2.6 and later write UTC, 2.4 and 2.5 none, and each crashes on
+  /// the other's. Absent while there are no times.
   std::optional<bool> times_have_zone = {};
 
   bool operator==(const RendezvousState&) const = default;
 };
 
-/// As torchrun pickles it. Without a time in `state` and nothing said, times_have_zone counts as true.
+/// As torchrun pickles it. An absent times_have_zone counts as true.
 std::string to_pickle(const RendezvousState& state);
 
-/// Reads what any torchrun of torch 2.4 to 2.15 pickled; nothing in it is run. Throws Error{rendezvous} for
-/// anything else: another class, a member too many or too few, times of both kinds, more than 2 MiB.
+/// Reads a state pickled by torchrun of torch 2.4 to 2.15, and runs nothing in it. Throws Error{rendezvous}
+/// for anything else: another class, a member too many or too few, times of both kinds, more than 2 MiB.
 RendezvousState read_rendezvous_state(std::string_view pickle);
 
 }  // namespace acc::launcher

@@ -19,7 +19,7 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// The address that this machine has for the way to one of `addresses`; nothing is sent.
+// The local address of the route to one of `addresses`; sends nothing.
 std::string address_towards(asio::io_context& loop, const std::vector<std::string>& addresses) {
   for (const std::string& text : addresses) {
     error_code error;
@@ -33,7 +33,7 @@ std::string address_towards(asio::io_context& loop, const std::vector<std::strin
   return "127.0.0.1";
 }
 
-// A store or an etcd on this machine does not say how others reach it; the way out of it does.
+// The local address of the route out of this machine, if the store or etcd is on this machine itself.
 std::string address_for_others(asio::io_context& loop, const std::vector<std::string>& addresses) {
   // Reserved for documentation (RFC 5737): no host has it, and it is routed like any other.
   constexpr const char* kElsewhere = "192.0.2.1";
@@ -62,7 +62,7 @@ void Searching::start() {
   resolve_endpoint([this](const Addresses& addresses) { on_resolved(addresses); });
 }
 
-// None when the name is not known.
+// Passes no address if the name is unknown.
 void Searching::resolve_endpoint(std::function<void(const Addresses&)> done) {
   resolver_.async_resolve(node_.settings.endpoint_host, "",
                           guard_([done = std::move(done)](const error_code& error, const auto& results) {
@@ -83,7 +83,7 @@ void Searching::on_resolved(const Addresses& addresses) {
   if (!hosts || !try_to_host(addresses)) ask_endpoint();
 }
 
-// False: another node of this machine does it already.
+// Returns false if another node of this machine hosts already.
 bool Searching::try_to_host(const Addresses& addresses) {
   const RendezvousPlan& wanted = node_.settings;
   const bool must = node_.is_static() || wanted.is_host.value_or(false);
@@ -156,15 +156,16 @@ void Searching::connect(const StoreAddress& place) {
       guard_([this, place](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
         if (socket) return events_.connected(std::move(*socket), place);
         node_.last_try = "the host's port for nodes: " + why;
-        // The key of a host that has died stays for a while.
+        // The key of a dead host stays for a while.
         return node_.coordinator_key ? ask_endpoint_later() : ask_endpoint();
       }));
 }
 
 void Searching::meet_at_other_launchers_store() {
   if (node_.secret) {
-    node_.events.notice(node_.endpoint() +
-                        " is another launcher's, whose nodes prove no secret: they are believed unproven");
+    node_.events.notice(
+        node_.endpoint() +
+        " is another launcher's store, whose nodes prove no secret: they are trusted without a proof");
   }
   resolve_endpoint([this](const Addresses& addresses) {
     node_.ports.set_address(address_towards(node_.loop, addresses));
@@ -186,7 +187,7 @@ void Searching::meet_at(std::unique_ptr<Store> store, const std::string& why) {
   events_.hosts(std::make_unique<Host>(node_.loop, node_.plan, node_.events.message, std::move(store)), why);
 }
 
-// Whoever may come to host listens before it is known.
+// Listens first, since the key names this node's port.
 void Searching::open_etcd(const Addresses& addresses) {
   const RendezvousPlan& wanted = node_.settings;
   node_.ports.set_address(address_for_others(node_.loop, addresses));

@@ -14,9 +14,9 @@
 
 namespace acc::launcher {
 
-/// The node looks for the job: it hosts it where the endpoint is this machine, asks the endpoint's store or
-/// etcd's key for the node that does otherwise, and meets the others by itself at a store of another launcher
-/// or in a file. Leads to Connected or Hosting.
+/// The node looks for the job: it hosts it if the endpoint is this machine, else asks the endpoint's store or
+/// etcd's key which node does; at another launcher's store, or in a file, it meets the others by itself.
+/// Leads to Connected or Hosting.
 class Searching : public NodeState {
  public:
   struct Events {
@@ -24,7 +24,7 @@ class Searching : public NodeState {
     std::function<void(boost::asio::ip::tcp::socket, const StoreAddress& place)> connected = {};
     std::function<void(std::unique_ptr<Host>, const std::string& why)> hosts = {};
   };
-  /// Who was turned away does not try to host: the endpoint's store is there.
+  /// `endpoint`: a node that was turned away does not try to host, since the endpoint's store exists.
   enum class From { beginning, endpoint };
 
   Searching(NodeContext& node, From from, Events events);

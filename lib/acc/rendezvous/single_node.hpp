@@ -11,8 +11,8 @@
 
 namespace acc::launcher {
 
-/// A job of this machine alone: nobody to wait for, and the store at the plan's addresses and port or a free
-/// one, for connections of this machine. The port is kept for the worker that serves it where acc does not.
+/// A job of one machine: rounds begin at once. Serves the store to this machine at the plan's addresses and
+/// port, or a free port; where a worker serves the store, reserves the port for it.
 class SingleNode : public Rendezvous {
  public:
   /// Binds the store's port at once, and keeps it. Throws Error when it cannot.
@@ -25,7 +25,7 @@ class SingleNode : public Rendezvous {
 
  private:
   Round round_ = {};
-  /// Absent for a plain process that learns no rank, and where a worker serves the store.
+  /// Absent for a plain process without ranks, and where a worker serves the store.
   std::optional<StoreServer> store_ = {};
   std::optional<ReservedPort> workers_port_ = {};
   int restarts_ = 0;

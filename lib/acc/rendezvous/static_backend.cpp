@@ -24,19 +24,19 @@ constexpr std::size_t kMaxNamed = 8;
 
 struct StaticBackend::Impl : StoreMeeting {
   Impl(asio::io_context& the_loop, Store& the_store, StaticBackendOptions the_options, Events the_events)
-      : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { lose(); }),
+      : StoreMeeting(the_loop, the_store, std::move(the_events), [this] { on_store_lost(); }),
         options(std::move(the_options)) {
-    begin();
+    request_round();
   }
 
-  void begin();
-  void wake();
-  void lose();
+  void request_round();
+  void ask_soon();
+  void on_store_lost();
   void count_in();
   void ask_for_ranks();
-  void ranked(const std::map<int, AssignedRanks>& ranks);
-  void look_later();
-  void look(int from, std::vector<std::string> missing);
+  void on_ranks(const std::map<int, AssignedRanks>& ranks);
+  void check_missing_later();
+  void check_missing(int from, std::vector<std::string> missing);
   void name_missing(const std::vector<std::string>& absent);
 
   StaticBackendOptions options;
@@ -48,14 +48,14 @@ struct StaticBackend::Impl : StoreMeeting {
   bool woken = false;
 };
 
-void StaticBackend::Impl::begin() {
+void StaticBackend::Impl::request_round() {
   wanted = true;
   deadline = steady_clock::now() + options.join_timeout;
-  wake();
+  ask_soon();
 }
 
-// Nodes that are added one after the other go together.
-void StaticBackend::Impl::wake() {
+// Posted, so that nodes added one after the other ask together.
+void StaticBackend::Impl::ask_soon() {
   if (!wanted || failed || std::exchange(woken, true)) return;
   asio::post(loop, guard([this] {
                woken = false;
@@ -63,7 +63,7 @@ void StaticBackend::Impl::wake() {
              }));
 }
 
-void StaticBackend::Impl::lose() {
+void StaticBackend::Impl::on_store_lost() {
   if (finishing) return finished();
   if (closing) return;
   fail(Error({.kind = ErrorKind::rendezvous,
@@ -72,7 +72,7 @@ void StaticBackend::Impl::lose() {
               .hint = "look at node 0"}));
 }
 
-// torchrun's node 0 goes on when as many have come as the job has nodes.
+// torchrun's node 0 waits until this counter is the job's number of nodes.
 void StaticBackend::Impl::count_in() {
   for (const auto& [rank, node] : own) {
     if (!std::exchange(counted[rank], true)) store.add("init/", 1, [](StoreOutcome, std::int64_t) {});
@@ -88,11 +88,11 @@ void StaticBackend::Impl::ask_for_ranks() {
                                .group_size = options.num_nodes,
                                .timeout = std::max(left, std::chrono::milliseconds(0))};
   for (const auto& [rank, node] : own) ask.own.emplace(rank, RoleInfo{node.role, node.local_world_size});
-  exchange_ranks(std::move(ask), [this](const auto& ranks) { ranked(ranks); });
-  look_later();
+  exchange_ranks(std::move(ask), [this](const auto& ranks) { on_ranks(ranks); });
+  check_missing_later();
 }
 
-void StaticBackend::Impl::ranked(const std::map<int, AssignedRanks>& ranks) {
+void StaticBackend::Impl::on_ranks(const std::map<int, AssignedRanks>& ranks) {
   timer.cancel();
   wanted = false;
   Rounds rounds;
@@ -105,26 +105,26 @@ void StaticBackend::Impl::ranked(const std::map<int, AssignedRanks>& ranks) {
   notify(events.on_round, rounds);
 }
 
-void StaticBackend::Impl::look_later() {
-  timer.expires_after(options.look);
+void StaticBackend::Impl::check_missing_later() {
+  timer.expires_after(options.poll_interval);
   timer.async_wait(guard([this](const auto& error) {
-    if (!error && exchange) look(0, {});
+    if (!error && exchange) check_missing(0, {});
   }));
 }
 
-void StaticBackend::Impl::look(int from, std::vector<std::string> absent) {
+void StaticBackend::Impl::check_missing(int from, std::vector<std::string> absent) {
   if (from == options.num_nodes || absent.size() > kMaxNamed) return name_missing(absent);
   store.check({prefix + role_info_key(from)},
               guard([this, from, absent = std::move(absent)](StoreOutcome outcome, bool here) {
                 if (outcome != StoreOutcome::done || !exchange) return;
                 std::vector<std::string> more = absent;
                 if (!here) more.push_back(std::to_string(from));
-                look(from + 1, std::move(more));
+                check_missing(from + 1, std::move(more));
               }));
 }
 
 void StaticBackend::Impl::name_missing(const std::vector<std::string>& absent) {
-  look_later();
+  check_missing_later();
   const bool more = absent.size() > kMaxNamed;
   const std::vector<std::string> named(
       absent.begin(), absent.begin() + static_cast<std::ptrdiff_t>(std::min(absent.size(), kMaxNamed)));
@@ -143,21 +143,21 @@ StaticBackend::~StaticBackend() = default;
 
 void StaticBackend::add(const OwnNode& node) {
   impl_->own.insert_or_assign(node.node_rank, node);
-  impl_->wake();
+  impl_->ask_soon();
 }
 
-// What it has said of itself goes too: the next round would be formed with it.
+// Deletes its role info, too: otherwise the next round would include it.
 void StaticBackend::remove(const OwnNode& node) {
   impl_->own.erase(node.node_rank);
   impl_->store.delete_key(impl_->prefix + role_info_key(node.node_rank), [](StoreOutcome, bool) {});
-  impl_->wake();
+  impl_->ask_soon();
 }
 
 void StaticBackend::next_round() {
-  impl_->begin();
+  impl_->request_round();
 }
 
-// Nothing in this store says to others that a job is over.
+// No key of this store tells others that the job is over.
 void StaticBackend::close() {
   Impl& impl = *impl_;
   impl.closing = true;

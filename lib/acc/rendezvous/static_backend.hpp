@@ -16,23 +16,23 @@ class io_context;
 namespace acc::launcher {
 
 struct StaticBackendOptions {
-  /// The store of node 0 as workers are to reach it.
+  /// Where workers reach the store of node 0.
   StoreAddress master = {};
   std::string run_id = "none";
   int num_nodes = 1;
-  /// For all nodes to come.
+  /// Timeout for all nodes to join.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(900);
-  /// How often to look who is missing, for people to read.
-  std::chrono::milliseconds look = std::chrono::seconds(1);
+  /// How often to check which nodes are missing, for people.
+  std::chrono::milliseconds poll_interval = std::chrono::seconds(1);
 };
 
 /// torchrun's static rendezvous: nodes know their ranks, and meet in the store of node 0, whoever hosts it.
-/// Nobody notices that a node is gone, so on_change never comes, and on_closed after close() alone; and since
-/// each node restarts its workers alone, nobody may take from the store what other nodes have set.
+/// It does not notice that a node is gone, so on_change is never called, and on_closed only after close().
+/// Since each node restarts its workers alone, no node may delete what others have set.
 class StaticBackend : public RendezvousBackend {
  public:
-  /// `store` is connected to node 0's store or about to be, and outlives the backend. The backend takes its
-  /// on_closed.
+  /// `store` is connected to node 0's store or about to be, and outlives the backend, which sets its
+  /// on_closed handler.
   StaticBackend(boost::asio::io_context& loop, Store& store, StaticBackendOptions options, Events events);
   ~StaticBackend() override;
 

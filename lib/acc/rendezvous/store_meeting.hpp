@@ -15,8 +15,8 @@
 
 namespace acc::launcher {
 
-/// What both backends do in the store where torchrun's agents meet, whichever keys say who is there: exchange
-/// ranks, wait for each other at the end, and notify of what happens.
+/// What both backends do in the store where torchrun's agents meet: exchange ranks, wait for each other at
+/// the end, and call the handlers of events.
 struct StoreMeeting {
   using Events = RendezvousBackend::Events;
 
@@ -30,11 +30,11 @@ struct StoreMeeting {
   /// Exchanges ranks with the others; `ranked` gets those of the own nodes, and an error fails the meeting.
   void exchange_ranks(RankExchange::Options options,
                       std::function<void(const std::map<int, AssignedRanks>&)> ranked);
-  /// Notifies of who is missing, if that has changed.
+  /// Reports which nodes are missing, if that has changed.
   void missing(const std::string& text);
-  /// Notifies of the error, once and last.
+  /// Reports the error, once and last.
   void fail(const Error& error);
-  /// Calls `done` when all nodes of the barrier have come to it; soon, if all of them are `alone` our own.
+  /// Calls `done` when all nodes of the barrier have reached it; at once if `alone`: all of them are our own.
   void finish(std::function<void()> done, bool alone, const ExitBarrier::Options& options);
   void finished();
 
@@ -42,7 +42,7 @@ struct StoreMeeting {
   Store& store;
   Events events;
   boost::asio::steady_timer timer;
-  /// The store may outlive this: what it calls back asks first.
+  /// Wraps the store's callbacks, since the store may outlive this.
   CallbackGuard guard = {};
   bool failed = false;
   bool closing = false;
@@ -52,7 +52,7 @@ struct StoreMeeting {
   std::string last_missing = {};
 };
 
-/// The round of the node with `group_rank` of `num_machines`; where the workers' store is comes later.
+/// The round of the node with `group_rank` of `num_machines`, without the address of the workers' store.
 Round round_of(int group_rank, int num_machines, const AssignedRanks& ranks);
 
 }  // namespace acc::launcher

@@ -72,7 +72,7 @@ bool LastRound::is_dead(const StoreAddress& place) const {
 
 std::vector<StoreAddress> LastRound::candidates(const NodeInfo& self) const {
   std::vector<StoreAddress> result;
-  // A connection can be closed by what is between two machines.
+  // A device between two machines can close a connection, too.
   const bool coordinator_may_live = lost_place_.port != 0 && !coordinator_is_dead();
   if (closed_ && coordinator_may_live) result.push_back(lost_place_);
   for (const NodeInfo& successor : successors_) {
@@ -83,13 +83,13 @@ std::vector<StoreAddress> LastRound::candidates(const NodeInfo& self) const {
   return result;
 }
 
-bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& followers) const {
+bool LastRound::may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const {
   if (!has_successors_ || self.node_port == 0) return false;
   const int dead_port = coordinator_is_dead() ? lost_place_.port : 0;
   const auto counts = [&](const NodeHistory& one) {
     return counts_for(one, history_.round, self.node_port, dead_port);
   };
-  const auto reached = static_cast<int>(std::ranges::count_if(followers, counts));
+  const auto reached = static_cast<int>(std::ranges::count_if(pending_members, counts));
   return counts(history_) && may_succeed(reached + 1, nodes_, static_cast<int>(dead_.size()));
 }
 

@@ -10,60 +10,60 @@
 
 namespace acc::launcher {
 
-/// Whether a part of a job whose coordinator is lost may go on: it must be the larger one, so that no two
-/// parts of a cut network both do. `reached` nodes of the last round, this one included, have found each
-/// other; the round had `nodes`, and `dead` of them are known to have ended.
+/// Whether a part of a job whose coordinator is lost may go on: it must be the larger one, so that after a
+/// network partition no two parts both do. `reached` nodes of the last round, this one included, have found
+/// each other; the round had `nodes`, and `dead` of them are known to have ended.
 bool may_succeed(int reached, int nodes, int dead);
 
-/// This node's place among the successors of the coordinator; absent: it has none.
+/// This node's index among the successors of the coordinator, if it is one.
 std::optional<std::size_t> place_among(const std::vector<NodeInfo>& successors, const NodeInfo& self);
 
-/// Whether a node that connects anew counts for a coordinator in `round` to which nodes connect at `port`: it
-/// was in that round, and no other coordinator that lives can count it as well. `dead_port`: of a coordinator
-/// that is known to have ended.
+/// Whether a node that connects anew counts for a coordinator with node port `port` in `round`: it was in
+/// that round, and no other coordinator that is alive can count it as well. `dead_port`: node port of a
+/// coordinator that is known to have ended.
 bool counts_for(const NodeHistory& history, int round, int port, int dead_port = 0);
 
-/// Of a round with `nodes` nodes, those that a successor has yet to hear of when it takes the place of
-/// `coordinator`: all but itself and those that are `known_dead`. What is not known of one is empty.
+/// The nodes of a round with `nodes` nodes that have yet to connect to a successor that replaces
+/// `coordinator`: all but itself and those that are `known_dead`. A node of which nothing is known is empty.
 std::vector<NodeInfo> yet_to_come(const std::vector<NodeInfo>& successors, const NodeInfo& coordinator,
                                   const NodeInfo& self, int nodes, const std::vector<NodeInfo>& known_dead);
 
 /// Where other nodes connect to `node`.
 StoreAddress place_of(const NodeInfo& node);
 
-/// Where the job stands when a node takes the place of a coordinator that was lost.
+/// What a node that replaces a lost coordinator starts from.
 struct Succession {
   int rounds = 0;
   int restarts = 0;
   /// Nodes of the last round that may be alive and have yet to connect to the new coordinator.
   std::vector<NodeInfo> away = {};
-  /// Where nodes connected to the lost coordinator, if that is known to have ended.
+  /// Node port of the lost coordinator, if that is known to have ended.
   int dead_port = 0;
 };
 
-/// What a node knows of the last round that it was in and, once the coordinator is lost, of who has ended.
-/// From this follows where the job can be, and whether this node may lead it on. Pure data: the node's states
-/// tell it what they find out.
+/// What a node knows of the last round that it was in and, once the coordinator is lost, of which nodes have
+/// ended. From this follows where the job can be, and whether this node may lead it. Pure data, which the
+/// node's states update.
 class LastRound {
  public:
   /// `has_successors`: false in a static job, which only its own host can lead.
   explicit LastRound(bool has_successors) : has_successors_(has_successors) {}
 
   void begin(const RoundBegins& round);
-  /// A spare learns who would follow the coordinator.
+  /// A spare, too, learns the successors of the coordinator.
   void set_successors(const std::vector<NodeInfo>& successors) { successors_ = successors; }
   /// The others went on without this node: it is a new one to them.
   void forget() { history_.round = 0; }
 
   /// The coordinator at `place` is lost; `closed`: its connection was closed, it was not only silent.
   void lose_coordinator(const std::optional<StoreAddress>& place, bool closed);
-  /// The job is led from elsewhere, and nothing is known of the last coordinator.
+  /// Another node leads the job, and nothing is known of the last coordinator.
   void forget_coordinator() { lose_coordinator(std::nullopt, false); }
   /// Nothing answered at `place`; `refused`: its machine said that no process listens there.
   void note_failed(const StoreAddress& place, bool refused);
   bool is_dead(const StoreAddress& place) const;
 
-  /// This node has asked a coordinator, to which nodes connect at `port`, for the next round; 0: no more.
+  /// This node has asked the coordinator with node port `port` for the next round; 0: none any more.
   void ask(int port) { history_.asked = port; }
 
   int number() const { return history_.round; }
@@ -74,20 +74,19 @@ class LastRound {
   bool is_unknown() const { return history_.round == 0 && successors_.empty(); }
   bool has_successor(const NodeInfo& node) const { return place_among(successors_, node).has_value(); }
   bool has_successors() const { return has_successors_; }
-  /// Where the others of it may connect from, if this node is the coordinator or a successor; empty: from
-  /// anywhere.
+  /// Addresses of the other nodes, if this node is the coordinator or a successor; empty: any.
   const std::vector<std::string>& places() const { return places_; }
-  /// Port 0: it is not known, or lives elsewhere.
+  /// Address of the lost coordinator; port 0: it is not known, or the job is led elsewhere.
   const StoreAddress& lost_place() const { return lost_place_; }
 
   /// Where the job can be once the coordinator is lost, in the order in which `self` asks.
   std::vector<StoreAddress> candidates(const NodeInfo& self) const;
-  /// Whether `self`, whom the nodes with these histories take for the next coordinator, may be it: the larger
-  /// part of the nodes is here, and none of them counts for another.
-  bool may_lead(const NodeInfo& self, const std::vector<NodeHistory>& followers) const;
+  /// Whether `self`, to which nodes with these histories have connected as the next coordinator, may be it:
+  /// the larger part of the nodes is here, and counts for no other.
+  bool may_lead(const NodeInfo& self, const std::vector<NodeHistory>& pending_members) const;
   /// What `self` begins with as the new coordinator. `counts_restart`: the loss uses up a restart.
   Succession succession(const NodeInfo& self, bool counts_restart) const;
-  /// Members that the new coordinator `self` tells of itself: they may look for it elsewhere.
+  /// Members to which the new coordinator `self` introduces itself: they may look for it elsewhere.
   std::vector<StoreAddress> others(const NodeInfo& self) const;
   /// How many of the last round's nodes are known to have ended.
   std::size_t dead() const { return dead_.size(); }

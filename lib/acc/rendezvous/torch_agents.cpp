@@ -15,12 +15,12 @@ namespace {
 constexpr const char* kMembers = "torchelastic/agent/terminal_state/num_members";
 constexpr const char* kLast = "torchelastic/agent/terminal_state/last_member";
 
-// More workers than any job has; what is over it would not fit in a Round.
+// More workers than any job has; the sums stay far below the limits of int.
 constexpr int kMaxWorkers = 1 << 20;
 
 [[noreturn]] void refuse(std::string_view what, std::string_view json) {
   throw Error({.kind = ErrorKind::rendezvous,
-               .what = std::string(what) + " makes no sense: " + std::string(json.substr(0, 200))});
+               .what = std::string(what) + " cannot be parsed: " + std::string(json.substr(0, 200))});
 }
 
 int count(const nlohmann::json& value) {
@@ -72,7 +72,7 @@ RoleInfo read_role_info(std::string_view json) try {
   const auto info = nlohmann::json::parse(json);
   return {.role = info.at("role").get<std::string>(), .local_world_size = count(info.at("local_world_size"))};
 } catch (const std::exception&) {
-  refuse("what a node says of its workers", json);
+  refuse("the role info of a node", json);
 }
 
 AssignedRanks read_assigned_ranks(std::string_view json) try {
@@ -82,7 +82,7 @@ AssignedRanks read_assigned_ranks(std::string_view json) try {
           .first_role_rank = count(ranks.at(2)),
           .role_world_size = count(ranks.at(3))};
 } catch (const std::exception&) {
-  refuse("what node 0 says of the ranks", json);
+  refuse("the ranks assigned by node 0", json);
 }
 
 RankExchange::RankExchange(const Store& store, Options options, Done done)
@@ -134,7 +134,7 @@ void RankExchange::publish(const std::vector<AssignedRanks>& ranks) {
   finish({}, std::move(own));
   if (alive.expired()) return;
   store_->multi_set(std::move(pairs));
-  // Its answer says that the store has taken what was sent before.
+  // Its reply means that the store has processed what was sent before.
   store_->check({}, [this](StoreOutcome, bool) { store_->close(); });
 }
 

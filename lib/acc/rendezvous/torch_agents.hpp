@@ -15,7 +15,7 @@
 
 namespace acc::launcher {
 
-/// What a node tells the others of itself.
+/// What a node tells the others about its workers.
 struct RoleInfo {
   std::string role = "default";
   int local_world_size = 1;
@@ -23,7 +23,7 @@ struct RoleInfo {
   bool operator==(const RoleInfo&) const = default;
 };
 
-/// Where a node's workers stand among all, and among those of its role.
+/// Ranks of a node's first worker among all workers, and among those of its role.
 struct AssignedRanks {
   int first_rank = 0;
   int world_size = 1;
@@ -33,13 +33,13 @@ struct AssignedRanks {
   bool operator==(const AssignedRanks&) const = default;
 };
 
-/// As torchrun numbers workers: one node after the other. `nodes` by group rank.
+/// Numbers workers as torchrun does, one node after the other. `nodes` are in the order of group ranks.
 std::vector<AssignedRanks> assign_ranks(const std::vector<RoleInfo>& nodes);
 
-/// Where an agent says what it is, below the prefix of the round.
+/// Key of an agent's role info, below the prefix of the round.
 std::string role_info_key(int group_rank);
 
-/// The texts that torchrun's agents exchange, letter for letter.
+/// The texts that torchrun's agents exchange, byte for byte.
 std::string to_json(const RoleInfo& node, int group_rank);
 std::string to_json(const AssignedRanks& ranks);
 
@@ -47,9 +47,9 @@ std::string to_json(const AssignedRanks& ranks);
 RoleInfo read_role_info(std::string_view json);
 AssignedRanks read_assigned_ranks(std::string_view json);
 
-/// What torchrun's agents tell each other once a round is complete: each how many workers it runs, the first
-/// which ranks follow from that. It opens the store once more, since it waits, and closes it when all is
-/// said; ends with this object.
+/// The exchange of torchrun's agents once a round is complete: each tells how many workers it runs, and the
+/// first one assigns ranks. Uses a connection of its own, since it waits, and closes it at the end.
+/// Destroying this object cancels it.
 class RankExchange {
  public:
   struct Options {
@@ -62,8 +62,8 @@ class RankExchange {
     Store::Pairs first = {};
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
   };
-  /// The ranks of the own nodes by group rank, or why there are none. If node 0 is an own one, the others get
-  /// theirs when this has returned, and not at all when it has ended the exchange.
+  /// Gets the ranks of the own nodes by group rank, or an error. If node 0 is an own one, the other nodes get
+  /// their ranks after this returns, and not at all if it destroys the exchange.
   using Done = std::function<void(std::optional<Error>, std::map<int, AssignedRanks>)>;
 
   /// Calls `done` once, from the loop.
@@ -83,15 +83,15 @@ class RankExchange {
   std::unique_ptr<Store> store_;
 };
 
-/// torchrun's exit barrier: nodes whose workers ended well wait until those of all have. It opens
-/// the store once more, since it waits; ends with this object.
+/// torchrun's exit barrier: nodes whose workers have succeeded wait until those of all have. Uses a
+/// connection of its own, since it waits. Destroying this object cancels it.
 class ExitBarrier {
  public:
   struct Options {
     /// Of all keys, as on the wire.
     std::string prefix = "/";
     int group_size = 1;
-    /// How many of the group come with this call.
+    /// How many nodes of the group this object stands for.
     int own = 1;
     std::chrono::milliseconds timeout = std::chrono::seconds(300);
   };

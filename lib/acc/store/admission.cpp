@@ -23,7 +23,7 @@ namespace {
 
 namespace ip = boost::asio::ip;
 
-// A listener on `::` sees v4 peers as ::ffff:a.b.c.d, and a zone says only through which interface.
+// A listener on `::` sees v4 peers as ::ffff:a.b.c.d. The zone of a v6 address only names an interface.
 ip::address plain(const ip::address& address) {
   if (!address.is_v6()) return address;
   ip::address_v6 v6 = address.to_v6();
@@ -37,7 +37,7 @@ std::set<ip::address> parsed(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     boost::system::error_code error;
     const ip::address address = ip::make_address(text, error);
-    if (error) throw Error({.what = "is not an address in numbers", .where = "'" + text + "'"});
+    if (error) throw Error({.what = "is not a numeric address", .where = "'" + text + "'"});
     addresses.insert(plain(address));
   }
   return addresses;
@@ -69,8 +69,8 @@ Standing Admission::standing(const ip::address& peer, const ip::address& own) co
 
 namespace {
 
-// More than what an agent waits with.
-constexpr std::size_t kMuch = std::size_t{16} << 10U;
+// More than the wait of an agent takes.
+constexpr std::size_t kLargeHolding = std::size_t{16} << 10U;
 
 }  // namespace
 
@@ -82,14 +82,14 @@ std::vector<StrangerMemory::Id> StrangerMemory::hold(Id id, std::size_t bytes) {
   Holding& holding = holdings_[id];
   total_ += bytes - holding.bytes;
   holding.bytes = bytes;
-  if (bytes <= kMuch) {
+  if (bytes <= kLargeHolding) {
     holding.since = 0;
   } else if (holding.since == 0) {
     holding.since = ++now_;
   }
   std::vector<Id> ended;
   while (total_ > max_bytes_) {
-    ended.push_back(first_to_go());
+    ended.push_back(next_to_close());
     release(ended.back());
   }
   return ended;
@@ -100,15 +100,15 @@ void StrangerMemory::release(Id id) {
   if (node) total_ -= node.mapped().bytes;
 }
 
-StrangerMemory::Id StrangerMemory::first_to_go() const {
-  const auto goes_before = [](const auto& one, const auto& other) {
+StrangerMemory::Id StrangerMemory::next_to_close() const {
+  const auto closes_before = [](const auto& one, const auto& other) {
     const auto rank = [](const Holding& holding) {
       const bool much = holding.since > 0;
       return std::tuple(!much, much ? holding.since : 0, SIZE_MAX - holding.bytes);
     };
     return rank(one.second) < rank(other.second);
   };
-  return std::ranges::min_element(holdings_, goes_before)->first;
+  return std::ranges::min_element(holdings_, closes_before)->first;
 }
 
 namespace {
@@ -130,8 +130,8 @@ void put(const ip::address& address, std::span<__be32, 4> place) {
   }
 }
 
-// For the socket of the other side, whose source is our peer. The kernel finds v4 sockets by mapped addresses
-// too.
+// Queries the socket of the other side, whose source is our peer. The kernel finds v4 sockets by mapped
+// addresses, too.
 Query query_for(const ip::tcp::endpoint& peer, const ip::tcp::endpoint& own) {
   Query query;
   query.header = {.nlmsg_len = sizeof query,
@@ -163,15 +163,15 @@ std::optional<uid_t> user_of_peer(const ip::tcp::socket& socket) {
   const Query query = query_for(peer, own);
   if (::send(netlink.get(), &query, sizeof query, 0) != static_cast<ssize_t>(sizeof query))
     return std::nullopt;
-  // The kernel has answered when send() returns.
-  alignas(nlmsghdr) std::array<char, 4096> room = {};
-  const ssize_t size = ::recv(netlink.get(), room.data(), room.size(), MSG_DONTWAIT);
+  // The kernel answers before send() returns.
+  alignas(nlmsghdr) std::array<char, 4096> buffer = {};
+  const ssize_t size = ::recv(netlink.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   nlmsghdr header = {};
   inet_diag_msg answer = {};
   if (size < static_cast<ssize_t>(NLMSG_LENGTH(sizeof answer))) return std::nullopt;
-  std::memcpy(&header, room.data(), sizeof header);
+  std::memcpy(&header, buffer.data(), sizeof header);
   if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
-  std::memcpy(&answer, room.data() + NLMSG_HDRLEN, sizeof answer);
+  std::memcpy(&answer, buffer.data() + NLMSG_HDRLEN, sizeof answer);
   return answer.idiag_uid;
 }
 

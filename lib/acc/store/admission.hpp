@@ -21,13 +21,13 @@ struct StoreClients {
   std::vector<std::string> nodes = {};
   /// How connections from other addresses are treated; those of this machine are the job's.
   enum class Others {
-    members,    ///< of the job: its nodes' addresses are not known
-    strangers,  ///< served with little memory: they may be the job's or not
-    refused,    ///< nobody's
+    members,    ///< members: the nodes' addresses are not known
+    strangers,  ///< perhaps members: served with limited memory
+    refused,    ///< connections are closed
   } others = Others::members;
 };
 
-/// Where a connection comes from, judged by its addresses.
+/// The class of a connection by its addresses.
 enum class Standing {
   member,    ///< a node of the job
   local,     ///< this machine
@@ -63,8 +63,8 @@ class StrangerMemory {
   explicit StrangerMemory(std::size_t max_bytes) : max_bytes_(max_bytes) {}
 
   /// Notes that `id` holds `bytes`. Returns the connections that must be closed so that the rest is within
-  /// the limit, and forgets them. First goes the connection that has held much memory for longest, since
-  /// legitimate requests are large only briefly; if none holds much, the one that holds most.
+  /// the limit, and forgets them. The first to be closed is the connection that has held much memory for
+  /// longest, since legitimate requests are large only briefly; if none holds much, the one that holds most.
   std::vector<Id> hold(Id id, std::size_t bytes);
 
   /// `id` was closed.
@@ -75,10 +75,10 @@ class StrangerMemory {
  private:
   struct Holding {
     std::size_t bytes = 0;
-    std::uint64_t since = 0;  // when it began to hold much; 0: it does not
+    std::uint64_t since = 0;  // when it began to hold much; 0 if it does not
   };
 
-  Id first_to_go() const;
+  Id next_to_close() const;
 
   std::size_t max_bytes_;
   std::size_t total_ = 0;
@@ -87,10 +87,10 @@ class StrangerMemory {
 };
 
 /// The user of the process at the other end of `socket`, if that is in this network namespace (sock_diag(7));
-/// nullopt when it is not or unknown.
+/// nullopt if it is not, or unknown.
 std::optional<uid_t> user_of_peer(const boost::asio::ip::tcp::socket& socket);
 
-/// False when the other end is known to belong to another user than this process's or root.
+/// False if the other end is known to belong to a user other than this process's or root.
 bool may_be_own_user(const boost::asio::ip::tcp::socket& socket);
 
 }  // namespace acc::launcher

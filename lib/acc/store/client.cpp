@@ -40,20 +40,20 @@ struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
 
   void adopt(tcp::socket connection);
   void disconnect(State now);
-  void lose();
+  void on_lost();
 
   void ask(Request request, Answered handler, std::optional<milliseconds> timeout = {});
-  /// Asks before everything that waits: the second half of an operation.
-  void go_on(Request request, Answered handler);
+  /// Sends the second half of an operation, before all queued operations.
+  void ask_next(Request request, Answered handler);
   void next();
   void finish(StoreOutcome outcome, Reply reply);
   void send(const Request& request);
   void flush();
   void read();
-  void received(std::string_view bytes);
-  void take(Reply reply);
-  void limit(milliseconds time);
-  void give_up();
+  void on_received(std::string_view bytes);
+  void on_reply(Reply reply);
+  void start_timeout(milliseconds time);
+  void on_timeout();
 
   asio::io_context& loop;
   milliseconds request_timeout;
@@ -62,16 +62,16 @@ struct StoreClient::Impl : std::enable_shared_from_this<Impl> {
   State state = State::connecting;
   tcp::socket socket;
   asio::steady_timer timer;
-  std::uint64_t limits = 0;  // a timer that was set anew must not end what came later
+  std::uint64_t timeout_id = 0;  // ignores expired timers of earlier operations
   ReplyParser parser = {};
   std::deque<Operation> waiting = {};
   std::optional<Operation> current = {};  // sent, not answered
-  bool canceling = false;                 // a cancel_wait for it is on its way
-  bool released = false;                  // ... and has crossed the end of the wait
+  bool canceling = false;                 // a cancel_wait for it was sent
+  bool released = false;                  // ... and crossed the reply of the wait
   bool writing = false;
   std::string unsent = {};
   std::string being_sent = {};
-  std::array<char, 16384> room = {};
+  std::array<char, 16384> buffer = {};
   std::function<void()> closed = {};
 };
 
@@ -90,8 +90,8 @@ void StoreClient::Impl::disconnect(State now) {
   socket.close(ignored);
 }
 
-// Tells all who wait. Any of them may end the client.
-void StoreClient::Impl::lose() {
+// Calls all pending handlers. Any of them may destroy the client.
+void StoreClient::Impl::on_lost() {
   if (state != State::open && state != State::connecting) return;
   const auto self = shared_from_this();
   disconnect(State::lost);
@@ -109,7 +109,7 @@ void StoreClient::Impl::ask(Request request, Answered handler, std::optional<mil
   asio::post(loop, [self = shared_from_this()] { self->next(); });
 }
 
-void StoreClient::Impl::go_on(Request request, Answered handler) {
+void StoreClient::Impl::ask_next(Request request, Answered handler) {
   waiting.push_front({std::move(request), std::move(handler), {}});
 }
 
@@ -121,7 +121,7 @@ void StoreClient::Impl::next() {
     send(current->request);
     if (has_reply(current->request.op)) {
       parser.expect(current->request);
-      limit(current->timeout.value_or(request_timeout));
+      start_timeout(current->timeout.value_or(request_timeout));
     } else {
       finish(StoreOutcome::done, {});
     }
@@ -135,7 +135,7 @@ void StoreClient::Impl::next() {
 
 void StoreClient::Impl::finish(StoreOutcome outcome, Reply reply) {
   const Operation operation = *std::exchange(current, {});
-  ++limits;
+  ++timeout_id;
   timer.cancel();
   canceling = false;
   released = false;
@@ -154,33 +154,33 @@ void StoreClient::Impl::flush() {
                     [self = shared_from_this()](const error_code& error, std::size_t) {
                       self->writing = false;
                       if (self->state != State::open) return;
-                      if (error) return self->lose();
+                      if (error) return self->on_lost();
                       if (!self->unsent.empty()) self->flush();
                     });
 }
 
 void StoreClient::Impl::read() {
-  socket.async_read_some(asio::buffer(room),
+  socket.async_read_some(asio::buffer(buffer),
                          [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                            if (self->state != State::open) return;
-                           if (error) return self->lose();
-                           self->received({self->room.data(), bytes});
+                           if (error) return self->on_lost();
+                           self->on_received({self->buffer.data(), bytes});
                            if (self->state == State::open) self->read();
                          });
 }
 
-void StoreClient::Impl::received(std::string_view bytes) {
+void StoreClient::Impl::on_received(std::string_view bytes) {
   while (!bytes.empty() && state == State::open) {
-    if (!current) return lose();  // nothing was asked
+    if (!current) return on_lost();  // unrequested bytes
     auto reply = parser.next(bytes);
-    if (parser.broken()) return lose();
+    if (parser.broken()) return on_lost();
     if (!reply) return;
-    take(std::move(*reply));
+    on_reply(std::move(*reply));
   }
 }
 
-// A store answers a cancel_wait with one byte; the end of the wait may have gone out just before it.
-void StoreClient::Impl::take(Reply reply) {
+// A store answers a cancel_wait with one byte; the reply of the wait may have been sent just before it.
+void StoreClient::Impl::on_reply(Reply reply) {
   if (canceling && !released && reply.number == kStopWaiting) {
     released = true;
     parser.expect(current->request);
@@ -190,18 +190,18 @@ void StoreClient::Impl::take(Reply reply) {
   next();
 }
 
-void StoreClient::Impl::limit(milliseconds time) {
+void StoreClient::Impl::start_timeout(milliseconds time) {
   timer.expires_after(time);
-  timer.async_wait([self = shared_from_this(), number = ++limits](const error_code& error) {
-    if (!error && number == self->limits && self->state == State::open) self->give_up();
+  timer.async_wait([self = shared_from_this(), number = ++timeout_id](const error_code& error) {
+    if (!error && number == self->timeout_id && self->state == State::open) self->on_timeout();
   });
 }
 
-void StoreClient::Impl::give_up() {
-  if (canceling || !current->timeout) return lose();
+void StoreClient::Impl::on_timeout() {
+  if (canceling || !current->timeout) return on_lost();
   canceling = true;
   send({.op = Op::cancel_wait});
-  limit(request_timeout);
+  start_timeout(request_timeout);
 }
 
 StoreClient::StoreClient(asio::io_context& loop, milliseconds timeout)
@@ -224,7 +224,7 @@ void StoreClient::connect(const StoreAddress& address, steady_clock::time_point 
           return connected(std::nullopt);
         }
         impl->closed = {};
-        impl->lose();
+        impl->on_lost();
         if (impl->state != Impl::State::lost) return;
         connected(
             Error({.kind = ErrorKind::rendezvous,
@@ -268,12 +268,12 @@ bool StoreClient::connected() const {
 
 namespace {
 
-Answered in_silence(StoreClient::Done handler) {
+Answered without_reply(StoreClient::Done handler) {
   if (!handler) return {};
   return [handler = std::move(handler)](StoreOutcome outcome, const Reply&) { handler(outcome); };
 }
 
-Answered number_for(StoreClient::Handler<std::int64_t> handler) {
+Answered with_number(StoreClient::Handler<std::int64_t> handler) {
   return [handler = std::move(handler)](StoreOutcome outcome, const Reply& reply) {
     handler(outcome, reply.number);
   };
@@ -283,7 +283,7 @@ Answered number_for(StoreClient::Handler<std::int64_t> handler) {
 
 void StoreClient::set(std::string key, std::string value, Done handler) {
   impl_->ask({.op = Op::set, .keys = {std::move(key)}, .values = {std::move(value)}},
-             in_silence(std::move(handler)));
+             without_reply(std::move(handler)));
 }
 
 void StoreClient::multi_set(Pairs pairs, Done handler) {
@@ -292,25 +292,25 @@ void StoreClient::multi_set(Pairs pairs, Done handler) {
     request.keys.push_back(std::move(key));
     request.values.push_back(std::move(value));
   }
-  impl_->ask(std::move(request), in_silence(std::move(handler)));
+  impl_->ask(std::move(request), without_reply(std::move(handler)));
 }
 
 void StoreClient::append(std::string key, std::string bytes, Done handler) {
   impl_->ask({.op = Op::append, .keys = {std::move(key)}, .values = {std::move(bytes)}},
-             in_silence(std::move(handler)));
+             without_reply(std::move(handler)));
 }
 
-// What is missing must not be asked for: a legacy server hangs up on it, a libuv server says "".
+// Checks first: for a missing key a legacy server closes the connection, and a libuv server replies "".
 void StoreClient::multi_get(std::vector<std::string> keys, Handler<Values> handler) {
   Request check = {.op = Op::check, .keys = keys};
   impl_->ask(std::move(check), [impl = impl_.get(), keys = std::move(keys), handler = std::move(handler)](
                                    StoreOutcome outcome, const Reply& reply) mutable {
     if (outcome != StoreOutcome::done || reply.number != kReady) return handler(outcome, std::nullopt);
-    impl->go_on({.op = Op::multi_get, .keys = std::move(keys)},
-                [handler = std::move(handler)](StoreOutcome got, Reply values) {
-                  if (got != StoreOutcome::done) return handler(got, std::nullopt);
-                  handler(got, std::move(values.texts));
-                });
+    impl->ask_next({.op = Op::multi_get, .keys = std::move(keys)},
+                   [handler = std::move(handler)](StoreOutcome got, Reply values) {
+                     if (got != StoreOutcome::done) return handler(got, std::nullopt);
+                     handler(got, std::move(values.texts));
+                   });
   });
 }
 
@@ -322,7 +322,7 @@ void StoreClient::check(std::vector<std::string> keys, Handler<bool> handler) {
 }
 
 void StoreClient::add(std::string key, std::int64_t delta, Handler<std::int64_t> handler) {
-  impl_->ask({.op = Op::add, .keys = {std::move(key)}, .number = delta}, number_for(std::move(handler)));
+  impl_->ask({.op = Op::add, .keys = {std::move(key)}, .number = delta}, with_number(std::move(handler)));
 }
 
 void StoreClient::compare_set(std::string key, std::string expected, std::string desired,
@@ -342,7 +342,7 @@ void StoreClient::delete_key(std::string key, Handler<bool> handler) {
 }
 
 void StoreClient::num_keys(Handler<std::int64_t> handler) {
-  impl_->ask({.op = Op::get_num_keys}, number_for(std::move(handler)));
+  impl_->ask({.op = Op::get_num_keys}, with_number(std::move(handler)));
 }
 
 void StoreClient::list_keys(Handler<std::vector<std::string>> handler) {
@@ -351,8 +351,8 @@ void StoreClient::list_keys(Handler<std::vector<std::string>> handler) {
   });
 }
 
-// torch's server never ends a wait that began while one of its keys was a queue (2.11, 2.15): ask before
-// giving up.
+// torch's server never ends a wait that began while one of its keys was a queue (2.11, 2.15): check once more
+// before timing out.
 void StoreClient::wait(std::vector<std::string> keys, milliseconds timeout, Done handler) {
   Request wait = {.op = Op::wait, .keys = keys};
   impl_->ask(
@@ -360,18 +360,18 @@ void StoreClient::wait(std::vector<std::string> keys, milliseconds timeout, Done
       [impl = impl_.get(), keys = std::move(keys), handler = std::move(handler)](StoreOutcome outcome,
                                                                                  const Reply&) mutable {
         if (outcome != StoreOutcome::timed_out) return handler(outcome);
-        impl->go_on({.op = Op::check, .keys = std::move(keys)},
-                    [handler = std::move(handler)](StoreOutcome checked, const Reply& reply) {
-                      const bool late = checked == StoreOutcome::done && reply.number == kNotReady;
-                      handler(late ? StoreOutcome::timed_out : checked);
-                    });
+        impl->ask_next({.op = Op::check, .keys = std::move(keys)},
+                       [handler = std::move(handler)](StoreOutcome checked, const Reply& reply) {
+                         const bool late = checked == StoreOutcome::done && reply.number == kNotReady;
+                         handler(late ? StoreOutcome::timed_out : checked);
+                       });
       },
       timeout);
 }
 
 void StoreClient::queue_push(std::string queue, std::string value, Done handler) {
   impl_->ask({.op = Op::queue_push, .keys = {std::move(queue)}, .values = {std::move(value)}},
-             in_silence(std::move(handler)));
+             without_reply(std::move(handler)));
 }
 
 void StoreClient::queue_pop(std::string queue, Handler<std::optional<std::string>> handler) {
@@ -383,7 +383,7 @@ void StoreClient::queue_pop(std::string queue, Handler<std::optional<std::string
 }
 
 void StoreClient::queue_len(std::string queue, Handler<std::int64_t> handler) {
-  impl_->ask({.op = Op::queue_len, .keys = {std::move(queue)}}, number_for(std::move(handler)));
+  impl_->ask({.op = Op::queue_len, .keys = {std::move(queue)}}, with_number(std::move(handler)));
 }
 
 }  // namespace acc::launcher

@@ -21,19 +21,19 @@ class io_context;
 namespace acc::launcher {
 
 /// A client of PyTorch's TCPStore (torch 2.4 to 2.15, libuv and legacy) or of StoreServer, on the caller's
-/// event loop. Operations are carried out in the order they are asked for, each when the one before it is
-/// answered, so a wait holds up what comes after it. Keys are as on the wire: TCPStore's own are `/` and the
-/// user's key. Handlers are called from the loop, never from within a call, and not after the client's end.
+/// event loop. Operations run in order, each after the reply to the one before, so a wait delays the next
+/// ones. Keys are as on the wire: `/` and the user's key of a TCPStore. Handlers are called from the event
+/// loop, never during a call, and not after the client is destroyed.
 class StoreClient : public Store {
  public:
-  /// A store that does not answer a request other than a wait within `timeout` counts as lost.
+  /// A store that does not reply within `timeout`, waits excepted, counts as lost.
   explicit StoreClient(boost::asio::io_context& loop,
                        std::chrono::milliseconds timeout = std::chrono::seconds(60));
   ~StoreClient() override;
 
-  /// Tries to connect until `deadline`; `failed` gets the reason of each failed try. `connected` is called
-  /// with nullopt when a store answers, else with an Error{rendezvous} with address and reason. Operations
-  /// may be started before.
+  /// Tries to connect until `deadline`; calls `failed` with the reason of each failed attempt, and
+  /// `connected` with nullopt when a store answers, else with an Error{rendezvous} with address and reason.
+  /// Operations may be started before.
   void connect(const StoreAddress& address, std::chrono::steady_clock::time_point deadline,
                std::function<void(const std::string& why)> failed,
                std::function<void(std::optional<Error>)> connected);
@@ -58,15 +58,15 @@ class StoreClient : public Store {
                    Handler<std::string> handler) override;
   void delete_key(std::string key, Handler<bool> handler) override;
   void num_keys(Handler<std::int64_t> handler);
-  /// torch 2.10 and later; older servers hang up.
+  /// For torch 2.10 and later; older servers close the connection.
   void list_keys(Handler<std::vector<std::string>> handler);
 
   /// torch's server may report keys too early when queues are in use; get_when_present() checks again.
   void wait(std::vector<std::string> keys, std::chrono::milliseconds timeout, Done handler) override;
 
-  /// torch 2.8 and later with libuv; other servers hang up.
+  /// For torch 2.8 and later with libuv; other servers close the connection.
   void queue_push(std::string queue, std::string value, Done handler = {});
-  /// nullopt when the queue is empty: it does not wait.
+  /// nullopt if the queue is empty; does not wait.
   void queue_pop(std::string queue, Handler<std::optional<std::string>> handler);
   void queue_len(std::string queue, Handler<std::int64_t> handler);
 

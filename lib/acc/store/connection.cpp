@@ -13,10 +13,10 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// A client that leaves this much unread is not listened to until it has read all of it.
+// From a client that has this much unread, nothing is read until it has read all of it.
 constexpr std::size_t kPauseBytes = std::size_t{1} << 20U;
-// After so much of one client it is the others' turn.
-constexpr std::size_t kTurnBytes = std::size_t{1} << 20U;
+// After so many bytes to one client, others are served.
+constexpr std::size_t kMaxBytesAtOnce = std::size_t{1} << 20U;
 constexpr std::size_t kMaxPieces = 16;
 
 }  // namespace
@@ -30,7 +30,7 @@ Connection::Connection(asio::ip::tcp::socket socket, ClientId id, Owner& owner, 
       parser_(limits.request) {}
 
 void Connection::start() {
-  error_code ignored;  // what cannot be set makes it slower, not wrong
+  error_code ignored;  // without the options it is only slower
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
   error_code error;
@@ -38,7 +38,7 @@ void Connection::start() {
   const std::size_t bytes = socket_.read_some(asio::buffer(first_), error);
   if (error == asio::error::would_block) return read();
   if (error) return input_ended(error);
-  received(bytes);
+  on_received(bytes);
 }
 
 void Connection::wake() {
@@ -48,7 +48,7 @@ void Connection::wake() {
   }
   replies_.add_byte(kStopWaiting);
   flush();
-  count();
+  report_memory();
 }
 
 bool Connection::has_unread() {
@@ -60,7 +60,7 @@ void Connection::end() {
   if (open_) fail();
 }
 
-// Its turn, which keeps it, may come much later: what it holds goes now.
+// Frees its memory now: the scheduler may keep the object for much longer.
 void Connection::close() {
   open_ = false;
   error_code ignored;
@@ -82,16 +82,16 @@ void Connection::read() {
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             if (!self->open_) return;
                             if (error) return self->input_ended(error);
-                            self->received(bytes);
+                            self->on_received(bytes);
                           });
 }
 
-// What is short is done at once.
-void Connection::received(std::size_t bytes) {
+// Short requests are handled at once.
+void Connection::on_received(std::size_t bytes) {
   const Next next = consume({first_.data(), bytes}, Clock::time_point::min());
   if (next == Next::ended) return;
   flush();
-  count();
+  report_memory();
   if (!open_ || next == Next::drain) return;
   if (next == Next::read && bytes < first_.size()) return read();
   owner_.schedule(shared_from_this());
@@ -107,7 +107,7 @@ bool Connection::work_until(Clock::time_point until) {
     const std::size_t size = socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
     if (error == asio::error::would_block) {
       flush();
-      count();
+      report_memory();
       if (open_) read();
       return false;
     }
@@ -119,11 +119,11 @@ bool Connection::work_until(Clock::time_point until) {
   }
   if (next == Next::ended) return false;
   flush();
-  count();
+  report_memory();
   return open_ && next != Next::drain;
 }
 
-// Carries out what is whole in `bytes`, and keeps what it does not come to. May end the connection.
+// Carries out the complete requests in `bytes`, and keeps the rest. May end the connection.
 Connection::Next Connection::consume(std::string_view bytes, Clock::time_point until) {
   consuming_ = true;
   const Next next = consume_some(bytes, until);
@@ -148,7 +148,7 @@ Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_po
       work_.emplace(Work{.request = std::move(*request)});
     }
     const Service::Outcome outcome = owner_.carry_out(id_, *work_, replies_);
-    if (!open_) return Next::ended;  // so that others can be served
+    if (!open_) return Next::ended;  // closed by the owner to free memory
     if (outcome == Service::Outcome::done) {
       work_.reset();
       if (std::exchange(wake_due_, false)) replies_.add_byte(kStopWaiting);
@@ -159,29 +159,28 @@ Connection::Next Connection::consume_some(std::string_view bytes, Clock::time_po
     }
     if (outcome == Service::Outcome::more && Clock::now() >= until) {
       unparsed_ = bytes;
-      return Next::turn;
+      return Next::next_slice;
     }
   }
   if (!open_) return Next::ended;
   if (!parser_.broken()) return Next::read;
-  flush();  // what it asked before that is answered
+  flush();  // send the replies to earlier requests
   fail();
   return Next::ended;
 } catch (const std::bad_alloc&) {
-  fail();  // its request or its replies are too much for this machine, and what they hold goes with it
+  fail();  // too large for this machine; closing it frees the memory
   return Next::ended;
 }
 
-void Connection::count() {
+void Connection::report_memory() {
   if (!is_counted_) return;
   std::size_t bytes = replies_.cost() + unparsed_.size();
-  if (work_ || parser_.in_request()) bytes += parser_.held();
+  if (work_ || parser_.in_request()) bytes += parser_.memory();
   if (work_) bytes += work_->listed.cost();
   owner_.holds(id_, bytes);
 }
 
-// The client will send no more, or the connection is lost. Nobody waits for it now, but it may still be
-// reading.
+// The client will send no more, or the connection is lost. After EOF it may still read its replies.
 void Connection::input_ended(const error_code& error) {
   if (error != asio::error::eof) return fail();
   input_ended_ = true;
@@ -189,9 +188,9 @@ void Connection::input_ended(const error_code& error) {
   if (!writing_) fail();
 }
 
-// Sends what the socket takes, and the rest as soon as it takes more.
+// Sends what the socket takes now, and the rest when it becomes writable.
 void Connection::flush() {
-  std::size_t taken = 0;
+  std::size_t sent = 0;
   while (!writing_ && !replies_.empty()) {
     std::array<asio::const_buffer, kMaxPieces> buffers;
     std::size_t count = 0;
@@ -199,13 +198,13 @@ void Connection::flush() {
       buffers[count++] = asio::buffer(piece);
     }
     error_code error;
-    const std::size_t size = unreachable_ ? 0 : socket_.write_some(std::span(buffers).first(count), error);
+    const std::size_t size = write_failed_ ? 0 : socket_.write_some(std::span(buffers).first(count), error);
     if (error == asio::error::would_block) return flush_when_writable();
-    unreachable_ = unreachable_ || error;
-    if (unreachable_) return replies_.clear();
+    write_failed_ = write_failed_ || error;
+    if (write_failed_) return replies_.clear();
     replies_.sent(size);
-    taken += size;
-    if (taken > kTurnBytes && !replies_.empty()) return flush_when_writable();
+    sent += size;
+    if (sent > kMaxBytesAtOnce && !replies_.empty()) return flush_when_writable();
   }
 }
 
@@ -214,14 +213,14 @@ void Connection::flush_when_writable() {
   socket_.async_wait(asio::ip::tcp::socket::wait_write, [self = shared_from_this()](const error_code& error) {
     if (!self->open_) return;
     self->writing_ = false;
-    self->unreachable_ = self->unreachable_ || error;
+    self->write_failed_ = self->write_failed_ || error;
     self->flush();
-    self->count();
+    self->report_memory();
     if (self->open_ && !self->writing_) self->resume();
   });
 }
 
-// All replies are out: what was held back for them goes on.
+// All replies are sent: continues with the requests that were held back.
 void Connection::resume() {
   if (input_ended_) return fail();
   if (!paused_) return;

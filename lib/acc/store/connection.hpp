@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "acc/store/greetings.hpp"
+#include "acc/store/handshakes.hpp"
 #include "acc/store/protocol.hpp"
 #include "acc/store/replies.hpp"
 #include "acc/store/service.hpp"
@@ -21,21 +21,21 @@ namespace acc::launcher {
 /// The connection of one client: parses requests, passes them to the owner and sends the replies. Long work
 /// is time-sliced with that of other clients. It stops reading while replies are unread, and closes when the
 /// client closes, violates the protocol or exceeds a limit.
-class Connection : public Guest, public std::enable_shared_from_this<Connection> {
+class Connection : public PendingConnection, public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// The receiver of requests. Must outlive the connection's last call, which is closed() or the caller's
+  /// Receives the requests. Must outlive the connection's last call, which is closed() or the caller's
   /// close().
   class Owner {
    public:
-    /// Carries out some of `work`, as Service does.
+    /// Carries out a part of `work`, as Service does.
     virtual Service::Outcome carry_out(ClientId client, Work& work, Replies& replies) = 0;
     /// The connection is closed.
     virtual void closed(ClientId client) = 0;
-    /// Calls the connection's work_until() in its turns until that returns false.
+    /// Calls the connection's work_until() in time slices until that returns false.
     virtual void schedule(std::shared_ptr<Connection> connection) = 0;
-    /// The connection holds about this much memory. May close it, or others.
+    /// The connection holds about `bytes` of memory. May close it, or others.
     virtual void holds(ClientId client, std::size_t bytes) = 0;
     /// The read buffer, shared by all connections.
     virtual std::span<char> scratch() = 0;
@@ -53,32 +53,32 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
 
   Connection(boost::asio::ip::tcp::socket socket, ClientId id, Owner& owner, const Limits& limits);
 
-  /// Reads what has come already.
+  /// Reads what has arrived, and begins to wait for more.
   void start();
-  /// Tells the client that its wait is over.
+  /// Sends the end of its wait to the client.
   void wake();
-  /// Works on what the client has sent until about `until`. True: there is more.
+  /// Handles requests until about `until`. Returns whether there is more to do.
   bool work_until(Clock::time_point until);
   /// Closes it without calling the owner.
   void close();
 
-  bool is_awaited() const override { return open_ && !parser_.validated(); }
+  bool is_pending() const override { return open_ && !parser_.validated(); }
   bool has_unread() override;
   void end() override;
 
  private:
   enum class Next {
-    read,   ///< all that came is done
-    turn,   ///< some of it is left
-    drain,  ///< the client is to read its replies first
+    read,        ///< all requests are done: read more
+    next_slice,  ///< requests are left for the next time slice
+    drain,       ///< the client must read its replies first
     ended,
   };
 
   void read();
-  void received(std::size_t bytes);
+  void on_received(std::size_t bytes);
   Next consume(std::string_view bytes, Clock::time_point until);
   Next consume_some(std::string_view bytes, Clock::time_point until);
-  void count();
+  void report_memory();
   void input_ended(const boost::system::error_code& error);
   void flush();
   void flush_when_writable();
@@ -92,7 +92,7 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
   bool is_counted_;
   RequestParser parser_;
   Replies replies_;
-  std::optional<Work> work_ = {};  // begun, and not done
+  std::optional<Work> work_ = {};  // begun and not finished
   std::string unparsed_;           // what was read when work had to pause
   std::array<char, 1024> first_ =
       {};  // most requests fit; the rest of a long one goes through the scratch room
@@ -101,8 +101,8 @@ class Connection : public Guest, public std::enable_shared_from_this<Connection>
   bool input_ended_ = false;
   bool paused_ = false;
   bool writing_ = false;
-  bool unreachable_ = false;  // writing failed; what was sent before that is still read
-  bool wake_due_ = false;     // when the reply that is being made is whole
+  bool write_failed_ = false;  // writing failed; what was sent before that is still read
+  bool wake_due_ = false;      // send the wake-up after the current reply
 };
 
 }  // namespace acc::launcher

@@ -21,12 +21,12 @@ using boost::system::error_code;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFirstPause{50};
-constexpr std::chrono::milliseconds kLongestPause{2000};
-constexpr std::chrono::seconds kLongestTry{10};
+constexpr std::chrono::milliseconds kMaxPause{2000};
+constexpr std::chrono::seconds kAttemptTimeout{10};
 
-// Every version of torch answers at once whether none of no keys is missing. A `ping` would do for 2.5 and
-// later, and a server of 2.4 hangs up on it.
-std::string greeting() {
+// A `check` of no keys, which every version of torch answers at once. A server of torch 2.4 closes the
+// connection on `ping`.
+std::string first_request() {
   return encode({.op = Op::validate, .number = kStoreMagic}) + encode({.op = Op::check});
 }
 
@@ -37,7 +37,7 @@ std::string to_string(const StoreAddress& address) {
   return (v6 ? "[" + address.host + "]" : address.host) + ":" + std::to_string(address.port);
 }
 
-Dialer::Dialer(asio::io_context& loop) : resolver_(loop), socket_(loop), limit_(loop), pause_(loop) {}
+Dialer::Dialer(asio::io_context& loop) : resolver_(loop), socket_(loop), timeout_(loop), pause_(loop) {}
 
 void Dialer::start(StoreAddress address, steady_clock::time_point deadline, Failed failed, Done done) {
   address_ = std::move(address);
@@ -45,26 +45,26 @@ void Dialer::start(StoreAddress address, steady_clock::time_point deadline, Fail
   next_pause_ = kFirstPause;
   failed_ = std::move(failed);
   done_ = std::move(done);
-  try_once();
+  start_attempt();
 }
 
 void Dialer::cancel() {
   done_ = {};
   failed_ = {};
   resolver_.cancel();
-  limit_.cancel();
+  timeout_.cancel();
   pause_.cancel();
   error_code ignored;
   socket_.close(ignored);
 }
 
-void Dialer::try_once() {
+void Dialer::start_attempt() {
   ++attempt_;
-  greeting_.clear();
-  limit_.expires_at(std::min(deadline_, steady_clock::now() + kLongestTry));
-  limit_.async_wait([self = shared_from_this(), attempt = attempt_](const error_code& error) {
+  request_.clear();
+  timeout_.expires_at(std::min(deadline_, steady_clock::now() + kAttemptTimeout));
+  timeout_.async_wait([self = shared_from_this(), attempt = attempt_](const error_code& error) {
     if (error || self->stale(attempt)) return;
-    self->failed(self->greeting_.empty() ? "no answer" : "what listens there does not answer as a store");
+    self->failed(self->request_.empty() ? "no answer" : "what listens there does not answer as a store");
   });
   resolve();
 }
@@ -91,20 +91,20 @@ void Dialer::connect(const tcp::resolver::results_type& endpoints) {
       [self = shared_from_this(), attempt = attempt_](const error_code& error, const tcp::endpoint&) {
         if (self->stale(attempt)) return;
         if (error) return self->failed(error.message());
-        self->greet();
+        self->check_store();
       });
 }
 
-void Dialer::greet() {
-  error_code ignored;  // what cannot be set makes it slower, not wrong
+void Dialer::check_store() {
+  error_code ignored;  // without the options it is only slower
   socket_.set_option(tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
-  greeting_ = greeting();
-  asio::async_write(socket_, asio::buffer(greeting_), [](const error_code&, std::size_t) {});
-  asio::async_read(socket_, asio::buffer(&answer_, 1),
+  request_ = first_request();
+  asio::async_write(socket_, asio::buffer(request_), [](const error_code&, std::size_t) {});
+  asio::async_read(socket_, asio::buffer(&reply_, 1),
                    [self = shared_from_this(), attempt = attempt_](const error_code& error, std::size_t) {
                      if (self->stale(attempt)) return;
-                     if (error || self->answer_ != static_cast<char>(kReady)) {
+                     if (error || self->reply_ != static_cast<char>(kReady)) {
                        return self->failed("what listens there does not answer as a store");
                      }
                      self->finish(std::move(self->socket_), {});
@@ -113,7 +113,7 @@ void Dialer::greet() {
 
 void Dialer::failed(std::string why) {
   ++attempt_;
-  limit_.cancel();
+  timeout_.cancel();
   resolver_.cancel();
   error_code ignored;
   socket_.close(ignored);
@@ -122,18 +122,18 @@ void Dialer::failed(std::string why) {
   const auto now = steady_clock::now();
   if (now >= deadline_) return finish(std::nullopt, why);
   pause_.expires_at(std::min(deadline_, now + next_pause_));
-  next_pause_ = std::min(next_pause_ * 3 / 2, kLongestPause);
+  next_pause_ = std::min(next_pause_ * 3 / 2, kMaxPause);
   pause_.async_wait([self = shared_from_this(), attempt = attempt_, why = std::move(why)](const error_code&) {
     if (self->stale(attempt)) return;
     if (steady_clock::now() >= self->deadline_) return self->finish(std::nullopt, why);
-    self->try_once();
+    self->start_attempt();
   });
 }
 
 void Dialer::finish(std::optional<tcp::socket> socket, const std::string& why) {
   const Done done = std::exchange(done_, {});
   failed_ = {};
-  limit_.cancel();
+  timeout_.cancel();
   done(std::move(socket), why);
 }
 

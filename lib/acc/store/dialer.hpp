@@ -12,7 +12,7 @@
 
 namespace acc::launcher {
 
-/// Where a store is to be found, and how long to look for it.
+/// The address of a store.
 struct StoreAddress {
   std::string host = "127.0.0.1";  ///< a name or an address, v4 or v6
   std::uint16_t port = 0;
@@ -23,36 +23,35 @@ struct StoreAddress {
 /// `host:port`, a v6 address in brackets.
 std::string to_string(const StoreAddress& address);
 
-/// Connects to a store, and tries again, a little later each time, until one answers or the time is over.
-/// Nothing counts as a store that does not answer a first question: a port may be open before its program
-/// listens to anyone.
+/// Connects to a store, and tries again with growing pauses until one answers or the deadline is over. Only a
+/// reply to a first request shows that it is a store: a port may be open before its program serves it.
 class Dialer : public std::enable_shared_from_this<Dialer> {
  public:
-  /// Why a try failed, in words.
+  /// Receives why an attempt failed.
   using Failed = std::function<void(const std::string& why)>;
-  /// The connection, or absent with the reason of the last try.
+  /// Receives the connection, or nullopt and why the last attempt failed.
   using Done = std::function<void(std::optional<boost::asio::ip::tcp::socket>, const std::string& why)>;
 
   explicit Dialer(boost::asio::io_context& loop);
 
-  /// Calls `failed` after each try in vain and `done` once, never from within.
+  /// Calls `failed` after each failed attempt and `done` once, never during the call.
   void start(StoreAddress address, std::chrono::steady_clock::time_point deadline, Failed failed, Done done);
-  /// No handler is called any more.
+  /// No handler is called after this.
   void cancel();
 
  private:
-  void try_once();
+  void start_attempt();
   void resolve();
   void connect(const boost::asio::ip::tcp::resolver::results_type& endpoints);
-  void greet();
+  void check_store();
   void failed(std::string why);
   void finish(std::optional<boost::asio::ip::tcp::socket> socket, const std::string& why);
-  /// Whether a handler of try number `attempt` comes too late to matter.
+  /// Whether a handler belongs to an earlier attempt.
   bool stale(std::uint64_t attempt) const { return attempt != attempt_ || !done_; }
 
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::ip::tcp::socket socket_;
-  boost::asio::steady_timer limit_;  // of one try
+  boost::asio::steady_timer timeout_;  // of one attempt
   boost::asio::steady_timer pause_;
   StoreAddress address_ = {};
   std::chrono::steady_clock::time_point deadline_ = {};
@@ -60,8 +59,8 @@ class Dialer : public std::enable_shared_from_this<Dialer> {
   Failed failed_ = {};
   Done done_ = {};
   std::uint64_t attempt_ = 0;
-  std::string greeting_ = {};
-  char answer_ = 0;
+  std::string request_ = {};
+  char reply_ = 0;
 };
 
 }  // namespace acc::launcher

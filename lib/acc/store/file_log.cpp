@@ -13,7 +13,7 @@ namespace acc::launcher {
 namespace {
 
 constexpr char kDeletes = '-';
-// Agents' keys have some hundred bytes, their values some thousand for each hundred nodes.
+// Keys of agents have about a hundred bytes, values some thousand for each hundred nodes.
 constexpr std::size_t kMaxKey = std::size_t{64} << 10U;
 constexpr std::size_t kMaxValue = std::size_t{64} << 20U;
 
@@ -25,7 +25,7 @@ bool may_begin_a_key(char c) {
   return c == '/' || c == kDeletes || c == 'r' || c == 'c';
 }
 
-/// Walks over the bytes; each step is absent when too few are left.
+/// Reads texts one after the other; absent if too few bytes are left.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) : left_(bytes) {}

@@ -9,13 +9,14 @@
 
 namespace acc::launcher {
 
-/// What a torch FileStore's file says (torch 2.11, 2.15): one entry after the other, each a key and a value
-/// with their lengths in front (four bytes, little endian). The last entry of a key counts; `-` in front of
-/// the key deletes it. Beside users' keys, which begin with `/`, torch counts in `refcount/` and `cleanup/`.
+/// The contents of a torch FileStore's file (torch 2.11, 2.15): a sequence of entries, each a key and a
+/// value, both preceded by their length (four bytes, little endian). The last entry of a key is valid; `-`
+/// before the key deletes it. Users' keys begin with `/`; torch has counters below `refcount/` and
+/// `cleanup/`.
 class FileLog {
  public:
-  /// Reads the entries that are whole, and returns how many bytes they have: the rest is to come again with
-  /// what follows it. Throws Error{rendezvous} when no FileStore wrote the bytes.
+  /// Reads the complete entries and returns their size in bytes; the rest must be passed again with what
+  /// follows. Throws Error{rendezvous} for bytes that no FileStore wrote.
   std::size_t read(std::string_view bytes);
 
   /// Null when there is no such key.

@@ -26,14 +26,14 @@ using boost::system::error_code;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// Of the file at once.
+// Bytes of the file read at once.
 constexpr std::size_t kPiece = std::size_t{1} << 20U;
 
 [[noreturn]] void fail(const std::string& what, int error_number) {
   throw Error({.kind = ErrorKind::rendezvous, .what = what + ": " + std::strerror(error_number)});
 }
 
-// Which file it is: one that was made anew under the same name is another.
+// Identifies a file: one created anew under the same name differs.
 struct Identity {
   dev_t device = 0;
   ino_t number = 0;
@@ -47,7 +47,7 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   Impl(asio::io_context& the_loop, std::filesystem::path the_file, const Options& the_options)
       : loop(the_loop), file(std::move(the_file)), options(the_options), timer(loop) {}
 
-  /// What is done while the file is locked. `write` returns what is added to the file, `done` tells of it.
+  /// An operation on the locked file: `write` returns what to append to it, then `done` is called.
   struct Operation {
     std::function<std::string(const FileLog&)> write = {};
     std::function<void(StoreOutcome)> done = {};
@@ -57,9 +57,9 @@ struct FileStore::Impl : std::enable_shared_from_this<Impl> {
   void run();
   bool perform(const Operation& operation);
   bool refresh(int fd);
-  bool try_later();
-  void look(const std::vector<std::string>& keys, steady_clock::time_point deadline, const Done& handler);
-  void lose(const std::string& why);
+  bool retry_later();
+  void poll(const std::vector<std::string>& keys, steady_clock::time_point deadline, const Done& handler);
+  void on_lost(const std::string& why);
 
   asio::io_context& loop;
   std::filesystem::path file;
@@ -90,31 +90,31 @@ void FileStore::Impl::run() {
     try {
       if (!perform(queue.front())) return;
     } catch (const Error& error) {
-      return lose(error.problems().front().what);
+      return on_lost(error.problems().front().what);
     }
     const Operation operation = std::move(queue.front());
     queue.pop_front();
     operation.done(StoreOutcome::done);
   }
   scheduled = false;
-  if (is_lost && !ended) lose(reason);
+  if (is_lost && !ended) on_lost(reason);
 }
 
-// False: the file is not free, and it will be tried again.
+// Returns false if the file is locked; then tries again later.
 bool FileStore::Impl::perform(const Operation& operation) {
   const Descriptor fd(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd) fail("the file of the rendezvous cannot be opened", errno);
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return try_later();
+    if (errno == EWOULDBLOCK) return retry_later();
     if (errno != EINTR) fail("the file of the rendezvous cannot be locked", errno);
   }
-  if (!refresh(fd.get())) return try_later();
+  if (!refresh(fd.get())) return retry_later();
   blocked_since.reset();
   const std::string entries = operation.write(known);
   if (entries.empty()) return true;
   if (::lseek(fd.get(), position, SEEK_SET) < 0 || !write_all(fd.get(), entries)) {
     const int error_number = errno;
-    // Half an entry would stop all nodes.
+    // An incomplete entry would block all nodes.
     [[maybe_unused]] const int ignored = ::ftruncate(fd.get(), position);
     fail("the file of the rendezvous cannot be written", error_number);
   }
@@ -122,7 +122,7 @@ bool FileStore::Impl::perform(const Operation& operation) {
   return true;
 }
 
-// False: the last entry is not whole.
+// Returns false if the last entry is incomplete.
 bool FileStore::Impl::refresh(int fd) {
   struct stat about = {};
   if (::fstat(fd, &about) != 0) fail("the file of the rendezvous cannot be read", errno);
@@ -149,7 +149,7 @@ bool FileStore::Impl::refresh(int fd) {
   return bytes.empty();
 }
 
-bool FileStore::Impl::try_later() {
+bool FileStore::Impl::retry_later() {
   const auto now = steady_clock::now();
   if (!blocked_since) blocked_since = now;
   if (now - *blocked_since >= options.timeout) {
@@ -163,8 +163,8 @@ bool FileStore::Impl::try_later() {
   return false;
 }
 
-// Tells all who wait. Any of them may end the store.
-void FileStore::Impl::lose(const std::string& why) {
+// Calls all pending handlers. Any of them may destroy the store.
+void FileStore::Impl::on_lost(const std::string& why) {
   const auto self = shared_from_this();
   is_lost = true;
   reason = why;
@@ -284,10 +284,10 @@ void FileStore::delete_key(std::string key, Handler<bool> handler) {
 }
 
 void FileStore::wait(std::vector<std::string> keys, milliseconds timeout, Done handler) {
-  impl_->look(keys, steady_clock::now() + timeout, handler);
+  impl_->poll(keys, steady_clock::now() + timeout, handler);
 }
 
-void FileStore::Impl::look(const std::vector<std::string>& keys, steady_clock::time_point deadline,
+void FileStore::Impl::poll(const std::vector<std::string>& keys, steady_clock::time_point deadline,
                            const Done& handler) {
   const auto all_here = std::make_shared<bool>(false);
   const auto exists = [](const FileLog& log) {
@@ -302,9 +302,9 @@ void FileStore::Impl::look(const std::vector<std::string>& keys, steady_clock::t
            [this, keys, deadline, handler, all_here](StoreOutcome outcome) {
              if (outcome != StoreOutcome::done || *all_here) return handler(outcome);
              if (steady_clock::now() >= deadline) return handler(StoreOutcome::timed_out);
-             const auto pause = std::make_shared<asio::steady_timer>(loop, options.look);
+             const auto pause = std::make_shared<asio::steady_timer>(loop, options.poll_interval);
              pause->async_wait([self = shared_from_this(), pause, keys, deadline, handler](const auto&) {
-               if (!self->ended) self->look(keys, deadline, handler);
+               if (!self->ended) self->poll(keys, deadline, handler);
              });
            }});
 }

@@ -18,18 +18,18 @@ class io_context;
 
 namespace acc::launcher {
 
-/// torch's FileStore: agents meet in a file on a disk that all of them see. As torch's own it opens and locks
-/// (flock) the file anew for each operation and looks again and again for what it waits for: a network disk
-/// tells nobody of changes. The file stays when all are gone.
+/// torch's FileStore: agents meet in a file on a shared disk. As torch's own, it opens and locks (flock) the
+/// file for each operation, and polls while it waits, since a network disk does not notify of changes. It
+/// does not remove the file.
 class FileStore : public Store {
  public:
   struct Options {
-    /// A file that is locked, or whose last entry is not whole, for so long cannot be used.
+    /// A file that is locked for longer, or whose last entry is incomplete for longer, cannot be used.
     std::chrono::milliseconds timeout = std::chrono::seconds(60);
     /// How long to wait before trying a locked file again.
     std::chrono::milliseconds retry = std::chrono::milliseconds(10);
-    /// How often to look for what is waited for.
-    std::chrono::milliseconds look = std::chrono::milliseconds(50);
+    /// How often wait() polls.
+    std::chrono::milliseconds poll_interval = std::chrono::milliseconds(50);
   };
 
   FileStore(boost::asio::io_context& loop, std::filesystem::path file) : FileStore(loop, file, Options()) {}

@@ -11,7 +11,7 @@ namespace {
 
 std::optional<std::int64_t> leading_number(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t\n\v\f\r"), text.size()));
-  // from_chars knows no plus; behind one it must not meet a minus.
+  // from_chars accepts no plus sign; "+-1" must not become -1.
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
   std::int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -42,7 +42,7 @@ void KeyValue::append(std::string_view key, std::string_view bytes, Writer write
   if (found == values_.end()) return set(key, std::string(bytes), writer);
   Entry& entry = found->second;
   discount(key, *entry.value, entry.writer);
-  // Somebody may still be being sent the old value.
+  // The old value may still be being sent to a client.
   if (entry.value.use_count() > 1) entry.value = std::make_shared<std::string>(*entry.value);
   entry.value->append(bytes);
   entry.writer = writer;
@@ -138,7 +138,7 @@ bool KeyValue::is_agents(std::string_view key) const {
 }
 
 std::size_t KeyValue::cost(std::string_view key, std::size_t value_bytes) {
-  constexpr std::size_t kEntryBytes = 192;  // the nodes and texts that hold them
+  constexpr std::size_t kEntryBytes = 192;  // map nodes and strings
   return key.size() + value_bytes + kEntryBytes;
 }
 

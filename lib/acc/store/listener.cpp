@@ -23,7 +23,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr auto kPause = std::chrono::milliseconds(50);
-// Others' turn after so many.
+// After so many, other handlers run.
 constexpr int kAcceptedAtOnce = 64;
 // A free port of one address may be taken on another.
 constexpr int kPortTries = 32;
@@ -39,8 +39,7 @@ std::vector<asio::ip::address> parse_addresses(const std::vector<std::string>& t
     error_code error;
     const auto address = asio::ip::make_address(text, error);
     if (error) {
-      throw Error(
-          {.what = "is not an address in numbers that can be listened on", .where = "'" + text + "'"});
+      throw Error({.what = "is not a numeric address to listen on", .where = "'" + text + "'"});
     }
     if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
       addresses.push_back(address);
@@ -51,7 +50,8 @@ std::vector<asio::ip::address> parse_addresses(const std::vector<std::string>& t
 
 tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool v6_only, error_code& error) {
   tcp::acceptor acceptor(loop);
-  // Made here, because Asio's own call leaves a moment in which a program that is started inherits it.
+  // Created here with SOCK_CLOEXEC: Asio sets the flag later, and a child started meanwhile would inherit the
+  // socket.
   const int type = SOCK_STREAM | SOCK_CLOEXEC;
   const int fd = ::socket(endpoint.protocol().family(), type, endpoint.protocol().protocol());
   if (fd < 0) {
@@ -71,7 +71,7 @@ tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool
   return acceptor;
 }
 
-// Listens on all addresses; absent when `port` was free on the first and is not on another.
+// Listens on all addresses; absent if the free port of the first is taken on another.
 std::optional<std::vector<std::shared_ptr<Listener>>> try_port(
     asio::io_context& loop, const std::vector<asio::ip::address>& addresses, std::uint16_t port) {
   const bool has_v4 =
@@ -106,7 +106,7 @@ std::vector<std::shared_ptr<Listener>> listen_on(asio::io_context& loop,
   throw Error({.kind = ErrorKind::system,
                .what = "no port is free on all addresses of the store",
                .where = name_of({parsed.back(), 0}),
-               .hint = "name a port"});
+               .hint = "choose a port"});
 }
 
 Listener::Listener(tcp::acceptor acceptor)
@@ -149,7 +149,7 @@ void Listener::accept_waiting() {
     if (fd < 0) {
       if (errno == EAGAIN || errno == EWOULDBLOCK) break;
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      // No descriptors or no memory: the connection stays ready, and waiting for it would spin.
+      // No descriptors or no memory: the connection stays in the backlog, and waiting for it would spin.
       return wait_a_little();
     }
     tcp::socket socket(acceptor_.get_executor());

@@ -12,20 +12,20 @@
 
 namespace acc::launcher {
 
-/// Listens on one address, and hands over connections as they come. Neither the listening sockets nor the
-/// connections are inherited by programs that are started.
+/// Listens on one address and accepts connections. Child processes inherit neither the listening socket nor
+/// the connections.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
   using Accepted = std::function<void(boost::asio::ip::tcp::socket)>;
 
-  /// `acceptor` listens already and is non-blocking.
+  /// `acceptor` is listening and non-blocking.
   explicit Listener(boost::asio::ip::tcp::acceptor acceptor);
 
-  /// From now on each connection goes to `accepted`. When the machine has no descriptor or memory left, it
-  /// tries again a little later.
+  /// Calls `accepted` for each connection from now on. If there is no descriptor or memory left, tries again
+  /// a little later.
   void start(Accepted accepted);
 
-  /// Closes the connections that came before this call and were not handed over yet.
+  /// Closes the connections in the backlog, which were not accepted yet.
   void discard_waiting();
 
   void close();
@@ -41,9 +41,9 @@ class Listener : public std::enable_shared_from_this<Listener> {
   Accepted accepted_;
 };
 
-/// Listens on all `addresses` (v4 or v6, in numbers) with one port number; port 0 takes one that is free on
-/// all of them. `::` includes v4 unless a v4 address is named too. Throws Error{usage} for what is not an
-/// address, Error{system} naming address and port when the machine refuses.
+/// Listens on all `addresses` (numeric, v4 or v6) with one port number; port 0 takes one that is free on all
+/// of them. `::` includes v4 unless a v4 address is given, too. Throws Error{usage} for an invalid address,
+/// Error{system} with address and port if the system refuses.
 std::vector<std::shared_ptr<Listener>> listen_on(boost::asio::io_context& loop,
                                                  const std::vector<std::string>& addresses,
                                                  std::uint16_t port);

@@ -8,9 +8,9 @@
 namespace acc::launcher {
 namespace {
 
-// The arguments of an operation, in the order of the wire: keys with their values, then a number.
+// The arguments of an operation, in wire order: keys with their values, then a number.
 struct Layout {
-  bool counted = false;  // a u64 says how many keys follow
+  bool counted = false;  // a u64 with the number of keys comes first
   std::uint8_t keys = 0;
   std::uint8_t values_per_key = 0;
   std::uint8_t number_bytes = 0;
@@ -49,11 +49,11 @@ const Layout& layout_of(Op op) {
   return kLayouts[static_cast<std::size_t>(op)];
 }
 
-// What a short text takes beside its bytes, in a growing list.
+// Overhead of a text in a growing list.
 constexpr std::size_t kTextBytes = 96;
-constexpr std::size_t kBelieved = std::size_t{1} << 20U;
+constexpr std::size_t kTrustedLength = std::size_t{1} << 20U;
 
-// Integers travel in the byte order of the host: PyTorch does not convert them.
+// Integers are in host byte order: PyTorch does not convert them.
 template <typename Integer>
 void append_integer(std::string& bytes, Integer value) {
   bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
@@ -100,7 +100,7 @@ std::optional<Request> RequestParser::next(std::string_view& bytes) {
   return std::nullopt;
 }
 
-// One step of the grammar; false when its bytes have not all arrived.
+// Parses one element; returns false if its bytes have not all arrived.
 bool RequestParser::advance(std::string_view& bytes) {
   switch (step_) {
     case Step::op:
@@ -144,13 +144,13 @@ void RequestParser::begin(std::uint8_t op) {
   if (broken_) return;
   request_.op = static_cast<Op>(op);
   request_bytes_ = 0;
-  held_ = 0;
+  memory_ = 0;
   keys_left_ = layout_of(request_.op).keys;
   values_left_ = 0;
   step_ = layout_of(request_.op).counted ? Step::count : step_after_item();
 }
 
-// A count or the length of a text. Nothing is reserved for it: it is only a claim yet.
+// Handles a count or the length of a text. Reserves no memory for an announced length.
 void RequestParser::on_length(std::uint64_t length) {
   if (step_ == Step::count) {
     broken_ = length > limits_.max_keys;
@@ -159,23 +159,23 @@ void RequestParser::on_length(std::uint64_t length) {
     return;
   }
   const bool is_key = step_ == Step::key_length;
-  // Each length is at most its own limit here, so the sum cannot overflow.
+  // Each length is within its own limit, so the sum cannot overflow.
   broken_ = length > (is_key ? limits_.max_key_bytes : limits_.max_value_bytes) ||
             (request_bytes_ += length) > limits_.max_request_bytes;
   (is_key ? request_.keys : request_.values).emplace_back();
-  held_ += kTextBytes;
+  memory_ += kTextBytes;
   text_left_ = length;
   step_ = is_key ? Step::key : Step::value;
 }
 
 bool RequestParser::receive_text(std::string_view& bytes, std::string& text) {
   const std::size_t size = std::min<std::size_t>(text_left_, bytes.size());
-  // Once so much of it has come its length is believed, and the text is not moved again and again.
-  if (text.size() >= kBelieved) text.reserve(text.size() + text_left_);
+  // After so many bytes the announced length is trusted, to avoid repeated reallocation.
+  if (text.size() >= kTrustedLength) text.reserve(text.size() + text_left_);
   text.append(bytes.substr(0, size));
   bytes.remove_prefix(size);
   text_left_ -= size;
-  held_ += size;
+  memory_ += size;
   return text_left_ == 0;
 }
 

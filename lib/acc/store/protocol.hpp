@@ -11,7 +11,7 @@
 
 namespace acc::launcher {
 
-/// What a client of PyTorch's TCPStore may ask, with the number it has on the wire (torch 2.4 to 2.15).
+/// The operations of PyTorch's TCPStore, with their numbers on the wire (torch 2.4 to 2.15).
 enum class Op : std::uint8_t {
   validate = 0,
   set = 1,
@@ -34,17 +34,17 @@ enum class Op : std::uint8_t {
   barrier = 18,
 };
 
-/// The number in the `validate` that opens every connection.
+/// The magic number of the `validate` that opens every connection.
 inline constexpr std::uint32_t kStoreMagic = 0x3C85F7CE;
 
-/// One-byte answers. `check` and `wait` share the numbers.
+/// One-byte replies. `check` and `wait` use the same numbers.
 inline constexpr std::uint8_t kReady = 0;
 inline constexpr std::uint8_t kNotReady = 1;
 inline constexpr std::uint8_t kStopWaiting = 0;
 inline constexpr std::uint8_t kWaitCanceled = 1;
 
-/// One request. How many keys and values there are, and whether `number` counts, follows from `op`; a
-/// `multi_set` has one value per key, a `compare_set` the expected and the desired value.
+/// One request. `op` defines the number of keys and values, and whether `number` is used; a `multi_set` has
+/// one value per key, a `compare_set` the expected and the desired value.
 struct Request {
   Op op = Op::validate;
   std::vector<std::string> keys = {};
@@ -54,7 +54,7 @@ struct Request {
   bool operator==(const Request&) const = default;
 };
 
-/// What one request may hold. A longer one breaks the stream before anything is allocated for it.
+/// Limits of one request. A longer one is refused before memory is allocated for it.
 struct RequestLimits {
   std::size_t max_key_bytes = std::size_t{1} << 20U;
   std::size_t max_value_bytes = std::size_t{1} << 30U;
@@ -65,27 +65,27 @@ struct RequestLimits {
 /// The bytes of a request as a client sends them.
 std::string encode(const Request& request);
 
-/// Cuts the byte stream of one connection into requests. The stream may arrive in pieces of any size; memory
-/// grows with the bytes received, never with a length that was only claimed.
+/// Parses the byte stream of one connection into requests. The stream may arrive in pieces of any size;
+/// memory grows with the bytes received, never with an announced length.
 class RequestParser {
  public:
   explicit RequestParser(RequestLimits limits);
 
-  /// Takes bytes off the front of `bytes` until a request is whole. Absent: `bytes` is used up and the
-  /// request goes on in the next piece, or the stream is broken().
+  /// Consumes the front of `bytes` until a request is complete. Absent if `bytes` is used up and the request
+  /// continues in the next piece, or if the stream is broken().
   std::optional<Request> next(std::string_view& bytes);
 
-  /// The stream cannot be understood: it did not open with `validate` and the right magic, names an unknown
-  /// operation, or is over a limit. Nothing more is read from it.
+  /// The stream is invalid: it did not open with `validate` and the right magic, has an unknown operation, or
+  /// exceeds a limit. No more is parsed.
   bool broken() const { return broken_; }
 
   /// The stream has opened with `validate` and the right magic.
   bool validated() const { return validated_; }
 
-  /// A request has begun and is not whole.
+  /// A request has begun and is not complete.
   bool in_request() const { return step_ != Step::op; }
-  /// Memory that the request which began last takes, about.
-  std::size_t held() const { return held_; }
+  /// Approximate memory of the current request.
+  std::size_t memory() const { return memory_; }
 
  private:
   enum class Step { op, count, key_length, key, value_length, value, number, done };
@@ -101,10 +101,10 @@ class RequestParser {
   Request request_;
   Step step_ = Step::op;
   std::uint64_t keys_left_ = 0;
-  std::uint64_t values_left_ = 0;  // of the key read last
+  std::uint64_t values_left_ = 0;  // of the current key
   std::uint64_t text_left_ = 0;
-  std::uint64_t request_bytes_ = 0;  // claimed
-  std::size_t held_ = 0;
+  std::uint64_t request_bytes_ = 0;  // as announced
+  std::size_t memory_ = 0;
   std::array<char, 8> integer_ = {};
   std::size_t integer_size_ = 0;
   bool validated_ = false;

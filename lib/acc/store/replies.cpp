@@ -9,7 +9,7 @@
 namespace acc::launcher {
 namespace {
 
-// Below it a copy is cheaper than a piece of its own.
+// Up to this size a copy is cheaper than a separate piece.
 constexpr std::size_t kShortValue = 256;
 
 template <typename Integer>
@@ -64,9 +64,9 @@ void Replies::add_bytes(std::string_view bytes) {
   cost_ += bytes.size();
 }
 
-std::vector<std::string_view> Replies::front(std::size_t most) const {
+std::vector<std::string_view> Replies::front(std::size_t max_pieces) const {
   std::vector<std::string_view> views;
-  for (std::size_t i = first_; i < pieces_.size() && views.size() < most; ++i) {
+  for (std::size_t i = first_; i < pieces_.size() && views.size() < max_pieces; ++i) {
     views.push_back(pieces_[i].view());
   }
   if (!views.empty()) views.front().remove_prefix(offset_);
@@ -88,7 +88,7 @@ void Replies::sent(std::size_t bytes) {
 }
 
 void Replies::clear() {
-  // Room that one long answer needed is not kept for the life of the connection.
+  // Frees the memory of a long reply.
   if (cost_ > kShortValue) pieces_ = {};
   pieces_.clear();
   first_ = offset_ = size_ = cost_ = 0;
@@ -96,11 +96,11 @@ void Replies::clear() {
 
 namespace {
 
-// No value of a store is longer, and no store has more keys.
+// Larger than any value and any number of keys of a store.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 32U;
 constexpr std::uint64_t kMaxTexts = std::uint64_t{1} << 32U;
 
-// Bytes of the number that opens a reply.
+// Size of the number that begins a reply.
 std::size_t number_width(Op op) {
   switch (op) {
     case Op::check:
@@ -159,16 +159,16 @@ std::optional<Reply> ReplyParser::next(std::string_view& bytes) {
     bytes.remove_prefix(size);
     integer_size_ += size;
     if (integer_size_ < width) return std::nullopt;
-    std::uint64_t number = 0;  // as the host keeps it: PyTorch does not convert
+    std::uint64_t number = 0;  // in host byte order
     std::memcpy(&number, integer_.data(), width);
     integer_size_ = 0;
-    take_number(number);
+    on_number(number);
   }
   if (broken_) return std::nullopt;
   return std::exchange(reply_, {});
 }
 
-void ReplyParser::take_number(std::uint64_t number) {
+void ReplyParser::on_number(std::uint64_t number) {
   if (step_ == Step::length) {
     broken_ = number > kMaxBytes;
     text_left_ = number;

@@ -14,25 +14,25 @@
 
 namespace acc::launcher {
 
-/// What one client has yet to be sent, in the encoding of PyTorch's TCPStore. Long values are held, not
+/// Replies to be sent to one client, in the encoding of PyTorch's TCPStore. Long values are shared, not
 /// copied: a thousand ranks that read the same value cost one value.
 class Replies {
  public:
   void add_byte(std::uint8_t value);
   void add_u32(std::uint32_t value);
   void add_i64(std::int64_t value);
-  /// A length and the bytes.
+  /// Adds the length and the bytes.
   void add_text(std::string_view text);
-  /// The same, for a value of the store. A null one is sent as an empty text.
+  /// The same for a value of the store; null is sent as an empty text.
   void add_value(const std::shared_ptr<const std::string>& value);
 
-  /// All that `others` hold, behind what is here.
+  /// Appends all of `others`.
   void append(Replies others);
 
-  /// Up to `most` pieces that come first. Valid until the next call that changes this.
-  std::vector<std::string_view> front(std::size_t most) const;
+  /// Up to `max_pieces` pieces from the front. Valid until the next change.
+  std::vector<std::string_view> front(std::size_t max_pieces) const;
 
-  /// Forgets the first `bytes` bytes: they are on their way.
+  /// Removes the first `bytes` bytes, which were sent.
   void sent(std::size_t bytes);
 
   void clear();
@@ -40,7 +40,7 @@ class Replies {
   bool empty() const { return size_ == 0; }
   /// Bytes not yet sent.
   std::size_t size() const { return size_; }
-  /// Memory held for this client alone, held values not counted.
+  /// Memory held for this client alone, without shared values.
   std::size_t cost() const { return cost_; }
 
  private:
@@ -54,13 +54,13 @@ class Replies {
   void add_bytes(std::string_view bytes);
 
   std::vector<Piece> pieces_;
-  std::size_t first_ = 0;   // pieces before it are sent
-  std::size_t offset_ = 0;  // bytes of the first piece that are sent
+  std::size_t first_ = 0;   // pieces before it were sent
+  std::size_t offset_ = 0;  // bytes of the first piece that were sent
   std::size_t size_ = 0;
   std::size_t cost_ = 0;
 };
 
-/// What a store answered. Which members count follows from the operation.
+/// The reply of a store. The operation defines which members are used.
 struct Reply {
   std::int64_t number = 0;  ///< a one-byte answer, a sum, a count
   std::vector<std::string> texts = {};
@@ -68,27 +68,27 @@ struct Reply {
   bool operator==(const Reply&) const = default;
 };
 
-/// Whether a store answers this operation at all: `set` and its like are taken in silence.
+/// Whether the operation has a reply; `set` and its like have none.
 bool has_reply(Op op);
 
-/// Cuts the byte stream of a store into replies. The stream may arrive in pieces of any size; memory grows
-/// with the bytes received, never with a length that was only claimed.
+/// Parses the byte stream of a store into replies. The stream may arrive in pieces of any size; memory grows
+/// with the bytes received, never with an announced length.
 class ReplyParser {
  public:
-  /// From now on the answer to `request` is read.
+  /// The reply to `request` comes next.
   void expect(const Request& request);
 
-  /// Takes bytes off the front of `bytes` until the reply is whole. Absent: `bytes` is used up and the reply
-  /// goes on in the next piece, or the stream is broken().
+  /// Consumes the front of `bytes` until the reply is complete. Absent if `bytes` is used up and the reply
+  /// continues in the next piece, or if the stream is broken().
   std::optional<Reply> next(std::string_view& bytes);
 
-  /// The stream is no answer of a store: it claims a negative or absurd length.
+  /// The stream is not a reply of a store: it announces a negative or absurd length.
   bool broken() const { return broken_; }
 
  private:
   enum class Step { number, length, text, done };
 
-  void take_number(std::uint64_t number);
+  void on_number(std::uint64_t number);
   Step step_after_item() const { return texts_left_ > 0 ? Step::length : Step::done; }
 
   Op op_ = Op::validate;

@@ -10,7 +10,7 @@
 #include "acc/base/own_addresses.hpp"
 #include "acc/store/admission.hpp"
 #include "acc/store/connection.hpp"
-#include "acc/store/greetings.hpp"
+#include "acc/store/handshakes.hpp"
 #include "acc/store/listener.hpp"
 #include "acc/store/service.hpp"
 
@@ -21,13 +21,13 @@ constexpr auto kSlice = std::chrono::milliseconds(2);
 
 }  // namespace
 
-void Turns::add(Slice slice) {
+void RoundRobin::add(Slice slice) {
   tasks_.push_back(std::move(slice));
   if (std::exchange(running_, true)) return;
   boost::asio::post(loop_, [self = shared_from_this()] { self->run(); });
 }
 
-void Turns::run() {
+void RoundRobin::run() {
   running_ = false;
   if (tasks_.empty()) return;
   Slice slice = std::move(tasks_.front());
@@ -41,7 +41,7 @@ void Turns::run() {
 namespace {
 
 constexpr std::size_t kScratchBytes = std::size_t{1} << 16U;
-// A moment's work. So many keys are one step for the other clients.
+// Keys that are handled in one step, without serving other clients in between.
 constexpr std::size_t kKeysAtOnce = 1024;
 
 Connection::Limits limits_of(const StoreServerOptions& options) {
@@ -52,7 +52,7 @@ Connection::Limits limits_of(const StoreServerOptions& options) {
           .max_unsent_bytes = options.max_unsent_bytes};
 }
 
-// Nothing else reaches a store on loopback.
+// Other addresses cannot reach a store that listens on loopback only.
 std::vector<std::string> own_addresses(const std::vector<std::string>& listening) {
   const bool loopback = std::ranges::all_of(listening, [](const std::string& text) {
     boost::system::error_code error;
@@ -67,37 +67,37 @@ struct StoreServer::Impl final : Connection::Owner {
   struct Client {
     std::shared_ptr<Connection> connection = {};
     bool is_stranger = false;
-    std::uint64_t last_heard = 0;
+    std::uint64_t last_active = 0;
   };
 
   Impl(boost::asio::io_context& loop, const StoreServerOptions& the_options)
       : options(the_options),
         admission(own_addresses(options.addresses)),
-        turns(std::make_shared<Turns>(loop)),
-        members_greetings(
-            std::make_shared<Greetings>(loop, Greetings::Limits{.timeout = options.greeting_timeout})),
-        strangers_greetings(
-            std::make_shared<Greetings>(loop, Greetings::Limits{.timeout = options.stranger_greeting_timeout,
-                                                                .max_guests = options.max_silent_strangers})),
+        scheduler(std::make_shared<RoundRobin>(loop)),
+        members_handshakes(
+            std::make_shared<Handshakes>(loop, Handshakes::Limits{.timeout = options.handshake_timeout})),
+        strangers_handshakes(std::make_shared<Handshakes>(
+            loop, Handshakes::Limits{.timeout = options.stranger_handshake_timeout,
+                                     .max_pending = options.max_pending_strangers})),
         listeners(listen_on(loop, options.addresses, options.port)) {
     for (const auto& listener : listeners) {
-      listener->start([this](boost::asio::ip::tcp::socket socket) { accepted(std::move(socket)); });
+      listener->start([this](boost::asio::ip::tcp::socket socket) { on_accepted(std::move(socket)); });
     }
   }
 
-  // Handlers that are still queued keep connections and listeners, which know that they are closed.
+  // Queued handlers may keep connections and listeners alive, which are closed here.
   ~Impl() {
     for (const auto& listener : listeners) listener->close();
-    members_greetings->close();
-    strangers_greetings->close();
-    turns->close();
+    members_handshakes->close();
+    strangers_handshakes->close();
+    scheduler->close();
     close_connections();
   }
 
-  void accepted(boost::asio::ip::tcp::socket socket) {
+  void on_accepted(boost::asio::ip::tcp::socket socket) {
     boost::system::error_code error;
     const auto peer = socket.remote_endpoint(error);
-    if (error) return;  // it is gone already
+    if (error) return;  // closed already
     const auto own = socket.local_endpoint(error);
     if (error) return;
     const Standing standing = admission.standing(peer.address(), own.address());
@@ -109,19 +109,19 @@ struct StoreServer::Impl final : Connection::Owner {
     limits.is_counted = is_stranger;
     const ClientId id = next_id++;
     const auto connection = std::make_shared<Connection>(std::move(socket), id, *this, limits);
-    clients.emplace(id, Client{.connection = connection, .is_stranger = is_stranger, .last_heard = ++heard});
+    clients.emplace(id, Client{.connection = connection, .is_stranger = is_stranger, .last_active = ++clock});
     strangers += is_stranger ? 1 : 0;
     connection->start();
-    (is_stranger ? strangers_greetings : members_greetings)->expect(connection);
+    (is_stranger ? strangers_handshakes : members_handshakes)->expect(connection);
   }
 
   void make_room_for_stranger() {
     if (strangers < options.max_strangers) return;
     std::shared_ptr<Connection> oldest;
-    std::uint64_t last_heard = UINT64_MAX;
+    std::uint64_t last_active = UINT64_MAX;
     for (const auto& [id, client] : clients) {
-      if (!client.is_stranger || client.last_heard >= last_heard) continue;
-      last_heard = client.last_heard;
+      if (!client.is_stranger || client.last_active >= last_active) continue;
+      last_active = client.last_active;
       oldest = client.connection;
     }
     if (oldest) oldest->end();
@@ -129,7 +129,7 @@ struct StoreServer::Impl final : Connection::Owner {
 
   Service::Outcome carry_out(ClientId id, Work& work, Replies& replies) override {
     Client& client = clients.at(id);
-    client.last_heard = ++heard;
+    client.last_active = ++clock;
     const Writer writer = client.is_stranger ? Writer::stranger : Writer::member;
     const Service::Outcome outcome = service.carry_out(id, writer, work, replies, kKeysAtOnce);
     deliver_wake_ups();
@@ -146,7 +146,7 @@ struct StoreServer::Impl final : Connection::Owner {
   }
 
   void schedule(std::shared_ptr<Connection> connection) override {
-    turns->add([connection = std::move(connection)](Turns::Clock::time_point until) {
+    scheduler->add([connection = std::move(connection)](RoundRobin::Clock::time_point until) {
       return connection->work_until(until);
     });
   }
@@ -156,7 +156,7 @@ struct StoreServer::Impl final : Connection::Owner {
       clients.at(ended).connection->end();
   }
 
-  std::span<char> scratch() override { return scratch_room; }
+  std::span<char> scratch() override { return scratch_buffer; }
 
   void deliver_wake_ups() {
     for (const ClientId id : service.take_woken()) {
@@ -164,14 +164,14 @@ struct StoreServer::Impl final : Connection::Owner {
     }
   }
 
-  // What long waits leave behind goes in turns, too.
+  // Cleans up after long waits in time slices, too.
   void sweep() {
     if (sweeping || !service.sweep(0)) return;
     sweeping = true;
-    turns->add([this](Turns::Clock::time_point until) {
+    scheduler->add([this](RoundRobin::Clock::time_point until) {
       sweeping = false;
       while (service.sweep(kKeysAtOnce)) {
-        if (Turns::Clock::now() < until) continue;
+        if (RoundRobin::Clock::now() < until) continue;
         sweeping = true;
         return true;
       }
@@ -186,7 +186,7 @@ struct StoreServer::Impl final : Connection::Owner {
   }
 
   void reset() {
-    // A client of the attempt before may have connected and not been taken yet.
+    // A client of the previous attempt may be in the backlog.
     for (const auto& listener : listeners) listener->discard_waiting();
     close_connections();
     service = Service(options.max_stranger_bytes);
@@ -199,12 +199,12 @@ struct StoreServer::Impl final : Connection::Owner {
   StrangerMemory memory{options.max_stranger_bytes};
   std::unordered_map<ClientId, Client> clients;
   std::size_t strangers = 0;
-  std::uint64_t heard = 0;
+  std::uint64_t clock = 0;
   bool sweeping = false;
-  std::vector<char> scratch_room = std::vector<char>(kScratchBytes);
-  std::shared_ptr<Turns> turns;
-  std::shared_ptr<Greetings> members_greetings;
-  std::shared_ptr<Greetings> strangers_greetings;
+  std::vector<char> scratch_buffer = std::vector<char>(kScratchBytes);
+  std::shared_ptr<RoundRobin> scheduler;
+  std::shared_ptr<Handshakes> members_handshakes;
+  std::shared_ptr<Handshakes> strangers_handshakes;
   std::vector<std::shared_ptr<Listener>> listeners;
   ClientId next_id = 0;
 };

@@ -23,15 +23,15 @@ namespace acc::launcher {
 
 /// Cooperative scheduling of long tasks on an event loop: a time slice of one task, then the other ready
 /// handlers, then a slice of the next task. So short work waits for one slice at most.
-class Turns : public std::enable_shared_from_this<Turns> {
+class RoundRobin : public std::enable_shared_from_this<RoundRobin> {
  public:
   using Clock = std::chrono::steady_clock;
-  /// Works until about `until`. True: there is more to do.
+  /// Works until about `until`. Returns whether there is more to do.
   using Slice = std::function<bool(Clock::time_point until)>;
 
-  explicit Turns(boost::asio::io_context& loop) : loop_(loop) {}
+  explicit RoundRobin(boost::asio::io_context& loop) : loop_(loop) {}
 
-  /// `slice` is called from the loop, again and again until it returns false.
+  /// Calls `slice` from the event loop until it returns false.
   void add(Slice slice);
 
   /// No slice is called after this.
@@ -47,37 +47,37 @@ class Turns : public std::enable_shared_from_this<Turns> {
 
 /// The addresses and limits of a StoreServer.
 struct StoreServerOptions {
-  /// Addresses to listen on, v4 or v6 in numbers. Default: loopback alone.
+  /// Addresses to listen on, numeric v4 or v6; by default loopback alone.
   std::vector<std::string> addresses = {"127.0.0.1"};
-  /// 0: a free port, chosen and kept.
+  /// 0: a free port.
   std::uint16_t port = 0;
-  /// Longest key and longest value that a client may send; a longer one ends its connection.
+  /// Maximum length of keys and values; a longer one ends the connection.
   std::size_t max_key_bytes = std::size_t{1} << 20U;
   std::size_t max_value_bytes = std::size_t{1} << 30U;
-  /// Most keys in one request.
+  /// Maximum number of keys in one request.
   std::size_t max_keys = std::size_t{1} << 20U;
-  /// Most bytes in one request, all its keys and values together.
+  /// Maximum size of one request, all keys and values together.
   std::size_t max_request_bytes = std::size_t{1} << 31U;
-  /// Memory that replies may take which a client does not read; past it the connection ends. Long values
-  /// count little, since they are not copied for each reader.
+  /// Maximum memory of replies that a client does not read; more ends the connection. Long values count
+  /// little, since they are not copied for each reader.
   std::size_t max_unsent_bytes = std::size_t{1} << 28U;
-  /// The time in which a client of the job has to send its first request, as PyTorch's do at once; then its
-  /// connection is closed.
-  std::chrono::milliseconds greeting_timeout = std::chrono::seconds(30);
-  /// The same for clients from elsewhere, and how many of them may be pending: for one more the oldest is
+  /// A connection of the job is closed if its first request, which PyTorch's clients send at once, does not
+  /// arrive in this time.
+  std::chrono::milliseconds handshake_timeout = std::chrono::seconds(30);
+  /// The same for strangers, and the maximum number of them that may be pending: for one more the oldest is
   /// closed.
-  std::chrono::milliseconds stranger_greeting_timeout = std::chrono::seconds(5);
-  std::size_t max_silent_strangers = 64;
-  /// What strangers may hold, all of them together, and what they may keep in the store.
+  std::chrono::milliseconds stranger_handshake_timeout = std::chrono::seconds(5);
+  std::size_t max_pending_strangers = 64;
+  /// Maximum memory that strangers together may occupy in connections, and again in the store.
   std::size_t max_stranger_bytes = std::size_t{16} << 20U;
-  /// Connections from elsewhere; for one more the one that was idle for longest is closed.
+  /// Maximum number of strangers; for one more the one that was idle for longest is closed.
   std::size_t max_strangers = 4096;
 };
 
 /// PyTorch's TCPStore served to unmodified clients of torch 2.4 to 2.15, in C++ and Python, on the caller's
-/// event loop. A client that sends bad bytes, half a message or nothing costs its own connection alone, and
-/// one whose requests are long holds up nobody else. A stranger, who need not be of the job, cannot fill this
-/// process: it is one by its address, or as another user of this machine.
+/// event loop. A client that sends invalid bytes, half a request or nothing loses only its own connection,
+/// and long requests do not delay other clients. A stranger is a client that need not be of the job, by its
+/// address or as another user of this machine; strangers cannot exhaust this process.
 class StoreServer {
  public:
   /// Listens when it returns; `loop` must outlive it. Throws Error{system} naming address and port when it
@@ -97,12 +97,12 @@ class StoreServer {
   /// see the keys of the previous one.
   void reset();
 
-  /// As a client's `set`, without a client. No client can change or delete the key.
+  /// Sets a key that no client can change or delete.
   void set(std::string key, std::string value);
   /// nullopt when the key does not exist.
   std::optional<std::string> get(const std::string& key) const;
 
-  /// Forgets every key and queue for which `kept` is false; connections and those who wait stay.
+  /// Removes every key and queue for which `kept` is false; connections and waits stay.
   void forget_except(const std::function<bool(std::string_view key)>& kept);
 
   std::size_t connections() const;

@@ -28,7 +28,7 @@ void Service::leave(ClientId client) {
   end_turns(client, {});
 }
 
-// What has one key or none is done at once.
+// Carries out requests of at most one key at once.
 Service::Outcome Service::begin(ClientId client, Writer writer, Request& request, Replies& replies) {
   end_turns(client, request.op == Op::queue_pop ? request.keys.front() : std::string());
   switch (request.op) {
@@ -71,7 +71,7 @@ Service::Outcome Service::begin(ClientId client, Writer writer, Request& request
   return Outcome::refused;
 }
 
-// `more`: the next key is to be dealt with, too.
+// Returns `more` if the next key must be handled, too.
 Service::Outcome Service::handle_key(ClientId client, Writer writer, Work& work, Replies& replies) {
   const std::string& key = work.request.keys[work.next_key];
   switch (work.request.op) {
@@ -161,7 +161,7 @@ Service::Outcome Service::handle_queue(Writer writer, Request& request, Replies&
   return Outcome::done;
 }
 
-// How many there are stands in front, and is known when all are found.
+// The number of keys comes first in the reply, so it is added at the end.
 Service::Outcome Service::list_keys(Work& work, Replies& replies, std::size_t max_keys) const {
   const std::vector<std::string_view> found = data_.keys_after(work.last_listed, max_keys);
   for (const std::string_view key : found) work.listed.add_text(key);
@@ -175,7 +175,7 @@ Service::Outcome Service::list_keys(Work& work, Replies& replies, std::size_t ma
   return Outcome::done;
 }
 
-// What the agent itself has set says where the job is: no client may change that.
+// Keys that the agent itself has set name the coordinator: no client may change them.
 bool Service::may_write(Writer writer, std::string_view key, std::size_t value_bytes) const {
   if (writer == Writer::agent) return true;
   if (data_.is_agents(key)) return false;
@@ -183,14 +183,14 @@ bool Service::may_write(Writer writer, std::string_view key, std::size_t value_b
          data_.stranger_bytes() + KeyValue::cost(key, value_bytes) <= max_stranger_bytes_;
 }
 
-// `key` may have come to exist just now, or its counter may have grown.
+// `key` may be new, or its counter may have grown.
 void Service::written(const std::string& key) {
   waits_.appeared(key);
   if (!waits_.anyone_blocked(key)) return;
   if (const auto count = data_.number(key)) waits_.counted(key, *count);
 }
 
-// A client that was woken for a queue and asks for anything but `popped` has given its turn away.
+// A client that was woken for a queue, and then does not pop it, loses its turn.
 void Service::end_turns(ClientId client, const std::string& popped) {
   for (const std::string& queue : waits_.end_turns(client)) {
     if (queue != popped && data_.queue_length(queue) > waits_.turns(queue)) waits_.pushed(queue);

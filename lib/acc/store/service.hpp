@@ -16,44 +16,43 @@
 
 namespace acc::launcher {
 
-/// A request, and how many keys have been dealt with: its own, or those that it is to list.
+/// A request and its progress, in keys: its own, or for `list_keys` the store's.
 struct Work {
   Request request = {};
   std::size_t next_key = 0;
-  /// Of `list_keys`: what was found so far, and the last of it.
+  /// Of `list_keys`: the reply so far, and its last key.
   Replies listed = {};
   std::optional<std::string> last_listed = {};
 };
 
-/// What PyTorch's TCPStore answers to each request, without a socket: requests in, replies and wake-ups out.
+/// PyTorch's TCPStore without a socket: requests in, replies and wake-ups out.
 class Service {
  public:
   enum class Outcome {
     done,
-    /// Keys of it are left: the call is to be made again. Others may be served in between, so for them a
-    /// request of more keys than one call deals with is more than one step.
+    /// Keys are left: call again. Other clients may be served in between, so a request of more than
+    /// `max_keys` keys is not atomic for them.
     more,
-    /// TCPStore has no answer to it (an `add` to what is not a number), or the writer has no right to it: the
-    /// client's connection must end.
+    /// TCPStore has no reply to it (`add` to a value that is not a number), or the writer lacks the
+    /// permission: the connection must be closed.
     refused,
   };
 
-  /// What strangers may keep here, all of them together.
+  /// `max_stranger_bytes`: what strangers together may store.
   explicit Service(std::size_t max_stranger_bytes = SIZE_MAX) : max_stranger_bytes_(max_stranger_bytes) {}
 
-  /// Carries out `work`, but no more than `max_keys` of its keys, and adds its answer to `replies`.
+  /// Carries out `work`, at most `max_keys` of its keys, and adds the reply to `replies`.
   Outcome carry_out(ClientId client, Writer writer, Work& work, Replies& replies,
                     std::size_t max_keys = SIZE_MAX);
 
-  /// `client` is gone: nothing of it remains but the keys that it set.
+  /// `client` has disconnected: removes its waits; the keys that it set stay.
   void leave(ClientId client);
 
-  /// Clears away what the long waits of clients that left have left behind, `max_keys` keys of it at most.
-  /// True: there is more.
+  /// Cleans up at most `max_keys` keys of cancelled waits. Returns whether there are more.
   bool sweep(std::size_t max_keys) { return waits_.sweep(max_keys); }
 
-  /// Those whose `wait` or `barrier` has ended since the last call, in order: each must be sent kStopWaiting
-  /// before anything else.
+  /// Clients whose `wait` or `barrier` has ended since the last call, in order: each must be sent
+  /// kStopWaiting before anything else.
   std::vector<ClientId> take_woken() { return waits_.take_woken(); }
 
   void forget_except(const std::function<bool(std::string_view)>& kept) { data_.forget_except(kept); }
@@ -62,7 +61,7 @@ class Service {
   KeyValue::Value get(std::string_view key) const { return data_.get(key); }
   std::size_t keys() const { return data_.size(); }
   std::size_t waiting() const { return waits_.size(); }
-  /// Memory that the wait of `client` takes, about.
+  /// Approximate memory of the wait of `client`.
   std::size_t wait_cost(ClientId client) const { return waits_.cost(client); }
 
  private:

@@ -7,7 +7,7 @@
 namespace acc::launcher {
 namespace {
 
-// What a key of a wait takes beside its own bytes: its entry, its place in the wait, its node in the map.
+// Overhead of a key of a wait: its list entry, its place in the wait, its map node.
 constexpr std::size_t kKeyBytes = 192;
 
 }  // namespace
@@ -25,7 +25,7 @@ void Waits::begin(ClientId client) {
 }
 
 void Waits::add(ClientId client, const std::string& key) {
-  // Else who asks and cancels all the time would leave more behind than is swept up meanwhile.
+  // Otherwise a client that waits and cancels all the time would leave more than is swept up.
   sweep(2);
   const WaitId id = current_.at(client);
   Wait& wait = waits_.at(id);
@@ -105,7 +105,7 @@ void Waits::pushed(std::string_view queue) {
   const WaitId id = next->wait;
   turns_[waits_.at(id).client].push_back(found->first);
   ++turns_by_queue_[found->first];
-  // It may have named the queue more than once.
+  // The client may wait for the queue more than once.
   std::list<Entry> served;
   for (auto entry = next; entry != entries.end();) {
     const auto here = entry++;

@@ -14,7 +14,7 @@
 
 namespace acc::launcher {
 
-/// One connection of a store, for as long as it lives.
+/// Identifies one connection of a store.
 using ClientId = std::uint64_t;
 
 /// The waits of a store's clients. A client has one wait at a time; a new one replaces the old. Adding and
@@ -22,60 +22,61 @@ using ClientId = std::uint64_t;
 /// pieces, so that no call takes long.
 class Waits {
  public:
-  /// `client` begins to wait for keys that add() names; it is not woken before all_added().
+  /// `client` begins to wait for keys that add() gives; it is not woken before all_added().
   void begin(ClientId client);
   /// `key`, which does not exist now, is one of them.
   void add(ClientId client, const std::string& key);
-  /// From now on `client` is woken when each of its keys has come to exist, be it one after the other. True:
-  /// they have already, or there was none, and it does not wait.
+  /// All keys were added: `client` is woken when each of them has existed at some time. Returns true if it
+  /// need not wait.
   bool all_added(ClientId client);
 
   /// `client` is woken when the counter in `key` reaches `world_size`.
   void block(ClientId client, const std::string& key, std::int64_t world_size);
 
-  /// `client` waits no more; it will not be woken.
+  /// Cancels the wait of `client`; it will not be woken.
   void cancel(ClientId client);
 
-  /// `key` exists: all who wait for it are served.
+  /// `key` exists now: serves all clients that wait for it.
   void appeared(std::string_view key);
 
-  /// A value was pushed to `queue`: who has waited for it longest is served, and has the turn to pop.
+  /// A value was pushed to `queue`: serves the client that has waited longest; it has the turn to pop.
   void pushed(std::string_view queue);
 
-  /// The counter in `key` is `count` now: those blocked for that many or fewer are woken.
+  /// The counter in `key` is `count` now: wakes clients blocked for at most that many.
   void counted(std::string_view key, std::int64_t count);
   bool anyone_blocked(std::string_view key) const { return blocked_.contains(key); }
 
-  /// Ends the turns of `client` and names their queues. One that it did not pop is for the next to pop: else
-  /// a client that dies or gives up between wake-up and pop leaves the others waiting beside a full queue.
+  /// Ends the turns of `client` and returns their queues. A queue that it did not pop is for the next client:
+  /// otherwise one that ends between wake-up and pop would leave the others waiting for a queue that has
+  /// values.
   std::vector<std::string> end_turns(ClientId client);
 
   /// Clients whose turn it is to pop `queue`.
   std::size_t turns(std::string_view queue) const;
 
-  /// Those woken since the last call, in order.
+  /// Clients woken since the last call, in order.
   std::vector<ClientId> take_woken();
 
-  /// Forgets up to `max_keys` keys of waits that were cancelled. True: there are more.
+  /// Removes up to `max_keys` keys of cancelled waits. Returns whether there are more.
   bool sweep(std::size_t max_keys);
 
-  /// Clients that wait.
+  /// Number of waiting clients.
   std::size_t size() const { return current_.size(); }
-  /// Memory that the wait of `client` takes, about.
+  /// Approximate memory of the wait of `client`.
   std::size_t cost(ClientId client) const;
 
  private:
   using WaitId = std::uint64_t;
-  /// One key of one wait, in the list of all who wait for that key.
+  /// One key of one wait, in the list of all waits for that key.
   struct Entry {
     WaitId wait = 0;
-    std::size_t place = 0;  // in the wait's keys
+    std::size_t place = 0;  // index in the wait's keys
   };
   using Entries = std::map<std::string, std::list<Entry>, std::less<>>;
   struct Key {
     Entries::iterator name = {};
     std::list<Entry>::iterator entry = {};
-    bool served = false;  // the iterators are of no use any more
+    bool served = false;  // the iterators are invalid
   };
   struct Wait {
     ClientId client = 0;

@@ -37,7 +37,7 @@ void leave_socket(const fs::path& path) {
 
 }  // namespace
 
-TEST_CASE("control_client: a job is named by id, by its beginning or by a process of it", "[control]") {
+TEST_CASE("control_client: a job is chosen by id, unique prefix or pid", "[control]") {
   CHECK(choose_job(jobs(), {}, "train-12") == 0);
   CHECK(choose_job(jobs(), {}, "train-120") == 1);
   CHECK(choose_job(jobs(), {}, "12") == 0);
@@ -47,26 +47,26 @@ TEST_CASE("control_client: a job is named by id, by its beginning or by a proces
   CHECK(choose_job({jobs()[0]}, {}, "") == 0);
 }
 
-TEST_CASE("control_client: what names no job or several is refused with the candidates", "[control]") {
-  CHECK(refusal(jobs(), "") == "several jobs are running, name one (running: train-12, train-120)");
-  CHECK(refusal(jobs(), "tr") == "tr: means several jobs (running: train-12, train-120)");
+TEST_CASE("control_client: an unknown or ambiguous name is refused with the candidates", "[control]") {
+  CHECK(refusal(jobs(), "") == "several jobs are running: give the id of one (running: train-12, train-120)");
+  CHECK(refusal(jobs(), "tr") == "tr: matches several jobs (running: train-12, train-120)");
   CHECK(refusal(jobs(), "x") == "x: no such job is running (running: train-12, train-120)");
   CHECK(refusal({}, "") == "no job is running (acc ps shows the running jobs)");
 }
 
-TEST_CASE("control_client: a job that does not answer is one of several all the same", "[control]") {
+TEST_CASE("control_client: a silent job counts as one of several", "[control]") {
   const std::vector<JobView> one = {jobs()[0]};
   CHECK(refusal(one, "", {"other-7"}) ==
-        "several jobs are running, name one (running: train-12, other-7 (does not answer))");
+        "several jobs are running: give the id of one (running: train-12, other-7 (does not answer))");
   CHECK(refusal({}, "", {"other-7"}) == "the only job does not answer (running: other-7 (does not answer))");
   CHECK(refusal(one, "oth", {"other-7"}) ==
         "oth: the job does not answer (running: train-12, other-7 (does not answer))");
   CHECK(refusal(one, "t", {"test-7"}) ==
-        "t: means several jobs (running: train-12, test-7 (does not answer))");
+        "t: matches several jobs (running: train-12, test-7 (does not answer))");
   CHECK(choose_job(one, {"other-7"}, "train") == 0);
 }
 
-TEST_CASE("control_client: a dead job's socket is removed by whoever sees it", "[control]") {
+TEST_CASE("control_client: the socket of a dead job is removed", "[control]") {
   const TemporaryFolder base;
   const fs::path folder = base.path() / "acc";
   ::mkdir(folder.c_str(), 0700);

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-/// A job without a process, whose loop runs beside the test.
+/// A job without processes, whose event loop runs in another thread.
 struct Job {
   explicit Job(fs::path in) : folder(std::move(in)) {
     view.ranks = {{.rank = 4, .local_rank = 0}, {.rank = 5, .local_rank = 1}};
@@ -84,7 +84,7 @@ Descriptor connect_to(const fs::path& socket) {
 
 }  // namespace
 
-TEST_CASE("control_server: the socket is its user's alone, and goes with the job", "[control]") {
+TEST_CASE("control_server: the socket is for its user alone, and removed with the job", "[control]") {
   const TemporaryFolder base;
   const fs::path socket = base.path() / "acc" / "job-1.sock";
   {
@@ -96,7 +96,8 @@ TEST_CASE("control_server: the socket is its user's alone, and goes with the job
   CHECK_FALSE(fs::exists(socket));
 }
 
-TEST_CASE("control_server: a folder that cannot be used is a note, and the next one serves", "[control]") {
+TEST_CASE("control_server: a folder that cannot be used is a problem, and the next one is used",
+          "[control]") {
   const TemporaryFolder base;
   boost::asio::io_context loop;
   base.write("file", "");
@@ -107,7 +108,7 @@ TEST_CASE("control_server: a folder that cannot be used is a note, and the next 
   CHECK(fs::exists(base.path() / "acc" / "job-1.sock"));
 }
 
-TEST_CASE("control_server: a long path is no obstacle", "[control]") {
+TEST_CASE("control_server: a long path works", "[control]") {
   const TemporaryFolder base;
   const fs::path deep = base.path() / std::string(120, 'd');
   fs::create_directory(deep);
@@ -115,7 +116,7 @@ TEST_CASE("control_server: a long path is no obstacle", "[control]") {
   CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
 }
 
-TEST_CASE("control_server: stop is passed on, and its sender hears the end", "[control]") {
+TEST_CASE("control_server: stop is forwarded, and its sender receives the end", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   ControlClient client = job.ask({{"request", "stop"}, {"now", true}});
@@ -127,7 +128,7 @@ TEST_CASE("control_server: stop is passed on, and its sender hears the end", "[c
   CHECK_FALSE(client.read_message());
 }
 
-TEST_CASE("control_server: logs give what is kept, and then end", "[control]") {
+TEST_CASE("control_server: logs sends what is kept, and then the end", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   job.write(0, "zero");
@@ -140,7 +141,7 @@ TEST_CASE("control_server: logs give what is kept, and then end", "[control]") {
   CHECK(client.read_message() == json{{"end", true}});
 }
 
-TEST_CASE("control_server: who follows gets what comes, a restart and the end", "[control]") {
+TEST_CASE("control_server: a follower receives new output, a restart and the end", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   ControlClient client = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
@@ -165,7 +166,7 @@ TEST_CASE("control_server: who follows gets what comes, a restart and the end", 
   CHECK(client.read_message() == json{{"ended", 7}});
 }
 
-TEST_CASE("control_server: stacks are written by whoever gets the connection", "[control]") {
+TEST_CASE("control_server: stacks are written to the connection by another process", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   std::string text;
@@ -173,8 +174,7 @@ TEST_CASE("control_server: stacks are written by whoever gets the connection", "
   CHECK(text == "stacks\n");
 }
 
-TEST_CASE("control_server: idle clients keep nobody out, and nobody who waits is closed for others",
-          "[control]") {
+TEST_CASE("control_server: idle clients are closed for new ones, waiting clients are not", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   ControlClient follower = job.ask({{"request", "logs"}, {"ranks", {4}}, {"follow", true}});
@@ -186,7 +186,7 @@ TEST_CASE("control_server: idle clients keep nobody out, and nobody who waits is
   CHECK(follower.read_message()->at("bytes") == 11);
 }
 
-TEST_CASE("control_server: bad requests cost their own connection alone", "[control]") {
+TEST_CASE("control_server: invalid requests close only their own connection", "[control]") {
   const TemporaryFolder base;
   Job job(base.path() / "acc");
   CHECK_THROWS(job.ask(json::array()).read_message());

@@ -22,7 +22,7 @@ TEST_CASE("runtime_folder: the session's folder comes before the machine's", "[c
   CHECK(runtime_folders({{"XDG_RUNTIME_DIR", "relative"}}, 7).front() == "/run/user/7/acc");
 }
 
-TEST_CASE("runtime_folder: is made for its user alone", "[control]") {
+TEST_CASE("runtime_folder: is created for its user alone", "[control]") {
   const TemporaryFolder base;
   const fs::path folder = base.path() / "acc";
   CHECK_FALSE(open_runtime_folder(folder, false));
@@ -53,7 +53,7 @@ TEST_CASE("runtime_folder: another user's is refused", "[control]") {
         std::string::npos);
 }
 
-TEST_CASE("runtime_folder: a link is not followed", "[control]") {
+TEST_CASE("runtime_folder: a symbolic link is not followed", "[control]") {
   const TemporaryFolder base;
   fs::create_directory(base.path() / "real");
   fs::create_symlink(base.path() / "real", base.path() / "acc");

@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A runtime folder with the sockets of a job, and a folder that the job made elsewhere.
+/// A runtime folder with the sockets of a job, and a temporary folder of the job.
 struct Place {
   Place() {
     fs::create_directory(runtime);
@@ -38,7 +38,7 @@ struct Place {
   fs::path left = base.path() / "left";
 };
 
-// Does this in a process that is killed at once.
+// Calls `act` in a process that is then killed.
 void in_killed_process(const std::function<void()>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -50,7 +50,7 @@ void in_killed_process(const std::function<void()>& work) {
 
 }  // namespace
 
-TEST_CASE("job_file: what a killed job has left is removed by the next one", "[control]") {
+TEST_CASE("job_file: leftovers of a killed job are removed by the next one", "[control]") {
   const Place place;
   in_killed_process([&] {
     JobFile* file = new JobFile({place.runtime}, "train-1");
@@ -64,7 +64,7 @@ TEST_CASE("job_file: what a killed job has left is removed by the next one", "[c
   CHECK(fs::is_empty(place.runtime));
 }
 
-TEST_CASE("job_file: a job that begins is never taken for one that was killed", "[control]") {
+TEST_CASE("job_file: a starting job is never taken for a killed one", "[control]") {
   const TemporaryFolder base;
   const fs::path first = base.path() / "first";
   const fs::path second = base.path() / "second";
@@ -86,7 +86,7 @@ TEST_CASE("job_file: a job that begins is never taken for one that was killed", 
   CHECK_FALSE(fs::exists(second));
 }
 
-TEST_CASE("job_file: while a process of the job lives nothing is touched", "[control]") {
+TEST_CASE("job_file: nothing is removed while a process of the job is alive", "[control]") {
   const Place place;
   int gate[2] = {-1, -1};
   REQUIRE(::pipe(gate) == 0);
@@ -107,7 +107,7 @@ TEST_CASE("job_file: while a process of the job lives nothing is touched", "[con
   ::close(gate[0]);
 }
 
-TEST_CASE("job_file: a job that ends leaves no name", "[control]") {
+TEST_CASE("job_file: a job that ends removes its file", "[control]") {
   const Place place;
   {
     const JobFile file({place.runtime}, "train-3");
@@ -131,7 +131,7 @@ TEST_CASE("job_file: only folders of our own are removed, and no link is followe
   CHECK_FALSE(fs::exists(place.runtime / "train-2.job"));
 }
 
-TEST_CASE("job_file: without a folder for it the job runs all the same", "[control]") {
+TEST_CASE("job_file: the job runs without a folder, too", "[control]") {
   const TemporaryFolder base;
   JobFile file({base.write("file", ""), base.path() / "a" / "b"}, "train-1");
   file.add(base.path());

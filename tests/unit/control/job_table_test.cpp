@@ -44,7 +44,7 @@ TEST_CASE("job_table: a block per job, a line per rank", "[control]") {
         std::string::npos);
 }
 
-TEST_CASE("job_table: a node of several machines says what it does among them", "[control]") {
+TEST_CASE("job_table: shows the state of the rendezvous", "[control]") {
   JobUsage usage = training();
   usage.job.rendezvous = "coordinator lost";
   const auto now = std::chrono::system_clock::time_point(1000s);
@@ -53,7 +53,7 @@ TEST_CASE("job_table: a node of several machines says what it does among them", 
   CHECK(job_list({usage})[0]["rendezvous"] == "coordinator lost");
 }
 
-TEST_CASE("job_table: programs get the same numbers", "[control]") {
+TEST_CASE("job_table: the JSON has the same numbers", "[control]") {
   const nlohmann::json list = job_list({training()});
   REQUIRE(list.size() == 1);
   CHECK(list[0]["job"] == "train-10");

@@ -7,7 +7,7 @@ using namespace acc::launcher;
 
 namespace {
 
-// All that is there from `position` on, with a mark where the stream changes.
+// The output from `position` on, with a mark where the stream changes.
 std::string all(const OutputRing& ring, std::uint64_t position = 0) {
   std::string text;
   for (;;) {
@@ -32,7 +32,7 @@ TEST_CASE("output_ring: both streams stay in their order", "[control]") {
   CHECK(ring.end() == 18);
 }
 
-TEST_CASE("output_ring: a reader that comes again gets what is new", "[control]") {
+TEST_CASE("output_ring: a reader continues at its position", "[control]") {
   OutputRing ring;
   ring.append(StreamName::out, "old");
   const std::uint64_t seen = ring.end();
@@ -42,7 +42,7 @@ TEST_CASE("output_ring: a reader that comes again gets what is new", "[control]"
   CHECK(ring.read(seen).begin == seen);
 }
 
-TEST_CASE("output_ring: the oldest goes, and a reader can tell how much", "[control]") {
+TEST_CASE("output_ring: drops the oldest output, and a reader knows how much", "[control]") {
   OutputRing ring;
   std::string written;
   for (int i = 0; i < 10'000; ++i) {
@@ -62,7 +62,7 @@ TEST_CASE("output_ring: the oldest goes, and a reader can tell how much", "[cont
   CHECK(ring.read(0).begin == written.size() - kept.size());
 }
 
-TEST_CASE("output_ring: one write larger than the ring leaves its end", "[control]") {
+TEST_CASE("output_ring: keeps the end of a write larger than the ring", "[control]") {
   OutputRing ring;
   ring.append(StreamName::err, "before");
   ring.append(StreamName::out, std::string(3 * OutputRing::kKept, 'x') + "end");

@@ -7,7 +7,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("job_view: what is sent arrives", "[control]") {
+TEST_CASE("job_view: is read as it was sent", "[control]") {
   const JobView job{
       .id = "train-10",
       .pid = 10,
@@ -33,13 +33,13 @@ TEST_CASE("job_view: what is sent arrives", "[control]") {
   CHECK(to_json(job).at("schema") == 1);
 }
 
-TEST_CASE("job_view: another program's answer is an error, not a crash", "[control]") {
+TEST_CASE("job_view: an invalid reply is an error", "[control]") {
   CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse("{}")), Error);
   CHECK_THROWS_AS(job_view_from_json(nlohmann::json::parse(R"([1])")), Error);
   CHECK_THROWS_AS(rank_view_from_json(nlohmann::json::parse(R"({"rank":"x"})")), Error);
 }
 
-TEST_CASE("job_view: a job is named after its script and the process that was started", "[control]") {
+TEST_CASE("job_view: the id has the name of the script and the pid", "[control]") {
   CHECK(job_id({"/usr/bin/python3", "-u", "/home/me/train.py", "--lr", "0.1"}, 42) == "train-42");
   CHECK(job_id({"python", "-u", "-m", "package.train"}, 42) == "package-42");
   CHECK(job_id({"./build/mnist"}, 42) == "mnist-42");

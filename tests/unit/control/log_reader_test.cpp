@@ -25,7 +25,7 @@ struct Peer {
     agent = Descriptor(ends[0]);
     job = std::make_unique<RunningJob>(RunningJob{{.id = "job-1"}, ControlClient(Descriptor(ends[1]))});
   }
-  void says(const std::string& text) const {
+  void sends(const std::string& text) const {
     REQUIRE(::send(agent.get(), text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()));
   }
   LogReader reader(std::vector<int> ranks = {}) {
@@ -50,27 +50,27 @@ TEST_CASE("log_reader: files are read, and the agent is asked for the rest", "[c
   Peer peer;
   peer.job->view.ranks = {
       {.rank = 0, .out = {Kind::file, logs.write("out", "from a file")}, .err = {Kind::memory, {}}}};
-  peer.says(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":4})"
-            "\nkept");
+  peer.sends(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":4})"
+             "\nkept");
   // What is tee'd comes through the agent too.
-  peer.says(R"({"rank":0,"stream":"stdout","skipped":0,"bytes":11})"
-            "\nfrom a file");
-  peer.says("{\"end\":true}\n");
+  peer.sends(R"({"rank":0,"stream":"stdout","skipped":0,"bytes":11})"
+             "\nfrom a file");
+  peer.sends("{\"end\":true}\n");
   peer.reader().read();
   CHECK(peer.seen == "0o:from a file|0e:kept|");
   CHECK(peer.notes.empty());
 }
 
-TEST_CASE("log_reader: says what nobody keeps", "[control]") {
+TEST_CASE("log_reader: reports output that is not kept", "[control]") {
   Peer peer;
   peer.job->view.ranks = {{.rank = 3, .out = {Kind::passed, {}}, .err = {Kind::discarded, {}}}};
-  peer.says(R"({"rank":3,"stream":"stderr","skipped":7,"bytes":1})"
-            "\nx{\"end\":true}\n");
+  peer.sends(R"({"rank":3,"stream":"stderr","skipped":7,"bytes":1})"
+             "\nx{\"end\":true}\n");
   peer.reader().read();
   REQUIRE(peer.notes.size() == 3);
-  CHECK(peer.notes[0].starts_with("standard output of rank 3 passes by untouched and is not kept"));
+  CHECK(peer.notes[0].starts_with("standard output of rank 3 is acc's own and is not kept"));
   CHECK(peer.notes[1].starts_with("standard error of rank 3 is filtered out"));
-  CHECK(peer.notes[2] == "rank 3: 7 bytes are not kept");
+  CHECK(peer.notes[2] == "rank 3: 7 bytes were not kept");
 }
 
 TEST_CASE("log_reader: follows files and the agent over a restart to the end", "[control]") {
@@ -80,9 +80,9 @@ TEST_CASE("log_reader: follows files and the agent over a restart to the end", "
       {.rank = 0, .out = {Kind::file, logs.write("a", "first ")}, .err = {Kind::memory, {}}}};
   RankView later = peer.job->view.ranks[0];
   later.out.file = logs.write("b", "second");
-  peer.says(nlohmann::json{{"started", to_json(later)}}.dump() + "\n");
-  peer.says(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":3})"
-            "\nend{\"ended\":9}\n");
+  peer.sends(nlohmann::json{{"started", to_json(later)}}.dump() + "\n");
+  peer.sends(R"({"rank":0,"stream":"stderr","skipped":0,"bytes":3})"
+             "\nend{\"ended\":9}\n");
   CHECK(peer.reader().follow() == 9);
   CHECK(peer.seen.find("0o:first |") == 0);
   CHECK(peer.seen.find("0o:second|") != std::string::npos);

@@ -20,7 +20,7 @@ std::string stat_line(const std::string& begin) {
 
 }  // namespace
 
-TEST_CASE("process_table: a line of the kernel is read, whatever the process is called", "[control]") {
+TEST_CASE("process_table: a stat line is parsed with any process name", "[control]") {
   const auto process = parse_process_stat(stat_line("42 (a) b ( c) S 7"));
   REQUIRE(process);
   CHECK(process->pid == 42);
@@ -57,7 +57,7 @@ TEST_CASE("process_table: the processes of this machine are there", "[control]")
   CHECK_FALSE(read_process(0));
 }
 
-TEST_CASE("process_table: memory is the proportional share where the kernel tells it", "[control]") {
+TEST_CASE("process_table: memory is the PSS if the kernel tells it", "[control]") {
   const TemporaryFolder proc;
   const ProcessStat process{.pid = 42, .resident_bytes = 5000};
   CHECK(memory_of(process, proc.path()) == 5000);

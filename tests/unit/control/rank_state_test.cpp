@@ -21,7 +21,7 @@ std::vector<RankState> ranks(const std::vector<std::string>& places, const std::
 
 }  // namespace
 
-TEST_CASE("rank_stand: a rank in another place than most is named", "[control]") {
+TEST_CASE("rank_state: a rank that differs from the majority is named", "[control]") {
   CHECK(find_stragglers(ranks({"sleeping", "sleeping", "stopped", "sleeping"})).text ==
         "rank 2 differs: stopped, while the other 3 are sleeping");
   CHECK(find_stragglers(ranks({"a", "b", "b", "b", "b", "a"})).ranks == std::vector<int>{0, 5});
@@ -31,14 +31,14 @@ TEST_CASE("rank_stand: a rank in another place than most is named", "[control]")
         "rank 3 differs: b, while the other 3 are a\nrank 4 differs: c, while the other 3 are a");
 }
 
-TEST_CASE("rank_stand: without a majority nobody differs", "[control]") {
+TEST_CASE("rank_state: without a majority no rank differs", "[control]") {
   CHECK(find_stragglers({}).text.empty());
   CHECK(find_stragglers(ranks({"a", "a", "a"})).text.empty());
   CHECK(find_stragglers(ranks({"a", "b"})).text.empty());
   CHECK(find_stragglers(ranks({"a", "b", "a", "b"})).text.empty());
 }
 
-TEST_CASE("rank_stand: the one that waits while the others spin is named", "[control]") {
+TEST_CASE("rank_state: the rank that waits while the others spin is named", "[control]") {
   CHECK(find_stragglers(ranks({"running", "running", "sleeping", "running"}, {99, 100, 3, 98})).text ==
         "rank 2 differs: at most 20% CPU, while the other 3 are near 99%");
   CHECK(find_stragglers(ranks({"a", "a", "a"}, {1, 0, 2})).text.empty());
@@ -46,11 +46,11 @@ TEST_CASE("rank_stand: the one that waits while the others spin is named", "[con
         "rank 2 differs: b, while the other 2 are a");
 }
 
-TEST_CASE("rank_stand: ranks that all work do not differ by where they are just now", "[control]") {
+TEST_CASE("rank_state: busy ranks do not differ by their current place", "[control]") {
   CHECK(find_stragglers(ranks({"running", "sleeping", "running"}, {95, 90, 99})).text.empty());
 }
 
-TEST_CASE("rank_stand: a rank that has ended is not compared", "[control]") {
+TEST_CASE("rank_state: a rank that has ended is not compared", "[control]") {
   std::vector<RankState> all = ranks({"sleeping", "sleeping", "exit code 0"});
   all[2].processes = 0;
   CHECK(find_stragglers(all).text.empty());

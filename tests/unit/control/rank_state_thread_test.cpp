@@ -23,7 +23,7 @@ void write_thread(const TemporaryFolder& proc, const std::string& id, char state
 
 }  // namespace
 
-TEST_CASE("rank_state: each thread of a process says what it waits for", "[control]") {
+TEST_CASE("rank_state: shows what each thread of a process waits for", "[control]") {
   const TemporaryFolder proc;
   write_thread(proc, "12", 'S', std::to_string(SYS_futex) + " 0x1 0x2\n", "futex_wait_queue");
   write_thread(proc, "7", 'R', "running\n", "0");
@@ -36,14 +36,14 @@ TEST_CASE("rank_state: each thread of a process says what it waits for", "[contr
   CHECK(threads_of(8, proc.path()).empty());
 }
 
-TEST_CASE("thread_wait: says as much as the kernel does", "[control]") {
+TEST_CASE("thread_wait: shows what the kernel tells", "[control]") {
   CHECK(to_string({.state = 'S'}) == "sleeping");
   CHECK(to_string({.state = 'S', .kernel = "pipe_read"}) == "sleeping in pipe_read");
   CHECK(to_string({.state = 'D', .call = "read"}) == "waiting for a device in read");
   CHECK(to_string({.state = 'T', .call = "read", .kernel = "do_signal_stop"}) == "stopped");
 }
 
-TEST_CASE("thread_wait: an unknown call has its number", "[control]") {
+TEST_CASE("thread_wait: an unknown system call is a number", "[control]") {
   CHECK(name_of_call(SYS_clock_nanosleep) == "clock_nanosleep");
   CHECK(name_of_call(99999) == "system call 99999");
 }

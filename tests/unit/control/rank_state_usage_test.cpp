@@ -27,7 +27,7 @@ ProcessTable table(std::chrono::milliseconds child_cpu) {
 
 }  // namespace
 
-TEST_CASE("rank_usage: a rank is its process and everything below it", "[control]") {
+TEST_CASE("rank_usage: a rank is its process and all descendants", "[control]") {
   const RankUsage usage = rank_usage({.pid = kShell}, table(500ms), table(600ms), 200ms,
                                      {{.gpu = 1, .pid = kChild, .memory_bytes = 30, .gpu_use = 50},
                                       {.gpu = 1, .pid = kShell, .memory_bytes = 3, .gpu_use = 50},
@@ -43,18 +43,18 @@ TEST_CASE("rank_usage: a rank is its process and everything below it", "[control
   CHECK(usage.gpus[0].use == 50);
 }
 
-TEST_CASE("rank_usage: one that has ended uses nothing", "[control]") {
+TEST_CASE("rank_usage: a rank that has ended uses nothing", "[control]") {
   const RankUsage ended = rank_usage({.pid = kShell, .ended = "exit code 3"}, {}, {}, 200ms, {});
   CHECK(ended.state == "exit code 3");
   CHECK(ended.processes == 0);
   CHECK(rank_usage({.pid = kShell}, table(0ms), {}, 200ms, {}).state == "ended");
 }
 
-TEST_CASE("rank_usage: without a first look there is no CPU use", "[control]") {
+TEST_CASE("rank_usage: the first sample has no CPU use", "[control]") {
   CHECK_FALSE(rank_usage({.pid = kShell}, {}, table(0ms), 200ms, {}).cpu_percent);
 }
 
-TEST_CASE("rank_usage: the kernel's letters have words", "[control]") {
+TEST_CASE("rank_usage: the kernel's state letters have names", "[control]") {
   CHECK(state_in_words('R') == "running");
   CHECK(state_in_words('S') == "sleeping");
   CHECK(state_in_words('D') == "waiting for a device");

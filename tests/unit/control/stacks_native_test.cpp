@@ -5,7 +5,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("native_stacks: threads in the same place are one block, the first thread's first", "[control]") {
+TEST_CASE("native_stacks: threads with the same stack are one block, the main thread's first", "[control]") {
   CHECK(shorten_native_stacks(R"([New LWP 12]
 [Thread debugging using libthread_db enabled]
 0x00007f in wait () from /lib/libc.so.6
@@ -28,7 +28,7 @@ Thread 1 (Thread 0x7f1 (LWP 11) "train"):
        "  #1  work at pool.cpp:7\n");
 }
 
-TEST_CASE("native_stacks: what lies below Python's interpreter is left to the Python stack", "[control]") {
+TEST_CASE("native_stacks: frames below Python's interpreter are left out", "[control]") {
   CHECK(shorten_native_stacks(
             "Thread 1 (LWP 1):\n#0  0x1 in sleep () from /lib/libc.so.6\n"
             "#1  0x2 in _PyEval_EvalFrameDefault () from /lib/libpython3.so\n#2  0x3 in main ()\n"
@@ -46,5 +46,5 @@ TEST_CASE("native_stacks: gdb's reason for showing none", "[control]") {
   CHECK(shorten_native_stacks(refused).empty());
   CHECK(native_stacks_problem(refused).starts_with("Could not attach to process."));
   CHECK(native_stacks_problem("ptrace: No such process.\n") == "ptrace: No such process.");
-  CHECK(native_stacks_problem("\n") == "gdb said nothing");
+  CHECK(native_stacks_problem("\n") == "gdb printed nothing");
 }

@@ -34,7 +34,7 @@ bool has(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("stacks: every rank is told, and the tool that is missing", "[control]") {
+TEST_CASE("stacks: reports every rank, and names the missing tool", "[control]") {
   const TemporaryFolder empty;
   const std::string text = stacks_with({{"PATH", empty.path()}});
   CHECK(text.starts_with("rank 2: "));
@@ -44,7 +44,7 @@ TEST_CASE("stacks: every rank is told, and the tool that is missing", "[control]
   CHECK_FALSE(has(text, "Python stacks"));
 }
 
-TEST_CASE("stacks: what the debugger says is shown", "[control]") {
+TEST_CASE("stacks: shows the debugger's output", "[control]") {
   const TemporaryFolder tools;
   const fs::path gdb = tools.write("gdb", "#!/bin/sh\necho 'Thread 1 (LWP 1):'\necho '#0  0x1 in here ()'\n");
   ::chmod(gdb.c_str(), 0700);
@@ -55,11 +55,11 @@ TEST_CASE("stacks: what the debugger says is shown", "[control]") {
   CHECK(has(stacks_with({{"PATH", tools.path()}}), "):\n  ptrace: Operation not permitted.\n"));
 }
 
-TEST_CASE("stacks: the flight recorder is asked to write where it listens", "[control]") {
+TEST_CASE("stacks: asks the flight recorder to dump through its pipe", "[control]") {
   const TemporaryFolder folder;
   const std::string beginning = (folder.path() / "ask_").string();
   const Environment environment = {{"TORCH_NCCL_DEBUG_INFO_PIPE_FILE", beginning}};
-  ask_for_flight_record(3, environment);  // nobody listens
+  ask_for_flight_record(3, environment);  // no reader
   REQUIRE(::mkfifo((beginning + "3.pipe").c_str(), 0600) == 0);
   const Descriptor listens(::open((beginning + "3.pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   ask_for_flight_record(3, environment);
@@ -70,7 +70,7 @@ TEST_CASE("stacks: the flight recorder is asked to write where it listens", "[co
   CHECK(folder.read("ask_4.pipe") == "a file");
 }
 
-TEST_CASE("stacks: NCCL's flight recorder is found where the worker was told to write it", "[control]") {
+TEST_CASE("stacks: finds NCCL's flight record where the worker writes it", "[control]") {
   const TemporaryFolder folder;
   const std::string beginning = (folder.path() / "trace_").string();
   const Environment environment = {{"TORCH_NCCL_DEBUG_INFO_TEMP_FILE", beginning}, {"HOME", folder.path()}};
@@ -83,7 +83,7 @@ TEST_CASE("stacks: NCCL's flight recorder is found where the worker was told to 
 
 namespace {
 
-// A process under the name of Python's interpreter that does nothing.
+// An idle process with the name of Python's interpreter.
 class FakePython {
  public:
   FakePython(const TemporaryFolder& folder, bool stopped) {
@@ -112,7 +112,7 @@ class FakePython {
 
 }  // namespace
 
-TEST_CASE("stacks: who differs comes first, native stacks last, and a slow gdb costs no Python stack",
+TEST_CASE("stacks: ranks that differ come first, native stacks last, and a slow gdb delays no Python stack",
           "[control]") {
   const TemporaryFolder tools;
   const TemporaryFolder programs;

@@ -59,7 +59,7 @@ struct CountingRendezvous : Rendezvous {
   std::function<void()> on_round = [] {};
   bool answers = true;
   int num_machines = 1;
-  /// What all nodes do, whatever this one wants.
+  /// The decision of the group, whatever this node requests.
   std::optional<RoundOver> others = {};
   int rounds = 0;
   int restarts = 0;
@@ -102,7 +102,7 @@ TEST_CASE("agent: all workers end with 0", "[launch]") {
   const LaunchReport report = job.run(plan_of(2));
   CHECK(report.exit_code == 0);
   CHECK_FALSE(report.first_failure);
-  CHECK(job.processes.signals().empty());  // an early 0 stops nobody
+  CHECK(job.processes.signals().empty());  // an early exit code 0 stops no other worker
   CHECK(job.processes.elapsed() >= 5s);
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("agent: a worker ended by a signal gives 128 + n", "[launch]") {
   CHECK(job.run(plan_of(2)).exit_code == 139);
 }
 
-TEST_CASE("agent: a worker that does not stop is killed when the grace ends", "[launch]") {
+TEST_CASE("agent: a worker that does not stop is killed after the grace period", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{1});
   job.processes.ignores_signals(1);
@@ -163,7 +163,7 @@ TEST_CASE("agent: restarts the whole group while restarts are left", "[launch]")
   CHECK(restarts[0].max_restarts == 3);
 }
 
-TEST_CASE("agent: nothing of an attempt lives when the next round begins", "[launch]") {
+TEST_CASE("agent: no process of an attempt is alive when the next round begins", "[launch]") {
   Job job;
   job.processes.will_end_in(0, 0, Exited{3});
   job.processes.will_end_in(1, 0, Exited{0});
@@ -174,7 +174,7 @@ TEST_CASE("agent: nothing of an attempt lives when the next round begins", "[lau
   CHECK(orphans_signalled == std::vector<std::size_t>{0, 1});
 }
 
-TEST_CASE("agent: restarts are used up", "[launch]") {
+TEST_CASE("agent: ends the job when no restarts are left", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{9});
   const LaunchReport report = job.run(plan_of(1, 2));
@@ -185,8 +185,7 @@ TEST_CASE("agent: restarts are used up", "[launch]") {
   CHECK(report.first_failure->attempt == 2);
 }
 
-TEST_CASE("agent: a failure that is not worth a restart ends the job, and the person is told why",
-          "[launch]") {
+TEST_CASE("agent: a failure that is not to be restarted ends the job with the reason", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{2}, 2s);
   LaunchPlan plan = plan_of(1, 5);
@@ -198,7 +197,7 @@ TEST_CASE("agent: a failure that is not worth a restart ends the job, and the pe
   CHECK(warnings[0].text.starts_with("not restarted: exit code 2"));
 }
 
-TEST_CASE("agent: what fails too soon after its start is not restarted", "[launch]") {
+TEST_CASE("agent: a failure soon after the start is not restarted", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{1}, 2s);
   LaunchPlan plan = plan_of(1, 5);
@@ -210,7 +209,7 @@ TEST_CASE("agent: what fails too soon after its start is not restarted", "[launc
   CHECK(again.run(plan).restarts == 5);
 }
 
-TEST_CASE("agent: a signal to end is passed on and gives 128 + n, without a restart", "[launch]") {
+TEST_CASE("agent: a stop signal is forwarded and gives 128 + n, without a restart", "[launch]") {
   const int signal = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGQUIT);
   Job job;
   job.processes.signal_arrives(signal, 10ms);
@@ -222,7 +221,7 @@ TEST_CASE("agent: a signal to end is passed on and gives 128 + n, without a rest
   CHECK(job.processes.started().size() == 2);
 }
 
-TEST_CASE("agent: a signal that the plan names ends the job as those four do", "[launch]") {
+TEST_CASE("agent: a signal that the plan names ends the job, too", "[launch]") {
   Job job;
   job.processes.signal_arrives(SIGUSR1, 10ms);
   LaunchPlan plan = plan_of(1, 5);
@@ -232,7 +231,7 @@ TEST_CASE("agent: a signal that the plan names ends the job as those four do", "
   CHECK(job.processes.signals() == Signals{{0, SIGUSR1}, {0, SIGKILL}});
 }
 
-TEST_CASE("agent: SIGTSTP stops the workers until SIGCONT, those too that start meanwhile", "[launch]") {
+TEST_CASE("agent: SIGTSTP stops the workers until SIGCONT, also those started meanwhile", "[launch]") {
   Job job;
   job.processes.will_end_in(0, 0, Exited{1});
   job.processes.will_end(0, Exited{0}, 20ms);
@@ -246,7 +245,7 @@ TEST_CASE("agent: SIGTSTP stops the workers until SIGCONT, those too that start 
   CHECK(job.reporter.all<Resumed>().size() == 1);
 }
 
-TEST_CASE("agent: when nobody reads its output any more the job ends as a pipeline does", "[launch]") {
+TEST_CASE("agent: when the reader of its output is gone, the job ends as a pipeline does", "[launch]") {
   Job job;
   job.processes.reader_is_lost(10ms);
   const LaunchReport report = job.run(plan_of(2, 5));
@@ -256,14 +255,14 @@ TEST_CASE("agent: when nobody reads its output any more the job ends as a pipeli
   CHECK(job.processes.started().size() == 2);
 }
 
-TEST_CASE("agent: a worker's failure is told also when nobody reads its output any more", "[launch]") {
+TEST_CASE("agent: a worker's failure is reported even when the reader of its output is gone", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{5});
   job.processes.reader_is_lost(10ms);
   CHECK(job.run(plan_of(1)).exit_code == 5);
 }
 
-TEST_CASE("agent: output that is lost takes success away, and nothing else", "[launch]") {
+TEST_CASE("agent: lost output changes the exit code of success only", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   job.processes.loses_output("3 bytes of output are lost");
@@ -277,10 +276,10 @@ TEST_CASE("agent: output that is lost takes success away, and nothing else", "[l
   CHECK(failed.run(plan_of(1)).exit_code == 5);
 }
 
-TEST_CASE("agent: what stands on the terminal just above is known to the report", "[launch]") {
+TEST_CASE("agent: the report knows what is visible just above", "[launch]") {
   Job job;
   job.processes.will_end(1, Exited{3});
-  job.processes.says(1, "boom\n");
+  job.processes.writes_to_stderr(1, "boom\n");
   job.processes.shows_on_terminal(1);
   CHECK(job.run(plan_of(2)).first_failure->just_above);
   Job other;
@@ -288,14 +287,14 @@ TEST_CASE("agent: what stands on the terminal just above is known to the report"
   CHECK_FALSE(other.run(plan_of(2)).first_failure->just_above);
 }
 
-TEST_CASE("agent: a signal before the first worker starts none", "[launch]") {
+TEST_CASE("agent: after a signal no worker is started", "[launch]") {
   Job job;
   job.processes.signal_arrives(SIGTERM);
   CHECK(job.run(plan_of(2)).exit_code == 143);
   CHECK(job.processes.started().empty());
 }
 
-TEST_CASE("agent: a second signal kills now", "[launch]") {
+TEST_CASE("agent: a second signal kills at once", "[launch]") {
   Job job;
   job.processes.ignores_signals(0);
   job.processes.signal_arrives(SIGINT, 10ms);
@@ -308,7 +307,7 @@ TEST_CASE("agent: a second signal kills now", "[launch]") {
   CHECK(job.reporter.all<Killed>()[0].asked);
 }
 
-TEST_CASE("agent: a repeat within 100 ms is the same signal", "[launch]") {
+TEST_CASE("agent: a repeated signal within 100 ms counts once", "[launch]") {
   Job job;
   job.processes.ignores_signals(0);
   job.processes.signal_arrives(SIGTERM, 10ms);
@@ -318,7 +317,7 @@ TEST_CASE("agent: a repeat within 100 ms is the same signal", "[launch]") {
   CHECK(job.processes.elapsed() >= 30s);
 }
 
-TEST_CASE("agent: signals for the workers are passed on and nothing else happens", "[launch]") {
+TEST_CASE("agent: other signals are only forwarded to the workers", "[launch]") {
   const int signal = GENERATE(SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH);
   Job job;
   job.processes.signal_arrives(signal, 10ms);
@@ -328,7 +327,7 @@ TEST_CASE("agent: signals for the workers are passed on and nothing else happens
   CHECK(job.processes.signals() == Signals{{0, signal}, {1, signal}});
 }
 
-TEST_CASE("agent: workers that a signal reached before us are no failure", "[launch]") {
+TEST_CASE("agent: workers that a stop signal ended first are not a failure", "[launch]") {
   Job job;
   job.processes.will_end(0, Signaled{SIGTERM});
   job.processes.ignores_signals(1);
@@ -338,9 +337,9 @@ TEST_CASE("agent: workers that a signal reached before us are no failure", "[lau
   CHECK_FALSE(report.first_failure);
 }
 
-TEST_CASE("agent: a lost supervisor kills everything at once and in silence", "[launch]") {
+TEST_CASE("agent: without a supervisor everything is killed at once and silently", "[launch]") {
   Job job;
-  job.processes.front_is_lost(10ms);
+  job.processes.supervisor_is_lost(10ms);
   job.processes.will_leave_orphans(1);
   const LaunchReport report = job.run(plan_of(2, 3));
   CHECK(report.exit_code == 137);
@@ -350,7 +349,7 @@ TEST_CASE("agent: a lost supervisor kills everything at once and in silence", "[
   CHECK(job.reporter.all<Killed>().empty());
 }
 
-TEST_CASE("agent: what workers left behind is asked, then killed", "[launch]") {
+TEST_CASE("agent: orphans get SIGTERM, then SIGKILL", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   SECTION("it obeys") {
@@ -403,7 +402,7 @@ TEST_CASE("agent: workers get their place in the job", "[launch]") {
   CHECK(second.folder.empty());
 }
 
-TEST_CASE("agent: a plain process learns no rank", "[launch]") {
+TEST_CASE("agent: a plain process gets no rank", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   LaunchPlan plan = plan_of(1);
@@ -412,14 +411,14 @@ TEST_CASE("agent: a plain process learns no rank", "[launch]") {
   CHECK(job.processes.started()[0].environment.empty());
 }
 
-TEST_CASE("agent: the report holds the error file and the last words", "[launch]") {
+TEST_CASE("agent: the report has the error file and the end of stderr", "[launch]") {
   const TemporaryFolder folder;
   LaunchPlan plan = plan_of(2);
   plan.output.no_logs = false;
   plan.output.log_dir = folder.path();
   const LogFolder logs = LogFolder::make(plan);
   Job job;
-  job.processes.says(1, "boom\n");
+  job.processes.writes_to_stderr(1, "boom\n");
   job.processes.before_start = [&] {
     const auto file = logs.attempt(0) / "1" / "error.json";
     std::ofstream(file) << R"({"message": "it broke"})";
@@ -434,7 +433,7 @@ TEST_CASE("agent: the report holds the error file and the last words", "[launch]
   CHECK(report.first_failure->stderr_tail == "boom\n");
 }
 
-TEST_CASE("agent: a kill for memory needs the kernel's word", "[launch]") {
+TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[launch]") {
   const TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};
   folder.write("fs/job/memory.events", "oom 0\noom_kill 4\n");
@@ -449,7 +448,7 @@ TEST_CASE("agent: a kill for memory needs the kernel's word", "[launch]") {
   }
 }
 
-TEST_CASE("agent: a reader that does not read keeps it until somebody asks it to end", "[launch]") {
+TEST_CASE("agent: a reader that does not read delays the end until a signal", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   job.processes.has_slow_reader();
@@ -458,11 +457,11 @@ TEST_CASE("agent: a reader that does not read keeps it until somebody asks it to
   CHECK(job.processes.elapsed() >= 10s);
 }
 
-TEST_CASE("agent: several nodes: another node's failure stops the workers here, and is the one reported",
+TEST_CASE("agent: several nodes: another node's failure stops the workers here, and is reported",
           "[launch]") {
   Job job;
-  job.processes.before_start = [&, told = false]() mutable {
-    if (std::exchange(told, true)) return;
+  job.processes.before_start = [&, called = false]() mutable {
+    if (std::exchange(called, true)) return;
     const WorkerFailure theirs = {.rank = 7, .host = "node1", .status = Exited{42}};
     job.rendezvous.emit(RoundOver{.failure = to_json_text(theirs), .exit_code = 42});
   };
@@ -472,18 +471,17 @@ TEST_CASE("agent: several nodes: another node's failure stops the workers here, 
   CHECK(report.first_failure->host == "node1");
   CHECK(report.first_failure->rank == 7);
   CHECK(job.processes.running() == 0);
-  CHECK(job.rendezvous.failures.empty());  // what was stopped did not fail
+  CHECK(job.rendezvous.failures.empty());  // a stopped worker did not fail
 }
 
-TEST_CASE("agent: several nodes: who only lost a peer waits until that peer's node says why it failed",
-          "[launch]") {
+TEST_CASE("agent: several nodes: a node that only lost a peer waits for the cause", "[launch]") {
   Job job;
   job.rendezvous.num_machines = 2;
   job.processes.will_end(0, Exited{1});
-  job.processes.says(0, "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n");
+  job.processes.writes_to_stderr(0, "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n");
   SECTION("and reports that") {
     const WorkerFailure theirs = {.rank = 1, .host = "node1", .status = Exited{42}};
-    job.processes.other_nodes_say(RoundOver{.failure = to_json_text(theirs), .exit_code = 42}, 1s);
+    job.processes.other_nodes_send(RoundOver{.failure = to_json_text(theirs), .exit_code = 42}, 1s);
     const LaunchReport report = job.run(plan_of(1));
     CHECK(report.exit_code == 42);
     REQUIRE(report.first_failure);
@@ -503,7 +501,7 @@ TEST_CASE("agent: several nodes: who only lost a peer waits until that peer's no
   }
 }
 
-TEST_CASE("agent: a worker with a cause of its own is told to the other nodes at once", "[launch]") {
+TEST_CASE("agent: a failure with a cause of its own is reported to the other nodes at once", "[launch]") {
   Job job;
   job.rendezvous.num_machines = 2;
   job.processes.will_end(0, Exited{3});
@@ -511,7 +509,7 @@ TEST_CASE("agent: a worker with a cause of its own is told to the other nodes at
   CHECK(job.processes.elapsed() < 100ms);
 }
 
-TEST_CASE("agent: several nodes: they all start again together, counted once", "[launch]") {
+TEST_CASE("agent: several nodes: all restart together, which counts once", "[launch]") {
   Job job;
   job.processes.will_end_in(0, 0, Exited{3});
   job.processes.will_end_in(1, 0, Exited{0});
@@ -521,7 +519,7 @@ TEST_CASE("agent: several nodes: they all start again together, counted once", "
   CHECK(job.processes.started().back().environment.get("TORCHELASTIC_RESTART_COUNT") == "1");
 }
 
-TEST_CASE("agent: several nodes: the group's verdict beats this node's wish", "[launch]") {
+TEST_CASE("agent: several nodes: the group's decision overrides this node's", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{3});
   job.rendezvous.others = RoundOver{.text = "node 1 was lost", .exit_code = 75};
@@ -532,7 +530,7 @@ TEST_CASE("agent: several nodes: the group's verdict beats this node's wish", "[
   CHECK(job.reporter.all<GroupChanged>()[0].text == "node 1 was lost");
 }
 
-TEST_CASE("agent: several nodes: this node succeeded, another needs the group again", "[launch]") {
+TEST_CASE("agent: several nodes: a node that succeeded restarts with the group", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});
   job.rendezvous.others = RoundOver{.again = true, .text = "a node joins"};
@@ -554,7 +552,7 @@ TEST_CASE("agent: several nodes: a signal ends the wait for the others", "[launc
   CHECK(job.rendezvous.left_with == 143);
 }
 
-TEST_CASE("agent: several nodes: too few came", "[launch]") {
+TEST_CASE("agent: several nodes: too few nodes in time", "[launch]") {
   Job job;
   job.rendezvous.answers = false;
   job.rendezvous.on_round = [&] {
@@ -564,7 +562,7 @@ TEST_CASE("agent: several nodes: too few came", "[launch]") {
   CHECK(job.processes.started().empty());
 }
 
-TEST_CASE("agent: a hang is told, and the job goes on", "[launch]") {
+TEST_CASE("agent: a hang is reported, and the job continues", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);
   job.processes.will_end(0, Exited{0}, 5s);
@@ -578,7 +576,7 @@ TEST_CASE("agent: a hang is told, and the job goes on", "[launch]") {
   CHECK(job.processes.signals().empty());
 }
 
-TEST_CASE("agent: a hung job is stopped where that is wanted", "[launch]") {
+TEST_CASE("agent: a hung job is stopped if requested", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);
   LaunchPlan plan = plan_of(2, 3);
@@ -591,7 +589,7 @@ TEST_CASE("agent: a hung job is stopped where that is wanted", "[launch]") {
   CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {1, SIGTERM}, {0, SIGCONT}, {1, SIGCONT}});
 }
 
-TEST_CASE("agent: a hang is worth a restart, as a failure is", "[launch]") {
+TEST_CASE("agent: a hang restarts the job if requested", "[launch]") {
   Job job;
   job.processes.hangs(0, 1s);
   job.processes.hangs(0, 2s);  // too late: of an attempt that is over
@@ -605,7 +603,7 @@ TEST_CASE("agent: a hang is worth a restart, as a failure is", "[launch]") {
   CHECK_FALSE(job.reporter.all<Restarting>()[0].cause);
 }
 
-TEST_CASE("agent: a worker that fails is the cause, not the hang that follows", "[launch]") {
+TEST_CASE("agent: a failed worker is the cause, not the hang that follows", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{3});
   job.processes.ignores_signals(1);
@@ -617,7 +615,7 @@ TEST_CASE("agent: a worker that fails is the cause, not the hang that follows", 
   CHECK_FALSE(report.hung);
 }
 
-TEST_CASE("agent: stop at once spares nobody the kill", "[launch]") {
+TEST_CASE("agent: a stop at once kills the workers", "[launch]") {
   Job job;
   job.processes.stop_is_asked(true);
   const LaunchReport report = job.run(plan_of(2));

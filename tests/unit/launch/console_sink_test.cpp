@@ -12,7 +12,7 @@ using namespace acc;
 using namespace acc::launcher;
 using acc::test::read_all;
 
-TEST_CASE("output_sink: a slow reader stops its sources and lets them go on", "[launch]") {
+TEST_CASE("output_sink: a slow reader pauses the sources and resumes them", "[launch]") {
   boost::asio::io_context loop;
   const Channel pipe = make_pipe();
   int room = 0;
@@ -32,7 +32,7 @@ TEST_CASE("output_sink: a slow reader stops its sources and lets them go on", "[
   CHECK(sink.wants(source));
 }
 
-TEST_CASE("output_sink: who waits for the end of a line is heard after the silence", "[launch]") {
+TEST_CASE("output_sink: a source that waits for the end of a line is written after the timeout", "[launch]") {
   boost::asio::io_context loop;
   const Channel pipe = make_pipe();
   OutputSink sink(loop, pipe.workers.get(), {});
@@ -45,7 +45,7 @@ TEST_CASE("output_sink: who waits for the end of a line is heard after the silen
   CHECK(read_all(pipe.ours.get()) == "line\n");
 }
 
-TEST_CASE("output_sink: who had too much waiting goes on as soon as the line has ended", "[launch]") {
+TEST_CASE("output_sink: a source with a full buffer resumes when the line has ended", "[launch]") {
   boost::asio::io_context loop;
   const Channel pipe = make_pipe();
   int room = 0;
@@ -65,7 +65,7 @@ TEST_CASE("output_sink: who had too much waiting goes on as soon as the line has
   CHECK(sink.wants(b));
 }
 
-TEST_CASE("output_sink: finish writes what waits", "[launch]") {
+TEST_CASE("output_sink: finish() writes buffered text", "[launch]") {
   boost::asio::io_context loop;
   const Channel pipe = make_pipe();
   OutputSink sink(loop, pipe.workers.get(), {});
@@ -78,7 +78,8 @@ TEST_CASE("output_sink: finish writes what waits", "[launch]") {
   CHECK(read_all(pipe.ours.get()) == "ab");
 }
 
-TEST_CASE("output_sink: a full disk stops nobody, is told once, and what it cost is known", "[launch]") {
+TEST_CASE("output_sink: a full disk blocks no source, is reported once, and the loss is counted",
+          "[launch]") {
   boost::asio::io_context loop;
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   std::vector<int> errors;
@@ -96,7 +97,7 @@ TEST_CASE("output_sink: a full disk stops nobody, is told once, and what it cost
   CHECK(sink.give_up() == text.size() + 5);
 }
 
-TEST_CASE("output_sink: a reader that is gone is told once", "[launch]") {
+TEST_CASE("output_sink: a lost reader is reported once", "[launch]") {
   ::signal(SIGPIPE, SIG_IGN);
   boost::asio::io_context loop;
   Channel pipe = make_pipe();

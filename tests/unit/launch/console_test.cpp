@@ -37,7 +37,7 @@ Channel make_terminal() {
 
 }  // namespace
 
-TEST_CASE("console: keeps in order what its reader does not take yet, and never blocks", "[launch]") {
+TEST_CASE("console: buffers in order what its reader does not read, and never blocks", "[launch]") {
   const auto make = GENERATE(as<Channel (*)()>{}, make_pipe, make_socket, make_terminal);
   const Channel channel = make();
   Console console(channel.workers.get());
@@ -49,7 +49,7 @@ TEST_CASE("console: keeps in order what its reader does not take yet, and never 
   }
   CHECK(console.backlog() > 0);
   const Descriptor event = console.make_writable_event();
-  // A terminal moves on by itself what it took.
+  // A terminal drains its buffer by itself.
   if (::isatty(channel.workers.get()) == 0) CHECK_FALSE(readable(event.get()));
   std::string seen = read_all(channel.ours.get());
   CHECK(readable(event.get()));
@@ -59,7 +59,7 @@ TEST_CASE("console: keeps in order what its reader does not take yet, and never 
   CHECK(console.backlog() == 0);
 }
 
-TEST_CASE("console: the description that we share with the shell stays as it is", "[launch]") {
+TEST_CASE("console: does not change the shared file description", "[launch]") {
   const auto make = GENERATE(as<Channel (*)()>{}, make_pipe, make_socket, make_terminal);
   const Channel channel = make();
   Console console(channel.workers.get());
@@ -68,7 +68,7 @@ TEST_CASE("console: the description that we share with the shell stays as it is"
   CHECK((::fcntl(channel.workers.get(), F_GETFL) & O_NONBLOCK) == 0);
 }
 
-TEST_CASE("console: when the reader is gone everything is dropped", "[launch]") {
+TEST_CASE("console: without a reader everything is dropped", "[launch]") {
   ::signal(SIGPIPE, SIG_IGN);
   Channel channel = make_pipe();
   Console console(channel.workers.get());
@@ -81,7 +81,7 @@ TEST_CASE("console: when the reader is gone everything is dropped", "[launch]") 
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-TEST_CASE("console: a file is written at its own place", "[launch]") {
+TEST_CASE("console: a file is written at its offset", "[launch]") {
   const test::TemporaryFolder folder;
   const Descriptor file(::open((folder.path() / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   REQUIRE(::write(file.get(), "shell\n", 6) == 6);
@@ -92,14 +92,14 @@ TEST_CASE("console: a file is written at its own place", "[launch]") {
   CHECK(folder.read("out") == "shell\nacc\nshell\n");
 }
 
-TEST_CASE("console: a closed descriptor takes everything and keeps nothing", "[launch]") {
+TEST_CASE("console: a closed descriptor drops everything", "[launch]") {
   Console console(-1);
   console.write("lost");
   CHECK(console.flush());
   CHECK(console.state() == Console::State::gone);
 }
 
-TEST_CASE("console: knows when two descriptors are one place", "[launch]") {
+TEST_CASE("console: detects that two descriptors are the same file", "[launch]") {
   const Channel one = make_pipe();
   const Channel other = make_pipe();
   const Descriptor again(::fcntl(one.workers.get(), F_DUPFD_CLOEXEC, 3));
@@ -108,7 +108,7 @@ TEST_CASE("console: knows when two descriptors are one place", "[launch]") {
   CHECK_FALSE(same_file(one.workers.get(), -1));
 }
 
-TEST_CASE("console: what a full disk did not take is written in order once there is room again", "[launch]") {
+TEST_CASE("console: text that did not fit on a full disk is written later, in order", "[launch]") {
   const test::TemporaryFolder folder;
   const Descriptor file(::open((folder.path() / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   const Descriptor target(::open("/dev/full", O_WRONLY | O_CLOEXEC));
@@ -124,7 +124,7 @@ TEST_CASE("console: what a full disk did not take is written in order once there
   CHECK(folder.read("out") == "one\ntwo\n");
 }
 
-TEST_CASE("console: of what a full disk does not take a limited part is kept", "[launch]") {
+TEST_CASE("console: the buffer for a full disk is limited", "[launch]") {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   Console console(full.get());
   const std::string line(9999, 'x');

@@ -15,7 +15,7 @@ TEST_CASE("own_error_file: the worker's exit code is added inside its message", 
         R"({"message":{"message":"no","extraInfo":{"timestamp":"1"},"errorCode":-9}})");
 }
 
-TEST_CASE("own_error_file: what has no place for the code is handed on as it is", "[launch]") {
+TEST_CASE("own_error_file: other text is written unchanged", "[launch]") {
   for (const auto* text : {R"({"message": "no"})", "half {", "[]"})
     CHECK(with_error_code(text, Exited{1}) == text);
 }
@@ -28,8 +28,7 @@ TEST_CASE("own_error_file: an error of the launcher has torch's form", "[launch]
         std::string::npos);  // torchrun shows it, even when empty, in place of the message
 }
 
-TEST_CASE("own_error_file: takes the place of what was there, and only when there is something to say",
-          "[launch]") {
+TEST_CASE("own_error_file: replaces the file only if the worker has written one", "[launch]") {
   const test::TemporaryFolder folder;
   const auto file = folder.write("agent.json", "old");
   WorkerFailure failure = {.status = Exited{5}};

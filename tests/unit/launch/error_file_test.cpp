@@ -22,7 +22,7 @@ TEST_CASE("error_file: torch's record of an exception", "[launch]") {
   CHECK(*file.when == system_clock::time_point(seconds(1700000000)));
 }
 
-TEST_CASE("error_file: libacc adds the exact time, and whether the loss of another was the reason",
+TEST_CASE("error_file: libacc adds the exact time, and whether the loss of a peer was the cause",
           "[launch]") {
   const ErrorFile file = parse_error_file(
       R"({"message": {"message": "no", "extraInfo": {"py_callstack": "", "timestamp": "1700000000",
@@ -44,21 +44,21 @@ TEST_CASE("error_file: a plain message, with or without a time", "[launch]") {
         system_clock::time_point(seconds(12)));
 }
 
-TEST_CASE("error_file: what is not such a JSON is shown as it is", "[launch]") {
+TEST_CASE("error_file: other text is shown unchanged", "[launch]") {
   const std::string text = GENERATE(as<std::string>{}, "half {", "[1, 2]", "{\"error\": 1}", "null");
   const ErrorFile file = parse_error_file(text);
   CHECK_FALSE(file.valid);
   CHECK(file.message == text);
 }
 
-TEST_CASE("error_file: odd values do no harm", "[launch]") {
+TEST_CASE("error_file: unusual values are accepted", "[launch]") {
   CHECK(parse_error_file(R"({"message": {"message": 5}})").message == "5");
   CHECK(parse_error_file(R"({"message": {"extraInfo": []}})").message.empty());
   CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": 1e300})").when);
   CHECK_FALSE(parse_error_file(R"({"message": "x", "timestamp": "soon"})").when);
 }
 
-TEST_CASE("error_file: a missing or empty file is none", "[launch]") {
+TEST_CASE("error_file: a missing or empty file is absent", "[launch]") {
   const test::TemporaryFolder folder;
   CHECK_FALSE(read_error_file(folder.path() / "error.json"));
   CHECK_FALSE(read_error_file(folder.write("empty.json", "")));
@@ -67,7 +67,7 @@ TEST_CASE("error_file: a missing or empty file is none", "[launch]") {
   CHECK(file->path == folder.path() / "error.json");
 }
 
-TEST_CASE("error_file: a pipe in its place is none, and nobody waits for it", "[launch]") {
+TEST_CASE("error_file: a pipe in its place is absent, without waiting", "[launch]") {
   const test::TemporaryFolder folder;
   const auto pipe = folder.path() / "error.json";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

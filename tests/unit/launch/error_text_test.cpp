@@ -53,7 +53,7 @@ TEST_CASE("error_text: warnings that come after the error are left out", "[launc
   CHECK(readable_error("Warning: of the program itself\n") == "Warning: of the program itself\n");
 }
 
-TEST_CASE("error_text: other text stays as it is", "[launch]") {
+TEST_CASE("error_text: other text is unchanged", "[launch]") {
   CHECK(readable_error("").empty());
   CHECK(readable_error("one\n\ntwo") == "one\n\ntwo");
   CHECK(readable_error("frame rate: 3\n#1 first\n") == "frame rate: 3\n#1 first\n");
@@ -70,20 +70,20 @@ TEST_CASE("tail: keeps the last 30 lines", "[launch]") {
   CHECK(tail.lines() == numbered(12, 40) + "rest");
 }
 
-TEST_CASE("tail: keeps 16 KiB at most, and no part of a line that was cut", "[launch]") {
+TEST_CASE("tail: keeps at most 16 KiB, in whole lines", "[launch]") {
   Tail tail;
   for (int i = 0; i < 1000; ++i) tail.append(std::string(999, 'x') + "\n");
   CHECK(tail.lines().size() == 16000);
 }
 
-TEST_CASE("tail: of one endless line the end", "[launch]") {
+TEST_CASE("tail: keeps the end of an endless line", "[launch]") {
   Tail tail;
   tail.append(std::string(100'000, 'x') + "end");
   CHECK(tail.lines().size() == Tail::kMaxBytes);
   CHECK(tail.lines().ends_with("xend"));
 }
 
-TEST_CASE("tail: of a file its last lines", "[launch]") {
+TEST_CASE("tail: reads the last lines of a file", "[launch]") {
   const acc::test::TemporaryFolder folder;
   CHECK(acc::launcher::tail_of_file(folder.path() / "none").empty());
   CHECK(acc::launcher::tail_of_file(folder.write("short", "a\nb")) == "a\nb");
@@ -95,7 +95,7 @@ TEST_CASE("tail: of a file its last lines", "[launch]") {
   CHECK(acc::launcher::tail_of_file(folder.write("wide", wide)).size() == 16000);
 }
 
-TEST_CASE("tail: neither LibTorch's frames nor warnings at the end push the error out", "[launch]") {
+TEST_CASE("tail: LibTorch's frames and warnings at the end do not displace the error", "[launch]") {
   Tail tail;
   tail.append("RuntimeError: boom\nException raised from f at g.cpp:1 (most recent call first):\n");
   for (int i = 0; i < 18; ++i)

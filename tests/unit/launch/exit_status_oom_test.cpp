@@ -6,7 +6,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("oom: cgroup v2 tells in memory.events", "[launch]") {
+TEST_CASE("oom: reads memory.events of cgroup v2", "[launch]") {
   const test::TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/a/b\n"), folder.path() / "fs"};
   CHECK_FALSE(count_oom_kills(places));
@@ -14,7 +14,7 @@ TEST_CASE("oom: cgroup v2 tells in memory.events", "[launch]") {
   CHECK(count_oom_kills(places) == 3U);
 }
 
-TEST_CASE("oom: cgroup v1 tells in memory.oom_control", "[launch]") {
+TEST_CASE("oom: reads memory.oom_control of cgroup v1", "[launch]") {
   const test::TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "5:cpu:/c\n4:hugetlb,memory:/m\n0::/\n"),
                               folder.path() / "fs"};
@@ -22,14 +22,14 @@ TEST_CASE("oom: cgroup v1 tells in memory.oom_control", "[launch]") {
   CHECK(count_oom_kills(places) == 2U);
 }
 
-TEST_CASE("oom: in a container our own group is the root of the mount", "[launch]") {
+TEST_CASE("oom: in a container the root of the mount is our cgroup", "[launch]") {
   const test::TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/docker/123\n"), folder.path() / "fs"};
   folder.write("fs/memory.events", "oom_kill 1\n");
   CHECK(count_oom_kills(places) == 1U);
 }
 
-TEST_CASE("oom: only a count that rose is evidence", "[launch]") {
+TEST_CASE("oom: only an increased count is evidence", "[launch]") {
   const test::TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/\n"), folder.path() / "fs"};
   folder.write("fs/memory.events", "oom_kill 4\n");
@@ -39,7 +39,7 @@ TEST_CASE("oom: only a count that rose is evidence", "[launch]") {
   CHECK(watch.has_killed());
 }
 
-TEST_CASE("oom: no cgroup, no evidence", "[launch]") {
+TEST_CASE("oom: without a cgroup there is no evidence", "[launch]") {
   const test::TemporaryFolder folder;
   const OomWatch watch({folder.path() / "none", folder.path()});
   CHECK_FALSE(watch.has_killed());

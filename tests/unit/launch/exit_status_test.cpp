@@ -20,7 +20,7 @@ TEST_CASE("exit_status: exit 9 is not signal 9", "[launch]") {
   CHECK(to_exit_status(11 | 0x80) == ExitStatus(Signaled{11, true}));
 }
 
-TEST_CASE("exit_status: is told with name and number", "[launch]") {
+TEST_CASE("exit_status: is formatted with name and number", "[launch]") {
   CHECK(to_string(Exited{5}) == "exit code 5");
   CHECK(to_string(Signaled{SIGSEGV, true}) == "signal 11 (SIGSEGV, core dumped)");
   CHECK(to_string(Signaled{SIGTERM}) == "signal 15 (SIGTERM)");

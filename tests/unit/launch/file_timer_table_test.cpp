@@ -22,7 +22,7 @@ std::string request(int pid, const std::string& scope, double when, int signal =
 
 }  // namespace
 
-TEST_CASE("timer_table: a process that is not through in time expires once", "[launch]") {
+TEST_CASE("timer_table: a missed deadline expires once", "[launch]") {
   TimerTable table;
   CHECK_FALSE(table.next());
   CHECK(table.add(request(7, "step", 100.5)));
@@ -34,7 +34,7 @@ TEST_CASE("timer_table: a process that is not through in time expires once", "[l
   CHECK_FALSE(table.next());
 }
 
-TEST_CASE("timer_table: a release and a new time both undo the old one", "[launch]") {
+TEST_CASE("timer_table: a release or a new time replaces the old one", "[launch]") {
   TimerTable table;
   table.add(request(7, "step", 100));
   table.add(request(7, "step", 200));
@@ -44,7 +44,7 @@ TEST_CASE("timer_table: a release and a new time both undo the old one", "[launc
   CHECK_FALSE(table.next());
 }
 
-TEST_CASE("timer_table: of several timers of a process the oldest that has a signal decides", "[launch]") {
+TEST_CASE("timer_table: the oldest timer with a signal determines the signal", "[launch]") {
   TimerTable table;
   table.add(request(7, "a", 10, 0));
   table.add(request(7, "b", 30, SIGTERM));
@@ -55,7 +55,7 @@ TEST_CASE("timer_table: of several timers of a process the oldest that has a sig
   CHECK_FALSE(table.next());
 }
 
-TEST_CASE("timer_table: what is no request is refused", "[launch]") {
+TEST_CASE("timer_table: invalid requests are refused", "[launch]") {
   TimerTable table;
   for (const auto* line :
        {"", "{", "[]", "{}", R"({"pid": 1})", R"({"pid":0,"scope_id":"","expiration_time":1,"signal":9})",

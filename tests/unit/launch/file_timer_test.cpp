@@ -23,7 +23,7 @@ void write_as_a_worker(const std::filesystem::path& pipe, const std::string& tex
 
 }  // namespace
 
-TEST_CASE("file_timer: who is not through in time is told, whatever else was written", "[launch]") {
+TEST_CASE("file_timer: reports a missed deadline, among invalid requests", "[launch]") {
   boost::asio::io_context loop;
   const test::TemporaryFolder folder;
   const auto pipe = folder.path() / "timer";
@@ -44,7 +44,7 @@ TEST_CASE("file_timer: who is not through in time is told, whatever else was wri
   CHECK_FALSE(std::filesystem::exists(pipe));
 }
 
-TEST_CASE("file_timer: takes the place of a pipe that was left, of nothing else", "[launch]") {
+TEST_CASE("file_timer: replaces an old pipe, and no other file", "[launch]") {
   boost::asio::io_context loop;
   const test::TemporaryFolder folder;
   const auto pipe = folder.path() / "timer";
@@ -53,6 +53,6 @@ TEST_CASE("file_timer: takes the place of a pipe that was left, of nothing else"
   folder.write("timer", "a file");
   CHECK(test::error_of([&] {
           FileTimer(loop, pipe, {});
-        }).find("the pipe of the file timer cannot be made: File exists") != std::string::npos);
+        }).find("cannot create the pipe of the file timer: File exists") != std::string::npos);
   CHECK(folder.read("timer") == "a file");
 }

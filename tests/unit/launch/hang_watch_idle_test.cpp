@@ -8,11 +8,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Looks every 5 s of a time of its own.
+/// Samples every 5 s of a fake clock.
 struct Job {
   explicit Job(bool cpu_counts = true) : clock(40s, cpu_counts) { clock.restart(now); }
 
-  /// The first look, from 0 on, at which the job counts as hung while it does `what` before each; -1: never.
+  /// The index of the first sample at which the job counts as hung, with `what` called before each; -1:
+  /// never.
   int hangs_after(
       int looks, const std::function<void()>& what = [] {}) {
     for (int look = 1; look <= looks; ++look) {
@@ -30,10 +31,10 @@ struct Job {
 
 }  // namespace
 
-TEST_CASE("idle_clock: a job that does nothing hangs when the time is over", "[launch]") {
+TEST_CASE("idle_clock: an idle job hangs after the timeout", "[launch]") {
   Job job;
   CHECK(job.clock.interval() == 5s);
-  CHECK(job.hangs_after(20) == 9);  // the first look only learns what there is
+  CHECK(job.hangs_after(20) == 9);  // the first sample only records the state
   CHECK(job.clock.idle(job.now) == 40s);
 }
 
@@ -43,19 +44,19 @@ TEST_CASE("idle_clock: one rank that writes keeps the job alive", "[launch]") {
   CHECK(job.hangs_after(50) == 8);
 }
 
-TEST_CASE("idle_clock: so does one that uses the CPU, where that counts", "[launch]") {
+TEST_CASE("idle_clock: one rank that uses the CPU keeps the job alive, if CPU counts", "[launch]") {
   Job job;
   CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 100ms; }) == -1);
   Job silent(false);
   CHECK(silent.hangs_after(50, [&] { silent.ranks[0].cpu_time += 5s; }) == 9);
 }
 
-TEST_CASE("idle_clock: waking up now and then is no activity", "[launch]") {
+TEST_CASE("idle_clock: occasional wake-ups are not activity", "[launch]") {
   Job job;
   CHECK(job.hangs_after(50, [&] { job.ranks[0].cpu_time += 50ms; }) == 9);
 }
 
-TEST_CASE("idle_clock: a hang is said once, and again after a sign of life", "[launch]") {
+TEST_CASE("idle_clock: a hang is reported once, and again after activity", "[launch]") {
   Job job;
   CHECK(job.hangs_after(20) == 9);
   CHECK(job.hangs_after(50) == -1);
@@ -63,7 +64,7 @@ TEST_CASE("idle_clock: a hang is said once, and again after a sign of life", "[l
   CHECK(job.hangs_after(20) == 9);
 }
 
-TEST_CASE("idle_clock: a restart forgets what was", "[launch]") {
+TEST_CASE("idle_clock: a restart begins anew", "[launch]") {
   Job job;
   CHECK(job.hangs_after(8) == -1);
   job.clock.restart(job.now);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// One rank that is this test, with a short patience; CPU does not count, since the test uses it.
+/// One rank, this test, with a short timeout; CPU does not count, since the test uses it.
 struct Watched {
   explicit Watched(std::chrono::milliseconds timeout) : plan{.timeout = timeout, .cpu_counts = false} {}
 
@@ -23,7 +23,7 @@ struct Watched {
   JobView job = {.attempt = 4, .ranks = {{.rank = 2, .pid = ::getpid()}}};
   std::uint64_t written = 0;
   bool writes = false;
-  std::vector<Hung> told = {};
+  std::vector<Hung> reported = {};
   std::string stacks = {};
   HangWatch watch{loop,
                   plan,
@@ -31,7 +31,7 @@ struct Watched {
                    .written = [this](int) { return writes ? ++written : written; },
                    .send =
                        [this](const AgentEvent& found) {
-                         if (const auto* hung = std::get_if<Hung>(&found)) told.push_back(*hung);
+                         if (const auto* hung = std::get_if<Hung>(&found)) reported.push_back(*hung);
                          if (const auto* more = std::get_if<HangStacks>(&found)) stacks += more->text;
                          if (std::holds_alternative<HangExamined>(found)) watch.report(Finished{});
                        },
@@ -40,15 +40,15 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE("hang_watch: tells where each rank stands when none writes", "[launch]") {
+TEST_CASE("hang_watch: reports the state of each rank when none writes", "[launch]") {
   Watched watched(80ms);
   watched.watch.report(AttemptStarted{});
   watched.loop.run();
-  REQUIRE(watched.told.size() == 1);
-  CHECK(watched.told[0].attempt == 4);
-  CHECK(watched.told[0].idle >= 80ms);
-  CHECK(watched.told[0].places.starts_with("rank 2: "));
-  CHECK(watched.told[0].places.find("stacks") == std::string::npos);
+  REQUIRE(watched.reported.size() == 1);
+  CHECK(watched.reported[0].attempt == 4);
+  CHECK(watched.reported[0].idle >= 80ms);
+  CHECK(watched.reported[0].places.starts_with("rank 2: "));
+  CHECK(watched.reported[0].places.find("stacks") == std::string::npos);
   CHECK(watched.stacks.starts_with("\nrank 2 (local rank 0, pid "));
   CHECK(watched.stacks.ends_with("native stacks are not shown: gdb is not on PATH\n"));
 }
@@ -58,7 +58,7 @@ TEST_CASE("hang_watch: a rank that writes does not hang", "[launch]") {
   watched.writes = true;
   watched.watch.report(AttemptStarted{});
   while (watched.written < 40) watched.loop.run_one();
-  CHECK(watched.told.empty());
+  CHECK(watched.reported.empty());
 }
 
 TEST_CASE("hang_watch: ends with the job, and never begins without a timeout", "[launch]") {
@@ -66,7 +66,7 @@ TEST_CASE("hang_watch: ends with the job, and never begins without a timeout", "
   watched.watch.report(AttemptStarted{});
   watched.watch.report(Stopping{});
   watched.loop.run();
-  CHECK(watched.told.empty());
+  CHECK(watched.reported.empty());
 
   Watched off(0ms);
   off.watch.report(AttemptStarted{});
@@ -78,14 +78,14 @@ TEST_CASE("hang_watch: a job that is suspended does not hang", "[launch]") {
   watched.watch.report(AttemptStarted{});
   watched.watch.report(Suspended{});
   watched.loop.run();
-  CHECK(watched.told.empty());
+  CHECK(watched.reported.empty());
   watched.loop.restart();
   watched.watch.report(Resumed{});
   watched.loop.run();
-  CHECK(watched.told.size() == 1);
+  CHECK(watched.reported.size() == 1);
 }
 
-TEST_CASE("hang_watch: ends also when its timer has expired already", "[launch]") {
+TEST_CASE("hang_watch: ends even if its timer has expired already", "[launch]") {
   Watched watched(80ms);
   watched.watch.report(AttemptStarted{});
   // Before the watch's handler in the loop's queue, when both timers have expired.
@@ -93,5 +93,5 @@ TEST_CASE("hang_watch: ends also when its timer has expired already", "[launch]"
   earlier.async_wait([&](boost::system::error_code) { watched.watch.report(Finished{}); });
   std::this_thread::sleep_for(30ms);
   watched.loop.run();
-  CHECK(watched.told.empty());
+  CHECK(watched.reported.empty());
 }

@@ -6,7 +6,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("job_status: shows the workers of the attempt that runs", "[launch]") {
+TEST_CASE("job_status: shows the workers of the current attempt", "[launch]") {
   JobStatus record({.id = "job-1"}, [](int local_rank) {
     return StreamPlaces{{StreamPlace::Kind::file, "/log/" + std::to_string(local_rank)}, {}};
   });
@@ -28,7 +28,7 @@ TEST_CASE("job_status: shows the workers of the attempt that runs", "[launch]") 
   CHECK(record.view().ranks.empty());
 }
 
-TEST_CASE("job_status: a view says what was started, by whom", "[launch]") {
+TEST_CASE("job_status: a view names the command and its processes", "[launch]") {
   LaunchPlan plan;
   plan.worker_command = {"python", "-u", "train.py"};
   plan.run_id = "run";

@@ -60,14 +60,14 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
   CHECK_FALSE(schema.violation(json::parse(R"({"schema": 1, "event": "warning"})")).empty());
 }
 
-TEST_CASE("event_json: a line says when and where, then what", "[launch]") {
+TEST_CASE("event_json: a line has time and place, then the event", "[launch]") {
   CHECK(
       event_json(WorkerFinished{3, 1, 12, Exited{5}}, kContext) ==
       R"({"schema":1,"event":"worker_finished","time_ns":1700000000000000005,"run_id":"job7","host":"node0",)"
       R"("node_rank":2,"attempt":1,"rank":3,"local_rank":1,"pid":12,"exit_code":5,"signal":null})");
 }
 
-TEST_CASE("event_json: the cause of a failure is told in full, and always as text", "[launch]") {
+TEST_CASE("event_json: the cause of a failure is complete, and valid UTF-8", "[launch]") {
   const json cause = line_of(Restarting{failure(), 1, 3})["cause"];
   CHECK(cause["signal"] == "SIGSEGV");
   CHECK(cause["exit_code"].is_null());
@@ -76,7 +76,7 @@ TEST_CASE("event_json: the cause of a failure is told in full, and always as tex
   CHECK(line_of(Finished{})["cause"].is_null());
 }
 
-TEST_CASE("json_reporter: lines carry the attempt and the node's rank that hold", "[launch]") {
+TEST_CASE("json_reporter: lines have the current attempt and node rank", "[launch]") {
   std::vector<json> lines;
   const auto before = std::chrono::system_clock::now();
   JsonReporter reporter("job7", "node0", [&](std::string_view line) {

@@ -17,7 +17,7 @@ WorkerFailure failed(int rank, int at_ms, std::optional<int> told_s = {}) {
   return failure;
 }
 
-WorkerFailure said(int rank, const std::string& stderr_tail, ExitStatus status = Exited{1}) {
+WorkerFailure with_stderr(int rank, const std::string& stderr_tail, ExitStatus status = Exited{1}) {
   return {.rank = rank, .status = status, .stderr_tail = stderr_tail};
 }
 
@@ -50,25 +50,28 @@ TEST_CASE("root_cause: two exact times are compared as they are", "[launch]") {
   CHECK(find_root_cause({at(2, 10'100), at(0, 10'200)}) == 0);
 }
 
-TEST_CASE("root_cause: the loss of another worker is no cause where there is one", "[launch]") {
+TEST_CASE("root_cause: the loss of another worker is the cause only if there is no other", "[launch]") {
   const ErrorFile lost = {.when = system_clock::time_point(milliseconds(1000)), .consequence = true};
   CHECK(find_root_cause({wrote(0, lost), failed(1, 10'200)}) == 1);
   CHECK(find_root_cause({failed(1, 10'200), wrote(0, lost)}) == 0);
   CHECK(find_root_cause({wrote(2, lost), wrote(0, lost)}) == 0);
-  CHECK(find_root_cause({said(0,
-                              "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] "
-                              "Connection closed by peer [127.0.0.1]:20398\n"),
-                         said(1, "ValueError: no data\n", Exited{3})}) == 1);
+  CHECK(
+      find_root_cause({with_stderr(0,
+                                   "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:547] "
+                                   "Connection closed by peer [127.0.0.1]:20398\n"),
+                       with_stderr(1, "ValueError: no data\n", Exited{3})}) == 1);
 }
 
 TEST_CASE("root_cause: what is a consequence", "[launch]") {
   CHECK(is_consequence(
       wrote(0, {.message = "DistBackendError: NCCL error: remote process exited or there was a "
                            "network error"})));
-  CHECK(is_consequence(said(0, "rank 0, backward: rank 1 ended or was lost: Connection closed by peer\n")));
+  CHECK(is_consequence(
+      with_stderr(0, "rank 0, backward: rank 1 ended or was lost: Connection closed by peer\n")));
   // It went on after that.
-  CHECK_FALSE(is_consequence(said(0, "retried: Connection reset by peer\nValueError: no data\n  frame\n")));
-  CHECK_FALSE(is_consequence(said(0, "Connection reset by peer\n", Signaled{SIGSEGV})));
-  CHECK(is_consequence(said(0, "Connection reset by peer\n", Signaled{SIGABRT})));
-  CHECK_FALSE(is_consequence(said(0, "")));
+  CHECK_FALSE(
+      is_consequence(with_stderr(0, "retried: Connection reset by peer\nValueError: no data\n  frame\n")));
+  CHECK_FALSE(is_consequence(with_stderr(0, "Connection reset by peer\n", Signaled{SIGSEGV})));
+  CHECK(is_consequence(with_stderr(0, "Connection reset by peer\n", Signaled{SIGABRT})));
+  CHECK_FALSE(is_consequence(with_stderr(0, "")));
 }

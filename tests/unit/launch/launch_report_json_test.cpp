@@ -7,7 +7,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("failure_json: a failure arrives as it was sent", "[launch]") {
+TEST_CASE("failure_json: a failure is read as it was written", "[launch]") {
   const std::chrono::system_clock::time_point when(std::chrono::microseconds(1'700'000'000'123'456));
   const WorkerFailure failure = {.rank = 9,
                                  .local_rank = 1,
@@ -47,7 +47,7 @@ TEST_CASE("failure_json: long texts keep their end", "[launch]") {
   CHECK(parse_failure(text).stderr_tail.ends_with("aend"));
 }
 
-TEST_CASE("failure_json: nonsense is some failure", "[launch]") {
+TEST_CASE("failure_json: invalid text is some failure", "[launch]") {
   CHECK(parse_failure("[1").status == ExitStatus(Exited{1}));
   CHECK(parse_failure(R"({"rank": "x", "host": 3})").status == ExitStatus(Exited{1}));
 }

@@ -28,12 +28,12 @@ bool restarts(const std::string& retry_on, const WorkerFailure& failure) {
 
 }  // namespace
 
-TEST_CASE("restart_decision: every failure is worth one while restarts are left", "[launch]") {
+TEST_CASE("restart_decision: every failure is restarted while restarts are left", "[launch]") {
   CHECK(decide_restart(plan_of("all"), 2, kExit2, 0ms) == RestartDecision{.restart = true});
   CHECK(decide_restart(plan_of("all"), 3, kExit2, 0ms) == RestartDecision{});
 }
 
-TEST_CASE("restart_decision: named failures alone, and none that is excluded", "[launch]") {
+TEST_CASE("restart_decision: only listed failures are restarted, and no excluded one", "[launch]") {
   CHECK(restarts("2", kExit2));
   CHECK_FALSE(restarts("2", kKilled));
   CHECK(restarts("signal", kKilled));
@@ -42,10 +42,10 @@ TEST_CASE("restart_decision: named failures alone, and none that is excluded", "
   CHECK(restarts("oom", kOutOfMemory));
   CHECK_FALSE(restarts("signal,!oom", kOutOfMemory));
   CHECK(decide_restart(plan_of("!2"), 0, kExit2, 1min).reason ==
-        "not restarted: exit code 2 is not worth it (--retry-on says what is)");
+        "not restarted: exit code 2 is not among the failures of --retry-on");
 }
 
-TEST_CASE("restart_decision: what fails too soon will fail again", "[launch]") {
+TEST_CASE("restart_decision: a failure soon after the start is not restarted", "[launch]") {
   LaunchPlan plan = plan_of("all");
   plan.min_uptime = 10s;
   CHECK(decide_restart(plan, 0, kExit2, 10s).restart);

@@ -14,12 +14,13 @@ TEST_CASE("launch_report: the exit code is the failed worker's, as a shell gives
   CHECK(exit_code_of({.first_failure = WorkerFailure{.status = Signaled{SIGSEGV}}}) == 139);
 }
 
-TEST_CASE("launch_report: what the nodes agreed on beats this node's worker", "[launch]") {
+TEST_CASE("launch_report: the group's exit code overrides this node's worker", "[launch]") {
   CHECK(exit_code_of({.group_code = 75}) == 75);
   CHECK(exit_code_of({.group_code = 3, .first_failure = WorkerFailure{.status = Exited{1}}}) == 3);
 }
 
-TEST_CASE("launch_report: a hang, a signal, a killed supervisor: each beats those before it", "[launch]") {
+TEST_CASE("launch_report: a hang, a signal, a killed supervisor: each overrides the ones before",
+          "[launch]") {
   LaunchReport report = {.group_code = 3, .hung = true};
   CHECK(exit_code_of(report) == kHungCode);
   report.stop_signal = SIGTERM;
@@ -28,7 +29,7 @@ TEST_CASE("launch_report: a hang, a signal, a killed supervisor: each beats thos
   CHECK(exit_code_of(report) == 137);
 }
 
-TEST_CASE("launch_report: lost output takes success away, and nothing else", "[launch]") {
+TEST_CASE("launch_report: lost output changes the exit code of success only", "[launch]") {
   CHECK(exit_code_of({.output_lost = true}) == 1);
   CHECK(exit_code_of({.first_failure = WorkerFailure{.status = Exited{42}}, .output_lost = true}) == 42);
 }

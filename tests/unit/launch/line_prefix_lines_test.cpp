@@ -6,7 +6,7 @@
 
 using acc::launcher::LinePrefixer;
 
-TEST_CASE("line_prefixer: each line has the prefix, however it is cut", "[launch]") {
+TEST_CASE("line_prefixer: each line has the prefix, in pieces of any size", "[launch]") {
   LinePrefixer lines("[default0]:");
   CHECK(lines.feed("one\ntw") == "[default0]:one\n");
   CHECK(lines.feed("o") == "");
@@ -14,7 +14,7 @@ TEST_CASE("line_prefixer: each line has the prefix, however it is cut", "[launch
   CHECK(lines.finish() == "");
 }
 
-TEST_CASE("line_prefixer: a carriage return ends a line, with a newline it is one end", "[launch]") {
+TEST_CASE("line_prefixer: a carriage return, or one with a newline, ends a line", "[launch]") {
   LinePrefixer lines(">");
   CHECK(lines.feed("10%\r20%\r") == ">10%\n>20%\n");
   CHECK(lines.feed("\ndone\r\n") == ">done\n");
@@ -39,7 +39,7 @@ TEST_CASE("line_prefixer: the time of a line is that of its end, and the copy ge
   CHECK(acc::test::read_all(pipe.ours.get()) == "2 >two\n");
 }
 
-TEST_CASE("line_prefixer: a line without an end is shown in pieces and needs no more memory", "[launch]") {
+TEST_CASE("line_prefixer: an endless line is shown in pieces, in bounded memory", "[launch]") {
   constexpr std::size_t kPiece = std::size_t{1} << 20U;
   LinePrefixer lines("> ");
   const std::string chunk(60'000, 'x');
@@ -47,7 +47,7 @@ TEST_CASE("line_prefixer: a line without an end is shown in pieces and needs no 
   for (std::size_t fed = 0; fed < 3 * kPiece; fed += chunk.size()) shown += lines.feed(chunk).size();
   CHECK(shown == 3 * (2 + kPiece + 1));
   CHECK(lines.finish().size() < kPiece);
-  // One that ends there is whole.
+  // A line of exactly the maximum is not split.
   CHECK(lines.feed(std::string(kPiece, 'x')).empty());
   CHECK(lines.feed("\nnext\n") == "> " + std::string(kPiece, 'x') + "\n> next\n");
 }

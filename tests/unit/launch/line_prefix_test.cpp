@@ -18,7 +18,7 @@ TEST_CASE("line_prefix: names are replaced as Python's templates do", "[launch]"
   CHECK(substitute("", values).empty());
 }
 
-TEST_CASE("line_prefix: a worker's place has torchrun's names, and three more", "[launch]") {
+TEST_CASE("line_prefix: has torchrun's names, and three more", "[launch]") {
   const acc::WorkerEnv place = {.rank = 9, .group_rank = 2, .role_name = "trainer", .restart_count = 4};
   CHECK(acc::launcher::line_prefix("[${role_name}${local_rank}]:", place, 1, "node2") == "[trainer1]:");
   CHECK(acc::launcher::line_prefix("$host/$group_rank/$rank/$attempt ", place, 1, "node2") == "node2/2/9/4 ");

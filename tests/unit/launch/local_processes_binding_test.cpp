@@ -19,7 +19,7 @@ TEST_CASE("binding masks: a process runs on the CPUs of its binding", "[launch]"
         }) == 0);
 }
 
-TEST_CASE("binding masks: CPUs that there are not are left out, and none at all is refused", "[launch]") {
+TEST_CASE("binding masks: missing CPUs are left out, and an empty set is refused", "[launch]") {
   const int first = allowed_cpus().front();
   CHECK(in_child([&] {
           const bool applied = BindingMasks(CpuBinding{.cpus = {first, 8000}, .numa_nodes = {0}}).apply();

@@ -7,7 +7,7 @@ using namespace acc::launcher;
 
 namespace {
 
-// All that would be written at last.
+// The text that would be written in the end.
 std::string rest_of(Backlog& backlog) {
   std::string text(backlog.text());
   backlog.remove(backlog.size());
@@ -28,7 +28,7 @@ TEST_CASE("backlog: keeps text in order while parts of it are written", "[launch
   CHECK(backlog.dropped_bytes() == 0);
 }
 
-TEST_CASE("backlog: what does not fit is dropped and counted, by whole lines where it can be", "[launch]") {
+TEST_CASE("backlog: text that does not fit is dropped and counted, in whole lines if possible", "[launch]") {
   Backlog backlog;
   backlog.add_or_drop("first\nsecond\n", 8);
   CHECK(backlog.text() == "first\n");
@@ -38,7 +38,7 @@ TEST_CASE("backlog: what does not fit is dropped and counted, by whole lines whe
   CHECK(backlog.dropped_bytes() == 17);
 }
 
-TEST_CASE("backlog: once there is room again nothing goes on in the middle of a line", "[launch]") {
+TEST_CASE("backlog: text after dropped text begins on a new line", "[launch]") {
   Backlog backlog;
   backlog.pass("begun ");
   backlog.add_or_drop("but too long", 8);
@@ -49,7 +49,7 @@ TEST_CASE("backlog: once there is room again nothing goes on in the middle of a 
   CHECK(rest_of(backlog) == "later\n");
 }
 
-TEST_CASE("backlog: what is given up counts as dropped", "[launch]") {
+TEST_CASE("backlog: drop() counts as dropped", "[launch]") {
   Backlog backlog;
   backlog.add("abc");
   backlog.drop();

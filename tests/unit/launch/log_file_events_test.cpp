@@ -14,17 +14,16 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("event_log: adds to what is there", "[launch]") {
+TEST_CASE("event_log: appends to an existing file", "[launch]") {
   const test::TemporaryFolder folder;
   const auto file = folder.write("events.jsonl", "old\n");
   EventLog(file, {}).write("new\n");
   CHECK(folder.read("events.jsonl") == "old\nnew\n");
 }
 
-TEST_CASE("event_log: a place that cannot be written is an error at once, a full disk is told once",
-          "[launch]") {
+TEST_CASE("event_log: an unwritable file is an error at once, a full disk is reported once", "[launch]") {
   CHECK(test::error_of([] { EventLog("/no/such/folder/e", {}); }) ==
-        "/no/such/folder/e: the event log cannot be written: there is no folder /no/such/folder (--event-log "
+        "/no/such/folder/e: the event log cannot be written: no such folder: /no/such/folder (--event-log "
         "names another file)");
   std::vector<std::string> reasons;
   EventLog log("/dev/full", [&](const std::string& reason) { reasons.push_back(reason); });
@@ -33,12 +32,11 @@ TEST_CASE("event_log: a place that cannot be written is an error at once, a full
   CHECK(reasons == std::vector<std::string>{"No space left on device"});
 }
 
-TEST_CASE("event_log: a pipe is written while somebody reads it, and refused at once where nobody does",
-          "[launch]") {
+TEST_CASE("event_log: a pipe with a reader is written, one without is refused", "[launch]") {
   const test::TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(test::error_of([&] { EventLog(pipe, {}); }).find("it is a pipe that nobody reads") !=
+  CHECK(test::error_of([&] { EventLog(pipe, {}); }).find("it is a pipe without a reader") !=
         std::string::npos);
   const Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   EventLog(pipe, {}).write("line\n");

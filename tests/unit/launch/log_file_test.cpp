@@ -20,7 +20,7 @@ Descriptor open_to_write(const std::filesystem::path& file) {
 
 }  // namespace
 
-TEST_CASE("log_file: what a full disk did not take is written once there is room again", "[launch]") {
+TEST_CASE("log_file: text that did not fit on a full disk is written later", "[launch]") {
   const test::TemporaryFolder folder;
   const Descriptor real = open_to_write(folder.path() / "log");
   Descriptor full = open_to_write("/dev/full");
@@ -34,7 +34,7 @@ TEST_CASE("log_file: what a full disk did not take is written once there is room
   CHECK(folder.read("log") == "one\ntwo\nthree\n");
 }
 
-TEST_CASE("log_file: what waited for too long is counted as lost, and costs no memory", "[launch]") {
+TEST_CASE("log_file: text beyond the buffer is counted as lost", "[launch]") {
   LogFile log(open_to_write("/dev/full"));
   const std::string megabyte(1U << 20U, 'x');
   CHECK_FALSE(log.write("kept\n").empty());
@@ -42,13 +42,13 @@ TEST_CASE("log_file: what waited for too long is counted as lost, and costs no m
   CHECK(log.close() == 5 + 3 * (megabyte.size() + 1));
 }
 
-TEST_CASE("log_file: without a file there is nothing to lose", "[launch]") {
+TEST_CASE("log_file: without a file nothing is lost", "[launch]") {
   LogFile none;
   CHECK_FALSE(none);
   CHECK(none.close() == 0);
 }
 
-TEST_CASE("filtered_log: keeps the lines in which one of the words occurs, as they were shown", "[launch]") {
+TEST_CASE("filtered_log: keeps the lines with one of the words, as shown", "[launch]") {
   Channel pipe = make_pipe();
   FilteredLog log(std::move(pipe.workers), {"apple", "z,z"}, [](const std::string&) {});
   log.write("an apple a day", "[0]:an apple a day\n");
@@ -57,7 +57,7 @@ TEST_CASE("filtered_log: keeps the lines in which one of the words occurs, as th
   CHECK(test::read_all(pipe.ours.get()) == "[0]:an apple a day\n[1]:az,z\n");
 }
 
-TEST_CASE("filtered_log: a file that cannot be written is tried again", "[launch]") {
+TEST_CASE("filtered_log: a file that cannot be written is retried", "[launch]") {
   std::vector<std::string> reasons;
   FilteredLog log(Descriptor(::open("/dev/full", O_WRONLY | O_CLOEXEC)), {"a"},
                   [&](const std::string& reason) { reasons.push_back(reason); });

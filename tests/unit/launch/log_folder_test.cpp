@@ -37,7 +37,7 @@ TEST_CASE("log_folder: a temporary base, private and removed", "[launch]") {
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("log_folder: without TMPDIR error files lie in memory, logs on the disk", "[launch]") {
+TEST_CASE("log_folder: without TMPDIR error files are in memory, logs on the disk", "[launch]") {
   LaunchPlan plan;
   std::string parent = fs::is_directory("/dev/shm") ? "/dev/shm" : "/tmp";
   SECTION("error files alone") {}
@@ -51,7 +51,7 @@ TEST_CASE("log_folder: without TMPDIR error files lie in memory, logs on the dis
   CHECK_FALSE(fs::exists(logs.run_folder().parent_path()));
 }
 
-TEST_CASE("log_folder: a named base is made, absolute, and stays", "[launch]") {
+TEST_CASE("log_folder: a named base is created, absolute, and kept", "[launch]") {
   const test::TemporaryFolder folder;
   LaunchPlan plan = plan_in(folder);
   plan.output.log_dir = fs::relative(folder.path() / "x" / "logs");
@@ -62,7 +62,7 @@ TEST_CASE("log_folder: a named base is made, absolute, and stays", "[launch]") {
   CHECK(fs::equivalent(logs.run_folder().parent_path(), folder.path() / "x" / "logs"));
 }
 
-TEST_CASE("log_folder: one folder per attempt and worker, without what was there before", "[launch]") {
+TEST_CASE("log_folder: an empty folder per attempt and worker", "[launch]") {
   const test::TemporaryFolder folder;
   const LogFolder logs = LogFolder::make(plan_in(folder));
   logs.make_attempt(0, 2);
@@ -73,7 +73,7 @@ TEST_CASE("log_folder: one folder per attempt and worker, without what was there
   CHECK(fs::is_empty(logs.attempt(0) / "1"));
 }
 
-TEST_CASE("log_folder: nothing is made when nothing is kept", "[launch]") {
+TEST_CASE("log_folder: nothing is created if nothing is kept", "[launch]") {
   const test::TemporaryFolder folder;
   LaunchPlan plan = plan_in(folder);
   SECTION("no logs") {
@@ -88,16 +88,16 @@ TEST_CASE("log_folder: nothing is made when nothing is kept", "[launch]") {
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("log_folder: a base that cannot be made is an error with a way out", "[launch]") {
+TEST_CASE("log_folder: a base that cannot be created is an error with a hint", "[launch]") {
   const test::TemporaryFolder folder;
   LaunchPlan plan = plan_in(folder);
   plan.output.log_dir = folder.write("file", "") / "logs";
   const std::string error = test::error_of([&] { LogFolder::make(plan); });
-  CHECK(error.find("the log folder cannot be made") != std::string::npos);
+  CHECK(error.find("cannot create the log folder") != std::string::npos);
   CHECK(error.find("--log-dir") != std::string::npos);
 }
 
-TEST_CASE("log_folder: after a failure stays what a person named or asked for", "[launch]") {
+TEST_CASE("log_folder: after a failure the files that the user asked for are kept", "[launch]") {
   const test::TemporaryFolder folder;
   LaunchPlan plan = plan_in(folder);
   CHECK_FALSE(LogFolder::make(plan).stays_after_failure());

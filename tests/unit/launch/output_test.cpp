@@ -32,7 +32,7 @@ struct Shown {
 
 }  // namespace
 
-TEST_CASE("output: of one worker stdout is acc's own, and stderr is kept for the report", "[launch]") {
+TEST_CASE("output: a single worker has acc's own stdout, and its stderr is kept for the report", "[launch]") {
   Shown shown;
   Output output = shown.make({}, 1);
   const WorkerStreams streams = output.open(0, "", "");
@@ -44,7 +44,7 @@ TEST_CASE("output: of one worker stdout is acc's own, and stderr is kept for the
   CHECK(output.stderr_tail(0) == "oops\n");
 }
 
-TEST_CASE("output: of several workers both streams are carried", "[launch]") {
+TEST_CASE("output: both streams of several workers are forwarded", "[launch]") {
   Shown shown;
   Output output = shown.make({}, 2);
   const WorkerStreams zero = output.open(0, "", "");
@@ -60,7 +60,7 @@ TEST_CASE("output: of several workers both streams are carried", "[launch]") {
   CHECK(output.stderr_tail(1) == "bad\n");
 }
 
-TEST_CASE("output: one place for both streams keeps their order", "[launch]") {
+TEST_CASE("output: both streams to the same file keep their order", "[launch]") {
   Shown shown;
   Output output(shown.loop, {}, 1, {shown.out.workers.get(), shown.out.workers.get()});
   const WorkerStreams streams = output.open(0, "", "");
@@ -72,7 +72,7 @@ TEST_CASE("output: one place for both streams keeps their order", "[launch]") {
   CHECK(read_all(shown.out.ours.get()) == "1\n2\n3\n");
 }
 
-TEST_CASE("output: a worker sees a terminal where acc has one, per stream", "[launch]") {
+TEST_CASE("output: a worker has a terminal for each stream for which acc has one", "[launch]") {
   boost::asio::io_context loop;
   const auto terminal = make_pseudo_terminal(0);
   REQUIRE(terminal);
@@ -87,7 +87,7 @@ TEST_CASE("output: a worker sees a terminal where acc has one, per stream", "[la
   CHECK(read_all(terminal->ours.get()) == "bar\r");
 }
 
-TEST_CASE("output: redirected streams are files, and their end is in the report", "[launch]") {
+TEST_CASE("output: redirected streams are files, whose end is in the report", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
   Output output = shown.make({.redirects = {.default_streams = Streams::both}}, 1);
@@ -115,7 +115,7 @@ TEST_CASE("output: tee'd streams go to both places", "[launch]") {
   CHECK(read_all(shown.out.ours.get()) == "[default1]:hello\n");
 }
 
-TEST_CASE("output: a rank outside the filter is silent, but its last words are kept", "[launch]") {
+TEST_CASE("output: a rank outside the filter is silent, but the end of its stderr is kept", "[launch]") {
   Shown shown;
   Output output = shown.make({.local_ranks_filter = {1}}, 2);
   const WorkerStreams streams = output.open(0, "", "");
@@ -128,7 +128,7 @@ TEST_CASE("output: a rank outside the filter is silent, but its last words are k
   CHECK(output.stderr_tail(0) == "err\n");
 }
 
-TEST_CASE("output: a filter by rank goes by the number over all nodes", "[launch]") {
+TEST_CASE("output: a filter by rank uses the global rank", "[launch]") {
   Shown shown;
   Output output = shown.make({.ranks_filter = {5}}, 2);
   const WorkerStreams zero = output.open(0, "", "", 4);
@@ -140,7 +140,7 @@ TEST_CASE("output: a filter by rank goes by the number over all nodes", "[launch
   CHECK(read_all(shown.out.ours.get()) == "five\n");
 }
 
-TEST_CASE("output: tee'd lines with a wanted word are copied into one file per attempt", "[launch]") {
+TEST_CASE("output: tee'd lines that match a filter are copied into one file per attempt", "[launch]") {
   Shown shown;
   const test::TemporaryFolder folder;
   for (const auto* name : {"a0/0", "a0/1", "a1/0"}) std::filesystem::create_directories(folder.path() / name);
@@ -162,7 +162,7 @@ TEST_CASE("output: tee'd lines with a wanted word are copied into one file per a
   CHECK(folder.read("a1/filtered_stdout.log") == "[0]:apple again\n");
 }
 
-TEST_CASE("output: with times each line on the console has its own, in front of the prefix", "[launch]") {
+TEST_CASE("output: with timestamps each line on the console begins with its time", "[launch]") {
   Shown shown;
   Output output = shown.make({.log_timestamps = true}, 1);
   const WorkerStreams streams = output.open(0, "", "unused");
@@ -175,7 +175,7 @@ TEST_CASE("output: with times each line on the console has its own, in front of 
   CHECK(seen.ends_with(" a\n"));
 }
 
-TEST_CASE("output: a slow reader is waited for on the loop", "[launch]") {
+TEST_CASE("output: a slow reader is waited for asynchronously", "[launch]") {
   Shown shown;
   Output output = shown.make({}, 2);
   bool written = false;
@@ -204,14 +204,14 @@ TEST_CASE("output: one warning when logs cannot be written", "[launch]") {
   write_to(streams.out, "a\n");
   write_to(streams.err, "b\n");
   output.end_attempt();
-  CHECK(warnings == std::vector<std::string>{
-                        "a log file cannot be written: No space left on device; acc goes on trying"});
+  CHECK(warnings ==
+        std::vector<std::string>{"a log file cannot be written: No space left on device; acc keeps trying"});
   CHECK(read_all(shown.out.ours.get()) == ">a\n");
   CHECK(output.lost().bytes == 4);
   CHECK(output.lost().reason == "No space left on device");
 }
 
-TEST_CASE("output: that nobody reads it any more matters where no file gets it too", "[launch]") {
+TEST_CASE("output: a lost reader matters only if no file gets the output", "[launch]") {
   ::signal(SIGPIPE, SIG_IGN);
   const test::TemporaryFolder folder;
   const bool tee = GENERATE(true, false);
@@ -230,13 +230,13 @@ TEST_CASE("output: that nobody reads it any more matters where no file gets it t
   CHECK(output.finish());
   CHECK(lost == (tee ? 0 : 1));
   CHECK(warnings ==
-        (tee ? std::vector<std::string>{"nobody reads standard output any more; the log files still get it"}
+        (tee ? std::vector<std::string>{"the reader of standard output is gone; the log files still get it"}
              : std::vector<std::string>{}));
   if (tee) CHECK(folder.read("stdout.log") == "a\n");
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-TEST_CASE("output: what a worker wrote last stands just above until others have written more", "[launch]") {
+TEST_CASE("output: the end of a worker's output is just above until others have written more", "[launch]") {
   boost::asio::io_context loop;
   const auto terminal = make_pseudo_terminal(0);
   REQUIRE(terminal);
@@ -256,7 +256,7 @@ TEST_CASE("output: what a worker wrote last stands just above until others have 
   CHECK_FALSE(output.is_just_above(0));
 }
 
-TEST_CASE("output: in a pipe or file nothing stands before anybody's eyes", "[launch]") {
+TEST_CASE("output: in a pipe or file nothing is visible just above", "[launch]") {
   Shown shown;
   Output output = shown.make({}, 2);
   const WorkerStreams zero = output.open(0, "", "");

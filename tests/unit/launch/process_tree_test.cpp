@@ -9,7 +9,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("descendants: the whole tree, parents first, whatever the names", "[launch]") {
+TEST_CASE("descendants: the whole tree, parents first, with any names", "[launch]") {
   const test::TemporaryFolder proc;
   proc.write("10/stat", "10 (acc) S 1 10 10");
   proc.write("11/stat", "11 (a) b (c)) R 10 11");
@@ -28,7 +28,7 @@ TEST_CASE("descendants: this process is one of its parent's", "[launch]") {
   CHECK(std::find(found.begin(), found.end(), self) != found.end());
 }
 
-TEST_CASE("descendants: a process that is no descendant is not signalled", "[launch]") {
+TEST_CASE("descendants: other processes are not signalled", "[launch]") {
   CHECK_FALSE(signal_descendant({.pid = ::getpid(), .parent = 1 << 22}, 0));
   CHECK_FALSE(signal_descendant({.pid = 1 << 22, .parent = ::getpid()}, 0));
   CHECK(signal_descendant({.pid = ::getpid(), .parent = ::getppid()}, 0));

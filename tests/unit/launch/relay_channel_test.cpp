@@ -11,14 +11,14 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("channel: our end of a pipe does not wait, the worker's does", "[launch]") {
+TEST_CASE("channel: our end of a pipe is non-blocking, the worker's is blocking", "[launch]") {
   const Channel pipe = make_pipe();
   CHECK((::fcntl(pipe.ours.get(), F_GETFL) & O_NONBLOCK) != 0);
   CHECK((::fcntl(pipe.workers.get(), F_GETFL) & O_NONBLOCK) == 0);
   CHECK((::fcntl(pipe.workers.get(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("channel: a pseudo-terminal is a terminal and changes no byte", "[launch]") {
+TEST_CASE("channel: a pseudo-terminal is a terminal, and changes no byte", "[launch]") {
   const auto terminal = make_pseudo_terminal(0);
   REQUIRE(terminal);
   CHECK(::isatty(terminal->workers.get()) == 1);

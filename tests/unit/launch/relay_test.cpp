@@ -36,7 +36,7 @@ struct Carried {
 
 }  // namespace
 
-TEST_CASE("relay: passes bytes on as they are, until the end", "[launch]") {
+TEST_CASE("relay: passes bytes on unchanged, until the end", "[launch]") {
   Carried carried;
   Tail tail;
   carried.start({.sink = &carried.sink, .tail = &tail});
@@ -50,7 +50,7 @@ TEST_CASE("relay: passes bytes on as they are, until the end", "[launch]") {
   CHECK(tail.lines() == "one\ntwo\xff\r");
 }
 
-TEST_CASE("relay: tee writes the file as it is, and lines with a prefix to the console", "[launch]") {
+TEST_CASE("relay: tee writes an unchanged file, and lines with a prefix to the console", "[launch]") {
   Carried carried;
   const test::TemporaryFolder folder;
   RelayTarget target = {.sink = &carried.sink};
@@ -65,7 +65,7 @@ TEST_CASE("relay: tee writes the file as it is, and lines with a prefix to the c
   CHECK(folder.read("log") == "one\ntwo");
 }
 
-TEST_CASE("relay: a log that cannot be written is tried again, the console goes on", "[launch]") {
+TEST_CASE("relay: a log that cannot be written is retried, and the console continues", "[launch]") {
   Carried carried;
   std::vector<std::string> reasons;
   std::uint64_t lost = 0;
@@ -84,7 +84,7 @@ TEST_CASE("relay: a log that cannot be written is tried again, the console goes 
   CHECK(lost == 8);
 }
 
-TEST_CASE("relay: finish takes what is there, although somebody keeps the other end open", "[launch]") {
+TEST_CASE("relay: finish() reads what is available, even if the other end stays open", "[launch]") {
   Carried carried;
   carried.start({.sink = &carried.sink});
   carried.write(std::string(30'000, 'x'));

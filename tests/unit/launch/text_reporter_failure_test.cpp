@@ -32,16 +32,16 @@ TEST_CASE("failure_text: names rank, process, host and end", "[launch]") {
   CHECK(has(summarize(failure(Signaled{SIGSEGV, true})), "ended by signal 11 (SIGSEGV, core dumped)"));
 }
 
-TEST_CASE("failure_text: SIGKILL is blamed on memory only with evidence", "[launch]") {
+TEST_CASE("failure_text: SIGKILL is an OOM kill only with evidence", "[launch]") {
   WorkerFailure killed = failure(Signaled{SIGKILL});
-  CHECK(summarize(killed).ends_with("signal 9 (SIGKILL); the kernel counted no kill for memory"));
+  CHECK(summarize(killed).ends_with("signal 9 (SIGKILL); the kernel counted no OOM kill"));
   CHECK_FALSE(has(summarize(killed), "outside"));  // it may have been the worker itself
   CHECK_FALSE(has(summarize(killed), "killed by the kernel"));
   killed.out_of_memory = true;
   CHECK(has(summarize(killed), "killed by the kernel for memory"));
 }
 
-TEST_CASE("failure_text: a block with time, error file and last words", "[launch]") {
+TEST_CASE("failure_text: a block with time, error file and end of stderr", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   one.attempt = 2;
   one.stderr_tail = "first\nsecond\n";
@@ -56,12 +56,12 @@ TEST_CASE("failure_text: a block with time, error file and last words", "[launch
   CHECK(text.ends_with('\n'));
 }
 
-TEST_CASE("failure_text: what stands just above is pointed to", "[launch]") {
+TEST_CASE("failure_text: refers to output that is visible just above", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   one.stderr_tail = "Traceback\nValueError: boom\n";
   one.just_above = true;
   std::string text = failure_text(one);
-  CHECK(has(text, "  the end of its stderr stands just above: ValueError: boom\n"));
+  CHECK(has(text, "  the end of its stderr is just above: ValueError: boom\n"));
   CHECK_FALSE(has(text, "Traceback"));
   one.error_file = ErrorFile{.path = "/e", .traceback = "Traceback\nValueError: boom\n"};
   CHECK_FALSE(has(failure_text(one), "Traceback"));
@@ -69,7 +69,7 @@ TEST_CASE("failure_text: what stands just above is pointed to", "[launch]") {
   CHECK(has(failure_text(one), "  | Traceback\n  | OSError: another\n"));
 }
 
-TEST_CASE("failure_text: what error file and stderr both say is told once", "[launch]") {
+TEST_CASE("failure_text: content of both error file and stderr is shown once", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   one.stderr_tail = "step 3\nTraceback\n[rank5]: ValueError: boom\n";
   one.error_file =
@@ -100,13 +100,13 @@ TEST_CASE("failure_text: LibTorch's frames are not shown", "[launch]") {
   CHECK_FALSE(has(failure_text(one), "frame #0"));
 }
 
-TEST_CASE("failure_text: an error file that is none is told so and shown", "[launch]") {
+TEST_CASE("failure_text: an invalid error file is shown, with a note", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   one.error_file = ErrorFile{.path = "/e", .message = "half {", .valid = false};
   CHECK(has(failure_text(one), "(not the expected JSON; its text follows)\n  | half {\n"));
 }
 
-TEST_CASE("failure_text: what is not known is left out", "[launch]") {
+TEST_CASE("failure_text: unknown parts are left out", "[launch]") {
   const std::string text = failure_text(failure(Exited{1}));
   CHECK_FALSE(has(text, "error file"));
   CHECK_FALSE(has(text, "last lines"));
@@ -118,11 +118,11 @@ TEST_CASE("failure_text: ranks are named, long runs shortened", "[launch]") {
   CHECK(name_ranks({0, 1, 2, 3, 5, 7, 8, 9}) == "ranks 0-3, 5, 7-9");
 }
 
-TEST_CASE("failure_text: where a module is missing it names the Python and why that one ran", "[launch]") {
+TEST_CASE("failure_text: for a missing module it names the Python and why it was chosen", "[launch]") {
   WorkerFailure one = failure(Exited{1});
   const auto is_named = [&] {
     return has(failure_text(one, "/usr/bin/python3 (PATH)"),
-               "  its Python: /usr/bin/python3 (PATH); --python names another\n");
+               "  its Python: /usr/bin/python3 (PATH); choose another with --python\n");
   };
   one.stderr_tail = "ModuleNotFoundError: No module named 'torch'\n";
   CHECK(is_named());

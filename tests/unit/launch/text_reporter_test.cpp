@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-std::string told(const Event& event) {
+std::string text_of(const Event& event) {
   std::string text;
   TextReporter([&](log::Level level, std::string_view lines) {
     if (level >= log::Level::info) text += lines;
@@ -32,16 +32,16 @@ WorkerFailure failure() {
 
 }  // namespace
 
-TEST_CASE("text_reporter: says nothing when all is well", "[launch]") {
-  CHECK(told(AttemptStarted{}) == "");
-  CHECK(told(WorkerStarted{}) == "");
-  CHECK(told(WorkerFinished{}) == "");
-  CHECK(told(Finished{}) == "");
-  CHECK(told(Suspended{}) == "");
-  CHECK(told(Resumed{}) == "");
+TEST_CASE("text_reporter: prints nothing for a successful job", "[launch]") {
+  CHECK(text_of(AttemptStarted{}) == "");
+  CHECK(text_of(WorkerStarted{}) == "");
+  CHECK(text_of(WorkerFinished{}) == "");
+  CHECK(text_of(Finished{}) == "");
+  CHECK(text_of(Suspended{}) == "");
+  CHECK(text_of(Resumed{}) == "");
 }
 
-TEST_CASE("text_reporter: what ends a job matters most, what it waits for little", "[launch]") {
+TEST_CASE("text_reporter: the level of an event follows its importance", "[launch]") {
   CHECK(level_of(WorkerStarted{}) == log::Level::debug);
   CHECK(level_of(WorkerFinished{}) == log::Level::debug);
   CHECK(level_of(WaitingForNodes{"for node b"}) == log::Level::info);
@@ -52,51 +52,51 @@ TEST_CASE("text_reporter: what ends a job matters most, what it waits for little
   CHECK(level_of(Finished{{.first_failure = failure()}}) == log::Level::error);
 }
 
-TEST_CASE("text_reporter: why acc itself could not go on", "[launch]") {
-  CHECK(told(Failed{"no such host", 75}) == "acc: no such host\n");
+TEST_CASE("text_reporter: a failure of acc itself", "[launch]") {
+  CHECK(text_of(Failed{"no such host", 75}) == "acc: no such host\n");
 }
 
 TEST_CASE("text_reporter: one line for a signal", "[launch]") {
-  CHECK(told(Stopping{SIGINT, 4, 1500ms}) == "acc: SIGINT received, stopping 4 workers (grace 1.5 s)\n");
-  CHECK(told(Stopping{SIGTERM, 0, 30s}) == "acc: SIGTERM received, ending\n");
-  CHECK(told(Stopping{SIGPIPE, 1, 30s}) ==
-        "acc: nobody reads its output any more, stopping 1 worker (grace 30 s)\n");
-  CHECK(told(Stopping{SIGPIPE, 0, 30s}) == "acc: nobody reads its output any more\n");
+  CHECK(text_of(Stopping{SIGINT, 4, 1500ms}) == "acc: SIGINT received, stopping 4 workers (grace 1.5 s)\n");
+  CHECK(text_of(Stopping{SIGTERM, 0, 30s}) == "acc: SIGTERM received, ending\n");
+  CHECK(text_of(Stopping{SIGPIPE, 1, 30s}) ==
+        "acc: the reader of its output is gone, stopping 1 worker (grace 30 s)\n");
+  CHECK(text_of(Stopping{SIGPIPE, 0, 30s}) == "acc: the reader of its output is gone\n");
 }
 
 TEST_CASE("text_reporter: names the ranks that had to be killed", "[launch]") {
-  CHECK(told(Killed{{1, 3}, 30s, false}) == "acc: ranks 1, 3 did not end within 30 s and were killed\n");
-  CHECK(told(Killed{{1}, 30s, true}) == "acc: second signal: rank 1 was killed\n");
+  CHECK(text_of(Killed{{1, 3}, 30s, false}) == "acc: ranks 1, 3 did not end within 30 s and were killed\n");
+  CHECK(text_of(Killed{{1}, 30s, true}) == "acc: second signal: rank 1 was killed\n");
 }
 
 TEST_CASE("text_reporter: a restart names rank, cause and count", "[launch]") {
-  CHECK(told(Restarting{failure(), 1, 3}) ==
+  CHECK(text_of(Restarting{failure(), 1, 3}) ==
         "acc: rank 1 (local rank 1, pid 12) on host h failed with exit code 5; restart 1 of 3\n");
 }
 
 TEST_CASE("text_reporter: a failed job is one block and one line for the others", "[launch]") {
   const std::string text =
-      told(Finished{{.exit_code = 5, .first_failure = failure(), .stopped_ranks = {0, 2, 3}}});
+      text_of(Finished{{.exit_code = 5, .first_failure = failure(), .stopped_ranks = {0, 2, 3}}});
   CHECK(text.starts_with("acc: rank 1 "));
   CHECK(text.ends_with("  3 other workers were stopped: ranks 0, 2, 3\n"));
-  CHECK(told(Finished{{.first_failure = failure(), .stopped_ranks = {0}}})
+  CHECK(text_of(Finished{{.first_failure = failure(), .stopped_ranks = {0}}})
             .ends_with("  1 other worker was stopped: rank 0\n"));
 }
 
 TEST_CASE("text_reporter: warnings", "[launch]") {
-  CHECK(told(Warning{"the disk is full"}) == "acc: warning: the disk is full\n");
+  CHECK(text_of(Warning{"the disk is full"}) == "acc: warning: the disk is full\n");
 }
 
-TEST_CASE("text_reporter: a hang says where the ranks stand and what follows", "[launch]") {
-  CHECK(told(HangFound{.idle = 61234ms, .places = "rank 0: asleep\n"}) ==
+TEST_CASE("text_reporter: a hang shows the states of the ranks and what follows", "[launch]") {
+  CHECK(text_of(HangFound{.idle = 61234ms, .places = "rank 0: asleep\n"}) ==
         "acc: no rank has written anything or used the CPU for 61.2 s; where they stand:\n"
         "rank 0: asleep\n"
         "acc: the job goes on (--on-hang); their stacks:\n");
-  CHECK(told(HangFound{.idle = 5s, .then = OnHang::kill, .cpu_counts = false}) ==
+  CHECK(text_of(HangFound{.idle = 5s, .then = OnHang::kill, .cpu_counts = false}) ==
         "acc: no rank has written anything for 5 s; where they stand:\n"
         "acc: the job is stopped (--on-hang) after their stacks:\n");
-  CHECK(told(HangStacksFound{"rank 0: wait\n"}) == "rank 0: wait\n");
-  CHECK(told(Restarting{{}, 1, 3}) == "acc: the job hung; restart 1 of 3\n");
-  CHECK(told(Finished{{.exit_code = kHungCode, .hung = true}}) ==
+  CHECK(text_of(HangStacksFound{"rank 0: wait\n"}) == "rank 0: wait\n");
+  CHECK(text_of(Restarting{{}, 1, 3}) == "acc: the job hung; restart 1 of 3\n");
+  CHECK(text_of(Finished{{.exit_code = kHungCode, .hung = true}}) ==
         "acc: the job hung and was stopped (exit code 124)\n");
 }

@@ -17,7 +17,7 @@ TEST_CASE("base64: as Python's b64encode, and back", "[rendezvous]") {
   CHECK(acc::launcher::from_base64(text) == bytes);
 }
 
-TEST_CASE("base64: nothing else is read", "[rendezvous]") {
+TEST_CASE("base64: invalid text is refused", "[rendezvous]") {
   const std::string text = GENERATE("a", "YQ=", "YQ", "Y===", "YW\n=", "Y=Q=", "YQ==\n", "-_-_");
   CHECK_FALSE(acc::launcher::from_base64(text).has_value());
 }

@@ -29,9 +29,9 @@ using std::chrono::milliseconds;
 
 constexpr const char* kKey = "/torch.rendezvous.job";
 
-// One agent: its backend and what it heard.
+// One agent: its backend and the events it received.
 struct Agent {
-  std::vector<std::string> heard = {};
+  std::vector<std::string> events = {};
   RendezvousBackend::Rounds rounds = {};
   int rounds_heard = 0;
   std::string error = {};
@@ -48,29 +48,29 @@ struct Agent {
                                         rounds = got;
                                         ++rounds_heard;
                                       },
-                                  .on_change = [this] { heard.emplace_back("change"); },
-                                  .on_closed = [this] { heard.emplace_back("closed"); },
+                                  .on_change = [this] { events.emplace_back("change"); },
+                                  .on_closed = [this] { events.emplace_back("closed"); },
                                   .on_error = [this](const acc::Error& what) { error = what.what(); },
-                                  .on_missing = [this](const std::string& text) { heard.push_back(text); }});
+                                  .on_missing = [this](const std::string& text) { events.push_back(text); }});
     for (const OwnNode& node : nodes) backend->add(node);
   }
-  bool has_heard(const std::string& text) const { return std::ranges::find(heard, text) != heard.end(); }
+  bool has_event(const std::string& text) const { return std::ranges::find(events, text) != events.end(); }
 };
 
 OwnNode node(const std::string& addr, int workers = 1) {
   return {.addr = addr, .pid = 1, .local_world_size = workers, .store_port = 4000};
 }
 
-C10dBackendOptions options(const BackendStore& store, std::size_t least, std::size_t most) {
+C10dBackendOptions options(const BackendStore& store, std::size_t min_nodes, std::size_t max_nodes) {
   return {.run_id = "job",
-          .machine = {.min_nodes = least, .max_nodes = most, .last_call = milliseconds(50)},
+          .machine = {.min_nodes = min_nodes, .max_nodes = max_nodes, .last_call = milliseconds(50)},
           .endpoint = store.address,
-          .poll = milliseconds(2)};
+          .poll_interval = milliseconds(2)};
 }
 
-// The other agents' hand: writes a state as torchrun does.
+// Plays the other agents: writes a state as torchrun does.
 void write(BackendStore& store, const RendezvousState& state) {
-  store.hand.set(kKey, acc::launcher::to_base64(to_pickle(state)));
+  store.peer.set(kKey, acc::launcher::to_base64(to_pickle(state)));
 }
 
 // A complete round of `foreign` and one own node "b".
@@ -90,8 +90,7 @@ RendezvousState complete_with(const RendezvousNode& foreign, bool zone) {
 
 }  // namespace
 
-TEST_CASE("c10d_backend: own nodes alone make a round, and rank 0 of them tells its address",
-          "[rendezvous]") {
+TEST_CASE("c10d_backend: own nodes alone form a round, and their rank 0 writes its address", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, options(store, 2, 2), {node("b", 3), node("a", 2)});
   store.until([&] { return agent.rounds_heard == 1; });
@@ -110,10 +109,10 @@ TEST_CASE("c10d_backend: own nodes alone make a round, and rank 0 of them tells 
   CHECK(store.get("/torch.rendezvous.job.0/MASTER_PORT") == "4000");
 }
 
-TEST_CASE("c10d_backend: two boards meet, restart and end together", "[rendezvous]") {
+TEST_CASE("c10d_backend: two backends meet, restart and end together", "[rendezvous]") {
   BackendStore store;
   Agent one(store, options(store, 2, 2), {node("a", 1)});
-  store.until([&] { return one.has_heard("1 of at least 2 nodes here"); });
+  store.until([&] { return one.has_event("1 of at least 2 nodes here"); });
   Agent two(store, options(store, 2, 2), {node("b", 2)});
   store.until([&] { return one.rounds_heard == 1 && two.rounds_heard == 1; });
   CHECK(two.rounds[0].second == Round{.machine_rank = 1,
@@ -126,7 +125,7 @@ TEST_CASE("c10d_backend: two boards meet, restart and end together", "[rendezvou
                                       .master_port = 4000});
 
   two.backend->next_round();
-  store.until([&] { return one.has_heard("change"); });
+  store.until([&] { return one.has_event("change"); });
   one.backend->next_round();
   store.until([&] { return one.rounds_heard == 2 && two.rounds_heard == 2; });
   CHECK(store.get("/torch.rendezvous.job.1/MASTER_ADDR") == "a");
@@ -139,8 +138,8 @@ TEST_CASE("c10d_backend: two boards meet, restart and end together", "[rendezvou
   CHECK(ended == 2);
 
   one.backend->close();
-  store.until([&] { return one.has_heard("closed") && two.has_heard("closed"); });
-  CHECK(std::ranges::count(two.heard, "closed") == 1);
+  store.until([&] { return one.has_event("closed") && two.has_event("closed"); });
+  CHECK(std::ranges::count(two.events, "closed") == 1);
 }
 
 TEST_CASE("c10d_backend: an own node that is added or removed changes the round", "[rendezvous]") {
@@ -148,35 +147,34 @@ TEST_CASE("c10d_backend: an own node that is added or removed changes the round"
   Agent agent(store, options(store, 1, 4), {node("a")});
   store.until([&] { return agent.rounds_heard == 1; });
   agent.backend->add(node("b"));
-  store.until([&] { return agent.has_heard("change"); });
+  store.until([&] { return agent.has_event("change"); });
   agent.backend->next_round();
   store.until([&] { return agent.rounds_heard == 2; });
   CHECK(agent.rounds.size() == 2);
-  agent.heard.clear();
+  agent.events.clear();
   agent.backend->remove(node("a"));
-  store.until([&] { return agent.has_heard("change"); });
+  store.until([&] { return agent.has_event("change"); });
   agent.backend->next_round();
   store.until([&] { return agent.rounds_heard == 3; });
   REQUIRE(agent.rounds.size() == 1);
   CHECK(agent.rounds[0].first.addr == "b");
 }
 
-TEST_CASE("c10d_backend: a surplus node waits as a spare, and comes in for one that leaves", "[rendezvous]") {
+TEST_CASE("c10d_backend: a surplus node waits as a spare, and replaces one that leaves", "[rendezvous]") {
   BackendStore store;
   Agent one(store, options(store, 1, 1), {node("a")});
   store.until([&] { return one.rounds_heard == 1; });
   Agent two(store, options(store, 1, 1), {node("b")});
-  store.until([&] { return two.has_heard("the job has its 1 node; waiting as a spare"); });
+  store.until([&] { return two.has_event("the job has its 1 node; waiting as a spare"); });
   one.backend->remove(node("a"));
   store.until([&] { return two.rounds_heard == 1; });
   CHECK(two.rounds[0].second.machine_rank == 0);
 }
 
-TEST_CASE("c10d_backend: beside a torchrun as rank 0 the address is where its version tells it",
-          "[rendezvous]") {
+TEST_CASE("c10d_backend: if torchrun is rank 0, the address is where its version writes it", "[rendezvous]") {
   const auto [keys, zone, addr, agent_store] = GENERATE(table<std::string, bool, std::string, bool>({
       {"in this round", true, "there", true},      // 2.6 and later, first round
-      {"in a round before", true, "there", true},  // 2.6 and later, when we came later
+      {"in a round before", true, "there", true},  // 2.6 and later, if we joined later
       {"in this round", false, "there", false},    // 2.4
       {"nowhere", false, "127.0.0.1", true},       // 2.5: the rendezvous store itself
   }));
@@ -184,12 +182,12 @@ TEST_CASE("c10d_backend: beside a torchrun as rank 0 the address is where its ve
   RendezvousState state = complete_with({"a", 9, 0}, zone);
   state.round = 3;
   const std::string round = "/torch.rendezvous.job.3/";
-  const std::string told = keys == "in this round" ? round : "/torch.rendezvous.job.1/";
+  const std::string prefix = keys == "in this round" ? round : "/torch.rendezvous.job.1/";
   if (keys != "nowhere") {
-    store.hand.set(told + "MASTER_ADDR", "there");
-    store.hand.set(told + "MASTER_PORT", "5000");
+    store.peer.set(prefix + "MASTER_ADDR", "there");
+    store.peer.set(prefix + "MASTER_PORT", "5000");
   }
-  store.hand.set(round + "torchelastic/assigned_ranks/1", "[2, 3, 2, 3]");
+  store.peer.set(round + "torchelastic/assigned_ranks/1", "[2, 3, 2, 3]");
   write(store, state);
   store.get(kKey);
   Agent agent(store, options(store, 2, 2), {node("b")});
@@ -202,11 +200,11 @@ TEST_CASE("c10d_backend: beside a torchrun as rank 0 the address is where its ve
         R"({"role": "default", "rank": 1, "local_world_size": 1})");
 }
 
-TEST_CASE("c10d_backend: as rank 0 beside an older torchrun it keeps to that version's rules",
+TEST_CASE("c10d_backend: as rank 0 beside an older torchrun it follows that version's rules",
           "[rendezvous]") {
   BackendStore store;
   write(store, complete_with({"c", 9, 0}, false));
-  store.hand.set("/torch.rendezvous.job.0/torchelastic/role_info/1",
+  store.peer.set("/torch.rendezvous.job.0/torchelastic/role_info/1",
                  R"({"role": "default", "rank": 1, "local_world_size": 1})");
   store.get(kKey);
   C10dBackendOptions its = options(store, 2, 2);
@@ -231,12 +229,12 @@ TEST_CASE("c10d_backend: as rank 0 beside an older torchrun it keeps to that ver
   }
 }
 
-TEST_CASE("c10d_backend: what cannot go on is one error", "[rendezvous]") {
+TEST_CASE("c10d_backend: reports one error when it cannot go on", "[rendezvous]") {
   BackendStore store;
   const std::string where = to_string(store.address);
   C10dBackendOptions its = options(store, 2, 2);
   SECTION("a state that is none") {
-    store.hand.set(kKey, acc::launcher::to_base64("cos\nsystem\n."));
+    store.peer.set(kKey, acc::launcher::to_base64("cos\nsystem\n."));
     store.get(kKey);
     Agent agent(store, its, {node("a")});
     store.until([&] { return !agent.error.empty(); });
@@ -249,30 +247,30 @@ TEST_CASE("c10d_backend: what cannot go on is one error", "[rendezvous]") {
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error ==
           where +
-              ": 1 node waited 0 s in vain for a round of at least 2 nodes (start the other nodes with the "
-              "same endpoint and id, or wait longer (join_timeout))");
+              ": 1 node waited 0 s for a round of at least 2 nodes (start the other nodes with the "
+              "same endpoint and id, or raise join_timeout)");
     CHECK(acc::launcher::read_rendezvous_state(*acc::launcher::from_base64(store.get(kKey)))
               .participants.empty());
   }
   SECTION("a lost store") {
     Agent agent(store, its, {node("a")});
-    store.until([&] { return agent.has_heard("1 of at least 2 nodes here"); });
+    store.until([&] { return agent.has_event("1 of at least 2 nodes here"); });
     store.server.reset();
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error.starts_with(where + ": the connection to the store of the rendezvous is lost"));
     agent.backend->close();
-    store.until([&] { return agent.has_heard("closed"); });
+    store.until([&] { return agent.has_event("closed"); });
   }
 }
 
-TEST_CASE("c10d_backend: a job that was over before it came is named", "[rendezvous]") {
+TEST_CASE("c10d_backend: joining a job that is over is an error that names it", "[rendezvous]") {
   BackendStore store;
   write(store, {.closed = true});
   Agent agent(store, options(store, 1, 1), {node("a")});
   store.until([&] { return !agent.error.empty(); });
   CHECK(agent.error ==
         to_string(store.address) + ": the job 'job' is over already (another --rdzv-id begins another job)");
-  CHECK_FALSE(agent.has_heard("closed"));
+  CHECK_FALSE(agent.has_event("closed"));
 }
 
 TEST_CASE("c10d_backend: nodes meet in a file as they do in a store", "[rendezvous]") {
@@ -304,7 +302,7 @@ TEST_CASE("c10d_backend: nodes meet in a file as they do in a store", "[rendezvo
   store.until([&] { return closed == 2; });
 }
 
-TEST_CASE("c10d_backend: at the end a lost store is no error", "[rendezvous]") {
+TEST_CASE("c10d_backend: a lost store at the end is not an error", "[rendezvous]") {
   BackendStore store;
   Agent one(store, options(store, 2, 2), {node("a")});
   Agent two(store, options(store, 2, 2), {node("b")});
@@ -326,7 +324,7 @@ TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]")
   bool gone = false;
   const auto end = [&](const auto&...) {
     backend.reset();
-    gone = true;  // what the event itself holds is still there
+    gone = true;  // the event's captures are still valid
   };
   const auto make = [&](std::size_t nodes, RendezvousBackend::Events events) {
     backend = std::make_unique<C10dBackend>(store.loop, client, options(store, nodes, 2), std::move(events));
@@ -355,13 +353,13 @@ TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]")
     make(2, {.on_missing = end});
   }
   store.until([&] { return gone; });
-  store.loop.poll();  // whatever was left over has had its turn
+  store.loop.poll();  // runs remaining handlers
 }
 
-TEST_CASE("c10d_backend: a round that is over before anybody heard of it is followed by another",
+TEST_CASE("c10d_backend: a round that is over before it was reported is followed by another",
           "[rendezvous]") {
   BackendStore store;
-  RendezvousState state = complete_with({"a", 9, 0}, true);  // whose node 0 gives no ranks
+  RendezvousState state = complete_with({"a", 9, 0}, true);  // whose node 0 assigns no ranks
   write(store, state);
   store.get(kKey);
   Agent agent(store, options(store, 1, 2), {node("b")});
@@ -369,6 +367,6 @@ TEST_CASE("c10d_backend: a round that is over before anybody heard of it is foll
   state.participants.erase({"a", 9, 0});  // it has left
   write(store, state);
   store.until([&] { return agent.rounds_heard == 1; });
-  CHECK_FALSE(agent.has_heard("change"));
+  CHECK_FALSE(agent.has_event("change"));
   CHECK(agent.rounds[0].second.num_machines == 1);
 }

@@ -15,7 +15,7 @@ using acc::launcher::WallTime;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using Outlook = C10dMachine::Outlook;
+using Status = C10dMachine::Status;
 
 RendezvousNode node(const std::string& addr) {
   return {addr, 1, 0};
@@ -23,7 +23,7 @@ RendezvousNode node(const std::string& addr) {
 
 const WallTime kMidday = std::chrono::sys_days(std::chrono::year(2026) / 11 / 21) + hours(12);
 
-// Machines at one backend, on one steady clock; each may have a wall clock of its own.
+// Machines at one backend, with one steady clock and separate wall clocks.
 struct RendezvousBackend {
   RendezvousState state = {};
   C10dMachine::Now now = {.steady = {}, .wall = kMidday};
@@ -32,18 +32,18 @@ struct RendezvousBackend {
     now.steady += time;
     now.wall += time;
   }
-  // Lets the machine write until it has nothing to write.
-  Outlook settle(C10dMachine& machine, std::chrono::microseconds clock_error = {}) {
+  // Calls step() until the machine has nothing to write.
+  Status settle(C10dMachine& machine, std::chrono::microseconds clock_error = {}) {
     const C10dMachine::Now its_now = {now.steady, now.wall + clock_error};
     for (int i = 0; i < 10; ++i) {
       const C10dMachine::Step step = machine.step(state, its_now);
-      if (!step.write) return step.outlook;
+      if (!step.write) return step.status;
       state = step.state;
     }
     FAIL("it writes on and on");
-    return Outlook::idle;
+    return Status::idle;
   }
-  // What a torchrun agent does at a heartbeat.
+  // The heartbeat of a torchrun agent.
   void foreign_heartbeat(const RendezvousNode& who, std::chrono::microseconds clock_error = {}) {
     state.last_heartbeats[who] = now.wall + clock_error;
   }
@@ -54,9 +54,9 @@ struct RendezvousBackend {
   }
 };
 
-C10dMachine machine_of(const std::vector<std::string>& own, std::size_t least, std::size_t most,
+C10dMachine machine_of(const std::vector<std::string>& own, std::size_t min_nodes, std::size_t max_nodes,
                        const RendezvousBackend& backend) {
-  C10dMachine machine({.min_nodes = least, .max_nodes = most});
+  C10dMachine machine({.min_nodes = min_nodes, .max_nodes = max_nodes});
   for (const std::string& addr : own) machine.add(node(addr));
   machine.next_round(backend.now);
   return machine;
@@ -79,65 +79,64 @@ TEST_CASE("c10d_machine: all own nodes join with one write, ranked by address", 
   CHECK(step.state.times_have_zone == true);
   CHECK(step.state.last_heartbeats.size() == 3);
   backend.state = step.state;
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b", "c"});
   CHECK_FALSE(backend.state.deadline.has_value());
 }
 
-TEST_CASE("c10d_machine: before a round is wanted it only looks on", "[rendezvous]") {
+TEST_CASE("c10d_machine: writes nothing before a round is requested", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine({});
-  CHECK(backend.settle(machine) == Outlook::idle);
+  CHECK(backend.settle(machine) == Status::idle);
   machine.add(node("a"));
-  CHECK(backend.settle(machine) == Outlook::idle);
+  CHECK(backend.settle(machine) == Status::idle);
   CHECK(backend.state == RendezvousState());
 }
 
-TEST_CASE("c10d_machine: two sets make one round, whoever comes first", "[rendezvous]") {
+TEST_CASE("c10d_machine: two sets of nodes form one round, in any order", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine one = machine_of({"b"}, 3, 3, backend);
   C10dMachine two = machine_of({"a", "c"}, 3, 3, backend);
-  CHECK(backend.settle(one) == Outlook::joining);
-  CHECK(backend.settle(two) == Outlook::in_round);
-  CHECK(backend.settle(one) == Outlook::in_round);
+  CHECK(backend.settle(one) == Status::joining);
+  CHECK(backend.settle(two) == Status::in_round);
+  CHECK(backend.settle(one) == Status::in_round);
   CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b", "c"});
 }
 
 TEST_CASE("c10d_machine: with enough nodes the last call begins, and ends", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a", "b"}, 2, 4, backend);
-  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(machine) == Status::joining);
   CHECK(backend.state.deadline == kMidday + seconds(30));
   CHECK(machine.step(backend.state, backend.now).next == backend.now.steady + seconds(30));
   backend.pass(seconds(29));
-  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(machine) == Status::joining);
   backend.pass(seconds(1));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
 }
 
-TEST_CASE("c10d_machine: another's last call lasts as long as ours, whatever its clock says",
-          "[rendezvous]") {
+TEST_CASE("c10d_machine: another's last call lasts as long as ours, whatever its clock", "[rendezvous]") {
   const auto clock_error = GENERATE(hours(-5), hours(0), hours(5));
   RendezvousBackend backend;
   backend.foreign_joins(node("b"), clock_error);
   backend.state.deadline = backend.now.wall + clock_error + seconds(30);
   C10dMachine machine = machine_of({"a"}, 1, 4, backend);
-  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(machine) == Status::joining);
   for (int i = 0; i < 29; ++i) {
     backend.pass(seconds(1));
     backend.foreign_heartbeat(node("b"), clock_error);
-    CHECK(backend.settle(machine) == Outlook::joining);
+    CHECK(backend.settle(machine) == Status::joining);
   }
   backend.pass(seconds(1));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
 }
 
-TEST_CASE("c10d_machine: who falls below the least nodes takes the last call back", "[rendezvous]") {
+TEST_CASE("c10d_machine: falling below min_nodes cancels the last call", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a", "b"}, 2, 4, backend);
   backend.settle(machine);
   machine.remove(node("b"));
-  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(machine) == Status::joining);
   CHECK_FALSE(backend.state.deadline.has_value());
   CHECK(backend.state.participants.size() == 1);
   CHECK(backend.state.last_heartbeats.size() == 1);
@@ -154,51 +153,51 @@ TEST_CASE("c10d_machine: a heartbeat is due every interval, for all own nodes at
   backend.pass(milliseconds(4999));
   CHECK_FALSE(machine.step(backend.state, backend.now).write);
   backend.pass(milliseconds(1));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(backend.state.last_heartbeats.at(node("a")) == backend.now.wall);
   CHECK(backend.state.last_heartbeats.at(node("b")) == backend.now.wall);
 }
 
-TEST_CASE("c10d_machine: clocks that are hours apart kill nobody", "[rendezvous]") {
+TEST_CASE("c10d_machine: no node is dead because of clock skew", "[rendezvous]") {
   const auto clock_error = GENERATE(hours(-5), hours(5));
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 2, 2, backend);
   backend.foreign_joins(node("b"), clock_error);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   for (int i = 0; i < 60; ++i) {
     backend.pass(seconds(1));
     if (i % 5 == 0) backend.foreign_heartbeat(node("b"), clock_error);
-    REQUIRE(backend.settle(machine) == Outlook::in_round);
+    REQUIRE(backend.settle(machine) == Status::in_round);
     // torchrun compares with its own clock: ours must not look older than 15 s.
     CHECK(backend.state.last_heartbeats.at(node("a")) > backend.now.wall + clock_error - seconds(12));
   }
 }
 
-TEST_CASE("c10d_machine: whose heartbeat stands still is gone, and the round is over", "[rendezvous]") {
+TEST_CASE("c10d_machine: a node without heartbeat is dead, and the round is over", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 2, 2, backend);
   backend.foreign_joins(node("b"));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   backend.pass(milliseconds(14'999));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   backend.pass(milliseconds(1));
-  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.settle(machine) == Status::changed);
   CHECK(machine.step(backend.state, backend.now).state.participants.size() == 1);
 }
 
-TEST_CASE("c10d_machine: who is gone does not keep the next round from coming", "[rendezvous]") {
+TEST_CASE("c10d_machine: a dead node does not block the next round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
   backend.foreign_joins(node("b"));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   backend.pass(seconds(15));
-  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.settle(machine) == Status::changed);
   machine.next_round(backend.now);
-  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(machine) == Status::joining);
   CHECK(backend.state.round == 1);
   CHECK_FALSE(backend.state.last_heartbeats.contains(node("b")));
   backend.pass(seconds(30));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(ranks(backend.state) == std::vector<std::string>{"a"});
 }
 
@@ -207,59 +206,58 @@ TEST_CASE("c10d_machine: an own node is never dead", "[rendezvous]") {
   C10dMachine machine = machine_of({"a", "b"}, 2, 2, backend);
   backend.settle(machine);
   backend.pass(hours(1));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
 }
 
-TEST_CASE("c10d_machine: the last call does not end before those who waited have come, or are gone",
-          "[rendezvous]") {
+TEST_CASE("c10d_machine: the last call waits for the nodes on the wait list", "[rendezvous]") {
   RendezvousBackend backend;
   backend.foreign_joins(node("b"));
   backend.state.participants.clear();
   backend.state.wait_list.insert(node("b"));
   C10dMachine machine = machine_of({"a"}, 1, 3, backend);
-  CHECK(backend.settle(machine) == Outlook::joining);
+  CHECK(backend.settle(machine) == Status::joining);
   for (int i = 0; i < 6; ++i) {
     backend.pass(seconds(10));
     backend.foreign_heartbeat(node("b"));
-    CHECK(backend.settle(machine) == Outlook::joining);
+    CHECK(backend.settle(machine) == Status::joining);
   }
   SECTION("it comes") {
     backend.state.wait_list.clear();
     backend.foreign_joins(node("b"));
-    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.settle(machine) == Status::in_round);
     CHECK(backend.state.participants.size() == 2);
   }
   SECTION("it is gone") {
     backend.pass(seconds(15));
-    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.settle(machine) == Status::in_round);
     CHECK(backend.state.participants.size() == 1);
   }
 }
 
-TEST_CASE("c10d_machine: one who waits ends the round", "[rendezvous]") {
+TEST_CASE("c10d_machine: a node on the wait list ends the round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
   backend.settle(machine);
   backend.pass(seconds(30));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   SECTION("another's node") {
     backend.state.wait_list.insert(node("b"));
     backend.foreign_heartbeat(node("b"));
-    CHECK(backend.settle(machine) == Outlook::changed);
+    CHECK(backend.settle(machine) == Status::changed);
     machine.next_round(backend.now);
-    CHECK(backend.settle(machine) == Outlook::joining);  // until b, which finds the round open, comes in
+    CHECK(backend.settle(machine) == Status::joining);  // until b, which finds the round open, comes in
     CHECK(backend.state.round == 1);
     CHECK(backend.state.wait_list.contains(node("b")));
     backend.state.wait_list.clear();
     backend.foreign_joins(node("b"));
-    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.settle(machine) == Status::in_round);
   }
   SECTION("an own node") {
     machine.add(node("b"));
-    CHECK(backend.settle(machine) == Outlook::changed);
+    CHECK(backend.settle(machine) == Status::changed);
     CHECK(backend.state.wait_list.contains(node("b")));
     machine.next_round(backend.now);
-    CHECK(backend.settle(machine) == Outlook::in_round);
+    CHECK(backend.settle(machine) == Status::in_round);
     CHECK(backend.state.round == 1);
     CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b"});
     CHECK(backend.state.wait_list.empty());
@@ -271,11 +269,11 @@ TEST_CASE("c10d_machine: after a round of own nodes alone no last call is needed
   C10dMachine machine = machine_of({"a", "b", "c"}, 2, 4, backend);
   backend.settle(machine);
   backend.pass(seconds(30));
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   machine.remove(node("c"));
-  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.settle(machine) == Status::changed);
   machine.next_round(backend.now);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b"});
 }
 
@@ -285,60 +283,60 @@ TEST_CASE("c10d_machine: beside others' nodes the old round ends when all have l
   C10dMachine two = machine_of({"b"}, 2, 2, backend);
   backend.settle(one);
   backend.settle(two);
-  CHECK(backend.settle(one) == Outlook::in_round);
+  CHECK(backend.settle(one) == Status::in_round);
   one.next_round(backend.now);
-  CHECK(backend.settle(one) == Outlook::joining);
+  CHECK(backend.settle(one) == Status::joining);
   CHECK(backend.state.wait_list.contains(node("a")));
   CHECK(backend.state.round == 0);
-  CHECK(backend.settle(two) == Outlook::changed);
+  CHECK(backend.settle(two) == Status::changed);
   two.next_round(backend.now);
-  CHECK(backend.settle(two) == Outlook::joining);
+  CHECK(backend.settle(two) == Status::joining);
   CHECK(backend.state.round == 1);
-  CHECK(backend.settle(one) == Outlook::in_round);
-  CHECK(backend.settle(two) == Outlook::in_round);
+  CHECK(backend.settle(one) == Status::in_round);
+  CHECK(backend.settle(two) == Status::in_round);
 }
 
-TEST_CASE("c10d_machine: surplus nodes are spares, and come in when one is lost", "[rendezvous]") {
+TEST_CASE("c10d_machine: surplus nodes are spares, and replace a lost one", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a", "b", "c"}, 2, 2, backend);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(ranks(backend.state) == std::vector<std::string>{"a", "b"});
   CHECK(backend.state.redundancy_list.contains(node("c")));
   machine.remove(node("a"));
-  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.settle(machine) == Status::changed);
   CHECK(backend.state.wait_list.contains(node("c")));
   machine.next_round(backend.now);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(ranks(backend.state) == std::vector<std::string>{"b", "c"});
   CHECK(backend.state.redundancy_list.empty());
 }
 
-TEST_CASE("c10d_machine: a set that is all surplus waits without a time limit", "[rendezvous]") {
+TEST_CASE("c10d_machine: a set of only spares waits without a timeout", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine ones = machine_of({"a", "b"}, 2, 2, backend);
   backend.settle(ones);
   C10dMachine machine = machine_of({"c"}, 2, 2, backend);
   for (int i = 0; i < 300; ++i) {
-    CHECK(backend.settle(machine) == Outlook::spare);
-    CHECK(backend.settle(ones) == Outlook::in_round);
+    CHECK(backend.settle(machine) == Status::spare);
+    CHECK(backend.settle(ones) == Status::in_round);
     backend.pass(seconds(4));
   }
   ones.remove(node("b"));
   backend.settle(ones);
-  CHECK(backend.settle(machine) == Outlook::joining);
-  CHECK(backend.settle(ones) == Outlook::changed);
+  CHECK(backend.settle(machine) == Status::joining);
+  CHECK(backend.settle(ones) == Status::changed);
   ones.next_round(backend.now);
   backend.settle(ones);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
 }
 
-TEST_CASE("c10d_machine: too few nodes in time is an end, and leaves nothing behind", "[rendezvous]") {
+TEST_CASE("c10d_machine: after a timeout it leaves nothing in the state", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 2, 2, backend);
   backend.settle(machine);
   for (int i = 0; i < 150; ++i) {
     backend.pass(seconds(4));
-    CHECK(backend.settle(machine) == (i < 149 ? Outlook::joining : Outlook::timed_out));
+    CHECK(backend.settle(machine) == (i < 149 ? Status::joining : Status::timed_out));
   }
   CHECK(backend.state.participants.empty());
   CHECK(backend.state.last_heartbeats.empty());
@@ -351,31 +349,31 @@ TEST_CASE("c10d_machine: closed is closed for all", "[rendezvous]") {
   backend.settle(one);
   backend.settle(two);
   one.close();
-  CHECK(backend.settle(one) == Outlook::closed);
+  CHECK(backend.settle(one) == Status::closed);
   CHECK(backend.state.closed);
-  CHECK(backend.settle(two) == Outlook::closed);
+  CHECK(backend.settle(two) == Status::closed);
   two.next_round(backend.now);
-  CHECK(backend.settle(two) == Outlook::closed);
+  CHECK(backend.settle(two) == Status::closed);
 }
 
-TEST_CASE("c10d_machine: taken for dead while it slept, it waits for the next round", "[rendezvous]") {
+TEST_CASE("c10d_machine: a node that was dropped while suspended waits for the next round", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 1, 2, backend);
   backend.foreign_joins(node("b"));
   backend.settle(machine);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   backend.state.participants.erase(node("a"));
   backend.state.last_heartbeats.erase(node("a"));
   backend.foreign_heartbeat(node("b"));
-  CHECK(backend.settle(machine) == Outlook::changed);
+  CHECK(backend.settle(machine) == Status::changed);
   CHECK(backend.state.wait_list.contains(node("a")));
 }
 
-TEST_CASE("c10d_machine: the times keep the kind that is found", "[rendezvous]") {
+TEST_CASE("c10d_machine: times keep the kind that was read", "[rendezvous]") {
   RendezvousBackend backend;
   backend.foreign_joins(node("b"));
   backend.state.times_have_zone = false;
   C10dMachine machine = machine_of({"a"}, 2, 2, backend);
-  CHECK(backend.settle(machine) == Outlook::in_round);
+  CHECK(backend.settle(machine) == Status::in_round);
   CHECK(backend.state.times_have_zone == false);
 }

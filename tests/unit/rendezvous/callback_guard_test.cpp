@@ -8,7 +8,8 @@
 
 using acc::launcher::CallbackGuard;
 
-TEST_CASE("callback_guard: a callback does nothing after its owner's end, or after a reset", "[rendezvous]") {
+TEST_CASE("callback_guard: a callback does nothing after its owner is destroyed, or after reset()",
+          "[rendezvous]") {
   std::optional<CallbackGuard> guard(std::in_place);
   int calls = 0;
   const std::function<void(int)> first = (*guard)([&](int by) { calls += by; });

@@ -45,15 +45,15 @@ struct Node {
 
 // Nodes that meet on loopback.
 struct Cluster {
-  explicit Cluster(RendezvousKind backend, int least, int most) {
+  explicit Cluster(RendezvousKind backend, int min_nodes, int max_nodes) {
     plan.rendezvous.backend = backend;
-    plan.rendezvous.min_nodes = least;
-    plan.rendezvous.max_nodes = most;
+    plan.rendezvous.min_nodes = min_nodes;
+    plan.rendezvous.max_nodes = max_nodes;
     plan.rendezvous.endpoint_host = "127.0.0.1";
     plan.rendezvous.endpoint_port = port.port();
     plan.master_addr = "127.0.0.1";
     plan.master_port = plan.rendezvous.endpoint_port;
-    plan.num_machines = most;
+    plan.num_machines = max_nodes;
     plan.nproc_per_node = 2;
     plan.run_id = "job7";
   }
@@ -86,7 +86,7 @@ struct Cluster {
 
 }  // namespace
 
-TEST_CASE("cluster_node: static: nodes have the ranks they were given, whoever comes first", "[rendezvous]") {
+TEST_CASE("cluster_node: static: nodes have their given ranks, in any order of arrival", "[rendezvous]") {
   Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add(false);
   cluster.add();
@@ -116,7 +116,8 @@ TEST_CASE("cluster_node: c10d: the first on the endpoint's machine hosts, the ot
   CHECK(ranks == std::set<int>{0, 2, 4});
 }
 
-TEST_CASE("cluster_node: a failure is everybody's, and the next round has a new store", "[rendezvous]") {
+TEST_CASE("cluster_node: a failure ends the round for all, and the next round has a new store",
+          "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.max_restarts = 1;
   cluster.add();
@@ -149,7 +150,7 @@ TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]")
   cluster.until([&] { return cluster[0].events.has<Left>() && cluster[1].events.has<Left>(); });
 }
 
-TEST_CASE("cluster_node: a lost node is noticed by all, and a range goes on without it", "[rendezvous]") {
+TEST_CASE("cluster_node: all nodes notice a lost one, and a range goes on without it", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 3);
   for (int i = 0; i < 3; ++i) cluster.add();
   cluster.until_all_ready();
@@ -179,7 +180,7 @@ TEST_CASE("cluster_node: the host is lost, and the others go on with a new one",
   CHECK(cluster[1].round().master_port == cluster[3].round().master_port);
 }
 
-TEST_CASE("cluster_node: a successor that stood still is told where the others went on", "[rendezvous]") {
+TEST_CASE("cluster_node: a successor that was stopped is redirected to the others", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 4);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.plan.rendezvous.is_host = true;
@@ -265,7 +266,7 @@ TEST_CASE("cluster_node: a job of fixed size that loses its host waits for it wh
   cluster.forget_events();
   cluster[1].rendezvous->join();
   cluster[2].rendezvous->join();
-  // It comes back, or another in its place.
+  // It comes back, or another node replaces it.
   cluster.plan.rendezvous.node_rank = 0;
   Node host(cluster.loop, cluster.plan);
   host.plan.rendezvous.node_rank = 0;
@@ -293,7 +294,7 @@ TEST_CASE("cluster_node: a spare takes the place of the host", "[rendezvous]") {
   CHECK(spare.events.last<RoundReady>().restarts == 1);
 }
 
-TEST_CASE("cluster_node: the host's signal ends the job of all that need it, with its code", "[rendezvous]") {
+TEST_CASE("cluster_node: a signal to the host ends a job that needs it, with its exit code", "[rendezvous]") {
   const auto backend = GENERATE(RendezvousKind::static_, RendezvousKind::c10d);
   Cluster cluster(backend, 2, 2);
   cluster.add();
@@ -305,7 +306,7 @@ TEST_CASE("cluster_node: the host's signal ends the job of all that need it, wit
   CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
 }
 
-TEST_CASE("cluster_node: a node that arrives in a running job of a range is taken in", "[rendezvous]") {
+TEST_CASE("cluster_node: a node joins a running job of a range", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 1, 2);
   cluster.plan.rendezvous.last_call_timeout = 1ms;
   cluster.add();
@@ -321,7 +322,7 @@ TEST_CASE("cluster_node: a node that arrives in a running job of a range is take
   CHECK(cluster[1].round().num_machines == 2);
 }
 
-TEST_CASE("cluster_node: who is missing is said when the time is over", "[rendezvous]") {
+TEST_CASE("cluster_node: the timeout names the missing nodes", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
   Node& alone = cluster.add();
@@ -331,7 +332,7 @@ TEST_CASE("cluster_node: who is missing is said when the time is over", "[rendez
   CHECK(over.text.starts_with("the nodes of the job did not meet within 0 s: 1 of 2 nodes are here: "));
 }
 
-TEST_CASE("cluster_node: nobody hosts", "[rendezvous]") {
+TEST_CASE("cluster_node: reports that no node hosts", "[rendezvous]") {
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.join_timeout = 100ms;
   cluster.plan.rendezvous.is_host = false;
@@ -341,7 +342,7 @@ TEST_CASE("cluster_node: nobody hosts", "[rendezvous]") {
   CHECK(alone.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
 }
 
-TEST_CASE("cluster_node: the static rendezvous's port is taken", "[rendezvous]") {
+TEST_CASE("cluster_node: reports that the static rendezvous's port is in use", "[rendezvous]") {
   boost::asio::io_context loop;
   Cluster cluster(RendezvousKind::static_, 2, 2);
   const StoreServer other(cluster.loop, {.port = cluster.plan.master_port});
@@ -351,7 +352,7 @@ TEST_CASE("cluster_node: the static rendezvous's port is taken", "[rendezvous]")
   CHECK(alone.events.last<RoundOver>().text.find("Address already in use") != std::string::npos);
 }
 
-TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rendezvous]") {
+TEST_CASE("cluster_node: a node whose host runs another job ends with the reason", "[rendezvous]") {
   Cluster cluster(RendezvousKind::static_, 2, 2);
   cluster.add();
   cluster.plan.run_id = "another";
@@ -363,7 +364,7 @@ TEST_CASE("cluster_node: a node whose host runs another job is told so", "[rende
 
 namespace {
 
-// Where the host's store says that nodes connect.
+// The node port in the host's store.
 std::uint16_t node_port(Cluster& cluster) {
   StoreClient client(cluster.loop);
   std::optional<std::string> messages;
@@ -375,7 +376,7 @@ std::uint16_t node_port(Cluster& cluster) {
   return static_cast<std::uint16_t>(std::stoi(*messages));
 }
 
-// Says to the host that the job runs elsewhere, and waits for its answer.
+// Claims to the host that the job runs elsewhere, and waits for its answer.
 void claim_to_host(Cluster& cluster) {
   boost::asio::ip::tcp::socket socket(cluster.loop);
   socket.connect({boost::asio::ip::address_v4::loopback(), node_port(cluster)});
@@ -390,7 +391,7 @@ void claim_to_host(Cluster& cluster) {
 
 }  // namespace
 
-TEST_CASE("cluster_node: nobody is believed to host the job because it says so", "[rendezvous]") {
+TEST_CASE("cluster_node: an unconfirmed claim to host the job is ignored", "[rendezvous]") {
   Cluster cluster(GENERATE(RendezvousKind::static_, RendezvousKind::c10d), 2, 2);
   cluster.add();
   SECTION("before the nodes have met") {
@@ -438,7 +439,7 @@ namespace {
 
 // Nodes that find each other through etcd.
 struct EtcdCluster : Cluster {
-  EtcdCluster(int least, int most) : Cluster(RendezvousKind::etcd, least, most) {
+  EtcdCluster(int min_nodes, int max_nodes) : Cluster(RendezvousKind::etcd, min_nodes, max_nodes) {
     plan.rendezvous.endpoint_port = server.port();
     plan.rendezvous.local_addr = "127.0.0.1";
   }
@@ -518,15 +519,15 @@ TEST_CASE("cluster_node: etcd: a job of fixed size that loses its host waits for
   CHECK(cluster[2].events.last<RoundReady>().restarts == 1);
 }
 
-TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that runs", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: a new host yields to the running job", "[rendezvous]") {
   EtcdCluster cluster(2, 3);
   cluster.plan.rendezvous.node_timeout = 500ms;
   cluster.start(3);
-  // The lease lapses, and another node comes beside the successor.
+  // The lease expires, and another node joins beside the successor.
   cluster[0].stop();
   cluster.server.etcd.expire_leases();
   cluster.add();
-  // Whichever of the two is first: in the end there is one job, and all three are in it.
+  // Whichever of the two is first, in the end there is one job with all three.
   cluster.until([&] {
     for (const std::size_t i : {1U, 2U}) {
       if (!cluster[i].over()) continue;
@@ -538,7 +539,7 @@ TEST_CASE("cluster_node: etcd: a host that comes between yields to the job that 
   });
 }
 
-TEST_CASE("cluster_node: etcd: a host whose key another has taken yields to it", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: a host that has lost the key yields to the new owner", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.add();
   cluster.until([&] { return !cluster.coordinator().empty(); });
@@ -554,7 +555,7 @@ TEST_CASE("cluster_node: etcd: a host whose key another has taken yields to it",
   CHECK(cluster.coordinator() == other.coordinator());
 }
 
-TEST_CASE("cluster_node: etcd: a host that has died without a word is waited out", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: the lease of a host that died expires", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.server.etcd.set("/acc/rendezvous/job7/hub", "127.0.0.1:" + std::to_string(cluster.port.port()));
   cluster.add();
@@ -565,7 +566,7 @@ TEST_CASE("cluster_node: etcd: a host that has died without a word is waited out
   CHECK(cluster[0].round().num_machines == 2);
 }
 
-TEST_CASE("cluster_node: etcd: a server without the gateway is refused in one line", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: a server without the JSON gateway is one error", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.server.etcd.failure = {404, "404 page not found\n"};
   Node& alone = cluster.add();
@@ -576,7 +577,7 @@ TEST_CASE("cluster_node: etcd: a server without the gateway is refused in one li
                   .exit_code = 75});
 }
 
-TEST_CASE("cluster_node: etcd: no server is said when the time is over", "[rendezvous]") {
+TEST_CASE("cluster_node: etcd: the timeout reports that there is no server", "[rendezvous]") {
   EtcdCluster cluster(2, 2);
   cluster.plan.rendezvous.endpoint_port = cluster.port.port();
   cluster.plan.rendezvous.join_timeout = 200ms;
@@ -587,8 +588,7 @@ TEST_CASE("cluster_node: etcd: no server is said when the time is over", "[rende
   CHECK(text.find("Failed to connect to 127.0.0.1") != std::string::npos);
 }
 
-TEST_CASE("cluster_node: in a file: nodes meet with no host, and the end of one is everybody's",
-          "[rendezvous]") {
+TEST_CASE("cluster_node: in a file: nodes meet without a host, and end together", "[rendezvous]") {
   const test::TemporaryFolder folder;
   Cluster cluster(RendezvousKind::c10d, 2, 2);
   cluster.plan.rendezvous.store_file = folder.path() / "job7";

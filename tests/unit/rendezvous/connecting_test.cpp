@@ -31,14 +31,14 @@ Outcome connect_to(asio::io_context& loop, const std::string& host, std::uint16_
     outcome.refused = connecting->was_refused();
     outcome.why = why;
   });
-  CHECK(outcome.calls == 0);  // never from within
+  CHECK(outcome.calls == 0);  // never during the call
   loop.run();
   return outcome;
 }
 
 }  // namespace
 
-TEST_CASE("connecting: a node that listens", "[rendezvous]") {
+TEST_CASE("connecting: connects to a node that listens", "[rendezvous]") {
   asio::io_context loop;
   asio::ip::tcp::acceptor acceptor(loop, {asio::ip::address_v4::loopback(), 0});
   const Outcome outcome = connect_to(loop, "127.0.0.1", acceptor.local_endpoint().port());
@@ -47,7 +47,7 @@ TEST_CASE("connecting: a node that listens", "[rendezvous]") {
   CHECK_FALSE(outcome.refused);
 }
 
-TEST_CASE("connecting: a node that does not", "[rendezvous]") {
+TEST_CASE("connecting: reports a refused connection", "[rendezvous]") {
   asio::io_context loop;
   std::uint16_t port = 0;
   {
@@ -61,7 +61,7 @@ TEST_CASE("connecting: a node that does not", "[rendezvous]") {
   CHECK(outcome.refused);
 }
 
-TEST_CASE("connecting: cancelled, it says nothing", "[rendezvous]") {
+TEST_CASE("connecting: calls no handler after cancel()", "[rendezvous]") {
   asio::io_context loop;
   asio::ip::tcp::acceptor acceptor(loop, {asio::ip::address_v4::loopback(), 0});
   const auto connecting = std::make_shared<Connecting>(loop);
@@ -80,8 +80,8 @@ const JobSecret kOther("fedcba9876543210", "");
 
 // A node that listens, and one that connects to it; each knows a secret or none.
 struct Meeting {
-  Meeting(const JobSecret& of_listener, const JobSecret& of_dialer, const std::string& run_id = "job7")
-      : listener(loop, {"127.0.0.1"}, "job7", of_listener, 10s,
+  Meeting(const JobSecret& listener_nonce, const JobSecret& dialer_nonce, const std::string& run_id = "job7")
+      : listener(loop, {"127.0.0.1"}, "job7", listener_nonce, 10s,
                  [this](std::shared_ptr<Member> member) { members.push_back(std::move(member)); }) {
     asio::ip::tcp::socket socket(loop);
     socket.connect({asio::ip::address_v4::loopback(), listener.port()});
@@ -89,10 +89,10 @@ struct Meeting {
     connection->set_handlers([](const NodeMessage&) {}, [this](const ConnectionLoss&) { lost = true; });
     connection->start();
     introduce(
-        connection, of_dialer, {.run_id = run_id, .node = {.host = "node1"}},
+        connection, dialer_nonce, {.run_id = run_id, .node = {.host = "node1"}},
         [this](bool is_proven) {
           proven = is_proven;
-          connection->set_handlers([this](NodeMessage message) { heard.push_back(std::move(message)); },
+          connection->set_handlers([this](NodeMessage message) { received.push_back(std::move(message)); },
                                    [this](const ConnectionLoss&) { lost = true; });
         },
         [this](const ConnectionLoss&) { lost = true; });
@@ -103,14 +103,14 @@ struct Meeting {
   std::vector<std::shared_ptr<Member>> members = {};
   NodeListener listener;
   std::shared_ptr<NodeConnection> connection = {};
-  std::vector<NodeMessage> heard = {};
+  std::vector<NodeMessage> received = {};
   std::optional<bool> proven = {};
   bool lost = false;
 };
 
 }  // namespace
 
-TEST_CASE("connecting: without a secret a node says who it is", "[rendezvous]") {
+TEST_CASE("connecting: without a secret a node sends its Hello at once", "[rendezvous]") {
   Meeting meeting({}, {});
   meeting.until([&] { return !meeting.members.empty(); });
   CHECK(meeting.members[0]->hello.node.host == "node1");
@@ -118,14 +118,14 @@ TEST_CASE("connecting: without a secret a node says who it is", "[rendezvous]") 
   CHECK(meeting.proven == true);
 }
 
-TEST_CASE("connecting: nodes with one secret prove it to each other", "[rendezvous]") {
+TEST_CASE("connecting: nodes with the same secret prove it to each other", "[rendezvous]") {
   Meeting meeting(kSecret, kSecret);
   meeting.until([&] { return !meeting.members.empty(); });
   CHECK(meeting.members[0]->is_proven);
   CHECK(meeting.proven == true);
 }
 
-TEST_CASE("connecting: a node that has another secret, or is the only one with one, says nothing",
+TEST_CASE("connecting: a node with another secret, or the only one with a secret, sends no Hello",
           "[rendezvous]") {
   Meeting meeting(GENERATE(kOther, JobSecret()), kSecret);
   meeting.until([&] { return meeting.proven.has_value(); });
@@ -133,34 +133,35 @@ TEST_CASE("connecting: a node that has another secret, or is the only one with o
   CHECK(meeting.members.empty());
 }
 
-TEST_CASE("connecting: a node without the secret is told so and not heard", "[rendezvous]") {
+TEST_CASE("connecting: a node without the secret is refused with the reason", "[rendezvous]") {
   Meeting meeting(kSecret, {});
   meeting.until([&] { return meeting.lost; });
-  REQUIRE(meeting.heard.size() == 1);
-  CHECK(std::get<RoundEnds>(meeting.heard[0]).over.text.starts_with("the nodes of this job prove a secret"));
+  REQUIRE(meeting.received.size() == 1);
+  CHECK(
+      std::get<RoundEnds>(meeting.received[0]).over.text.starts_with("the nodes of this job share a secret"));
   CHECK(meeting.members.empty());
 }
 
 namespace {
 
-// Who says what it likes.
+// Sends arbitrary messages.
 struct Stranger {
   explicit Stranger(Meeting& meeting) {
     asio::ip::tcp::socket socket(meeting.loop);
     socket.connect({asio::ip::address_v4::loopback(), meeting.listener.port()});
     connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
-    connection->set_handlers([this](NodeMessage message) { heard.push_back(std::move(message)); },
+    connection->set_handlers([this](NodeMessage message) { received.push_back(std::move(message)); },
                              [this](const ConnectionLoss&) { lost = true; });
     connection->start();
   }
   std::shared_ptr<NodeConnection> connection;
-  std::vector<NodeMessage> heard = {};
+  std::vector<NodeMessage> received = {};
   bool lost = false;
 };
 
 }  // namespace
 
-TEST_CASE("connecting: what one node has proven is of no use to another", "[rendezvous]") {
+TEST_CASE("connecting: the proof of one node is not valid for another", "[rendezvous]") {
   Meeting meeting(kSecret, kSecret);
   meeting.until([&] { return !meeting.members.empty(); });
   const Hello overheard = meeting.members[0]->hello;
@@ -171,14 +172,14 @@ TEST_CASE("connecting: what one node has proven is of no use to another", "[rend
   }
   SECTION("said again after a challenge") {
     stranger.connection->send(Challenge{"d"});
-    meeting.until([&] { return !stranger.heard.empty(); });
+    meeting.until([&] { return !stranger.received.empty(); });
     stranger.connection->send(overheard);
   }
   SECTION("the listener's own proof, given back") {
     stranger.connection->send(Challenge{"d"});
-    meeting.until([&] { return !stranger.heard.empty(); });
+    meeting.until([&] { return !stranger.received.empty(); });
     Hello hello = overheard;
-    hello.proof = std::get<Proof>(stranger.heard[0]).proof;
+    hello.proof = std::get<Proof>(stranger.received[0]).proof;
     stranger.connection->send(hello);
   }
   SECTION("a second challenge") {

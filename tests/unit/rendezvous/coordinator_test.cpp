@@ -11,19 +11,19 @@ using namespace acc::launcher;
 
 namespace {
 
-// A backend on which nodes of ours alone meet: complete with `most` of them, or when the test says so.
+// A backend with own nodes only: complete with `max_nodes` of them, or when the test says so.
 struct FakeBackend : RendezvousBackend {
   void add(const OwnNode& node) override {
     remove(node);
     nodes.push_back(node);
-    if (open && static_cast<int>(nodes.size()) == most) complete();
+    if (open && static_cast<int>(nodes.size()) == max_nodes) complete();
   }
   void remove(const OwnNode& node) override {
     std::erase_if(nodes, [&](const OwnNode& one) { return one.local_id == node.local_id; });
   }
   void next_round() override {
     open = true;
-    if (static_cast<int>(nodes.size()) >= most) complete();
+    if (static_cast<int>(nodes.size()) >= max_nodes) complete();
   }
   void close() override { closed = true; }
   void finish(std::function<void()> done) override { finished = std::move(done); }
@@ -33,14 +33,15 @@ struct FakeBackend : RendezvousBackend {
     Rounds places;
     for (const OwnNode& node : nodes) {
       const int rank = static_cast<int>(places.size());
-      if (rank == most) break;
+      if (rank == max_nodes) break;
       places.emplace_back(
-          node, Round{.machine_rank = rank, .num_machines = most, .master_port = nodes.front().store_port});
+          node,
+          Round{.machine_rank = rank, .num_machines = max_nodes, .master_port = nodes.front().store_port});
     }
     events.on_round(places);
   }
 
-  int most = 2;
+  int max_nodes = 2;
   bool open = true;
   bool closed = false;
   std::vector<OwnNode> nodes = {};
@@ -49,9 +50,9 @@ struct FakeBackend : RendezvousBackend {
 };
 
 struct Job {
-  explicit Job(int nodes, int least = 0, int max_restarts = 0) {
-    backend.most = nodes;
-    options.plan.min_nodes = least == 0 ? nodes : least;
+  explicit Job(int nodes, int min_nodes = 0, int max_restarts = 0) {
+    backend.max_nodes = nodes;
+    options.plan.min_nodes = min_nodes == 0 ? nodes : min_nodes;
     options.plan.max_nodes = nodes;
     options.plan.backend = RendezvousKind::c10d;
     options.max_restarts = max_restarts;
@@ -69,7 +70,7 @@ struct Job {
         id, {.host = "node" + std::to_string(id), .addr = "10.0.0.1", .pid = 100 + id, .node_rank = id});
     join(id);
   }
-  // Node `number` connects as `id`, and knows what it was part of.
+  // Node `number` connects as `id`, with its history.
   void come_back(int id, int number, const NodeHistory& history) {
     coordinator->on_hello(id,
                           {.host = "node" + std::to_string(number),
@@ -83,7 +84,7 @@ struct Job {
   void join(int id) { coordinator->on_message(id, Join{static_cast<std::uint16_t>(4000 + id)}); }
 
   template <typename Kind>
-  std::vector<Kind> told(int node) {
+  std::vector<Kind> sent_to(int node) {
     std::vector<Kind> found;
     for (const NodeMessage& message : sent[node]) {
       if (const auto* one = std::get_if<Kind>(&message)) found.push_back(*one);
@@ -91,7 +92,7 @@ struct Job {
     return found;
   }
   RoundOver last_end(int node) {
-    const auto ends = told<RoundEnds>(node);
+    const auto ends = sent_to<RoundEnds>(node);
     REQUIRE_FALSE(ends.empty());
     return ends.back().over;
   }
@@ -107,12 +108,12 @@ struct Job {
 TEST_CASE("coordinator: a round begins for all when the backend is complete", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
-  CHECK(job.told<RoundBegins>(0).empty());
+  CHECK(job.sent_to<RoundBegins>(0).empty());
   CHECK(job.coordinator->is_gathering());
   CHECK(job.coordinator->missing() == "1 of 2 nodes are here: node0 (10.0.0.1)");
   job.arrive(1);
-  REQUIRE(job.told<RoundBegins>(0).size() == 1);
-  const RoundBegins begins = job.told<RoundBegins>(1).at(0);
+  REQUIRE(job.sent_to<RoundBegins>(0).size() == 1);
+  const RoundBegins begins = job.sent_to<RoundBegins>(1).at(0);
   CHECK(begins.number == 1);
   CHECK(begins.ready.round.machine_rank == 1);
   CHECK(begins.ready.round.master_port == 4000);
@@ -129,21 +130,20 @@ TEST_CASE("coordinator: a failure restarts all nodes together, once, when each h
   job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "theirs"}});
   job.coordinator->on_message(0, WorkerFailed{1, {.again = true, .failure = "a victim"}});
   CHECK(job.last_end(0) == RoundOver{.again = true, .failure = "theirs"});
-  CHECK(job.told<RoundEnds>(0).size() == 1);
-  CHECK(job.told<RoundEnds>(1).size() == 1);
+  CHECK(job.sent_to<RoundEnds>(0).size() == 1);
+  CHECK(job.sent_to<RoundEnds>(1).size() == 1);
   job.join(1);
-  CHECK(job.told<RoundBegins>(1).size() == 1);  // node 0 still stops
+  CHECK(job.sent_to<RoundBegins>(1).size() == 1);  // node 0 still stops
   job.join(0);
-  REQUIRE(job.told<RoundBegins>(1).size() == 2);
-  CHECK(job.told<RoundBegins>(1)[1].ready.restarts == 1);
-  CHECK(job.told<RoundBegins>(1)[1].number == 2);
+  REQUIRE(job.sent_to<RoundBegins>(1).size() == 2);
+  CHECK(job.sent_to<RoundBegins>(1)[1].ready.restarts == 1);
+  CHECK(job.sent_to<RoundBegins>(1)[1].number == 2);
 }
 
-TEST_CASE("coordinator: a failure that no node would repeat ends the job for all, spares included",
-          "[rendezvous]") {
+TEST_CASE("coordinator: a failure without restarts ends the job for all, spares included", "[rendezvous]") {
   Job job(2);
   for (int id = 0; id < 3; ++id) job.arrive(id);
-  CHECK(job.told<Waiting>(2).size() == 1);
+  CHECK(job.sent_to<Waiting>(2).size() == 1);
   job.coordinator->on_message(0, WorkerFailed{1, {.failure = "f", .exit_code = 42}});
   for (int id = 0; id < 3; ++id) CHECK(job.last_end(id) == RoundOver{.failure = "f", .exit_code = 42});
   CHECK(job.backend.closed);
@@ -158,19 +158,19 @@ TEST_CASE("coordinator: all have succeeded", "[rendezvous]") {
   CHECK_FALSE(job.backend.finished);
   job.coordinator->on_message(1, WorkersDone{1});
   REQUIRE(job.backend.finished);
-  CHECK(job.told<JobEnds>(0).empty());
+  CHECK(job.sent_to<JobEnds>(0).empty());
   job.backend.finished();
-  CHECK(job.told<JobEnds>(0).size() == 1);
-  CHECK(job.told<JobEnds>(1).size() == 1);
+  CHECK(job.sent_to<JobEnds>(0).size() == 1);
+  CHECK(job.sent_to<JobEnds>(1).size() == 1);
 }
 
-TEST_CASE("coordinator: a node that succeeded and went is not missed", "[rendezvous]") {
+TEST_CASE("coordinator: a node that succeeded may leave", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.arrive(1);
   job.coordinator->on_message(1, WorkersDone{1});
   job.coordinator->on_lost(1, "eof", true);
-  CHECK(job.told<RoundEnds>(0).empty());
+  CHECK(job.sent_to<RoundEnds>(0).empty());
   job.coordinator->on_message(0, WorkersDone{1});
   CHECK(job.backend.finished);
 }
@@ -194,22 +194,23 @@ TEST_CASE("coordinator: a lost node of a fixed group is waited for while restart
   job.coordinator->on_lost(1, "eof", true);
   CHECK(job.last_end(0).again);
   job.join(0);
-  CHECK(job.told<RoundBegins>(0).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(0).size() == 1);
   job.arrive(2);
-  REQUIRE(job.told<RoundBegins>(0).size() == 2);
-  CHECK(job.told<RoundBegins>(2).at(0).ready.restarts == 1);
+  REQUIRE(job.sent_to<RoundBegins>(0).size() == 2);
+  CHECK(job.sent_to<RoundBegins>(2).at(0).ready.restarts == 1);
 }
 
-TEST_CASE("coordinator: a range goes on with fewer, and does not count it as a restart", "[rendezvous]") {
+TEST_CASE("coordinator: a range goes on with fewer nodes, which does not count as a restart",
+          "[rendezvous]") {
   Job job(3, 1);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.coordinator->on_lost(2, "eof", true);
   CHECK(job.last_end(0).again);
-  job.backend.most = 2;
+  job.backend.max_nodes = 2;
   job.join(0);
   job.join(1);
-  REQUIRE(job.told<RoundBegins>(1).size() == 2);
-  CHECK(job.told<RoundBegins>(1)[1].ready.restarts == 0);
+  REQUIRE(job.sent_to<RoundBegins>(1).size() == 2);
+  CHECK(job.sent_to<RoundBegins>(1)[1].ready.restarts == 0);
 }
 
 TEST_CASE("coordinator: a spare takes the place of a lost node", "[rendezvous]") {
@@ -217,22 +218,22 @@ TEST_CASE("coordinator: a spare takes the place of a lost node", "[rendezvous]")
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.coordinator->on_lost(1, "eof", true);
   job.join(0);
-  REQUIRE(job.told<RoundBegins>(2).size() == 1);
-  CHECK(job.told<RoundBegins>(0).size() == 2);
+  REQUIRE(job.sent_to<RoundBegins>(2).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(0).size() == 2);
 }
 
-TEST_CASE("coordinator: a node that is lost while it stops does not keep the others", "[rendezvous]") {
+TEST_CASE("coordinator: a node that is lost while it stops does not block the others", "[rendezvous]") {
   Job job(3, 1, 5);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.coordinator->on_message(0, WorkerFailed{1, {.again = true, .failure = "f"}});
-  job.backend.most = 2;
+  job.backend.max_nodes = 2;
   job.join(0);
   job.join(1);
   job.coordinator->on_lost(2, "eof", true);
-  CHECK(job.told<RoundBegins>(0).size() == 2);
+  CHECK(job.sent_to<RoundBegins>(0).size() == 2);
 }
 
-TEST_CASE("coordinator: the smaller part of a cut network does not go on", "[rendezvous]") {
+TEST_CASE("coordinator: the smaller part of a partitioned network does not go on", "[rendezvous]") {
   Job job(3, 1);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   SECTION("the larger part does") {
@@ -244,18 +245,18 @@ TEST_CASE("coordinator: the smaller part of a cut network does not go on", "[ren
     job.coordinator->on_lost(2, "silent for 3000 ms", false);
     job.join(0);
     // whoever else went silent while the nodes stopped counts too
-    CHECK(job.told<RoundBegins>(0).size() == 1);
+    CHECK(job.sent_to<RoundBegins>(0).size() == 1);
     CHECK(job.coordinator->is_smaller_part());
-    CHECK(
-        job.coordinator->missing() ==
-        "1 of 1 nodes are here: node0 (10.0.0.1); 2 are silent, and may be the larger part of a cut network");
+    CHECK(job.coordinator->missing() ==
+          "1 of 1 nodes are here: node0 (10.0.0.1); 2 are silent, and may be the larger part of a "
+          "partitioned network");
   }
   SECTION("dead nodes are no part of it") {
     job.coordinator->on_lost(1, "eof", true);
-    job.backend.most = 1;
+    job.backend.max_nodes = 1;
     job.coordinator->on_lost(2, "eof", true);
     job.join(0);
-    CHECK(job.told<RoundBegins>(0).size() == 2);
+    CHECK(job.sent_to<RoundBegins>(0).size() == 2);
   }
 }
 
@@ -269,25 +270,25 @@ TEST_CASE(
   CHECK(job.last_end(0).again);
   CHECK_FALSE(job.coordinator->is_over());
   job.join(0);
-  CHECK(job.told<RoundBegins>(0).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(0).size() == 1);
   SECTION("one of two that were silent makes its part the larger one") {
-    job.backend.most = 2;
+    job.backend.max_nodes = 2;
     job.come_back(3, 1, {.round = 1});
-    REQUIRE(job.told<RoundBegins>(0).size() == 2);
-    CHECK(job.told<RoundBegins>(3).size() == 1);
+    REQUIRE(job.sent_to<RoundBegins>(0).size() == 2);
+    CHECK(job.sent_to<RoundBegins>(3).size() == 1);
   }
   SECTION("one that has stood up for another hub meanwhile does not") {
     job.come_back(3, 1, {.round = 1, .asked = 4711});
-    CHECK(job.told<RoundBegins>(0).size() == 1);
+    CHECK(job.sent_to<RoundBegins>(0).size() == 1);
   }
   SECTION("nor does one that was in no round, but from the machine of one that was") {
-    job.backend.most = 2;
+    job.backend.max_nodes = 2;
     job.coordinator->on_hello(3, {.host = "node7", .addr = "10.0.0.7", .pid = 7, .node_port = 7});
     job.join(3);
-    CHECK(job.told<RoundBegins>(0).size() == 1);
+    CHECK(job.sent_to<RoundBegins>(0).size() == 1);
     job.coordinator->on_hello(4, {.host = "node1", .addr = "10.0.0.1", .pid = 400, .node_port = 400});
     job.join(4);
-    CHECK(job.told<RoundBegins>(0).size() == 2);
+    CHECK(job.sent_to<RoundBegins>(0).size() == 2);
   }
 }
 
@@ -298,21 +299,22 @@ TEST_CASE("coordinator: a successor begins no round before the larger part of th
   job.options.rounds = 4;
   job.options.away = {NodeInfo{}, other};
   job.restart_coordinator();
-  job.backend.most = 2;
+  job.backend.max_nodes = 2;
   job.come_back(0, 1, {.round = 4});
-  CHECK(job.told<RoundBegins>(0).empty());
+  CHECK(job.sent_to<RoundBegins>(0).empty());
   job.come_back(1, 2, {.round = 4});
-  REQUIRE(job.told<RoundBegins>(0).size() == 1);
-  CHECK(job.told<RoundBegins>(1).at(0).number == 5);
+  REQUIRE(job.sent_to<RoundBegins>(0).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(1).at(0).number == 5);
 }
 
-TEST_CASE("coordinator: a host that was started anew counts on from what the nodes know", "[rendezvous]") {
+TEST_CASE("coordinator: a restarted host continues with the round and restarts that the nodes know",
+          "[rendezvous]") {
   Job job(2, 0, 3);
   job.arrive(0);
   job.come_back(1, 1, {.round = 6, .restarts = 1});
-  REQUIRE(job.told<RoundBegins>(1).size() == 1);
-  CHECK(job.told<RoundBegins>(1)[0].number == 7);
-  CHECK(job.told<RoundBegins>(1)[0].ready.restarts == 2);
+  REQUIRE(job.sent_to<RoundBegins>(1).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(1)[0].number == 7);
+  CHECK(job.sent_to<RoundBegins>(1)[0].ready.restarts == 2);
 }
 
 TEST_CASE("coordinator: a node that connects anew is the same node", "[rendezvous]") {
@@ -323,7 +325,7 @@ TEST_CASE("coordinator: a node that connects anew is the same node", "[rendezvou
   CHECK(job.last_end(0).again);
   CHECK(job.coordinator->nodes() == 2);
   job.join(0);
-  CHECK(job.told<RoundBegins>(2).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(2).size() == 1);
 }
 
 TEST_CASE("coordinator: a node whose machine has started it again takes the place of the silent one",
@@ -334,16 +336,16 @@ TEST_CASE("coordinator: a node whose machine has started it again takes the plac
   job.arrive(0);
   job.come_back(1, 1, {});
   job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
-  CHECK(job.told<Waiting>(0).back().text ==
+  CHECK(job.sent_to<Waiting>(0).back().text ==
         "node node1 (10.0.0.1, pid 101) has been silent for 3 s; it counts as lost after 15 s");
   job.coordinator->on_hello(
       2, {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_rank = 1, .node_port = 500});
   job.join(2);
   job.join(0);
-  CHECK(job.told<RoundBegins>(2).size() == 1);
+  CHECK(job.sent_to<RoundBegins>(2).size() == 1);
 }
 
-TEST_CASE("coordinator: silence may last longer where it can only end the job", "[rendezvous]") {
+TEST_CASE("coordinator: the node timeout is longer if a loss can only end the job", "[rendezvous]") {
   Job job(2, 0, 1);
   job.arrive(0);
   job.arrive(1);
@@ -356,7 +358,7 @@ TEST_CASE("coordinator: silence may last longer where it can only end the job", 
   CHECK(std::holds_alternative<RoundEnds>(job.coordinator->farewell("")));
 }
 
-TEST_CASE("coordinator: the host's own end is that of all that need it, and leaves the backend open",
+TEST_CASE("coordinator: the end of the host ends a job that needs it, and leaves the backend open",
           "[rendezvous]") {
   const Leave leave = {.why = "it was asked to end by SIGTERM", .exit_code = 143};
   Job fixed(2);
@@ -374,7 +376,7 @@ TEST_CASE("coordinator: the host's own end is that of all that need it, and leav
   CHECK_FALSE(range.coordinator->end_without_host(leave));
 }
 
-TEST_CASE("coordinator: a signal to one node is the end of all that need it, with its code", "[rendezvous]") {
+TEST_CASE("coordinator: a signal to one node ends a job that needs it, with its exit code", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.arrive(1);
@@ -385,7 +387,7 @@ TEST_CASE("coordinator: a signal to one node is the end of all that need it, wit
                   .exit_code = 143});
 }
 
-TEST_CASE("coordinator: a node that is asked to end is missed as a lost one", "[rendezvous]") {
+TEST_CASE("coordinator: a node that leaves counts as lost", "[rendezvous]") {
   Job job(2, 1);
   job.arrive(0);
   job.arrive(1);
@@ -394,7 +396,7 @@ TEST_CASE("coordinator: a node that is asked to end is missed as a lost one", "[
   CHECK(job.last_end(0).text == "node node1 (10.0.0.1, pid 101) has left: it was asked to end by SIGTERM");
 }
 
-TEST_CASE("coordinator: a static rank has one owner", "[rendezvous]") {
+TEST_CASE("coordinator: a static rank is given once", "[rendezvous]") {
   Job job(3);
   job.options.plan.backend = RendezvousKind::static_;
   job.coordinator.emplace(
@@ -416,7 +418,7 @@ TEST_CASE("coordinator: a change in the backend ends the round", "[rendezvous]")
   CHECK(job.last_end(0).again);
 }
 
-TEST_CASE("coordinator: too few nodes in time", "[rendezvous]") {
+TEST_CASE("coordinator: too few nodes in time end the job", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.coordinator->give_up("waited 600 s");
@@ -426,7 +428,7 @@ TEST_CASE("coordinator: too few nodes in time", "[rendezvous]") {
   CHECK(job.last_end(1).text == "the job is over");
 }
 
-TEST_CASE("coordinator: group rank 0 is told where its clients come from", "[rendezvous]") {
+TEST_CASE("coordinator: group rank 0 receives the addresses of its clients", "[rendezvous]") {
   Job job(2);
   job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1", "10.1.0.1"}});
   job.join(0);
@@ -434,12 +436,12 @@ TEST_CASE("coordinator: group rank 0 is told where its clients come from", "[ren
   job.join(1);
   const std::vector<std::string> places = {"10.0.0.1", "10.1.0.1", "10.0.0.2"};
   CHECK(job.coordinator->places_of_round() == places);
-  CHECK(job.told<RoundBegins>(0).at(0).clients == places);
-  CHECK(job.told<RoundBegins>(1).at(0).clients.empty());
-  CHECK(job.told<RoundBegins>(0).at(0).successors.at(0).addresses.empty());
+  CHECK(job.sent_to<RoundBegins>(0).at(0).clients == places);
+  CHECK(job.sent_to<RoundBegins>(1).at(0).clients.empty());
+  CHECK(job.sent_to<RoundBegins>(0).at(0).successors.at(0).addresses.empty());
 }
 
-TEST_CASE("coordinator: where addresses are translated, nobody's are told", "[rendezvous]") {
+TEST_CASE("coordinator: behind a NAT no addresses are sent", "[rendezvous]") {
   Job job(2);
   job.coordinator->on_hello(0, {.host = "node0", .addresses = {"10.0.0.1"}});
   job.join(0);
@@ -448,13 +450,13 @@ TEST_CASE("coordinator: where addresses are translated, nobody's are told", "[re
   CHECK(job.coordinator->places_of_round().empty());
 }
 
-TEST_CASE("coordinator: who is not in the round ends none", "[rendezvous]") {
+TEST_CASE("coordinator: a node outside of the round cannot end it", "[rendezvous]") {
   Job job(2, 0, 3);
   for (int id = 0; id < 3; ++id) job.arrive(id);
   job.coordinator->on_message(2, WorkerFailed{1, {.again = true, .failure = "f"}});
   job.coordinator->on_message(2, Leave{"it says so"});
-  CHECK(job.told<RoundEnds>(0).empty());
-  CHECK(job.told<RoundEnds>(1).empty());
+  CHECK(job.sent_to<RoundEnds>(0).empty());
+  CHECK(job.sent_to<RoundEnds>(1).empty());
 }
 
 TEST_CASE("coordinator: a job is full when all its nodes are in a round, until one of them is lost",
@@ -474,7 +476,7 @@ TEST_CASE("coordinator: a job is full when all its nodes are in a round, until o
   CHECK_FALSE(job.coordinator->is_full());
 }
 
-TEST_CASE("coordinator: the nodes of a full job are known by where they connect from", "[rendezvous]") {
+TEST_CASE("coordinator: the nodes of a full job are known by their addresses", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.coordinator->on_hello(1, {.host = "node1",
@@ -484,18 +486,18 @@ TEST_CASE("coordinator: the nodes of a full job are known by where they connect 
                                 .seen_at = "10.0.0.1"});
   job.join(1);
   CHECK(job.coordinator->is_place_of_node("10.0.0.1"));
-  CHECK_FALSE(job.coordinator->is_place_of_node("10.1.0.1"));  // it says so, and nobody has seen it
-  CHECK(job.told<RoundBegins>(1).at(0).places == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
+  CHECK_FALSE(job.coordinator->is_place_of_node("10.1.0.1"));  // its own claim, not the observed address
+  CHECK(job.sent_to<RoundBegins>(1).at(0).places == std::vector<std::string>{"10.0.0.1", "10.1.0.1"});
 }
 
-TEST_CASE("coordinator: who comes to a full job may wait, where there are spares", "[rendezvous]") {
+TEST_CASE("coordinator: a surplus node waits as a spare", "[rendezvous]") {
   Job job(2);
   job.arrive(0);
   job.arrive(1);
   CHECK_FALSE(job.coordinator->surplus());
 }
 
-TEST_CASE("coordinator: who comes to a full job without places for spares is to end", "[rendezvous]") {
+TEST_CASE("coordinator: a surplus node ends if there are no places for spares", "[rendezvous]") {
   Job job(2);
   job.options.plan.spares = 0;
   job.coordinator.emplace(

@@ -14,7 +14,7 @@ using Claimed = EtcdCoordinatorKey::Claimed;
 
 namespace {
 
-// Nodes before one etcd.
+// Nodes at one etcd.
 struct Etcd {
   struct Node {
     explicit Node(Etcd& all)
@@ -69,7 +69,7 @@ TEST_CASE("etcd_coordinator_key: the first hosts, the others are told where", "[
   CHECK(etcd.value() == "n0:1");
 }
 
-TEST_CASE("etcd_coordinator_key: who only asks hosts nothing", "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: find() does not host", "[rendezvous]") {
   Etcd etcd;
   Etcd::Node first(etcd);
   Etcd::Node second(etcd);
@@ -92,7 +92,7 @@ TEST_CASE("etcd_coordinator_key: of two that claim at once one hosts", "[rendezv
   CHECK(*two == Claimed{How::held, "n0:1"});
 }
 
-TEST_CASE("etcd_coordinator_key: a heir takes the key of the host that it has lost, and no other's",
+TEST_CASE("etcd_coordinator_key: a successor replaces the key of the lost host, and no other",
           "[rendezvous]") {
   Etcd etcd;
   etcd.fake.set("/p/job7/hub", "n0:1");
@@ -102,7 +102,7 @@ TEST_CASE("etcd_coordinator_key: a heir takes the key of the host that it has lo
   CHECK(etcd.value() == "n1:1");
 }
 
-TEST_CASE("etcd_coordinator_key: when it is released it is gone, and free at once", "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: a released key can be claimed at once", "[rendezvous]") {
   Etcd etcd;
   Etcd::Node first(etcd);
   CHECK(first.claim("n0:1").how == How::own);
@@ -113,7 +113,7 @@ TEST_CASE("etcd_coordinator_key: when it is released it is gone, and free at onc
   CHECK(Etcd::Node(etcd).claim("n1:1") == Claimed{How::own});
 }
 
-TEST_CASE("etcd_coordinator_key: what is not ours stays when we let go", "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: release() leaves another node's key", "[rendezvous]") {
   Etcd etcd;
   etcd.fake.set("/p/job7/hub", "n0:1");
   Etcd::Node second(etcd);
@@ -122,8 +122,7 @@ TEST_CASE("etcd_coordinator_key: what is not ours stays when we let go", "[rende
   CHECK(etcd.value() == "n0:1");
 }
 
-TEST_CASE("etcd_coordinator_key: the lease is kept alive, and taken anew when it has lapsed",
-          "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: the lease is kept alive, and renewed when it has expired", "[rendezvous]") {
   Etcd etcd;
   Etcd::Node first(etcd);
   CHECK(first.claim("n0:1").how == How::own);
@@ -134,7 +133,7 @@ TEST_CASE("etcd_coordinator_key: the lease is kept alive, and taken anew when it
   CHECK(first.lost.empty());
 }
 
-TEST_CASE("etcd_coordinator_key: whose key another has written is told of it", "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: a host learns that another node has taken the key", "[rendezvous]") {
   Etcd etcd;
   Etcd::Node first(etcd);
   CHECK(first.claim("n0:1").how == How::own);
@@ -144,7 +143,7 @@ TEST_CASE("etcd_coordinator_key: whose key another has written is told of it", "
   CHECK(etcd.value() == "n1:1");
 }
 
-TEST_CASE("etcd_coordinator_key: an etcd that is away for a moment costs nothing", "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: a short outage of etcd does no harm", "[rendezvous]") {
   Etcd etcd;
   Etcd::Node first(etcd);
   CHECK(first.claim("n0:1").how == How::own);
@@ -157,7 +156,7 @@ TEST_CASE("etcd_coordinator_key: an etcd that is away for a moment costs nothing
   CHECK(first.lost.empty());
 }
 
-TEST_CASE("etcd_coordinator_key: what passes and what never will are told apart", "[rendezvous]") {
+TEST_CASE("etcd_coordinator_key: transient and permanent errors differ", "[rendezvous]") {
   Etcd etcd;
   Etcd::Node node(etcd);
   etcd.fake.failure = {0, "Connection refused"};
@@ -168,5 +167,6 @@ TEST_CASE("etcd_coordinator_key: what passes and what never will are told apart"
   CHECK(node.claim("n0:1") ==
         Claimed{How::refused, "it has no JSON gateway of etcd's API version 3: 404 page not found (404)"});
   etcd.fake.failure = {400, R"({"error":"etcdserver: user name is empty"})"};
-  CHECK(node.claim("n0:1") == Claimed{How::refused, "it refuses: etcdserver: user name is empty (400)"});
+  CHECK(node.claim("n0:1") ==
+        Claimed{How::refused, "it refuses the request: etcdserver: user name is empty (400)"});
 }

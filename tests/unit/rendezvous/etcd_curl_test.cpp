@@ -31,7 +31,7 @@ struct Asked {
 
 }  // namespace
 
-TEST_CASE("etcd_curl: a request is posted, and its answer comes back", "[rendezvous]") {
+TEST_CASE("etcd_curl: a request gets its reply", "[rendezvous]") {
   Asked asked;
   asked.server.etcd.set("/a", "b");
   const EtcdReply reply = asked.ask(etcd_read("/a"));
@@ -39,7 +39,7 @@ TEST_CASE("etcd_curl: a request is posted, and its answer comes back", "[rendezv
   CHECK(etcd_key(reply.body) == EtcdKey{.value = "b", .revision = 1});
 }
 
-TEST_CASE("etcd_curl: requests are answered in order", "[rendezvous]") {
+TEST_CASE("etcd_curl: replies come in order", "[rendezvous]") {
   Asked asked;
   std::vector<int> answered;
   for (int i = 0; i < 3; ++i) {
@@ -49,7 +49,7 @@ TEST_CASE("etcd_curl: requests are answered in order", "[rendezvous]") {
   CHECK(answered == std::vector<int>{0, 1, 2});
 }
 
-TEST_CASE("etcd_curl: an error of the server is an answer", "[rendezvous]") {
+TEST_CASE("etcd_curl: an error of the server is a reply", "[rendezvous]") {
   Asked asked;
   asked.server.etcd.failure = {404, "page not found"};
   const EtcdReply reply = asked.ask(etcd_grant(5));
@@ -57,7 +57,7 @@ TEST_CASE("etcd_curl: an error of the server is an answer", "[rendezvous]") {
   CHECK(reply.body == "page not found");
 }
 
-TEST_CASE("etcd_curl: without an answer it says why", "[rendezvous]") {
+TEST_CASE("etcd_curl: says why there is no reply", "[rendezvous]") {
   Asked asked(50ms);
   asked.server.is_silent = true;
   const EtcdReply reply = asked.ask(etcd_grant(5));
@@ -65,7 +65,7 @@ TEST_CASE("etcd_curl: without an answer it says why", "[rendezvous]") {
   CHECK(reply.body.find("timed out") != std::string::npos);
 }
 
-TEST_CASE("etcd_curl: it ends while a request is under way, and answers no more", "[rendezvous]") {
+TEST_CASE("etcd_curl: can be destroyed while a request is pending", "[rendezvous]") {
   Asked asked(60s);
   asked.server.is_silent = true;
   bool answered = false;
@@ -77,7 +77,7 @@ TEST_CASE("etcd_curl: it ends while a request is under way, and answers no more"
   CHECK_FALSE(answered);
 }
 
-TEST_CASE("etcd_curl: https is spoken, and a file that is missing is named", "[rendezvous]") {
+TEST_CASE("etcd_curl: supports https, and names a missing file", "[rendezvous]") {
   boost::asio::io_context loop;
   test::EtcdServer server{loop};
   EtcdCurl gateway(loop, {.url = "https://127.0.0.1:" + std::to_string(server.port()),

@@ -11,7 +11,7 @@ using Json = nlohmann::json;
 
 // The replies are those of etcd 3.4.23.
 
-TEST_CASE("etcd_messages: keys and values travel in base64, numbers of 64 bits as text", "[rendezvous]") {
+TEST_CASE("etcd_messages: keys and values are base64, 64-bit numbers are strings", "[rendezvous]") {
   const EtcdRequest write = etcd_write_if("/a", "b:1", 7'587'862'094'710'165'250, 12);
   CHECK(write.path == "/v3/kv/txn");
   CHECK(Json::parse(write.body) == Json::parse(R"({
@@ -23,8 +23,7 @@ TEST_CASE("etcd_messages: keys and values travel in base64, numbers of 64 bits a
   CHECK(etcd_revoke(3) == EtcdRequest{"/v3/lease/revoke", R"({"ID":"3"})"});
 }
 
-TEST_CASE("etcd_messages: a key that does not exist is no error, and what is no reply is none",
-          "[rendezvous]") {
+TEST_CASE("etcd_messages: a missing key is not an error, an invalid reply is absent", "[rendezvous]") {
   CHECK(etcd_key(R"({"header":{"revision":"3"}})") == EtcdKey{});
   CHECK(etcd_key(R"({"header":{},"kvs":[{"key":"L2E=","mod_revision":"2","value":"L2E=","lease":"99"}]})") ==
         EtcdKey{.value = "/a", .revision = 2, .lease = 99});
@@ -41,13 +40,13 @@ TEST_CASE("etcd_messages: leases", "[rendezvous]") {
   CHECK(etcd_kept_alive("{}") == std::nullopt);
 }
 
-TEST_CASE("etcd_messages: a write that came too late is not written", "[rendezvous]") {
+TEST_CASE("etcd_messages: a late write is not done", "[rendezvous]") {
   CHECK(etcd_written(R"({"header":{},"succeeded":true})") == true);
   CHECK(etcd_written(R"({"header":{}})") == false);
   CHECK(etcd_written("") == std::nullopt);
 }
 
-TEST_CASE("etcd_messages: an error says what the server says", "[rendezvous]") {
+TEST_CASE("etcd_messages: an error is the server's message", "[rendezvous]") {
   CHECK(etcd_error(R"({"error":"no lease","message":"no lease","code":5})") == "no lease");
   CHECK(etcd_error(R"({"error":"no lease"})") == "no lease");
   CHECK(etcd_error("404 page not found\n") == "404 page not found");

@@ -21,7 +21,7 @@ LaunchPlan plan_of(int nodes) {
 
 }  // namespace
 
-TEST_CASE("host: says in its store where nodes connect", "[rendezvous]") {
+TEST_CASE("host: its store has the port for nodes", "[rendezvous]") {
   boost::asio::io_context loop;
   const LaunchPlan plan = plan_of(2);
   std::uint16_t port = 0;
@@ -42,19 +42,19 @@ TEST_CASE("host: says in its store where nodes connect", "[rendezvous]") {
 TEST_CASE("host: alone, it can leave at once", "[rendezvous]") {
   boost::asio::io_context loop;
   const LaunchPlan plan = plan_of(1);
-  std::vector<NodeMessage> told;
-  Host host(loop, plan, [&](const NodeMessage& message) { told.push_back(message); }, {"127.0.0.1"}, 0, 4711,
-            {});
+  std::vector<NodeMessage> sent_to;
+  Host host(loop, plan, [&](const NodeMessage& message) { sent_to.push_back(message); }, {"127.0.0.1"}, 0,
+            4711, {});
   host.on_hello({.host = "node0", .addr = "127.0.0.1"}, {});
   host.on_message(Join{4000});
-  test::drive(loop, [&] { return !told.empty(); });
-  CHECK(std::get<RoundBegins>(told[0]).ready.round.master_port == 4000);
+  test::drive(loop, [&] { return !sent_to.empty(); });
+  CHECK(std::get<RoundBegins>(sent_to[0]).ready.round.master_port == 4000);
   bool gone = false;
   host.wait_until_alone(10s, [&] { gone = true; });
   CHECK(gone);
 }
 
-TEST_CASE("host: its store says where the job runs already, if it does", "[rendezvous]") {
+TEST_CASE("host: its store names a job that runs elsewhere", "[rendezvous]") {
   boost::asio::io_context loop;
   const LaunchPlan plan = plan_of(2);
   std::uint16_t port = 0;

@@ -15,11 +15,11 @@ using Side = JobSecret::Side;
 namespace {
 
 constexpr const char* kText = "0123456789abcdef";
-const JobSecret::Challenge kChallenge = {.run_id = "job7", .of_dialer = "d", .of_listener = "l"};
+const JobSecret::Challenge kChallenge = {.run_id = "job7", .dialer_nonce = "d", .listener_nonce = "l"};
 
 }  // namespace
 
-TEST_CASE("job_secret: who knows it proves it, for one connection, one side and one job", "[rendezvous]") {
+TEST_CASE("job_secret: a proof is valid for one connection, one side and one job", "[rendezvous]") {
   const JobSecret secret(kText, "");
   const std::string proof = secret.proof(Side::dialer, kChallenge);
   CHECK(JobSecret(kText, "").is_proof(proof, Side::dialer, kChallenge));
@@ -30,18 +30,18 @@ TEST_CASE("job_secret: who knows it proves it, for one connection, one side and 
     other.run_id = "job8";
   }
   SECTION("another dialer's number") {
-    other.of_dialer = "e";
+    other.dialer_nonce = "e";
   }
   SECTION("another listener's number") {
-    other.of_listener = "m";
+    other.listener_nonce = "m";
   }
   SECTION("the same letters, cut elsewhere") {
-    other = {.run_id = "job", .of_dialer = "7d", .of_listener = "l"};
+    other = {.run_id = "job", .dialer_nonce = "7d", .listener_nonce = "l"};
   }
   CHECK_FALSE(secret.is_proof(proof, Side::dialer, other));
 }
 
-TEST_CASE("job_secret: half a proof, none and more are none", "[rendezvous]") {
+TEST_CASE("job_secret: a truncated, empty or extended proof is invalid", "[rendezvous]") {
   const JobSecret secret(kText, "");
   const std::string proof = secret.proof(Side::dialer, kChallenge);
   for (const std::string& text : {std::string(), proof.substr(1), proof + "0"})
@@ -49,12 +49,12 @@ TEST_CASE("job_secret: half a proof, none and more are none", "[rendezvous]") {
   CHECK(proof.find(kText) == std::string::npos);
 }
 
-TEST_CASE("job_secret: no number is drawn twice", "[rendezvous]") {
+TEST_CASE("job_secret: nonces differ", "[rendezvous]") {
   CHECK(draw_nonce().size() == 64);
   CHECK(draw_nonce() != draw_nonce());
 }
 
-TEST_CASE("job_secret: that of the plan: its variable's, its file's, or none", "[rendezvous]") {
+TEST_CASE("job_secret: comes from the plan's variable or file", "[rendezvous]") {
   CHECK_FALSE(job_secret({}));
   const std::string proof = JobSecret(kText, "").proof(Side::dialer, kChallenge);
   CHECK(job_secret({.secret = kText}).proof(Side::dialer, kChallenge) == proof);
@@ -64,10 +64,10 @@ TEST_CASE("job_secret: that of the plan: its variable's, its file's, or none", "
   CHECK(job_secret({.secret_file = file}).proof(Side::dialer, kChallenge) == proof);
 }
 
-TEST_CASE("job_secret: what cannot be read or is too short is refused, and not repeated", "[rendezvous]") {
-  CHECK(
-      test::error_of([] { job_secret({.secret = ""}); }) ==
-      "ACC_JOB_SECRET: a secret of less than 16 bytes can be guessed (as in: openssl rand -hex 32 > secret)");
+TEST_CASE("job_secret: an unreadable or short secret is refused, and not printed", "[rendezvous]") {
+  CHECK(test::error_of([] { job_secret({.secret = ""}); }) ==
+        "ACC_JOB_SECRET: the secret has less than 16 bytes and can be guessed (make one with: openssl rand "
+        "-hex 32 > secret)");
   CHECK(test::error_of([] { job_secret({.secret = "hunter2"}); }).find("hunter2") == std::string::npos);
   CHECK(test::error_of([] { job_secret({.secret_file = "/no/such/file"}); }).find("/no/such/file") == 0);
 }

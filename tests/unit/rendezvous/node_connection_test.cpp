@@ -62,7 +62,7 @@ TEST_CASE("node_connection: messages arrive in order", "[rendezvous]") {
     CHECK(other.messages[static_cast<std::size_t>(round)] == NodeMessage(WorkersDone{round}));
 }
 
-TEST_CASE("node_connection: what was said before a close still arrives, and then the end", "[rendezvous]") {
+TEST_CASE("node_connection: messages before a close arrive, and then the end", "[rendezvous]") {
   Pair pair;
   Side one, other;
   one.start(std::move(pair.near), 10s);
@@ -72,7 +72,7 @@ TEST_CASE("node_connection: what was said before a close still arrives, and then
   REQUIRE(pair.run_until([&] { return !other.losses.empty(); }));
   CHECK(other.messages.size() == 1);
   CHECK(other.losses[0].gone);
-  CHECK(one.losses.empty());  // whoever closes knows
+  CHECK(one.losses.empty());  // close() reports no loss
 }
 
 TEST_CASE("node_connection: heartbeats keep a connection that sends nothing else", "[rendezvous]") {
@@ -86,7 +86,7 @@ TEST_CASE("node_connection: heartbeats keep a connection that sends nothing else
   CHECK(one.messages.empty());
 }
 
-TEST_CASE("node_connection: silence ends it, and does not mean that the other side is gone", "[rendezvous]") {
+TEST_CASE("node_connection: silence ends it, but is not the end of the other process", "[rendezvous]") {
   Pair pair;
   Side one;
   one.start(std::move(pair.near), 100ms);
@@ -101,39 +101,39 @@ TEST_CASE(
     "[rendezvous]") {
   Pair pair;
   Side one;
-  std::vector<Silence> told;
-  // A timer that is late by a heartbeat, a quarter of `first`, begins anew: that is not the other's silence.
+  std::vector<Silence> sent_to;
+  // If the timer is late by a heartbeat, a quarter of `first`, the count begins anew: it was not the other
+  // side's silence.
   constexpr auto kFirst = 200ms;
   one.start(std::move(pair.near), 60s, {.first = kFirst, .interval = 50ms});
-  one.connection->on_silence([&](const Silence& silence) { told.push_back(silence); });
-  REQUIRE(pair.run_until([&] { return told.size() == 3; }));
+  one.connection->on_silence([&](const Silence& silence) { sent_to.push_back(silence); });
+  REQUIRE(pair.run_until([&] { return sent_to.size() == 3; }));
   CHECK(one.losses.empty());
-  for (const Silence& silence : told) {
+  for (const Silence& silence : sent_to) {
     CHECK_FALSE(silence.over);
     CHECK(silence.duration >= kFirst);
   }
   asio::write(pair.far, asio::buffer(encode(WorkersDone{7})));
   REQUIRE(pair.run_until([&] { return !one.messages.empty(); }));
-  CHECK(told.back().over);
+  CHECK(sent_to.back().over);
   CHECK(one.losses.empty());
 }
 
-TEST_CASE("node_connection: that the other side runs is told with the first that comes of it",
-          "[rendezvous]") {
+TEST_CASE("node_connection: reports the first bytes", "[rendezvous]") {
   Pair pair;
   Side one;
-  int heard = 0;
+  int received = 0;
   one.start(std::move(pair.near), 60s);
-  one.connection->on_first_bytes([&] { ++heard; });
-  CHECK(heard == 0);
+  one.connection->on_first_bytes([&] { ++received; });
+  CHECK(received == 0);
   for (int round = 1; round <= 2; ++round) {
     asio::write(pair.far, asio::buffer(encode(WorkersDone{round})));
     REQUIRE(pair.run_until([&] { return one.messages.size() == static_cast<std::size_t>(round); }));
   }
-  CHECK(heard == 1);
+  CHECK(received == 1);
 }
 
-TEST_CASE("node_connection: how long the other side may be silent can change while it is", "[rendezvous]") {
+TEST_CASE("node_connection: the timeout can be changed during silence", "[rendezvous]") {
   Pair pair;
   Side one;
   one.start(std::move(pair.near), 600s, {.first = 20ms, .interval = 600s});
@@ -143,7 +143,7 @@ TEST_CASE("node_connection: how long the other side may be silent can change whi
   CHECK(one.losses[0].why == "silent for 0.1 s");
 }
 
-TEST_CASE("node_connection: nonsense costs its writer the connection", "[rendezvous]") {
+TEST_CASE("node_connection: an invalid message ends the connection", "[rendezvous]") {
   Pair pair;
   Side one;
   one.start(std::move(pair.near), 10s);
@@ -152,7 +152,7 @@ TEST_CASE("node_connection: nonsense costs its writer the connection", "[rendezv
   CHECK(one.messages.empty());
 }
 
-TEST_CASE("node_connection: a line without end is not kept for ever", "[rendezvous]") {
+TEST_CASE("node_connection: an endless line ends the connection", "[rendezvous]") {
   Pair pair;
   Side one;
   one.start(std::move(pair.near), 60s);
@@ -162,7 +162,7 @@ TEST_CASE("node_connection: a line without end is not kept for ever", "[rendezvo
   CHECK(one.losses[0].why == "a message of more than 4096 KiB");
 }
 
-TEST_CASE("node_connection: a person is told who, for how long, and what follows", "[rendezvous]") {
+TEST_CASE("node_connection: the silence report says who, for how long, and what follows", "[rendezvous]") {
   CHECK(silence_text("node b", {.duration = 3700ms}, 15s) ==
         "node b has been silent for 3 s; it counts as lost after 15 s");
   CHECK(silence_text("node b", {.duration = 4s, .over = true}, 15s) == "node b answers again, after 4 s");

@@ -18,12 +18,12 @@ struct Caller {
     asio::ip::tcp::socket socket(loop);
     socket.connect({asio::ip::address_v4::loopback(), port});
     connection = std::make_shared<NodeConnection>(std::move(socket), 10s);
-    connection->set_handlers([this](NodeMessage message) { heard.push_back(std::move(message)); },
+    connection->set_handlers([this](NodeMessage message) { received.push_back(std::move(message)); },
                              [this](const ConnectionLoss&) { lost = true; });
     connection->start();
   }
   std::shared_ptr<NodeConnection> connection;
-  std::vector<NodeMessage> heard = {};
+  std::vector<NodeMessage> received = {};
   bool lost = false;
 };
 
@@ -45,8 +45,7 @@ struct Listening {
 
 }  // namespace
 
-TEST_CASE("node_listener: a node of the run is handed over, with what it says until it is heard",
-          "[rendezvous]") {
+TEST_CASE("node_listener: a node of the run is passed on with its first messages", "[rendezvous]") {
   Listening here;
   Caller caller(here.loop, here.listener.port());
   caller.connection->send(Hello{.run_id = "job7", .node = {.host = "node1"}});
@@ -56,22 +55,22 @@ TEST_CASE("node_listener: a node of the run is handed over, with what it says un
   CHECK(here.members[0]->messages == std::vector<NodeMessage>{Join{7}});
 }
 
-TEST_CASE("node_listener: a node of another run is told so", "[rendezvous]") {
+TEST_CASE("node_listener: a node of another run is refused with the reason", "[rendezvous]") {
   Listening here;
   Caller caller(here.loop, here.listener.port());
   caller.connection->send(Hello{.run_id = "job8"});
   test::drive(here.loop, [&] { return caller.lost; });
-  REQUIRE(caller.heard.size() == 1);
-  CHECK(std::get<RoundEnds>(caller.heard[0]).over.text == "this host runs another job than 'job8'");
+  REQUIRE(caller.received.size() == 1);
+  CHECK(std::get<RoundEnds>(caller.received[0]).over.text == "this host runs another job, not 'job8'");
   CHECK(here.members.empty());
 }
 
-TEST_CASE("node_listener: whoever does not introduce itself is refused", "[rendezvous]") {
+TEST_CASE("node_listener: a connection without a Hello is refused", "[rendezvous]") {
   Listening here;
   Caller caller(here.loop, here.listener.port());
   caller.connection->send(Join{1});
   test::drive(here.loop, [&] { return caller.lost; });
-  CHECK(caller.heard.empty());
+  CHECK(caller.received.empty());
   CHECK(here.members.empty());
 }
 
@@ -87,7 +86,7 @@ bool is_closed(asio::ip::tcp::socket& socket) {
 
 }  // namespace
 
-TEST_CASE("node_listener: a greeting of more than 64 KiB is not read to its end", "[rendezvous]") {
+TEST_CASE("node_listener: a Hello of more than 64 KiB is refused", "[rendezvous]") {
   Listening here;
   asio::ip::tcp::socket caller = here.connect();
   const std::string text(65U << 10U, 'x');
@@ -116,7 +115,8 @@ TEST_CASE("node_listener: a long message before the node takes part in a round e
   }
 }
 
-TEST_CASE("node_listener: of those who stay silent 64 wait, and the oldest goes first", "[rendezvous]") {
+TEST_CASE("node_listener: at most 64 silent connections wait, and the oldest is closed first",
+          "[rendezvous]") {
   Listening here;
   std::vector<asio::ip::tcp::socket> callers;
   for (int i = 0; i < 65; ++i) callers.push_back(here.connect());
@@ -124,7 +124,7 @@ TEST_CASE("node_listener: of those who stay silent 64 wait, and the oldest goes 
   for (std::size_t i = 1; i < callers.size(); ++i) CHECK_FALSE(is_closed(callers[i]));
 }
 
-TEST_CASE("node_listener: a thousand nodes that come at once are all heard, behind silent ones",
+TEST_CASE("node_listener: a thousand nodes that connect at once are all accepted, after silent ones",
           "[rendezvous]") {
   Listening here;
   std::vector<asio::ip::tcp::socket> silent;
@@ -137,8 +137,7 @@ TEST_CASE("node_listener: a thousand nodes that come at once are all heard, behi
   test::drive(here.loop, [&] { return here.members.size() == 1000; });
 }
 
-TEST_CASE("node_listener: what a node says beyond a few messages before it is heard is not kept",
-          "[rendezvous]") {
+TEST_CASE("node_listener: a node that sends many messages before it is handled is dropped", "[rendezvous]") {
   Listening here;
   Caller caller(here.loop, here.listener.port());
   caller.connection->send(Hello{.run_id = "job7"});

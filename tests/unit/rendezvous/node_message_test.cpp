@@ -62,19 +62,18 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
   }
 }
 
-TEST_CASE("node_message: unknown fields are for later versions", "[rendezvous]") {
+TEST_CASE("node_message: unknown fields are ignored", "[rendezvous]") {
   CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(WorkersDone{2}));
 }
 
-TEST_CASE("node_message: nonsense is refused", "[rendezvous]") {
+TEST_CASE("node_message: invalid messages are refused", "[rendezvous]") {
   for (const std::string line : {"", "{", "[]", "7", R"({"message":"dance"})", R"({"round":1})",
                                  R"({"message":"done","round":"x"})"}) {
-    CHECK(test::error_of([&] { decode(line); }).starts_with("a node sent what is not a message"));
+    CHECK(test::error_of([&] { decode(line); }).starts_with("a node sent an invalid message"));
   }
 }
 
-TEST_CASE("node_message: what is nested without end is not followed", "[rendezvous]") {
+TEST_CASE("node_message: deep nesting is refused", "[rendezvous]") {
   const std::string line = R"({"message":"beat","x":)" + std::string(60'000, '[');
-  CHECK(test::error_of([&] { decode(line); }) ==
-        "a node sent what is not a message: it is nested too deeply");
+  CHECK(test::error_of([&] { decode(line); }) == "a node sent an invalid message: it is nested too deeply");
 }

@@ -26,14 +26,14 @@ Descriptor listen_on(std::uint16_t port) {
 
 }  // namespace
 
-TEST_CASE("node_ports: a worker can listen on it, again and again", "[rendezvous]") {
+TEST_CASE("node_ports: a worker can listen on a reserved port repeatedly", "[rendezvous]") {
   const ReservedPort reserved(0);
   REQUIRE(reserved.port() != 0);
   CHECK(listen_on(reserved.port()));
   CHECK(listen_on(reserved.port()));
 }
 
-TEST_CASE("node_ports: a port that somebody listens on is refused", "[rendezvous]") {
+TEST_CASE("node_ports: a port in use is an error", "[rendezvous]") {
   std::uint16_t port = 0;
   {
     const ReservedPort free(0);
@@ -44,7 +44,7 @@ TEST_CASE("node_ports: a port that somebody listens on is refused", "[rendezvous
   CHECK(test::error_of([&] { ReservedPort{port}; }).find("Address already in use") != std::string::npos);
 }
 
-TEST_CASE("node_ports: a place is a port of the host that is asked, or a host and a port", "[rendezvous]") {
+TEST_CASE("node_ports: an address is a port of the given host, or a host and a port", "[rendezvous]") {
   CHECK(parse_place("4001", "node0") == StoreAddress{"node0", 4001});
   CHECK(parse_place("10.0.0.2:4001", "node0") == StoreAddress{"10.0.0.2", 4001});
   CHECK(parse_place("[fd00::2]:4001", "node0") == StoreAddress{"fd00::2", 4001});

@@ -10,7 +10,7 @@ using namespace acc;
 using namespace acc::launcher;
 using test::BackendStore;
 
-TEST_CASE("rendezvous_backend: nodes meet under the rules and with the names of the plan", "[rendezvous]") {
+TEST_CASE("rendezvous_backend: uses the settings and names of the plan", "[rendezvous]") {
   const auto kind = GENERATE(RendezvousKind::static_, RendezvousKind::c10d);
   BackendStore store;
   LaunchPlan plan;
@@ -20,7 +20,7 @@ TEST_CASE("rendezvous_backend: nodes meet under the rules and with the names of 
   plan.rendezvous.backend = kind;
   RendezvousBackend::Rounds rounds;
   const auto backend =
-      make_backend(store.loop, plan, store.hand,
+      make_backend(store.loop, plan, store.peer,
                    {.on_round = [&](const RendezvousBackend::Rounds& got) { rounds = got; }});
   backend->add({.addr = "a", .local_world_size = 2, .store_port = 4000});
   store.until([&] { return !rounds.empty(); });

@@ -87,7 +87,7 @@ TEST_CASE("rendezvous_state: reads the times of every version, and writes their 
   CHECK((to_pickle(state).find("timezone") != std::string::npos) == zone);
 }
 
-TEST_CASE("rendezvous_state: what is written can be read again", "[rendezvous]") {
+TEST_CASE("rendezvous_state: reads what it writes", "[rendezvous]") {
   for (const char* name : kGolden) {
     const RendezvousState state = read_rendezvous_state(golden(name));
     CHECK(read_rendezvous_state(to_pickle(state)) == state);
@@ -108,7 +108,7 @@ TEST_CASE("rendezvous_state: a thousand nodes take some 100 KB", "[rendezvous]")
   CHECK(to_pickle(state).size() < 110'000);
 }
 
-TEST_CASE("rendezvous_state: nodes stand in the order of Python's strings", "[rendezvous]") {
+TEST_CASE("rendezvous_state: nodes are ordered like Python's strings", "[rendezvous]") {
   CHECK(RendezvousNode{"node10", 1, 0} < RendezvousNode{"node2", 1, 0});
   CHECK(RendezvousNode{"Z", 1, 0} < RendezvousNode{"a", 1, 0});
   CHECK(RendezvousNode{"z", 1, 0} < RendezvousNode{"\xc3\xa9", 1, 0});
@@ -125,16 +125,16 @@ TEST_CASE("rendezvous_state: refuses what torchrun never wrote", "[rendezvous]")
     return error_of(changed);
   };
   const std::string start = "the rendezvous state of this job cannot be read: ";
-  const std::string end = " (another torchrun than those of torch 2.4 to 2.15 may take part)";
+  const std::string end = " (a torchrun other than those of torch 2.4 to 2.15 may take part)";
   const std::string module = "torch.distributed.elastic.rendezvous.dynamic_rendezvous.";
   CHECK(with("wait_list", "wait_lost") ==
         start + "unknown member 'wait_lost' of " + module + "_RendezvousState" + end);
   CHECK(with("local_id", "local_ip") == start + "unknown member 'local_ip' of " + module + "_NodeDesc" + end);
   CHECK(with("_NodeDesc", "_NodeDisc") ==
-        start + "the pickle holds an unknown class, " + module + "_NodeDisc" + end);
-  CHECK(with("timezone", "timebone") == start + "the pickle holds an unknown class, datetime.timebone" + end);
-  CHECK(with("\x07\xea\x0b\x15", "\x07\xea\x0d\x15") == start + "a time is none" + end);
-  CHECK(error_of("N.") == start + "no " + module + "_RendezvousState" + end);
+        start + "the pickle has an unknown class, " + module + "_NodeDisc" + end);
+  CHECK(with("timezone", "timebone") == start + "the pickle has an unknown class, datetime.timebone" + end);
+  CHECK(with("\x07\xea\x0b\x15", "\x07\xea\x0d\x15") == start + "a time is out of range" + end);
+  CHECK(error_of("N.") == start + "expected " + module + "_RendezvousState" + end);
   CHECK(error_of(std::string(3'000'000, 'N')) == start + "it has more than 2 MiB" + end);
 
   PickleWriter short_of_all;

@@ -37,7 +37,7 @@ TEST_CASE("single_node: a plain process has no store", "[rendezvous]") {
   CHECK(events.last<RoundReady>().round.master_port == 0);
 }
 
-TEST_CASE("single_node: the end needs nobody", "[rendezvous]") {
+TEST_CASE("single_node: leaves at once", "[rendezvous]") {
   boost::asio::io_context loop;
   SingleNode rendezvous(loop, {});
   KeptEvents events(rendezvous);
@@ -47,7 +47,7 @@ TEST_CASE("single_node: the end needs nobody", "[rendezvous]") {
   CHECK(events.has<Left>());
 }
 
-TEST_CASE("single_node: the port of a store that a worker serves is kept for it", "[rendezvous]") {
+TEST_CASE("single_node: reserves the port of a store that a worker serves", "[rendezvous]") {
   boost::asio::io_context loop;
   LaunchPlan plan;
   plan.use_agent_store = false;

@@ -37,7 +37,7 @@ struct Agent {
                              .run_id = "job",
                              .num_nodes = nodes,
                              .join_timeout = join_timeout,
-                             .look = look},
+                             .poll_interval = look},
         RendezvousBackend::Events{
             .on_round =
                 [this](const RendezvousBackend::Rounds& got) {
@@ -55,7 +55,7 @@ OwnNode node(int rank, int workers) {
 
 }  // namespace
 
-TEST_CASE("static_backend: nodes of two boards get their ranks, again after a restart", "[rendezvous]") {
+TEST_CASE("static_backend: nodes of two backends get their ranks, again after a restart", "[rendezvous]") {
   BackendStore store;
   Agent one(store, 3);
   Agent two(store, 3);
@@ -90,7 +90,7 @@ TEST_CASE("static_backend: nodes of two boards get their ranks, again after a re
   CHECK(ended == 2);
 }
 
-TEST_CASE("static_backend: says who is missing", "[rendezvous]") {
+TEST_CASE("static_backend: reports missing nodes", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, 3);
   agent.backend->add(node(0, 1));
@@ -101,7 +101,7 @@ TEST_CASE("static_backend: says who is missing", "[rendezvous]") {
   CHECK(agent.missing.back() == "waiting for node 1");
 }
 
-TEST_CASE("static_backend: says who is missing also when it looks before it is connected", "[rendezvous]") {
+TEST_CASE("static_backend: reports missing nodes even before it is connected", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, 2, std::chrono::seconds(30), std::chrono::milliseconds(0));
   agent.backend->add(node(0, 1));
@@ -109,7 +109,7 @@ TEST_CASE("static_backend: says who is missing also when it looks before it is c
   CHECK(agent.missing == std::vector<std::string>{"waiting for node 1"});
 }
 
-TEST_CASE("static_backend: gives up in time", "[rendezvous]") {
+TEST_CASE("static_backend: gives up after the join timeout", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, 3, std::chrono::milliseconds(50));
   agent.backend->add(node(0, 1));
@@ -118,7 +118,7 @@ TEST_CASE("static_backend: gives up in time", "[rendezvous]") {
                                 ": not every node has said how many workers it runs within 1 s"));
 }
 
-TEST_CASE("static_backend: a lost store is an error, but not at the end", "[rendezvous]") {
+TEST_CASE("static_backend: a lost store is an error, except at the end", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, 2);
   agent.backend->add(node(0, 1));
@@ -129,7 +129,7 @@ TEST_CASE("static_backend: a lost store is an error, but not at the end", "[rend
     CHECK(agent.error.starts_with(to_string(store.address) + ": the connection to the store"));
   }
   SECTION("at the end") {
-    store.hand.set("/job/torchelastic/role_info/1",
+    store.peer.set("/job/torchelastic/role_info/1",
                    R"({"role": "default", "rank": 1, "local_world_size": 1})");
     store.until([&] { return agent.rounds_heard == 1; });
     bool ended = false;
@@ -141,8 +141,7 @@ TEST_CASE("static_backend: a lost store is an error, but not at the end", "[rend
   }
 }
 
-TEST_CASE("static_backend: where no other launcher's node is in the job, nobody waits for one at its end",
-          "[rendezvous]") {
+TEST_CASE("static_backend: the end waits for no other launcher if there is none", "[rendezvous]") {
   BackendStore store;
   Agent agent(store, 2);
   agent.backend->add(node(0, 1));
@@ -150,7 +149,7 @@ TEST_CASE("static_backend: where no other launcher's node is in the job, nobody 
   store.until([&] { return agent.rounds_heard == 1; });
   bool ended = false;
   agent.backend->finish([&] { ended = true; });
-  // The hand's and the backend's own client.
+  // The test's client and the backend's own.
   store.until([&] { return ended && store.server->connections() == 2; });
   CHECK(store.get("/job/torchelastic/agent/terminal_state/num_members") == "(none)");
 }
@@ -163,15 +162,16 @@ TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]
   bool gone = false;
   const auto end = [&](const auto&...) {
     backend.reset();
-    gone = true;  // what the event itself holds is still there
+    gone = true;  // the event's captures are still valid
   };
   const auto make = [&](int nodes, RendezvousBackend::Events events) {
-    backend = std::make_unique<StaticBackend>(store.loop, client,
-                                              StaticBackendOptions{.master = store.address,
-                                                                   .run_id = "job",
-                                                                   .num_nodes = nodes,
-                                                                   .look = std::chrono::milliseconds(2)},
-                                              std::move(events));
+    backend =
+        std::make_unique<StaticBackend>(store.loop, client,
+                                        StaticBackendOptions{.master = store.address,
+                                                             .run_id = "job",
+                                                             .num_nodes = nodes,
+                                                             .poll_interval = std::chrono::milliseconds(2)},
+                                        std::move(events));
     backend->add(node(0, 1));
   };
   SECTION("a round") {
@@ -190,5 +190,5 @@ TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]
     make(2, {.on_missing = end});
   }
   store.until([&] { return gone; });
-  store.loop.poll();  // whatever was left over has had its turn
+  store.loop.poll();  // runs remaining handlers
 }

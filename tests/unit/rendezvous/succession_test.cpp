@@ -6,7 +6,7 @@
 using namespace acc;
 using namespace acc::launcher;
 
-TEST_CASE("succession: of a cut network at most one part goes on", "[rendezvous]") {
+TEST_CASE("succession: after a network partition at most one part goes on", "[rendezvous]") {
   for (int nodes = 2; nodes <= 9; ++nodes) {
     for (int one = 1; one < nodes; ++one) {
       CAPTURE(nodes, one);
@@ -15,7 +15,7 @@ TEST_CASE("succession: of a cut network at most one part goes on", "[rendezvous]
   }
 }
 
-TEST_CASE("succession: nodes that are known to be dead are no part of it", "[rendezvous]") {
+TEST_CASE("succession: dead nodes do not count", "[rendezvous]") {
   CHECK(may_succeed(1, 2, 1));
   CHECK_FALSE(may_succeed(1, 2, 0));
   CHECK(may_succeed(2, 3, 0));
@@ -23,7 +23,7 @@ TEST_CASE("succession: nodes that are known to be dead are no part of it", "[ren
   CHECK_FALSE(may_succeed(1, 4, 1));
 }
 
-TEST_CASE("succession: a successor knows itself by where nodes connect to it", "[rendezvous]") {
+TEST_CASE("succession: a successor recognizes itself by its node port", "[rendezvous]") {
   const std::vector<NodeInfo> successors = {{.addr = "10.0.0.1", .node_port = 1},
                                             {.addr = "10.0.0.1", .node_port = 2}};
   CHECK(place_among(successors, {.addr = "10.0.0.1", .node_port = 2}) == 1U);
@@ -39,7 +39,7 @@ TEST_CASE("succession: a node counts for one coordinator alone", "[rendezvous]")
   CHECK_FALSE(counts_for({}, 0, 4001));                           // it was in no round
 }
 
-TEST_CASE("succession: a successor knows of how many nodes it has yet to hear", "[rendezvous]") {
+TEST_CASE("succession: a successor knows which nodes have yet to connect", "[rendezvous]") {
   const std::vector<NodeInfo> successors = {{.addr = "a", .node_port = 1}, {.addr = "b", .node_port = 1}};
   const NodeInfo coordinator = {.addr = "h", .node_port = 1};
   CHECK(yet_to_come(successors, coordinator, successors[0], 3, {coordinator}) ==
@@ -49,7 +49,7 @@ TEST_CASE("succession: a successor knows of how many nodes it has yet to hear", 
   CHECK(yet_to_come(successors, coordinator, successors[1], 3, {coordinator, successors[0]}).empty());
   CHECK(yet_to_come(successors, coordinator, coordinator, 3, {}) == successors);
   CHECK(yet_to_come(successors, coordinator, successors[0], 5, {coordinator}).size() ==
-        3);  // of some, only that there are
+        3);  // some nodes are unknown
 }
 
 namespace {
@@ -76,7 +76,7 @@ TEST_CASE("succession: a node asks the successors before it, and the old coordin
   round.lose_coordinator(place_of(kOld), false);
   CHECK(round.candidates(kSecond) == Places{place_of(kFirst), place_of(kOld)});
   CHECK(round.candidates(kFirst) == Places{place_of(kOld)});
-  round.lose_coordinator(place_of(kOld), true);  // what closed the connection may have been between
+  round.lose_coordinator(place_of(kOld), true);  // a device in between may have closed the connection
   CHECK(round.candidates(kSecond) == Places{place_of(kOld), place_of(kFirst)});
   round.note_failed(place_of(kOld), false);
   CHECK(round.candidates(kSecond) == Places{place_of(kFirst)});
@@ -85,7 +85,7 @@ TEST_CASE("succession: a node asks the successors before it, and the old coordin
   CHECK(round.is_dead(place_of(kFirst)));
 }
 
-TEST_CASE("succession: a node leads the job on with the larger part of those that live", "[rendezvous]") {
+TEST_CASE("succession: a node may lead with the larger part of the living nodes", "[rendezvous]") {
   LastRound round = round_of_three();
   round.lose_coordinator(place_of(kOld), false);
   CHECK_FALSE(round.may_lead(kFirst, {}));
@@ -105,7 +105,7 @@ TEST_CASE("succession: a node leads the job on with the larger part of those tha
   CHECK_FALSE(fixed.may_lead(kFirst, {}));
 }
 
-TEST_CASE("succession: a new coordinator goes on where the last round was", "[rendezvous]") {
+TEST_CASE("succession: a new coordinator continues from the last round", "[rendezvous]") {
   LastRound round = round_of_three();
   round.lose_coordinator(place_of(kOld), true);
   round.note_failed(place_of(kOld), true);
@@ -117,7 +117,7 @@ TEST_CASE("succession: a new coordinator goes on where the last round was", "[re
   CHECK(round.others(kFirst) == std::vector<StoreAddress>{place_of(kOld), place_of(kSecond)});
 }
 
-TEST_CASE("succession: a node without whom the others went on counts for nobody", "[rendezvous]") {
+TEST_CASE("succession: a node without which the others went on does not count", "[rendezvous]") {
   LastRound round = round_of_three();
   CHECK_FALSE(round.is_unknown());
   round.forget();

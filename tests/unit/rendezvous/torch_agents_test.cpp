@@ -34,10 +34,10 @@ RankExchange::Done into(Result& result) {
 
 }  // namespace
 
-TEST_CASE("torch_agents: an own node 0 gives ranks when all have said what they run", "[rendezvous]") {
+TEST_CASE("torch_agents: an own node 0 assigns ranks when all role infos are there", "[rendezvous]") {
   BackendStore store;
   Result result;
-  RankExchange exchange(store.hand,
+  RankExchange exchange(store.peer,
                         {.prefix = "/p/",
                          .group_size = 3,
                          .own = {{0, {"default", 2}}, {2, {"default", 1}}},
@@ -48,7 +48,7 @@ TEST_CASE("torch_agents: an own node 0 gives ranks when all have said what they 
   CHECK(store.get("/p/MASTER_ADDR") == "here");
   CHECK(store.get("/p/torchelastic/assigned_ranks/1") == "(none)");
   CHECK_FALSE(result.done);
-  store.hand.set("/p/torchelastic/role_info/1", R"({"role": "other", "rank": 1, "local_world_size": 4})");
+  store.peer.set("/p/torchelastic/role_info/1", R"({"role": "other", "rank": 1, "local_world_size": 4})");
   store.until([&] { return result.done; });
   CHECK(result.error.empty());
   CHECK(result.ranks == std::map<int, AssignedRanks>{{0, {0, 7, 0, 3}}, {2, {6, 7, 2, 3}}});
@@ -60,7 +60,7 @@ TEST_CASE("torch_agents: others get their ranks when the own nodes have theirs",
   const bool ends = GENERATE(false, true);
   bool done = false;
   std::unique_ptr<RankExchange> exchange;
-  exchange = std::make_unique<RankExchange>(store.hand, RankExchange::Options{.own = {{0, {}}}},
+  exchange = std::make_unique<RankExchange>(store.peer, RankExchange::Options{.own = {{0, {}}}},
                                             [&](const auto&, const auto&) {
                                               if (ends) exchange.reset();
                                               done = true;
@@ -76,53 +76,53 @@ TEST_CASE("torch_agents: others get their ranks when the own nodes have theirs",
 TEST_CASE("torch_agents: beside another node 0, own nodes wait for their ranks", "[rendezvous]") {
   BackendStore store;
   Result result;
-  RankExchange exchange(store.hand, {.group_size = 3, .own = {{1, {}}, {2, {}}}}, into(result));
+  RankExchange exchange(store.peer, {.group_size = 3, .own = {{1, {}}, {2, {}}}}, into(result));
   store.await("/torchelastic/role_info/2");
-  store.hand.set("/torchelastic/assigned_ranks/1", "[5, 7, 0, 2]");
-  store.hand.set("/torchelastic/assigned_ranks/2", "[6, 7, 1, 2]");
+  store.peer.set("/torchelastic/assigned_ranks/1", "[5, 7, 0, 2]");
+  store.peer.set("/torchelastic/assigned_ranks/2", "[6, 7, 1, 2]");
   store.until([&] { return result.done; });
   CHECK(result.ranks == std::map<int, AssignedRanks>{{1, {5, 7, 0, 2}}, {2, {6, 7, 1, 2}}});
 }
 
-// The host of a job takes every connection for one of another launcher's agents, and waits for it at the end.
-TEST_CASE("torch_agents: no connection is left when all is said", "[rendezvous]") {
+// The host of a job counts every connection as an agent of another launcher, and waits for it at the end.
+TEST_CASE("torch_agents: closes its connection at the end", "[rendezvous]") {
   BackendStore store;
   Result result;
   const bool first = GENERATE(true, false);
-  RankExchange exchange(store.hand, {.group_size = 2, .own = {{first ? 0 : 1, RoleInfo{}}}}, into(result));
+  RankExchange exchange(store.peer, {.group_size = 2, .own = {{first ? 0 : 1, RoleInfo{}}}}, into(result));
   if (first) {
-    store.hand.set("/torchelastic/role_info/1", R"({"role": "default", "rank": 1, "local_world_size": 1})");
+    store.peer.set("/torchelastic/role_info/1", R"({"role": "default", "rank": 1, "local_world_size": 1})");
     CHECK(store.await("/torchelastic/assigned_ranks/1") == "[1, 2, 1, 2]");
   } else {
-    store.hand.set("/torchelastic/assigned_ranks/1", "[1, 2, 1, 2]");
+    store.peer.set("/torchelastic/assigned_ranks/1", "[1, 2, 1, 2]");
   }
   store.until([&] { return result.done && store.server->connections() == 1; });
 }
 
-TEST_CASE("torch_agents: says who is silent, and what makes no sense", "[rendezvous]") {
+TEST_CASE("torch_agents: reports who is silent, and what cannot be parsed", "[rendezvous]") {
   BackendStore store;
   Result result;
   const auto soon = std::chrono::milliseconds(50);
   const std::string where = to_string(store.address);
   SECTION("no node 0") {
-    RankExchange exchange(store.hand, {.group_size = 2, .own = {{1, {}}}, .timeout = soon}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own = {{1, {}}}, .timeout = soon}, into(result));
     store.until([&] { return result.done; });
     CHECK(result.error ==
           where + ": the node with rank 0 has given no ranks within 1 s (look at what that node says)");
   }
   SECTION("no other") {
-    RankExchange exchange(store.hand, {.group_size = 2, .own = {{0, {}}}, .timeout = soon}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own = {{0, {}}}, .timeout = soon}, into(result));
     store.until([&] { return result.done; });
     CHECK(result.error.starts_with(where + ": not every node has said how many workers it runs"));
   }
   SECTION("nonsense") {
-    store.hand.set("/torchelastic/role_info/1", "junk");
-    RankExchange exchange(store.hand, {.group_size = 2, .own = {{0, {}}}}, into(result));
+    store.peer.set("/torchelastic/role_info/1", "junk");
+    RankExchange exchange(store.peer, {.group_size = 2, .own = {{0, {}}}}, into(result));
     store.until([&] { return result.done; });
-    CHECK(result.error == "what a node says of its workers makes no sense: junk");
+    CHECK(result.error == "the role info of a node cannot be parsed: junk");
   }
   SECTION("the store is gone") {
-    RankExchange exchange(store.hand, {.group_size = 2, .own = {{1, {}}}}, into(result));
+    RankExchange exchange(store.peer, {.group_size = 2, .own = {{1, {}}}}, into(result));
     store.await("/torchelastic/role_info/1");
     store.server->reset();
     store.until([&] { return result.done; });
@@ -135,13 +135,13 @@ TEST_CASE("torch_agents: says who is silent, and what makes no sense", "[rendezv
 
 using acc::launcher::assign_ranks;
 
-TEST_CASE("torch_agents: one node after the other, and each role by itself", "[rendezvous]") {
+TEST_CASE("torch_agents: ranks are assigned node by node, and separately by role", "[rendezvous]") {
   CHECK(assign_ranks({{"train", 2}, {"eval", 1}, {"train", 3}}) ==
         std::vector<AssignedRanks>{{0, 6, 0, 5}, {2, 6, 0, 1}, {3, 6, 2, 5}});
   CHECK(assign_ranks({{"default", 8}}) == std::vector<AssignedRanks>{{0, 8, 0, 8}});
 }
 
-TEST_CASE("torch_agents: the texts are torchrun's, letter for letter", "[rendezvous]") {
+TEST_CASE("torch_agents: the texts are torchrun's, byte for byte", "[rendezvous]") {
   CHECK(to_json(RoleInfo{"default", 2}, 1) == R"({"role": "default", "rank": 1, "local_world_size": 2})");
   CHECK(to_json(RoleInfo{"a\"b\xc3\xa9", 2}, 0) ==
         R"({"role": "a\"b\u00e9", "rank": 0, "local_world_size": 2})");
@@ -155,15 +155,15 @@ TEST_CASE("torch_agents: what is written can be read", "[rendezvous]") {
   CHECK(acc::launcher::read_assigned_ranks(to_json(ranks)) == ranks);
 }
 
-TEST_CASE("torch_agents: anything else is refused with its text", "[rendezvous]") {
+TEST_CASE("torch_agents: invalid text is an error that shows it", "[rendezvous]") {
   const std::string info =
       GENERATE("", "{}", R"({"role": 1, "local_world_size": 2})", R"({"role": "a", "local_world_size": -1})",
                R"({"role": "a", "local_world_size": 1e9})", R"({"role": "a", "local_world_size": "2"})");
   CHECK(acc::test::error_of([&] { acc::launcher::read_role_info(info); }) ==
-        "what a node says of its workers makes no sense: " + info);
+        "the role info of a node cannot be parsed: " + info);
   const std::string ranks = GENERATE("[1, 2, 3]", "{}", "[0, 99999999999, 0, 1]", "[0.5, 1, 0, 1]");
   CHECK(acc::test::error_of([&] { acc::launcher::read_assigned_ranks(ranks); }) ==
-        "what node 0 says of the ranks makes no sense: " + ranks);
+        "the ranks assigned by node 0 cannot be parsed: " + ranks);
 }
 
 namespace {
@@ -179,36 +179,36 @@ ExitBarrier::Options options(int own) {
 
 }  // namespace
 
-TEST_CASE("torch_agents: whoever comes last lets all go", "[rendezvous]") {
+TEST_CASE("torch_agents: the last node releases the exit barrier", "[rendezvous]") {
   BackendStore store;
   std::optional<bool> one;
   std::optional<bool> two;
-  ExitBarrier first(store.hand, options(3), [&](bool all) { one = all; });
+  ExitBarrier first(store.peer, options(3), [&](bool all) { one = all; });
   store.await(kMembers);
   CHECK(store.get(kMembers) == "3");
   CHECK(store.get(kLast) == "(none)");
   CHECK_FALSE(one.has_value());
-  ExitBarrier last(store.hand, options(1), [&](bool all) { two = all; });
+  ExitBarrier last(store.peer, options(1), [&](bool all) { two = all; });
   store.until([&] { return one && two; });
   CHECK(*one);
   CHECK(*two);
   CHECK(store.get(kLast) == "<val_ignored>");
 }
 
-TEST_CASE("torch_agents: who does not come in time is not waited for", "[rendezvous]") {
+TEST_CASE("torch_agents: the exit barrier has a timeout", "[rendezvous]") {
   BackendStore store;
   std::optional<bool> result;
   ExitBarrier::Options soon = options(3);
   soon.timeout = std::chrono::milliseconds(20);
-  ExitBarrier barrier(store.hand, soon, [&](bool all) { result = all; });
+  ExitBarrier barrier(store.peer, soon, [&](bool all) { result = all; });
   store.until([&] { return result.has_value(); });
   CHECK_FALSE(*result);
 }
 
-TEST_CASE("torch_agents: a lost store ends it", "[rendezvous]") {
+TEST_CASE("torch_agents: a lost store ends the exit barrier", "[rendezvous]") {
   BackendStore store;
   std::optional<bool> result;
-  ExitBarrier barrier(store.hand, options(3), [&](bool all) { result = all; });
+  ExitBarrier barrier(store.peer, options(3), [&](bool all) { result = all; });
   store.await(kMembers);
   store.server->reset();
   store.until([&] { return result.has_value(); });

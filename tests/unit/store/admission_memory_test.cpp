@@ -11,7 +11,7 @@ constexpr std::size_t kKiB = 1024;
 
 }  // namespace
 
-TEST_CASE("stranger memory: within the limit nobody goes", "[store]") {
+TEST_CASE("stranger memory: within the limit no connection is closed", "[store]") {
   StrangerMemory memory(100 * kKiB);
   CHECK(memory.hold(1, 50 * kKiB).empty());
   CHECK(memory.hold(2, 50 * kKiB).empty());
@@ -24,7 +24,7 @@ TEST_CASE("stranger memory: within the limit nobody goes", "[store]") {
   CHECK(memory.total() == 0);
 }
 
-TEST_CASE("stranger memory: who has held much for longest goes first, whoever asked last", "[store]") {
+TEST_CASE("stranger memory: the first to be closed has held much for longest", "[store]") {
   StrangerMemory memory(100 * kKiB);
   memory.hold(1, 20 * kKiB);
   memory.hold(2, 70 * kKiB);
@@ -35,12 +35,12 @@ TEST_CASE("stranger memory: who has held much for longest goes first, whoever as
   CHECK(memory.total() == 0);
 }
 
-TEST_CASE("stranger memory: who holds little stays as long as anybody holds much", "[store]") {
+TEST_CASE("stranger memory: small holders stay while there are large ones", "[store]") {
   StrangerMemory memory(100 * kKiB);
   for (StrangerMemory::Id id = 1; id <= 5; ++id) CHECK(memory.hold(id, 10 * kKiB).empty());
   CHECK(memory.hold(6, 50 * kKiB).empty());
   CHECK(memory.hold(7, 1) == Ids{6});
-  // Its time begins again when it comes back to much.
+  // Its time begins again when it holds much again.
   memory.hold(8, 20 * kKiB);
   memory.hold(9, 20 * kKiB);
   memory.hold(8, 1 * kKiB);
@@ -48,7 +48,7 @@ TEST_CASE("stranger memory: who holds little stays as long as anybody holds much
   CHECK(memory.hold(10, 20 * kKiB) == Ids{9});
 }
 
-TEST_CASE("stranger memory: of many who hold little it is who holds most", "[store]") {
+TEST_CASE("stranger memory: of many small holders the largest is closed", "[store]") {
   StrangerMemory memory(100 * kKiB);
   for (StrangerMemory::Id id = 1; id <= 9; ++id) memory.hold(id, (id == 4 ? 12 : 10) * kKiB);
   CHECK(memory.hold(10, 10 * kKiB) == Ids{4});

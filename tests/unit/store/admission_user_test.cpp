@@ -11,7 +11,7 @@ using boost::asio::ip::tcp;
 
 namespace {
 
-// Both ends of a connection on `address`, whose caller connects as user `caller`.
+// Both ends of a connection on `address`, made by user `caller`.
 struct Pair {
   Pair(const boost::asio::ip::address& listening, const boost::asio::ip::address& called, uid_t user) {
     tcp::acceptor acceptor(loop, {listening, 0});
@@ -41,13 +41,13 @@ void check(const std::string& listening, const std::string& called) {
 
 }  // namespace
 
-TEST_CASE("peer user: whose process is at the other end is known, v4, v6, and v4 in v6", "[store]") {
+TEST_CASE("peer user: the user at the other end is known, for v4, v6, and v4 in v6", "[store]") {
   check("127.0.0.1", "127.0.0.1");
   check("::1", "::1");
   check("::", "127.0.0.1");
 }
 
-TEST_CASE("peer user: of a connection that is gone nobody knows", "[store]") {
+TEST_CASE("peer user: a closed connection has no known user", "[store]") {
   Pair pair(boost::asio::ip::address_v4::loopback(), boost::asio::ip::address_v4::loopback(), ::geteuid());
   pair.accepted.close();
   CHECK(acc::launcher::user_of_peer(pair.accepted) == std::nullopt);

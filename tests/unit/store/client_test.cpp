@@ -37,7 +37,7 @@ struct Fixture {
                      [](const auto& error) { CHECK_FALSE(error.has_value()); });
   }
 
-  // What `ask(handler)` is answered; `Value` first.
+  // Calls `ask(handler)` and returns the reply.
   template <typename Value, typename Ask>
   Value answer(Ask ask) {
     std::optional<Value> value;
@@ -60,31 +60,33 @@ struct Fixture {
   }
 };
 
-// A server that does what the test says: connections that it takes answer the greeting, no more.
+// A server that the test controls: it answers only the first requests of a connection.
 struct Scripted {
   asio::io_context& loop;
   tcp::acceptor acceptor{loop, {asio::ip::make_address("127.0.0.1"), 0}};
   std::optional<tcp::socket> socket = {};
-  std::array<char, 5 + 9> greeting = {};  // validate, check
+  std::array<char, 5 + 9> first_request = {};  // validate, check
 
   explicit Scripted(asio::io_context& the_loop) : loop(the_loop) {}
   void greet() {
     acceptor.async_accept([this](const auto& error, tcp::socket accepted) {
       if (error) return;
       socket.emplace(std::move(accepted));
-      asio::async_read(*socket, asio::buffer(greeting), [this](const auto&, std::size_t) { say({"\0", 1}); });
+      asio::async_read(*socket, asio::buffer(first_request), [this](const auto&, std::size_t) {
+        send({"\0", 1});
+      });
     });
   }
   void read(std::size_t bytes) {
     std::string room(bytes, '\0');
     asio::read(*socket, asio::buffer(room));
   }
-  void say(const std::string& bytes) { asio::write(*socket, asio::buffer(bytes)); }
+  void send(const std::string& bytes) { asio::write(*socket, asio::buffer(bytes)); }
 };
 
 }  // namespace
 
-TEST_CASE_METHOD(Fixture, "client: what is set is there, what is not set is absent", "[store]") {
+TEST_CASE_METHOD(Fixture, "client: gets what was set, and nothing else", "[store]") {
   client.set("/a", "1");
   client.append("/a", "2");
   client.multi_set({{"/b", "3"}, {"/c", ""}});
@@ -131,7 +133,7 @@ TEST_CASE_METHOD(Fixture, "client: a wait ends when another client sets the key"
   CHECK(got == std::vector<std::string>{"1", "2"});
 }
 
-TEST_CASE_METHOD(Fixture, "client: a wait in vain leaves the connection in step", "[store]") {
+TEST_CASE_METHOD(Fixture, "client: a wait that timed out keeps the connection in sync", "[store]") {
   for (int i = 0; i < 3; ++i) {
     CHECK(outcome([&](auto handler) { client.wait({"/never"}, milliseconds(1), handler); }) ==
           StoreOutcome::timed_out);
@@ -140,7 +142,7 @@ TEST_CASE_METHOD(Fixture, "client: a wait in vain leaves the connection in step"
   CHECK(values({"/a"}) == std::vector<std::string>{"1"});
 }
 
-TEST_CASE_METHOD(Fixture, "client: however a wake-up and a time-out cross, the connection stays in step",
+TEST_CASE_METHOD(Fixture, "client: a wake-up that crosses a timeout keeps the connection in sync",
                  "[store]") {
   StoreClient other(loop);
   connect(other);
@@ -155,27 +157,27 @@ TEST_CASE_METHOD(Fixture, "client: however a wake-up and a time-out cross, the c
   }
 }
 
-TEST_CASE_METHOD(Fixture, "client: long values pass", "[store]") {
+TEST_CASE_METHOD(Fixture, "client: long values work", "[store]") {
   const std::string value(5'000'000, 'x');
   client.set("/long", value);
   CHECK(values({"/long"})->front() == value);
 }
 
-TEST_CASE_METHOD(Fixture, "client: a lost connection fails all that is pending, and says so once",
+TEST_CASE_METHOD(Fixture, "client: a lost connection fails all pending operations, and is reported once",
                  "[store]") {
   CHECK_FALSE(values({"/a"}).has_value());
-  std::vector<std::string> heard;
-  client.on_closed([&] { heard.emplace_back("closed"); });
+  std::vector<std::string> calls;
+  client.on_closed([&] { calls.emplace_back("closed"); });
   client.wait({"/never"}, kLong, [&](StoreOutcome outcome) {
-    if (outcome == StoreOutcome::closed) heard.emplace_back("wait");
+    if (outcome == StoreOutcome::closed) calls.emplace_back("wait");
   });
   client.add("/n", 1, [&](StoreOutcome outcome, std::int64_t) {
-    if (outcome == StoreOutcome::closed) heard.emplace_back("add");
+    if (outcome == StoreOutcome::closed) calls.emplace_back("add");
   });
   loop.poll();
   server.reset();
-  acc::test::drive(loop, [&] { return heard.size() == 3; });
-  CHECK(heard == std::vector<std::string>{"wait", "add", "closed"});
+  acc::test::drive(loop, [&] { return calls.size() == 3; });
+  CHECK(calls == std::vector<std::string>{"wait", "add", "closed"});
   CHECK_FALSE(client.connected());
   CHECK(outcome([&](auto handler) { client.set("/a", "1", handler); }) == StoreOutcome::closed);
 }
@@ -191,26 +193,26 @@ TEST_CASE_METHOD(Fixture, "client: may be destroyed in a handler", "[store]") {
   CHECK_FALSE(other);
 }
 
-TEST_CASE("client: what was asked before the store was there fails with the connection", "[store]") {
+TEST_CASE("client: operations before the connection fail with it", "[store]") {
   asio::io_context loop;
   tcp::acceptor bound(loop, tcp::v4());
   bound.bind({asio::ip::make_address("127.0.0.1"), 0});
   const std::uint16_t port = bound.local_endpoint().port();
   StoreClient client(loop);
-  std::vector<std::string> heard;
+  std::vector<std::string> calls;
   client.connect({"127.0.0.1", port}, steady_clock::now() + milliseconds(1), {},
-                 [&](const auto& error) { heard.emplace_back(error->what()); });
+                 [&](const auto& error) { calls.emplace_back(error->what()); });
   client.add("/n", 1, [&](StoreOutcome outcome, std::int64_t) {
-    if (outcome == StoreOutcome::closed) heard.emplace_back("add");
+    if (outcome == StoreOutcome::closed) calls.emplace_back("add");
   });
-  acc::test::drive(loop, [&] { return heard.size() == 2; });
-  CHECK(heard[0] == "add");
-  CHECK(heard[1] == "127.0.0.1:" + std::to_string(port) +
+  acc::test::drive(loop, [&] { return calls.size() == 2; });
+  CHECK(calls[0] == "add");
+  CHECK(calls[1] == "127.0.0.1:" + std::to_string(port) +
                         ": no store answers: Connection refused (check that the node that hosts it runs, and "
                         "that its port can be reached)");
 }
 
-TEST_CASE("client: a wake-up for what is not there is not believed", "[store]") {
+TEST_CASE("client: a wake-up for a missing key is checked", "[store]") {
   asio::io_context loop;
   Scripted server(loop);
   server.greet();
@@ -224,7 +226,7 @@ TEST_CASE("client: a wake-up for what is not there is not believed", "[store]") 
   const auto answer = [&](const std::string& bytes) {
     loop.poll();
     server.read(length);
-    server.say(bytes);
+    server.send(bytes);
     acc::test::drive(loop, [&, asked = server.socket->available()] {
       return !got.empty() || server.socket->available() > asked;
     });
@@ -238,7 +240,7 @@ TEST_CASE("client: a wake-up for what is not there is not believed", "[store]") 
   CHECK(got == std::vector<std::string>{"value"});
 }
 
-TEST_CASE("client: who leaves a request unanswered is lost", "[store]") {
+TEST_CASE("client: a store that does not reply is lost", "[store]") {
   asio::io_context loop;
   Scripted server(loop);
   server.greet();
@@ -251,7 +253,7 @@ TEST_CASE("client: who leaves a request unanswered is lost", "[store]") {
   acc::test::drive(loop, [&] { return lost; });
 }
 
-TEST_CASE("client: a byte that nobody asked for ends the connection", "[store]") {
+TEST_CASE("client: an unrequested byte ends the connection", "[store]") {
   asio::io_context loop;
   Scripted server(loop);
   server.greet();
@@ -261,6 +263,6 @@ TEST_CASE("client: a byte that nobody asked for ends the connection", "[store]")
   bool lost = false;
   client.on_closed([&] { lost = true; });
   acc::test::drive(loop, [&] { return client.connected(); });
-  server.say("x");
+  server.send("x");
   acc::test::drive(loop, [&] { return lost; });
 }

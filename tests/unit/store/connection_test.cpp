@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store must bear from its clients.
+// Connections with arbitrary clients.
 #include "acc/store/connection.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -30,10 +30,11 @@ std::string number(std::uint64_t value) {
 
 using Outcome = acc::launcher::Service::Outcome;
 
-/// Has no memory for a `get`, and works on `list_keys` until a `ping` has come.
+/// Throws bad_alloc for a `get`, and works on `list_keys` until a `ping` has arrived.
 class OddOwner : public acc::launcher::Connection::Owner {
  public:
-  explicit OddOwner(boost::asio::io_context& loop) : turns_(std::make_shared<acc::launcher::Turns>(loop)) {}
+  explicit OddOwner(boost::asio::io_context& loop)
+      : scheduler_(std::make_shared<acc::launcher::RoundRobin>(loop)) {}
 
   Outcome carry_out(acc::launcher::ClientId, acc::launcher::Work& work,
                     acc::launcher::Replies& replies) override {
@@ -47,7 +48,7 @@ class OddOwner : public acc::launcher::Connection::Owner {
   }
   void closed(acc::launcher::ClientId) override { ++ended; }
   void schedule(std::shared_ptr<acc::launcher::Connection> connection) override {
-    turns_->add([connection](auto until) { return connection->work_until(until); });
+    scheduler_->add([connection](auto until) { return connection->work_until(until); });
   }
   void holds(acc::launcher::ClientId, std::size_t) override {}
   std::span<char> scratch() override { return room_; }
@@ -56,7 +57,7 @@ class OddOwner : public acc::launcher::Connection::Owner {
   bool pinged = false;
 
  private:
-  std::shared_ptr<acc::launcher::Turns> turns_;
+  std::shared_ptr<acc::launcher::RoundRobin> scheduler_;
   std::vector<char> room_ = std::vector<char>(4096);
 };
 
@@ -79,7 +80,7 @@ struct OddStore {
 
 }  // namespace
 
-TEST_CASE("connection: a request that there is no memory for ends it", "[store]") {
+TEST_CASE("connection: a request without enough memory ends it", "[store]") {
   OddStore store;
   auto client = store.greeted();
   client.send({.op = Op::get, .keys = {"/k"}});
@@ -88,8 +89,7 @@ TEST_CASE("connection: a request that there is no memory for ends it", "[store]"
   CHECK(store.owner.ended == 1);
 }
 
-TEST_CASE("connection: long work of one is no wait for another, and what follows it comes after it",
-          "[store]") {
+TEST_CASE("connection: long requests delay no other client, and keep their order", "[store]") {
   OddStore store;
   auto busy = store.greeted();
   busy.send(encode({.op = Op::list_keys}) +
@@ -99,7 +99,7 @@ TEST_CASE("connection: long work of one is no wait for another, and what follows
   auto other = store.greeted();
   other.send({.op = Op::ping, .number = 1});
   while (!store.owner.pinged) store.loop.run_one();
-  // The end of a wait does not get into the middle of a reply.
+  // The end of a wait is not sent within a reply.
   store.connections.front()->wake();
   store.loop.poll();
   CHECK(busy.receive_number() == 0);
@@ -107,7 +107,7 @@ TEST_CASE("connection: long work of one is no wait for another, and what follows
   for (const auto& connection : store.connections) connection->close();
 }
 
-TEST_CASE("connection: bytes that are no request end it, and it alone", "[store]") {
+TEST_CASE("connection: invalid bytes end only their own connection", "[store]") {
   StoreThread store;
   auto good = StoreClient::greeted(store.port());
   good.set("/k", "v");
@@ -150,7 +150,7 @@ TEST_CASE("connection: bytes that are no request end it, and it alone", "[store]
   CHECK(good.get("/k") == "v");
 }
 
-TEST_CASE("connection: requests before the broken one are answered", "[store]") {
+TEST_CASE("connection: requests before an invalid one are answered", "[store]") {
   StoreThread store;
   auto client = StoreClient::greeted(store.port());
   client.send(encode({.op = Op::get_num_keys}) + "\x13");
@@ -158,7 +158,7 @@ TEST_CASE("connection: requests before the broken one are answered", "[store]") 
   CHECK(client.closed_by_server());
 }
 
-TEST_CASE("connection: who sends nothing or half a request holds up nobody", "[store]") {
+TEST_CASE("connection: a client that sends nothing or half a request delays no other", "[store]") {
   StoreThread store;
   const StoreClient silent(store.port());
   StoreClient half(store.port());
@@ -180,7 +180,7 @@ TEST_CASE("connection: a request may come byte by byte, validate too", "[store]"
   CHECK(client.receive_text() == "v");
 }
 
-TEST_CASE("connection: long keys, values and lists pass", "[store]") {
+TEST_CASE("connection: long keys, values and lists work", "[store]") {
   StoreThread store;
   auto client = StoreClient::greeted(store.port());
   const std::string key(1U << 20U, 'k');
@@ -210,7 +210,7 @@ TEST_CASE("connection: a thousand requests in one go are answered in order", "[s
   CHECK(in_order);
 }
 
-TEST_CASE("connection: who does not read its replies is not listened to, until it reads", "[store]") {
+TEST_CASE("connection: pauses a client that does not read its replies", "[store]") {
   StoreThread store;
   auto lazy = StoreClient::greeted(store.port());
   const std::string value(4U << 20U, 'v');
@@ -229,7 +229,7 @@ TEST_CASE("connection: who does not read its replies is not listened to, until i
   CHECK(lazy.get("/read_all") == "1");
 }
 
-TEST_CASE("connection: what a client asked for is sent though it will ask no more", "[store]") {
+TEST_CASE("connection: replies are sent after the client's EOF", "[store]") {
   StoreThread store;
   auto client = StoreClient::greeted(store.port());
   const std::string value(30U << 20U, 'v');
@@ -240,7 +240,7 @@ TEST_CASE("connection: what a client asked for is sent though it will ask no mor
   CHECK(client.closed_by_server());
 }
 
-TEST_CASE("connection: who leaves without reading has its last requests carried out", "[store]") {
+TEST_CASE("connection: the last requests of a client that disconnects are carried out", "[store]") {
   StoreThread store;
   auto lazy = StoreClient::greeted(store.port());
   lazy.set("/big", std::string(4U << 20U, 'v'));
@@ -254,7 +254,7 @@ TEST_CASE("connection: who leaves without reading has its last requests carried 
   CHECK(watching.receive(1) == std::string(1, '\0'));
 }
 
-TEST_CASE("connection: replies that would cost too much end it", "[store]") {
+TEST_CASE("connection: replies that need too much memory end it", "[store]") {
   StoreThread store({.max_unsent_bytes = 100'000});
   auto greedy = StoreClient::greeted(store.port());
   greedy.set("/small", std::string(200, 'v'));
@@ -266,7 +266,7 @@ TEST_CASE("connection: replies that would cost too much end it", "[store]") {
   CHECK(good.get("/small").size() == 200);
 }
 
-TEST_CASE("connection: a long value asked for a thousand times at once is not copied", "[store]") {
+TEST_CASE("connection: a long value that is read a thousand times is not copied", "[store]") {
   StoreThread store({.max_unsent_bytes = 200'000});
   auto client = StoreClient::greeted(store.port());
   const std::string value(100'000, 'v');

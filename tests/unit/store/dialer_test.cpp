@@ -27,10 +27,10 @@ struct Dialed {
 };
 
 std::shared_ptr<Dialer> dial(asio::io_context& loop, const StoreAddress& address, Dialed& dialed,
-                             std::chrono::milliseconds patience = std::chrono::seconds(30)) {
+                             std::chrono::milliseconds timeout = std::chrono::seconds(30)) {
   auto dialer = std::make_shared<Dialer>(loop);
   dialer->start(
-      address, steady_clock::now() + patience,
+      address, steady_clock::now() + timeout,
       [&dialed](const std::string& why) { dialed.failed.push_back(why); },
       [&dialed](auto socket, const std::string& why) {
         dialed.done = true;
@@ -40,7 +40,7 @@ std::shared_ptr<Dialer> dial(asio::io_context& loop, const StoreAddress& address
   return dialer;
 }
 
-// A port on which nobody listens for as long as the acceptor is bound.
+// A port without a listener while the acceptor is bound.
 tcp::acceptor bound(asio::io_context& loop) {
   tcp::acceptor acceptor(loop, tcp::v4());
   acceptor.bind({asio::ip::make_address("127.0.0.1"), 0});
@@ -85,7 +85,7 @@ TEST_CASE("dialer: gives up at the deadline with the last reason", "[store]") {
   CHECK(dialed.why == "Connection refused");
 }
 
-TEST_CASE("dialer: who hangs up instead of answering is no store", "[store]") {
+TEST_CASE("dialer: a server that closes the connection is not a store", "[store]") {
   asio::io_context loop;
   tcp::acceptor acceptor = bound(loop);
   acceptor.listen();
@@ -97,7 +97,7 @@ TEST_CASE("dialer: who hangs up instead of answering is no store", "[store]") {
   dialer->cancel();
 }
 
-TEST_CASE("dialer: who never answers is given up at the deadline", "[store]") {
+TEST_CASE("dialer: gives up on a server that never answers at the deadline", "[store]") {
   asio::io_context loop;
   tcp::acceptor acceptor = bound(loop);
   acceptor.listen();
@@ -107,7 +107,7 @@ TEST_CASE("dialer: who never answers is given up at the deadline", "[store]") {
   CHECK(dialed.why == "what listens there does not answer as a store");
 }
 
-TEST_CASE("dialer: says nothing after it was cancelled", "[store]") {
+TEST_CASE("dialer: calls no handler after cancel()", "[store]") {
   asio::io_context loop;
   const tcp::acceptor acceptor = bound(loop);
   Dialed dialed;
@@ -118,7 +118,7 @@ TEST_CASE("dialer: says nothing after it was cancelled", "[store]") {
   CHECK(dialed.failed.empty());
 }
 
-TEST_CASE("dialer: an address reads as in a URL", "[store]") {
+TEST_CASE("dialer: an address is formatted as in a URL", "[store]") {
   CHECK(acc::launcher::to_string(StoreAddress{"node1", 29400}) == "node1:29400");
   CHECK(acc::launcher::to_string(StoreAddress{"::1", 29400}) == "[::1]:29400");
 }

@@ -9,7 +9,7 @@ using acc::launcher::FileLog;
 
 namespace {
 
-// What torch 2.11 and 2.15 wrote for set("a", "1"), add("n", 2), set("a", "2"), delete_key("n").
+// The file of torch 2.11 and 2.15 after set("a", "1"), add("n", 2), set("a", "2"), delete_key("n").
 const std::string kByTorch =
     "\x09\0\0\0refcount/\x01\0\0\0"
     "1"
@@ -38,7 +38,7 @@ TEST_CASE("file_log: what torch wrote is read, the last entry of a key counts", 
   CHECK(acc::launcher::file_log_deletion("/n") == "\x03\0\0\0-/n\0\0\0\0"s);
 }
 
-TEST_CASE("file_log: what is not whole is read when the rest has come, wherever it is cut", "[store]") {
+TEST_CASE("file_log: an incomplete entry is read when the rest has arrived", "[store]") {
   for (std::size_t cut = 0; cut <= kByTorch.size(); ++cut) {
     FileLog log;
     const std::size_t read = log.read(std::string_view(kByTorch).substr(0, cut));

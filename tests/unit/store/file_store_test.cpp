@@ -29,7 +29,7 @@ struct Fixture {
   asio::io_context loop = {};
   std::filesystem::path path = folder.path() / "store";
   FileStore store{
-      loop, path, {.timeout = milliseconds(100), .retry = milliseconds(1), .look = milliseconds(1)}};
+      loop, path, {.timeout = milliseconds(100), .retry = milliseconds(1), .poll_interval = milliseconds(1)}};
 
   template <typename Value, typename Ask>
   Value answer(Ask ask, StoreOutcome wanted = StoreOutcome::done) {
@@ -79,7 +79,7 @@ TEST_CASE("file_store: operations answer as torch's stores do", "[store]") {
   CHECK_FALSE(f.answer<bool>([&](auto handler) { f.store.check({"/k", "/n"}, handler); }));
 }
 
-TEST_CASE("file_store: each sees what the others wrote", "[store]") {
+TEST_CASE("file_store: each client sees what the others wrote", "[store]") {
   Fixture f;
   FileStore other(f.loop, f.path);
   f.store.multi_set({{"/a", "1"}, {"/b", std::string(3'000'000, 'x')}});
@@ -93,13 +93,13 @@ TEST_CASE("file_store: each sees what the others wrote", "[store]") {
   CHECK(f.get(f.store, "/c") == std::nullopt);
 }
 
-TEST_CASE("file_store: a wait ends when all keys are there, or in vain", "[store]") {
+TEST_CASE("file_store: a wait ends when all keys exist, or at its timeout", "[store]") {
   Fixture f;
   FileStore other(f.loop, f.path);
   std::optional<std::vector<std::string>> values;
   f.store.get_when_present({"/a", "/b"}, seconds(60), [&](StoreOutcome, const auto& got) { values = got; });
   CHECK(f.outcome([&](auto handler) { other.set("/a", "1", handler); }) == StoreOutcome::done);
-  CHECK(f.get(f.store, "/a") == "1");  // the wait holds up nobody
+  CHECK(f.get(f.store, "/a") == "1");  // the wait delays no other operation
   CHECK_FALSE(values.has_value());
   other.set("/b", "2");
   acc::test::drive(f.loop, [&] { return values.has_value(); });
@@ -108,7 +108,7 @@ TEST_CASE("file_store: a wait ends when all keys are there, or in vain", "[store
         StoreOutcome::timed_out);
 }
 
-TEST_CASE("file_store: a locked file is waited for, and not for ever", "[store]") {
+TEST_CASE("file_store: a locked file is retried until the timeout", "[store]") {
   Fixture f;
   acc::Descriptor lock = f.locked();
   std::optional<StoreOutcome> outcome;
@@ -131,7 +131,7 @@ TEST_CASE("file_store: a locked file is waited for, and not for ever", "[store]"
   CHECK(f.outcome([&](auto handler) { f.store.set("/a", "2", handler); }) == StoreOutcome::closed);
 }
 
-TEST_CASE("file_store: half an entry of a node that died is never built upon", "[store]") {
+TEST_CASE("file_store: nothing is appended to an incomplete entry", "[store]") {
   Fixture f;
   const std::string entry = acc::launcher::file_log_entry("/a", "1");
   f.folder.write("store", entry + acc::launcher::file_log_entry("/b", "2").substr(0, 7));
@@ -139,7 +139,7 @@ TEST_CASE("file_store: half an entry of a node that died is never built upon", "
   CHECK(f.folder.read("store").size() == entry.size() + 7);
 }
 
-TEST_CASE("file_store: what is no store is refused and left as it is", "[store]") {
+TEST_CASE("file_store: another file is refused and left unchanged", "[store]") {
   Fixture f;
   f.folder.write("store", "distributed_type: FSDP\n");
   CHECK(f.outcome([&](auto handler) { f.store.set("/c", "3", handler); }) == StoreOutcome::closed);
@@ -171,7 +171,7 @@ TEST_CASE("file_store: opened again it is the same store", "[store]") {
   CHECK(f.get(*again, "/a") == "1");
 }
 
-TEST_CASE("file_store: it may end in a handler, and with operations on their way", "[store]") {
+TEST_CASE("file_store: can be destroyed in a handler, and with pending operations", "[store]") {
   Fixture f;
   auto store = std::make_unique<FileStore>(f.loop, f.path);
   int called = 0;

@@ -35,7 +35,7 @@ TEST_CASE("key_value: an empty value is a value", "[store]") {
   CHECK(at(data, "k") == "");
 }
 
-TEST_CASE("key_value: erase says whether there was a key", "[store]") {
+TEST_CASE("key_value: erase returns whether there was a key", "[store]") {
   KeyValue data;
   data.set("k", "1");
   CHECK(data.erase("k"));
@@ -82,7 +82,7 @@ TEST_CASE("key_value: compare_set stores when the key holds what is expected", "
   CHECK(at(data, "k") == "2");
 }
 
-TEST_CASE("key_value: compare_set makes a missing key when nothing is expected", "[store]") {
+TEST_CASE("key_value: compare_set creates a missing key when nothing is expected", "[store]") {
   KeyValue data;
   const auto result = data.compare_set("k", "", "1");
   CHECK(result.stored);
@@ -90,7 +90,7 @@ TEST_CASE("key_value: compare_set makes a missing key when nothing is expected",
   CHECK(at(data, "k") == "1");
 }
 
-TEST_CASE("key_value: compare_set answers the value that is in the way", "[store]") {
+TEST_CASE("key_value: compare_set returns the current value otherwise", "[store]") {
   KeyValue data;
   data.set("k", "1");
   const auto result = data.compare_set("k", GENERATE("", "x"), "2");
@@ -99,7 +99,7 @@ TEST_CASE("key_value: compare_set answers the value that is in the way", "[store
   CHECK(at(data, "k") == "1");
 }
 
-TEST_CASE("key_value: compare_set on a missing key answers what was expected and stores nothing", "[store]") {
+TEST_CASE("key_value: compare_set on a missing key returns what was expected and stores nothing", "[store]") {
   KeyValue data;
   const auto result = data.compare_set("k", "x", "2");
   CHECK_FALSE(result.stored);
@@ -107,14 +107,14 @@ TEST_CASE("key_value: compare_set on a missing key answers what was expected and
   CHECK(data.size() == 0);
 }
 
-TEST_CASE("key_value: append makes the key, then grows it", "[store]") {
+TEST_CASE("key_value: append creates the key, then extends it", "[store]") {
   KeyValue data;
   data.append("k", "ab");
   data.append("k", "cd");
   CHECK(at(data, "k") == "abcd");
 }
 
-TEST_CASE("key_value: a value that somebody holds never changes", "[store]") {
+TEST_CASE("key_value: a value that a reader holds never changes", "[store]") {
   KeyValue data;
   data.set("k", "1");
   const auto held = data.get("k");
@@ -146,7 +146,7 @@ TEST_CASE("key_value: keys are listed in order, queues are not", "[store]") {
   CHECK(data.keys_after("init/", 9).empty());
 }
 
-TEST_CASE("key_value: a queue gives out the oldest first", "[store]") {
+TEST_CASE("key_value: a queue pops the oldest value first", "[store]") {
   KeyValue data;
   data.push("q", "1");
   data.push("q", "2");
@@ -157,7 +157,7 @@ TEST_CASE("key_value: a queue gives out the oldest first", "[store]") {
   CHECK(data.queue_length("q") == 0);
 }
 
-TEST_CASE("key_value: keys and queues of one name do not meet", "[store]") {
+TEST_CASE("key_value: a key and a queue may have the same name", "[store]") {
   KeyValue data;
   data.push("x", "queued");
   data.set("x", "set");
@@ -177,7 +177,7 @@ TEST_CASE("key_value: a queue exists while it is not empty", "[store]") {
   CHECK_FALSE(data.exists("q"));
 }
 
-TEST_CASE("key_value: what is kept when the rest is forgotten", "[store]") {
+TEST_CASE("key_value: forget_except keeps what is selected", "[store]") {
   KeyValue data;
   data.set("/none/torchelastic/a", "1");
   data.set("/default_pg/a", "2");

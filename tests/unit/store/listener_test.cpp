@@ -28,7 +28,7 @@ std::set<int> open_descriptors() {
   return open;
 }
 
-/// Lets this process open no descriptor above those it has.
+/// Prevents this process from opening more descriptors.
 class NoMoreDescriptors {
  public:
   NoMoreDescriptors() {
@@ -69,7 +69,7 @@ acc::Error error_of(const std::vector<std::string>& addresses, std::uint16_t por
 
 }  // namespace
 
-TEST_CASE("listener: hands over connections", "[store]") {
+TEST_CASE("listener: passes on connections", "[store]") {
   boost::asio::io_context loop{1};
   const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
   Sockets taken;
@@ -85,7 +85,7 @@ TEST_CASE("listener: several addresses share one port", "[store]") {
   if (has_v6()) addresses.emplace_back("::1");
   boost::asio::io_context loop{1};
   const auto listeners = listen_on(loop, addresses, 0);
-  REQUIRE(listeners.size() == addresses.size() - 1);  // one was named twice
+  REQUIRE(listeners.size() == addresses.size() - 1);  // one was given twice
   for (const auto& listener : listeners) {
     CHECK(listener->port() == listeners.front()->port());
     listener->start([](auto) {});
@@ -95,7 +95,7 @@ TEST_CASE("listener: several addresses share one port", "[store]") {
   }
 }
 
-TEST_CASE("listener: :: alone takes v4 too, and leaves it to a v4 address that is named", "[store]") {
+TEST_CASE("listener: :: includes v4, unless a v4 address is given", "[store]") {
   if (!has_v6()) {
     WARN("this machine has no v6");
     return;
@@ -124,14 +124,14 @@ TEST_CASE("listener: an address of another machine is an error that names it", "
   CHECK(error.problems().front().where == "192.0.2.1:29500");
 }
 
-TEST_CASE("listener: what is no address is a usage error", "[store]") {
+TEST_CASE("listener: an invalid address is a usage error", "[store]") {
   const acc::Error error = error_of({"127.0.0.1", "localhost"}, 0);
   CHECK(error.kind() == acc::ErrorKind::usage);
   CHECK(error.problems().front().where == "'localhost'");
   CHECK(error_of({}, 0).kind() == acc::ErrorKind::usage);
 }
 
-TEST_CASE("listener: programs that are started inherit no socket", "[store]") {
+TEST_CASE("listener: child processes inherit no socket", "[store]") {
   const std::set<int> before = open_descriptors();
   boost::asio::io_context loop{1};
   const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
@@ -148,12 +148,12 @@ TEST_CASE("listener: programs that are started inherit no socket", "[store]") {
   CHECK(added >= 4);  // the listener, the connection's two ends, and what the loop needs
 }
 
-TEST_CASE("listener: without a free descriptor it waits, and then goes on", "[store]") {
+TEST_CASE("listener: without a free descriptor it waits, and then continues", "[store]") {
   boost::asio::io_context loop{1};
   const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
   Sockets taken;
   listeners.front()->start([&](auto socket) { taken.push_back(std::move(socket)); });
-  // UBSan needs a descriptor to look at an object of a new type: it has seen the loop's, and Catch's are
+  // UBSan needs a descriptor to check an object of a new type: it has checked the loop's, and Catch's are
   // outside.
   loop.poll();
   const StoreClient client(listeners.front()->port());
@@ -162,7 +162,7 @@ TEST_CASE("listener: without a free descriptor it waits, and then goes on", "[st
   bool waits = false;
   {
     const NoMoreDescriptors limit;
-    // One wake-up, then the pause. Spinning would find something to do each time.
+    // One wake-up, then the pause. A busy loop would have a ready handler each time.
     woken = loop.run_one();
     for (int i = 0; i < 1000; ++i) busy += loop.poll_one();
     waits = taken.empty();
@@ -174,7 +174,7 @@ TEST_CASE("listener: without a free descriptor it waits, and then goes on", "[st
   CHECK(taken.size() == 1);
 }
 
-TEST_CASE("listener: can be closed and forgotten at any time", "[store]") {
+TEST_CASE("listener: can be closed and destroyed at any time", "[store]") {
   boost::asio::io_context loop{1};
   auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
   int taken = 0;

@@ -80,7 +80,7 @@ TEST_CASE("protocol: reads what torch 2.11 sends", "[store]") {
   CHECK_FALSE(parser.broken());
 }
 
-TEST_CASE("protocol: requests arrive whole from pieces of any size", "[store]") {
+TEST_CASE("protocol: requests are parsed from pieces of any size", "[store]") {
   const std::vector<Request> sent = one_of_each();
   std::string bytes;
   for (const Request& request : sent) bytes += encode(request);
@@ -97,7 +97,7 @@ TEST_CASE("protocol: requests arrive whole from pieces of any size", "[store]") 
   CHECK_FALSE(parser.broken());
 }
 
-TEST_CASE("protocol: a request is given out at its last byte, not later", "[store]") {
+TEST_CASE("protocol: a request is complete at its last byte", "[store]") {
   RequestParser parser = greeted();
   for (const Request& request : one_of_each()) {
     const std::string bytes = encode(request);
@@ -137,7 +137,7 @@ TEST_CASE("protocol: an unknown operation breaks the stream", "[store]") {
   CHECK(parser.broken());
 }
 
-TEST_CASE("protocol: nothing is read from a broken stream", "[store]") {
+TEST_CASE("protocol: nothing is parsed from a broken stream", "[store]") {
   RequestParser parser = greeted();
   CHECK(all_of(parser, "\x13" + encode({.op = Op::get_num_keys})).empty());
   CHECK(all_of(parser, encode({.op = Op::get_num_keys})).empty());
@@ -166,7 +166,7 @@ TEST_CASE("protocol: a length over its limit breaks the stream at once", "[store
   CHECK(parser.broken());
 }
 
-TEST_CASE("protocol: what is just at a limit passes", "[store]") {
+TEST_CASE("protocol: a length at its limit is accepted", "[store]") {
   RequestParser parser =
       greeted({.max_key_bytes = 8, .max_value_bytes = 16, .max_keys = 3, .max_request_bytes = 3 * (8 + 16)});
   const std::string key(8, 'k');

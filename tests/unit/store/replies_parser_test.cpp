@@ -16,7 +16,7 @@ using acc::launcher::Reply;
 using acc::launcher::ReplyParser;
 using acc::launcher::Request;
 
-// What our service answers, cut into pieces of `size` bytes.
+// The reply of our service, in pieces of `size` bytes.
 std::vector<Reply> parsed(const std::vector<Request>& requests, std::size_t size) {
   acc::launcher::Service service;
   std::vector<Reply> result;
@@ -46,7 +46,7 @@ std::vector<Reply> parsed(const std::vector<Request>& requests, std::size_t size
 
 }  // namespace
 
-TEST_CASE("reply parser: reads every answer, in pieces of any size", "[store]") {
+TEST_CASE("reply parser: parses every reply, in pieces of any size", "[store]") {
   const std::size_t size = GENERATE(1, 3, 8, 1000);
   const auto replies = parsed({{.op = Op::set, .keys = {"/a"}, .values = {"value"}},
                                {.op = Op::get, .keys = {"/a"}},
@@ -81,7 +81,7 @@ TEST_CASE("reply parser: reads every answer, in pieces of any size", "[store]") 
                                       {.number = 0}});
 }
 
-TEST_CASE("reply parser: a multi_get of nothing is answered by nothing", "[store]") {
+TEST_CASE("reply parser: a multi_get of no keys has an empty reply", "[store]") {
   ReplyParser parser;
   parser.expect({.op = Op::multi_get});
   std::string_view nothing;

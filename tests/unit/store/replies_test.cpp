@@ -36,7 +36,7 @@ TEST_CASE("replies: encodes as TCPStore does", "[store]") {
   CHECK(replies.size() == 31);
 }
 
-TEST_CASE("replies: what is sent in pieces of any size arrives in order", "[store]") {
+TEST_CASE("replies: can be sent in pieces of any size", "[store]") {
   Replies replies;
   replies.add_value(value_of(3, 'a'));
   replies.add_value(value_of(1000, 'b'));
@@ -54,7 +54,7 @@ TEST_CASE("replies: what is sent in pieces of any size arrives in order", "[stor
   CHECK(replies.front(16).empty());
 }
 
-TEST_CASE("replies: goes on after everything was sent", "[store]") {
+TEST_CASE("replies: can be reused after everything was sent", "[store]") {
   Replies replies;
   replies.add_text("first");
   replies.sent(replies.size());
@@ -63,7 +63,7 @@ TEST_CASE("replies: goes on after everything was sent", "[store]") {
   CHECK(text_of(replies) == "x");
 }
 
-TEST_CASE("replies: a long value is shared and let go when it is sent", "[store]") {
+TEST_CASE("replies: a long value is shared, and released when it is sent", "[store]") {
   Replies replies;
   const auto value = value_of(1U << 20U, 'v');
   for (int i = 0; i < 100; ++i) replies.add_value(value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many clients that are there and say nothing. ACC_TEST_CLIENTS says how many (otherwise 500).
+// Many idle clients. ACC_TEST_CLIENTS sets their number (default 500).
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +41,7 @@ long resident_kib() {
   return resident * ::sysconf(_SC_PAGESIZE) / 1024;
 }
 
-// Reads a port, says a byte when all clients are there, and keeps them until the other end closes.
+// Reads a port, writes a byte when all clients are connected, and keeps them until the other end closes.
 int hold_clients(std::size_t count, int in, int out) try {
   std::uint16_t port = 0;
   if (::read(in, &port, sizeof port) != sizeof port) return 2;
@@ -57,11 +57,11 @@ int hold_clients(std::size_t count, int in, int out) try {
 
 }  // namespace
 
-TEST_CASE("idle clients: they cost little, and nobody else waits for them", "[store]") {
+TEST_CASE("idle clients: need little memory, and delay no other", "[store]") {
   const std::size_t count = clients();
   open_more_files();
-  // Each side of a connection costs a descriptor: the clients live in a process of their own, which is made
-  // before there is a thread.
+  // Each side of a connection needs a descriptor, so the clients are in a separate process, forked before
+  // there are threads.
   int to_crowd[2] = {-1, -1};
   int from_crowd[2] = {-1, -1};
   REQUIRE(::pipe(to_crowd) == 0);

@@ -27,7 +27,7 @@ using acc::test::kSkipped;
 using acc::test::StoreClient;
 using acc::test::StoreThread;
 
-// A network that nobody else sees, in which `addresses` are ours.
+// A network namespace with these `addresses`.
 bool enter_network_of(const std::vector<std::string>& addresses) {
   if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) return false;
   const acc::Descriptor socket(::socket(AF_INET, SOCK_DGRAM, 0));
@@ -104,7 +104,7 @@ TEST_CASE("server: what a client sets before it leaves is kept", "[store]") {
     value = std::string(1'000'000, 'x');
   }
   SECTION("little, and an answer not read") {
-    // The kernel drops what it has not sent yet when an answer is left unread: this much it has sent.
+    // When replies are unread the kernel drops what it has not sent yet: this much it has sent.
     value = "x";
     leaving.send({.op = Op::get_num_keys});
   }
@@ -114,7 +114,7 @@ TEST_CASE("server: what a client sets before it leaves is kept", "[store]") {
   CHECK(watching.get("/last") == value);
 }
 
-TEST_CASE("server: a client that is gone waits no more", "[store]") {
+TEST_CASE("server: the wait of a disconnected client ends", "[store]") {
   StoreThread store;
   auto gone = StoreClient::greeted(store.port());
   gone.send({.op = Op::wait, .keys = {"/q"}});
@@ -129,7 +129,7 @@ TEST_CASE("server: a client that is gone waits no more", "[store]") {
   CHECK(next.receive(1) == std::string(1, '\0'));
 }
 
-TEST_CASE("server: reset ends connections, forgets keys and keeps the port", "[store]") {
+TEST_CASE("server: reset closes connections, removes keys and keeps the port", "[store]") {
   StoreThread store;
   const std::uint16_t port = store.port();
   auto old = StoreClient::greeted(port);
@@ -152,10 +152,10 @@ TEST_CASE("server: reset ends connections, forgets keys and keeps the port", "[s
   CHECK(fresh.alive());
 }
 
-TEST_CASE("server: reset also ends who had connected and was not taken yet", "[store]") {
+TEST_CASE("server: reset also closes connections in the backlog", "[store]") {
   boost::asio::io_context loop{1};
   acc::launcher::StoreServer server(loop, {});
-  auto early = StoreClient::greeted(server.port());  // the loop has not run: it waits in the kernel
+  auto early = StoreClient::greeted(server.port());  // the loop has not run: it is in the backlog
   early.set("/k", "old");
   server.reset();
   CHECK(early.closed_by_server());
@@ -195,12 +195,12 @@ TEST_CASE("server: can be destroyed while clients are being served", "[store]") 
     server.reset();
   }
   CHECK(waiting.closed_by_server());
-  CHECK(reading.receive(9).size() < 9);  // after its answer at most
+  CHECK(reading.receive(9).size() < 9);  // at most after its reply
 }
 
 namespace {
 
-// On loopback a network of one address is all its addresses, as 127.0.0.0/8 is: clients can come from any.
+// A prefix on loopback makes all its addresses local, as 127.0.0.0/8: clients can connect from any.
 void check_in_network(int (*action)()) {
   const int verdict = in_child([action] { return enter_network_of({"10.1.0.1"}) ? action() : kSkipped; });
   if (verdict == kSkipped) {
@@ -234,7 +234,7 @@ bool ends_in_half_a_value(StoreClient& client, std::size_t bytes) try {
 
 }  // namespace
 
-TEST_CASE("server: who is not of the job is closed before it is read", "[store]") {
+TEST_CASE("server: a refused client is closed before it is read", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}});
     store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::refused});
@@ -246,7 +246,7 @@ TEST_CASE("server: who is not of the job is closed before it is read", "[store]"
   });
 }
 
-TEST_CASE("server: a long value of a node passes, a stranger's does not", "[store]") {
+TEST_CASE("server: accepts long values of nodes, but not of strangers", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_stranger_bytes = 1U << 20U});
     store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::strangers});
@@ -254,14 +254,14 @@ TEST_CASE("server: a long value of a node passes, a stranger's does not", "[stor
     auto stranger = greeted_from(store.port(), "10.1.0.3");
     if (!takes_value(node, 4U << 20U)) return 1;
     if (!ends_in_half_a_value(stranger, 4U << 20U)) return 2;
-    // What is small is served.
+    // Small values are accepted.
     auto small = greeted_from(store.port(), "10.1.0.3");
     small.set("/k", "v");
     return small.get("/k") == "v" ? 0 : 3;
   });
 }
 
-TEST_CASE("server: strangers together hold no more than one may", "[store]") {
+TEST_CASE("server: strangers share one limit of memory in connections", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_stranger_bytes = 1U << 20U});
     store.serve({.others = acc::launcher::StoreClients::Others::strangers});
@@ -277,12 +277,12 @@ TEST_CASE("server: strangers together hold no more than one may", "[store]") {
       later.back().send({.op = Op::ping, .number = 1});
       if (later.back().receive(4).size() != 4) return 2;
     }
-    // Whoever has held much for longest has gone.
+    // The one that has held much for longest was closed.
     return first.closed_by_server() && later.back().alive() ? 0 : 3;
   });
 }
 
-TEST_CASE("server: strangers keep no more in it than was said", "[store]") {
+TEST_CASE("server: strangers share one limit of memory in the store", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_stranger_bytes = 100'000});
     store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::strangers});
@@ -297,7 +297,7 @@ TEST_CASE("server: strangers keep no more in it than was said", "[store]") {
   });
 }
 
-TEST_CASE("server: of too many strangers the one that was silent for longest goes", "[store]") {
+TEST_CASE("server: of too many strangers the one idle for longest is closed", "[store]") {
   check_in_network([] {
     StoreThread store({.addresses = {"10.1.0.1"}, .max_strangers = 2});
     store.serve({.others = acc::launcher::StoreClients::Others::strangers});
@@ -310,9 +310,9 @@ TEST_CASE("server: of too many strangers the one that was silent for longest goe
   });
 }
 
-TEST_CASE("server: of too many silent strangers the oldest goes, and no node does", "[store]") {
+TEST_CASE("server: of too many pending strangers the oldest is closed, and no node", "[store]") {
   check_in_network([] {
-    StoreThread store({.addresses = {"10.1.0.1"}, .max_silent_strangers = 2});
+    StoreThread store({.addresses = {"10.1.0.1"}, .max_pending_strangers = 2});
     store.serve({.nodes = {"10.1.0.2"}, .others = acc::launcher::StoreClients::Others::strangers});
     StoreClient node(store.port(), "10.1.0.1", "10.1.0.2");
     StoreClient first(store.port(), "10.1.0.1", "10.1.0.3");
@@ -336,14 +336,14 @@ TEST_CASE("server: another user of this machine is a stranger", "[store]") {
   auto own = StoreClient::greeted(store.port());
   CHECK(takes_value(own, 4U << 20U));
   constexpr uid_t kNobody = 65534;
-  ::setfsuid(kNobody);  // whose sockets this thread makes
+  ::setfsuid(kNobody);  // sockets of this thread belong to that user
   auto other = StoreClient::greeted(store.port());
   ::setfsuid(0);
   CHECK(other.alive());
   CHECK(ends_in_half_a_value(other, 4U << 20U));
 }
 
-TEST_CASE("server: what the agent has set no client changes", "[store]") {
+TEST_CASE("server: no client can change what the agent has set", "[store]") {
   boost::asio::io_context loop{1};
   acc::launcher::StoreServer server(loop, {});
   server.set("/agent", "v");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no person would send: valid requests, cut, mixed and with flipped bytes, from many clients at once.
-// ACC_TEST_MESSAGES says how many (otherwise 100,000).
+// Random requests: valid ones, truncated, mixed and with flipped bytes, from many clients at once.
+// ACC_TEST_MESSAGES sets their number (default 100,000).
 #include <cstdint>
 #include <cstdlib>
 #include <random>
@@ -33,8 +33,8 @@ class Dice {
  public:
   std::uint64_t below(std::uint64_t limit) { return engine_() % limit; }
   bool one_in(std::uint64_t times) { return below(times) == 0; }
-  std::string text(std::size_t most) {
-    std::string bytes(below(most + 1), '\0');
+  std::string text(std::size_t max_bytes) {
+    std::string bytes(below(max_bytes + 1), '\0');
     for (char& byte : bytes) byte = static_cast<char>(below(256));
     return bytes;
   }
@@ -79,7 +79,7 @@ struct Client {
 
 }  // namespace
 
-TEST_CASE("store: random and broken messages neither harm it nor make it grow", "[store]") {
+TEST_CASE("store: random and invalid messages neither crash it nor make it grow", "[store]") {
   const int count = messages();
   Dice dice;
   acc::launcher::Service service;
@@ -129,6 +129,6 @@ TEST_CASE("store: random and broken messages neither harm it nor make it grow", 
   CHECK(service.waiting() <= kClients);
   for (const Client& client : clients) service.leave(client.id);
   CHECK(service.waiting() == 0);
-  // Keys that flipped bytes made are real, but few: nothing else may stay.
+  // Flipped bytes create a few real keys; nothing else may remain.
   CHECK(service.keys() < dropped + 1000);
 }

@@ -30,9 +30,9 @@ std::string text(const std::string& bytes) {
   return number(static_cast<std::int64_t>(bytes.size())) + bytes;
 }
 
-/// A store and what its clients have been sent.
+/// A store and the replies to its clients.
 struct Store {
-  /// What `client` is answered at once.
+  /// The immediate reply to `client`.
   std::string ask(acc::launcher::ClientId client, Request request) {
     acc::launcher::Replies replies;
     acc::launcher::Work work = {.request = std::move(request)};
@@ -92,13 +92,13 @@ Request cancel() {
 
 }  // namespace
 
-TEST_CASE("service: validate has no answer, ping answers its nonce", "[store]") {
+TEST_CASE("service: validate has no reply, ping replies its nonce", "[store]") {
   Store store;
   CHECK(store.ask(kUs, {.op = Op::validate, .number = acc::launcher::kStoreMagic}) == kNothing);
   CHECK(store.ask(kUs, {.op = Op::ping, .number = 0x2136}) == "\x36\x21\x00\x00"s);
 }
 
-TEST_CASE("service: set has no answer, get answers the value", "[store]") {
+TEST_CASE("service: set has no reply, get replies the value", "[store]") {
   Store store;
   CHECK(store.ask(kUs, set("k", "value")) == kNothing);
   CHECK(store.ask(kThem, get("k")) == text("value"));
@@ -113,14 +113,14 @@ TEST_CASE("service: a missing key reads as empty", "[store]") {
   CHECK(store.ask(kUs, {.op = Op::multi_get}) == kNothing);
 }
 
-TEST_CASE("service: add answers the sum", "[store]") {
+TEST_CASE("service: add replies the sum", "[store]") {
   Store store;
   CHECK(store.ask(kUs, add("n", 5)) == number(5));
   CHECK(store.ask(kUs, add("n", -7)) == number(-2));
   CHECK(store.ask(kUs, get("n")) == text("-2"));
 }
 
-TEST_CASE("service: a count of what is no number is refused", "[store]") {
+TEST_CASE("service: add to a value that is not a number is refused", "[store]") {
   Store store;
   store.ask(kUs, set("n", "apples"));
   CHECK(store.ask(kUs, add("n", 1)) == kRefused);
@@ -128,7 +128,7 @@ TEST_CASE("service: a count of what is no number is refused", "[store]") {
   CHECK(store.ask(kUs, get("n")) == text("apples"));
 }
 
-TEST_CASE("service: compare_set answers what the key holds, or what was expected of a missing one",
+TEST_CASE("service: compare_set replies what the key holds, or what was expected of a missing one",
           "[store]") {
   Store store;
   CHECK(store.ask(kUs, compare_set("k", "", "1")) == text("1"));
@@ -138,7 +138,7 @@ TEST_CASE("service: compare_set answers what the key holds, or what was expected
   CHECK(store.ask(kUs, check({"missing"})) == kNotReady);
 }
 
-TEST_CASE("service: check asks for all keys and queues", "[store]") {
+TEST_CASE("service: check is about all keys and queues", "[store]") {
   Store store;
   store.ask(kUs, set("k"));
   store.ask(kUs, push("q"));
@@ -147,14 +147,14 @@ TEST_CASE("service: check asks for all keys and queues", "[store]") {
   CHECK(store.ask(kUs, check({})) == kReady);
 }
 
-TEST_CASE("service: delete answers how many there were", "[store]") {
+TEST_CASE("service: delete replies the number of deleted keys", "[store]") {
   Store store;
   store.ask(kUs, set("k"));
   CHECK(store.ask(kUs, erase("k")) == number(1));
   CHECK(store.ask(kUs, erase("k")) == number(0));
 }
 
-TEST_CASE("service: append and multi_set have no answer", "[store]") {
+TEST_CASE("service: append and multi_set have no reply", "[store]") {
   Store store;
   CHECK(store.ask(kUs, append("a", "12")) == kNothing);
   CHECK(store.ask(kUs, append("a", "34")) == kNothing);
@@ -173,7 +173,7 @@ TEST_CASE("service: keys are counted and listed without queues", "[store]") {
   CHECK(store.ask(kUs, {.op = Op::list_keys}) == number(2) + text("/b") + text("init/"));
 }
 
-TEST_CASE("service: a queue answers its length before the pop", "[store]") {
+TEST_CASE("service: queue_pop replies the length before the pop", "[store]") {
   Store store;
   CHECK(store.ask(kUs, push("q", "1")) == kNothing);
   CHECK(store.ask(kUs, push("q", "2")) == kNothing);
@@ -261,7 +261,7 @@ TEST_CASE("service: a wait that ended is not woken for again", "[store]") {
   CHECK(store.woken().empty());
 }
 
-TEST_CASE("service: cancel is answered, waiting or not, and nothing comes after it", "[store]") {
+TEST_CASE("service: cancel_wait is answered, waiting or not, and no wake-up follows", "[store]") {
   Store store;
   CHECK(store.ask(kUs, cancel()) == kCanceled);
   store.ask(kUs, wait({"k"}));
@@ -276,7 +276,7 @@ TEST_CASE("service: cancel is answered, waiting or not, and nothing comes after 
   }
 }
 
-TEST_CASE("service: who left is not woken", "[store]") {
+TEST_CASE("service: a client that left is not woken", "[store]") {
   Store store;
   store.ask(kUs, wait({"k"}));
   store.service.leave(kUs);
@@ -297,7 +297,7 @@ TEST_CASE("service: each push wakes one of those who wait", "[store]") {
   CHECK(store.ask(kThem, pop("q")) == number(1) + text("B"));
 }
 
-TEST_CASE("service: a wake-up that is not used for a pop goes to the next", "[store]") {
+TEST_CASE("service: a wake-up without a pop goes to the next client", "[store]") {
   Store store;
   store.ask(kUs, wait({"q"}));
   store.ask(kThem, wait({"q"}));
@@ -315,7 +315,7 @@ TEST_CASE("service: a wake-up that is not used for a pop goes to the next", "[st
   CHECK(store.woken() == Clients{kThem});
 }
 
-TEST_CASE("service: a value that has its popper is not offered twice", "[store]") {
+TEST_CASE("service: a value is offered to one client", "[store]") {
   Store store;
   for (const acc::launcher::ClientId client : {kUs, kThem, kOthers}) store.ask(client, wait({"q"}));
   store.ask(9, push("q"));
@@ -377,7 +377,7 @@ TEST_CASE("service: a request for many keys is carried out in pieces, and others
   CHECK(store.service.waiting() == 0);
 }
 
-TEST_CASE("service: keys are listed in pieces, and their number stands in front all the same", "[store]") {
+TEST_CASE("service: keys are listed in pieces, with their number first", "[store]") {
   Store store;
   for (const std::string key : {"", "/a", "/b", "/c"}) store.ask(kUs, set(key));
   acc::launcher::Replies replies;
@@ -394,7 +394,7 @@ TEST_CASE("service: keys are listed in pieces, and their number stands in front 
   CHECK(answer == number(3) + text("") + text("/a") + text("/c"));
 }
 
-TEST_CASE("service: what the agent has set is not for clients to change", "[store]") {
+TEST_CASE("service: clients cannot change what the agent has set", "[store]") {
   Store store;
   acc::launcher::Replies replies;
   acc::launcher::Work own = {.request = set("/agent", "v")};
@@ -410,7 +410,7 @@ TEST_CASE("service: what the agent has set is not for clients to change", "[stor
   CHECK(store.ask(kUs, get("/agent")) == text("v"));
 }
 
-TEST_CASE("service: strangers keep no more than they may, until others take over what they keep", "[store]") {
+TEST_CASE("service: strangers store no more than their limit, until others overwrite it", "[store]") {
   acc::launcher::Service service(1000);
   const auto carry_out = [&](acc::launcher::Writer writer, Request request) {
     acc::launcher::Replies replies;

@@ -24,21 +24,23 @@ TEST_CASE("store: TCP and file answer alike", "[store]") {
                     {}, [](const auto&) {});
     store = std::move(client);
   }
-  std::vector<std::string> heard;
-  const auto hear = [&](const std::string& what) { heard.push_back(what); };
-  store->get("/a", [&](acc::launcher::StoreOutcome, const auto& value) { hear(value.value_or("(none)")); });
-  store->set("/a", "1", [&](acc::launcher::StoreOutcome) { hear("set"); });
-  store->get("/a", [&](acc::launcher::StoreOutcome, const auto& value) { hear(value.value_or("(none)")); });
-  acc::test::drive(loop, [&] { return heard.size() == 3; });
-  CHECK(heard == std::vector<std::string>{"(none)", "set", "1"});
+  std::vector<std::string> results;
+  const auto add_result = [&](const std::string& what) { results.push_back(what); };
+  store->get("/a",
+             [&](acc::launcher::StoreOutcome, const auto& value) { add_result(value.value_or("(none)")); });
+  store->set("/a", "1", [&](acc::launcher::StoreOutcome) { add_result("set"); });
+  store->get("/a",
+             [&](acc::launcher::StoreOutcome, const auto& value) { add_result(value.value_or("(none)")); });
+  acc::test::drive(loop, [&] { return results.size() == 3; });
+  CHECK(results == std::vector<std::string>{"(none)", "set", "1"});
 
   const auto again = store->open_again(std::chrono::steady_clock::now() + std::chrono::seconds(30),
-                                       [&](const auto& error) { hear(error ? "failed" : "opened"); });
+                                       [&](const auto& error) { add_result(error ? "failed" : "opened"); });
   again->get_when_present(
       {"/a", "/b"}, std::chrono::seconds(60),
-      [&](acc::launcher::StoreOutcome, const auto& values) { hear(values.at(0) + values.at(1)); });
+      [&](acc::launcher::StoreOutcome, const auto& values) { add_result(values.at(0) + values.at(1)); });
   store->set("/b", "2");
-  acc::test::drive(loop, [&] { return heard.size() == 5; });
-  CHECK(heard[3] == "opened");
-  CHECK(heard[4] == "12");
+  acc::test::drive(loop, [&] { return results.size() == 5; });
+  CHECK(results[3] == "opened");
+  CHECK(results[4] == "12");
 }

@@ -18,7 +18,7 @@ void wait(Waits& waits, acc::launcher::ClientId client, const std::vector<std::s
 
 }  // namespace
 
-TEST_CASE("waits: everyone who waits for a key is woken, in order of arrival", "[store]") {
+TEST_CASE("waits: all clients that wait for a key are woken, in order of arrival", "[store]") {
   Waits waits;
   for (const acc::launcher::ClientId client : {3, 1, 2}) wait(waits, client, {"k"});
   waits.appeared("other");
@@ -29,7 +29,7 @@ TEST_CASE("waits: everyone who waits for a key is woken, in order of arrival", "
   CHECK(waits.size() == 0);
 }
 
-TEST_CASE("waits: who waits for several keys is woken with the last", "[store]") {
+TEST_CASE("waits: a wait for several keys ends with the last", "[store]") {
   Waits waits;
   wait(waits, 1, {"a", "b", "a", "c"});
   waits.appeared("a");
@@ -40,7 +40,7 @@ TEST_CASE("waits: who waits for several keys is woken with the last", "[store]")
   CHECK(waits.take_woken() == Clients{1});
 }
 
-TEST_CASE("waits: who cancelled is not woken", "[store]") {
+TEST_CASE("waits: a cancelled wait is not woken", "[store]") {
   Waits waits;
   wait(waits, 1, {"a", "b"});
   wait(waits, 2, {"b"});
@@ -51,7 +51,7 @@ TEST_CASE("waits: who cancelled is not woken", "[store]") {
   CHECK(waits.take_woken() == Clients{2});
 }
 
-TEST_CASE("waits: a new wait takes the place of the old", "[store]") {
+TEST_CASE("waits: a new wait replaces the old one", "[store]") {
   Waits waits;
   wait(waits, 1, {"a"});
   SECTION("wait") {
@@ -65,7 +65,7 @@ TEST_CASE("waits: a new wait takes the place of the old", "[store]") {
   CHECK(waits.size() == 1);
 }
 
-TEST_CASE("waits: a push wakes one, the longest waiting", "[store]") {
+TEST_CASE("waits: a push wakes the client that has waited longest", "[store]") {
   Waits waits;
   wait(waits, 2, {"q"});
   wait(waits, 1, {"q"});
@@ -112,7 +112,7 @@ TEST_CASE("waits: a barrier opens for its count and no sooner", "[store]") {
   CHECK_FALSE(waits.anyone_blocked("b"));
 }
 
-TEST_CASE("waits: nothing stays of a client that cancelled", "[store]") {
+TEST_CASE("waits: a cancelled wait leaves nothing", "[store]") {
   Waits waits;
   wait(waits, 1, {"a", "b"});
   waits.cancel(1);
@@ -122,7 +122,7 @@ TEST_CASE("waits: nothing stays of a client that cancelled", "[store]") {
   CHECK_FALSE(waits.anyone_blocked("c"));
 }
 
-TEST_CASE("waits: who still names its keys is not woken, and need not wait when all have appeared",
+TEST_CASE("waits: a wait is not woken before all keys are added, and then need not wait if they exist",
           "[store]") {
   Waits waits;
   waits.begin(1);
@@ -137,7 +137,7 @@ TEST_CASE("waits: who still names its keys is not woken, and need not wait when 
   CHECK(waits.all_added(2));
 }
 
-TEST_CASE("waits: a queue that a wait names twice is served twice by one push", "[store]") {
+TEST_CASE("waits: one push serves a queue that a wait has twice", "[store]") {
   Waits waits;
   wait(waits, 1, {"q", "q"});
   wait(waits, 2, {"q"});
@@ -147,7 +147,7 @@ TEST_CASE("waits: a queue that a wait names twice is served twice by one push", 
   CHECK(waits.take_woken() == Clients{2});
 }
 
-TEST_CASE("waits: a long wait that was cancelled goes in pieces, and counts no more meanwhile", "[store]") {
+TEST_CASE("waits: a long cancelled wait is removed in pieces, and not counted meanwhile", "[store]") {
   Waits waits;
   std::vector<std::string> keys = {"q"};
   for (int i = 0; i < 1000; ++i) keys.push_back(std::to_string(i));

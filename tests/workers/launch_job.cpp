@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// acc::launcher::launch() with a plan from the command line: acc-test-front [key=value...] PROGRAM [ARG...]
+// acc::launcher::launch() with a plan from the command line: acc-test-launch-job [key=value...] PROGRAM
+// [ARG...]
 #include <cstdio>
 #include <string>
 

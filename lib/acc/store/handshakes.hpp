@@ -11,41 +11,41 @@
 namespace acc::launcher {
 
 /// A connection whose client has to identify itself first.
-class Guest {
+class PendingConnection {
  public:
-  virtual ~Guest() = default;
+  virtual ~PendingConnection() = default;
 
-  /// It is open and the client has not identified itself.
-  virtual bool is_awaited() const = 0;
-  /// Received bytes are still to be read.
+  /// The connection is open and its client has not identified itself.
+  virtual bool is_pending() const = 0;
+  /// Received bytes have not been read yet.
   virtual bool has_unread() = 0;
   virtual void end() = 0;
 };
 
 /// Closes connections whose clients do not identify themselves in time, so that silent ones do not occupy
 /// descriptors and memory. Uses one timer for all.
-class Greetings : public std::enable_shared_from_this<Greetings> {
+class Handshakes : public std::enable_shared_from_this<Handshakes> {
  public:
   struct Limits {
     std::chrono::milliseconds timeout = std::chrono::seconds(5);
     /// The number of pending connections; for one more the oldest is closed.
-    std::size_t max_guests = SIZE_MAX;
+    std::size_t max_pending = SIZE_MAX;
   };
 
-  Greetings(boost::asio::io_context& loop, const Limits& limits);
+  Handshakes(boost::asio::io_context& loop, const Limits& limits);
 
-  /// Starts the timeout of `guest`. It is extended while received bytes are still to be read, which is a
-  /// delay of this process.
-  void expect(const std::shared_ptr<Guest>& guest);
+  /// Starts the timeout of `connection`. It is extended while received bytes are unread, since then this
+  /// process is late, not the client.
+  void expect(const std::shared_ptr<PendingConnection>& connection);
 
   /// Stops; no connection is closed after this call.
   void close();
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Expected {
+  struct Pending {
     Clock::time_point deadline = {};
-    std::weak_ptr<Guest> guest = {};
+    std::weak_ptr<PendingConnection> connection = {};
   };
 
   void wait();
@@ -54,7 +54,7 @@ class Greetings : public std::enable_shared_from_this<Greetings> {
 
   boost::asio::steady_timer timer_;
   Limits limits_;
-  std::deque<Expected> expected_ = {};
+  std::deque<Pending> pending_ = {};
   bool waiting_ = false;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent without processes: own nodes on a backend. Its arguments are words `key=value`; it prints what
-// happens as JSON lines, and does what the lines on stdin say: next, add ADDR, remove ADDR, finish, close.
-// Ends with stdin, or when the job is closed.
+// An agent without workers: own nodes on a backend. Its arguments are `key=value`; it prints events as JSON
+// lines, and carries out commands from stdin: next, add ADDR, remove ADDR, finish, close. Ends at EOF, or
+// when the job is closed.
 #include <unistd.h>
 
 #include <boost/asio/buffer.hpp>
@@ -29,12 +29,12 @@ using nlohmann::json;
 struct Arguments {
   std::map<std::string, std::string> words = {};
 
-  std::string text(const std::string& key, const std::string& otherwise) const {
+  std::string text(const std::string& key, const std::string& default_value) const {
     const auto found = words.find(key);
-    return found == words.end() ? otherwise : found->second;
+    return found == words.end() ? default_value : found->second;
   }
-  int number(const std::string& key, int otherwise) const {
-    return std::stoi(text(key, std::to_string(otherwise)));
+  int number(const std::string& key, int default_value) const {
+    return std::stoi(text(key, std::to_string(default_value)));
   }
 };
 
