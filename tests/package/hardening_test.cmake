@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the build into an empty folder and reads each program and library there with readelf: position-independent,
-# all symbols bound and their tables read-only before main, stacks protected, no search path that others could fill, and no
-# symbol of the libraries that are compiled in (spdlog, fmt, Boost) for others to find. What is linked to LibTorch binds its symbols while it runs: another LibTorch than the compiled one is refused in a line of ours.
-#   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DREADELF=<readelf> -DOPTIMIZED=<bool> -P this
+# Installs the build into an empty folder and reads each program and library there with readelf:
+# position-independent, all symbols bound and their tables read-only before main, stacks protected, no search
+# path that others can write to, and no symbol of the libraries that are compiled in (spdlog, fmt, Boost) for
+# others to find. What is linked to LibTorch binds its symbols while it runs: another LibTorch than the
+# compiled one is refused in a line of ours. cmake -DBUILD=<build tree> -DWORK=<scratch folder>
+# -DREADELF=<readelf> -DOPTIMIZED=<bool> -P this
 
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)

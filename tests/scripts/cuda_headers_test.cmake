@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DSCRIPTS=<scripts/cmake> -DWORK=<folder> -P: what FindCudaHeaders finds beside a torch of files that stand for one.
+# cmake -DSCRIPTS=<scripts/cmake> -DWORK=<folder> -P: what FindCudaHeaders finds beside a fake torch.
 
 set(failed FALSE)
 set(ENV{CUDA_HOME})

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What scripts/setup.sh promises, with stubs for the system's tools: nothing is installed and nothing downloaded.
+# Tests scripts/setup.sh with stubs for the system's tools: installs and downloads nothing.
 # shellcheck disable=SC2016,SC2317  # code for the shell under test; conditions are called by name
 set -euo pipefail
 

@@ -97,8 +97,8 @@ TEST_CASE("acc test: a slow rank is named", "[selftest]") {
 TEST_CASE("acc test: wrong arguments are an error of one line and exit code 2", "[selftest]") {
   const auto run = acc_test({"--time-limit", "soon"});
   CHECK(run.code == 2);
-  CHECK(run.err == "acc: --time-limit soon: must be a number of seconds above 0\n");
-  CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: takes no program: it runs acc-selftest\n");
+  CHECK(run.err == "acc: --time-limit soon: must be a positive number of seconds\n");
+  CHECK(acc_test({"train.py"}).err == "acc: acc test train.py: accepts no program: it runs acc-selftest\n");
 }
 
 TEST_CASE("acc test: --dry_run starts nothing and shows what would be started", "[selftest]") {

@@ -13,9 +13,9 @@ inline sigset_t signal_set_of(const std::vector<int>& signals) {
   return set;
 }
 
-/// While it lives the calling thread gets none of some signals, and what it starts begins with them blocked:
-/// a thread that leaves the program's handlers to the program's own threads, a child that has yet to reset
-/// them, or a process that reads its signals from a descriptor.
+/// Blocks some signals in the calling thread for the lifetime of the object. Threads and children that are
+/// started meanwhile inherit the mask: for a thread that leaves signal handlers to the program's own threads,
+/// a child that has yet to reset them, or a process that reads its signals from a descriptor.
 class BlockedSignals {
  public:
   explicit BlockedSignals(const sigset_t& signals = all()) { pthread_sigmask(SIG_BLOCK, &signals, &before_); }

@@ -22,7 +22,7 @@ class Environment {
   /// A copy of the environment of this process.
   static Environment of_process();
 
-  /// The value; nullopt when the variable is not set. An empty value is a value.
+  /// The value; nullopt if the variable is not set. It may be empty.
   std::optional<std::string> find(std::string_view name) const;
   std::string get(std::string_view name, std::string_view default_value = "") const;
   bool contains(std::string_view name) const { return variables_.contains(name); }

@@ -7,7 +7,7 @@
 
 namespace acc {
 
-/// What a person has to look at when an Error reaches them. Decides the exit code.
+/// The kind of an error, which determines the exit code.
 enum class ErrorKind {
   usage,       ///< a flag, a variable or a combination of them
   config,      ///< a config file
@@ -18,7 +18,7 @@ enum class ErrorKind {
 /// The exit code of `acc` for an error of this kind. The table is in apps/docs/reference.md.
 int exit_code(ErrorKind kind);
 
-/// One thing that is wrong: what, where (`file:line`, a flag, a variable), and the way out.
+/// One problem: what is wrong, where (`file:line`, a flag, a variable), and what to do.
 struct Problem {
   std::string what = {};
   std::string where = {};
@@ -30,7 +30,7 @@ struct Problem {
 /// `where: what (hint)`, leaving out what is empty.
 std::string to_string(const Problem& problem);
 
-/// What a person must fix. Caught once, in `main`. A bad file throws all its problems at once.
+/// An error that the user must fix, caught once, in `main`. An invalid file throws all its problems at once.
 class Error : public std::exception {
  public:
   struct Fields {

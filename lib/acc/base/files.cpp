@@ -102,7 +102,7 @@ fs::path resolved_path(const fs::path& path) {
 }
 
 std::string read_file(const fs::path& file, std::size_t max_bytes) {
-  // Opening a named pipe would wait for somebody who writes to it.
+  // Opening a named pipe would wait for a writer.
   const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) fail(file, "cannot be read", errno);
   std::string text;
@@ -113,8 +113,7 @@ std::string read_file(const fs::path& file, std::size_t max_bytes) {
     if (n < 0 && errno == EAGAIN && events(fd.get(), -1) != 0) continue;
     if (n < 0) fail(file, "cannot be read", errno);
     if (n == 0 && text.empty() && has_no_writer(fd.get()))
-      throw Error(
-          {.kind = ErrorKind::system, .what = "is a pipe that nobody writes to", .where = file.string()});
+      throw Error({.kind = ErrorKind::system, .what = "is a pipe without a writer", .where = file.string()});
     if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));
     if (text.size() > max_bytes) {
@@ -141,7 +140,7 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
   const fs::path target = target_of(file);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   fs::create_directories(folder, error);
-  if (error) fail(folder, "cannot be made", error.value());
+  if (error) fail(folder, "cannot be created", error.value());
 
   struct stat old = {};
   const mode_t mode = ::stat(target.c_str(), &old) == 0 ? old.st_mode & 07777U : 0644U;
@@ -173,8 +172,8 @@ fs::path current_folder() {
   fs::path folder = fs::current_path(error);
   if (!error) return folder;
   throw Error({.kind = ErrorKind::system,
-               .what = "the current folder does not exist any more",
-               .hint = "change to another one"});
+               .what = "the current folder was removed",
+               .hint = "change to another folder"});
 }
 
 fs::path absolute_path(const fs::path& path) {

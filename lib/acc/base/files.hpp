@@ -43,15 +43,15 @@ class Descriptor {
   int fd_ = -1;
 };
 
-/// Writes all of `text` and restarts after signals. Returns false and sets errno when that fails.
+/// Writes all of `text`, and continues after signals. Returns false and sets errno on failure.
 bool write_all(int fd, std::string_view text);
 
 /// The canonical absolute path, also of a file that does not exist yet; dangling links are followed. Throws
 /// Error{system} for a loop of links.
 std::filesystem::path resolved_path(const std::filesystem::path& path);
 
-/// The whole file. Throws Error{system} naming the file when it is missing, a folder, unreadable, or larger
-/// than `max_bytes`.
+/// Reads the whole file. Throws Error{system} naming the file if it is missing, a folder, unreadable, or
+/// larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& file, std::size_t max_bytes = 64U << 20U);
 
 /// The first line of a file of /proc or /sys, without the newline; empty when it cannot be read.
@@ -71,7 +71,7 @@ std::filesystem::path program_folder();
 /// The path by which the program was executed (AT_EXECFN), with its symbolic links.
 std::filesystem::path program_path();
 
-/// The current folder. Throws Error{system} where it was removed.
+/// The current folder. Throws Error{system} if it was removed.
 std::filesystem::path current_folder();
 
 /// `path` relative to the current folder; an absolute path is returned unchanged. Throws as current_folder().
@@ -80,7 +80,7 @@ std::filesystem::path absolute_path(const std::filesystem::path& path);
 /// TMPDIR as an absolute path; nullopt when it is empty or not a folder.
 std::optional<std::filesystem::path> temporary_folder(const Environment& environment);
 
-/// A file mapped with MAP_PRIVATE: pages are read when they are touched, writes stay in this process.
+/// A file mapped with MAP_PRIVATE: pages are read on first access, writes stay in this process.
 class MappedFile {
  public:
   /// Throws Error{system} naming the file when it cannot be read.

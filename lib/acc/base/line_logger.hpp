@@ -13,20 +13,20 @@ enum class Severity { trace, debug, info, warning, error, critical };
 
 struct LineLoggerOptions {
   std::string name = {};
-  /// The least that is written.
+  /// The minimum level that is written.
   Severity level = Severity::warning;
-  /// Gets every line too, behind what is there already. Empty: none.
+  /// A file to which every line is appended, too; empty: none.
   std::filesystem::path file = {};
-  /// As spdlog's set_pattern() takes it, with `%K` for `rank` and `%Q` for the level's name in Python.
+  /// The pattern of spdlog's set_pattern(), with `%K` for `rank` and `%Q` for the level's name in Python.
   std::string pattern = "%Q:%n:[RANK %K] %v";
   int rank = 0;
 };
 
-/// Writes lines to standard error, each whole and at once. spdlog, in a source that does not see LibTorch,
-/// whose headers hold another fmt than spdlog's.
+/// Writes lines to standard error, each with one write. Built on spdlog in a source without LibTorch, whose
+/// headers contain another version of fmt.
 class LineLogger {
  public:
-  /// Throws Error{system} when the file cannot be opened.
+  /// Throws Error{system} if the file cannot be opened.
   explicit LineLogger(const LineLoggerOptions& options);
   ~LineLogger();
   LineLogger(const LineLogger&) = delete;

@@ -24,10 +24,10 @@ namespace acc::log {
 namespace {
 
 constexpr std::string_view kPrefix = "acc: ";
-// In the order in which they decide.
+// In the order of precedence.
 constexpr std::array kLevelVariables = {"ACC_LOG_LEVEL", "LOGLEVEL"};
-// In a message's source location, of what a reporter has rendered: it begins as all that acc says does, or
-// goes on with what was said before.
+// Marks, in a message's source location, lines that a reporter has rendered: with the usual prefix, or as the
+// continuation of an earlier line.
 constexpr spdlog::source_loc kRendered{"", 0, "rendered"};
 constexpr spdlog::source_loc kContinued{"", 0, "continued"};
 constexpr std::string_view kFilePattern = "%Y-%m-%dT%H:%M:%S.%e%z [%l] %N:%P %v";
@@ -49,7 +49,7 @@ std::unique_ptr<spdlog::formatter> formatter_of(std::string_view pattern) {
   return formatter;
 }
 
-/// `acc: text`, with the level in front of the text where it is not one that users meet every day.
+/// `acc: text`, with the level before the text for unusual levels.
 class PlainFormatter : public spdlog::formatter {
  public:
   explicit PlainFormatter(bool color) : color_(color) {}
@@ -78,11 +78,11 @@ class PlainFormatter : public spdlog::formatter {
   bool color_;
 };
 
-/// Lines for standard error, or for who mixes them with those of workers, and may have something to say of
-/// that while it does so: hence a mutex that one thread may lock twice.
+/// Writes lines to standard error, or to the console that merges them with the workers', which may log in
+/// turn: hence a recursive mutex.
 class ConsoleSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
  public:
-  // Its default formatter would ask for the time zone.
+  // The default formatter would read the time zone.
   ConsoleSink() : base_sink(std::make_unique<PlainFormatter>(false)) {}
 
   void redirect(Console console) {
@@ -110,9 +110,9 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
 std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks, Level level) {
   auto logger = std::make_shared<spdlog::logger>("acc", sinks.begin(), sinks.end());
   logger->set_level(to_spdlog(level));
-  // Other processes write to the same file, and this one may be killed at any moment.
+  // Flushes each line: other processes append to the same file, and this one may be killed.
   logger->flush_on(spdlog::level::trace);
-  // A full disk must not end a job, and what spdlog would say of it is no line of ours.
+  // A full disk must not end a job; spdlog's own message about it is not shown.
   logger->set_error_handler([](const std::string& /*what*/) {});
   return logger;
 }

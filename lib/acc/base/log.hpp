@@ -13,44 +13,42 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 
-/// What this process says to people: one logger, on spdlog. Until open() it is as Options{} has it.
+/// The logger of this process, on spdlog. Until open() it has the default Options.
 
 namespace acc::log {
 
-/// Each level includes those after it.
+/// In ascending severity: each level includes those after it.
 enum class Level { trace, debug, info, warn, error, off };
 
-/// Takes the names above in any case, and those of Python's logging (WARNING, CRITICAL, NOTSET). Throws
+/// Parses the names above in any case, and those of Python's logging (WARNING, CRITICAL, NOTSET). Throws
 /// Error{usage} with `where` for anything else.
 Level parse_level(std::string_view name, std::string_view where);
 
-/// What ACC_LOG_LEVEL says, else LOGLEVEL, else info. Other programs read LOGLEVEL too: a word that is not a
-/// level counts as absent.
+/// The level of ACC_LOG_LEVEL, else of LOGLEVEL, else info. An invalid level is ignored, since other programs
+/// read LOGLEVEL too.
 Level level_of(const Environment& environment);
 
-/// One for each of these variables that holds such a word, to be told as a warning.
+/// A warning for each of these variables that has an invalid level.
 std::vector<Problem> ignored_levels(const Environment& environment);
 
 struct Options {
   Level level = Level::info;
-  /// Gets every line too, behind what is there already; a missing folder is created. Empty: no file.
+  /// A file to which every line is appended, too; a missing folder is created. Empty: no file.
   std::filesystem::path file = {};
-  /// As spdlog's set_pattern() takes it, with `%N` for the name of this machine, for console and file. Empty:
-  /// `acc: text` on the console, and time, level, machine, process number and text in the file.
+  /// The pattern of spdlog's set_pattern() for console and file, with `%N` for the name of this machine.
+  /// Empty: `acc: text` on the console, and time, level, machine, pid and text in the file.
   std::string pattern = {};
 
   bool operator==(const Options&) const = default;
 };
 
-/// Takes whole lines for the process's standard error.
+/// Receives whole lines for the process's standard error.
 using Console = std::function<void(std::string_view lines)>;
 
-/// Lines of this process, and of those that it forks, are written so from now on. Throws Error{system} when
-/// the file cannot be opened.
+/// Sets the options of this process, which forks inherit. Throws Error{system} if the file cannot be opened.
 void open(const Options& options);
 
-/// Where lines go instead of standard error, as long as this lives: to a console that mixes them with
-/// others'.
+/// For its lifetime, redirects lines from standard error to a console that merges them with the workers'.
 class ConsoleRedirect {
  public:
   explicit ConsoleRedirect(Console console);
@@ -61,14 +59,14 @@ class ConsoleRedirect {
 
 bool is_on(Level level);
 
-/// One line, or several that belong together.
+/// Writes one line, or several that belong together.
 void write(Level level, std::string_view text);
 
-/// Whole lines as a reporter has rendered them, `acc: text` or what goes on with that: the console shows them
-/// so, and a pattern gets the text.
+/// Writes whole lines that a reporter has rendered, `acc: text` or a continuation of it: the console shows
+/// them unchanged, and a pattern gets the text.
 void write_rendered(Level level, std::string_view lines);
 
-/// Formatted only where somebody reads it.
+/// Formatted only if the level is enabled.
 template <class... Arguments>
 void debug(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
   if (is_on(Level::debug)) write(Level::debug, fmt::format(format, std::forward<Arguments>(arguments)...));

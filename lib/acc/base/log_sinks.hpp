@@ -35,7 +35,7 @@ class TextFlag : public spdlog::custom_flag_formatter {
   TextOf text_of_;
 };
 
-/// Lines go behind what the file holds; a missing folder is created. Throws Error{system}.
+/// Appends to the file; a missing folder is created. Throws Error{system}.
 inline spdlog::sink_ptr open_log_file(const std::filesystem::path& file, const std::string& where) {
   try {
     return std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());

@@ -10,10 +10,10 @@
 
 namespace acc {
 
-/// What this machine offers, as data.
+/// The resources of this machine, as data.
 struct Machine {
   std::string hostname = "localhost";
-  /// CPUs that are switched on, whoever may use them: what torchrun's `cpu` and `auto` count.
+  /// Online CPUs, whatever the affinity: what torchrun's `cpu` and `auto` count.
   int online_cpus = 1;
   /// CPUs that this process may run on (affinity mask).
   int allowed_cpus = 1;
@@ -21,21 +21,21 @@ struct Machine {
   int allowed_cores = 1;
   /// All GPUs of the machine in NVML's order, whatever CUDA_VISIBLE_DEVICES says.
   std::vector<Gpu> gpus = {};
-  /// Of the NVIDIA driver; empty where there is none.
+  /// The version of the NVIDIA driver; empty if there is none.
   std::string driver_version = {};
   std::uint64_t memory_bytes = 0;
 
   bool operator==(const Machine&) const = default;
 };
 
-/// The kernel's name for this machine; localhost where it has none.
+/// The host name of the kernel; localhost if it has none.
 std::string host_name();
 
-/// From the kernel's random numbers: nobody can guess it, and it costs less than a std::random_device.
+/// From getrandom(2): not predictable, and cheaper than a std::random_device.
 std::uint32_t random_number();
 
-/// Asks the kernel, and NVML when `with_gpus`. Never loads CUDA or LibTorch; takes well under a millisecond
-/// where there is no NVIDIA driver. Never throws: what cannot be read keeps its default.
+/// Queries the kernel, and NVML if `with_gpus`. Never loads CUDA or LibTorch; takes well under a millisecond
+/// without an NVIDIA driver. Never throws: what cannot be read keeps its default.
 Machine probe_machine(bool with_gpus);
 
 /// The GPUs that a worker would see under `environment`: CUDA_VISIBLE_DEVICES lists indices or UUIDs (also

@@ -39,7 +39,7 @@ struct ProcessInfo {
 constexpr int kSuccess = 0;
 constexpr unsigned long long kNotTold = ~0ULL;
 
-/// The library, loaded and initialized for as long as this lives.
+/// The library, loaded and initialized for the lifetime of the object.
 class Nvml {
  public:
   Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
@@ -68,7 +68,7 @@ class Nvml {
     unsigned count = 0;
     return count_devices_(&count) == kSuccess ? count : 0;
   }
-  /// Null when the device does not answer.
+  /// Null if the device does not answer.
   Device device(unsigned index) const {
     Device device = nullptr;
     return handle_of_(index, &device) == kSuccess ? device : nullptr;

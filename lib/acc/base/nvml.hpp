@@ -10,43 +10,43 @@
 
 namespace acc {
 
-/// One NVIDIA GPU as NVML tells it.
+/// An NVIDIA GPU, as reported by NVML.
 struct Gpu {
   int index = 0;
   std::string name = {};
   std::string uuid = {};
   std::uint64_t memory_bytes = 0;
-  /// As sysfs names it, `0000:1b:00.0`; empty where NVML does not tell.
+  /// In the format of sysfs, `0000:1b:00.0`; empty if NVML does not report it.
   std::string pci_address = {};
 
   bool operator==(const Gpu&) const = default;
 };
 
-/// What NVML answered.
+/// The answer of NVML.
 struct GpuInventory {
   std::vector<Gpu> gpus = {};
-  /// Empty where there is no driver.
+  /// Empty if there is no driver.
   std::string driver_version = {};
 };
 
-/// Opens `libnvidia-ml.so.1` from the library path for the length of the call. No driver, no library, no
-/// permission: an empty answer, never an exception.
+/// Loads `libnvidia-ml.so.1` from the library path for the duration of the call. Without driver, library or
+/// permission the answer is empty; never throws.
 GpuInventory query_nvml();
 
 /// A process that holds a context on a GPU.
 struct GpuProcess {
   int gpu = 0;
   pid_t pid = 0;
-  /// 0 where the driver does not tell.
+  /// 0 if the driver does not report it.
   std::uint64_t memory_bytes = 0;
-  /// Of the whole GPU, whoever uses it, in percent.
+  /// Utilization of the whole GPU, by all processes, in percent.
   std::optional<int> gpu_use = {};
 
   bool operator==(const GpuProcess&) const = default;
 };
 
 /// Every process on a GPU of this machine, as far as the driver shows them; in a container it may show none.
-/// Fails as query_nvml() does: with an empty answer.
+/// Empty on failure, as query_nvml().
 std::vector<GpuProcess> query_gpu_processes();
 
 }  // namespace acc

@@ -37,7 +37,7 @@ std::string number_of(const sockaddr* address, bool with_scope) {
   return {};
 }
 
-// Without the wrapping of a v4 address in v6; an interface's name stays.
+// Unmaps v4-mapped addresses; keeps the zone.
 ip::address plain(const ip::address& address) {
   if (!address.is_v6() || !address.to_v6().is_v4_mapped()) return address;
   return ip::make_address_v4(ip::v4_mapped, address.to_v6());
@@ -120,7 +120,7 @@ std::vector<std::string> own_among(const std::vector<std::string>& addresses, co
     if (address.is_unspecified()) {
       address = address.is_v4() ? ip::address(ip::address_v4::loopback()) : ip::address_v6::loopback();
     }
-    // The kernel lists one address of 127.0.0.0/8, and all of them are this machine.
+    // The kernel lists one address of 127.0.0.0/8, but all of them are this machine.
     const bool is_own =
         (address.is_v4() && address.is_loopback()) || contains(own.addresses, unscoped(address));
     if (is_own && !contains(found, address.to_string())) found.push_back(address.to_string());

@@ -6,41 +6,41 @@
 
 namespace acc {
 
-/// How this machine is known.
+/// The names and addresses of this machine.
 struct OwnNames {
   std::string host_name = {};
-  /// Of its network interfaces, in numbers, loopback included.
+  /// Numeric addresses of its network interfaces, with loopback.
   std::vector<std::string> addresses = {};
 };
 
-/// Asks the kernel. No name is looked up.
+/// Queries the kernel, without DNS.
 OwnNames own_names();
 
-/// Those of its addresses that others can see it at: all but loopback.
+/// The addresses at which others can see it: all but loopback.
 std::vector<std::string> addresses_for_others(const OwnNames& own);
 
-/// Whether `host`, a name or an address that resolves to `resolved`, is this machine. A forward look-up
-/// decides, never a reverse one: what a machine is called back is somebody else's habit.
+/// Whether `host`, a name or an address that resolves to `resolved`, is this machine. Uses the forward
+/// look-up only, since reverse DNS is often wrong.
 bool names_this_machine(const std::string& host, const std::vector<std::string>& resolved,
                         const OwnNames& own);
 
-/// What a host name stands for.
+/// The result of a DNS lookup.
 struct HostLookup {
-  /// In numbers; empty: it stands for nothing, and `error` says why.
+  /// Numeric addresses; empty if there is none, for the reason in `error`.
   std::vector<std::string> addresses = {};
   std::string error = {};
 };
 
-/// Asks the system's resolver and waits for its answer. An address in numbers stands for itself.
+/// Queries the system's resolver and waits. A numeric address resolves to itself.
 HostLookup look_up(const std::string& host);
 
-/// Those of `addresses` that are this machine's, each once. `0.0.0.0` and `::` become loopback: that is where
-/// a connection to them goes.
+/// Those of `addresses` that are this machine's, without duplicates. `0.0.0.0` and `::` become loopback, to
+/// which a connection to them goes.
 std::vector<std::string> own_among(const std::vector<std::string>& addresses, const OwnNames& own);
 
-/// Where a store listens that others reach as `host`: on the addresses of this machine that the name stands
-/// for; on all when it stands for none of them (an address that is translated on the way) or only for
-/// loopback although it is a name (as Debian's /etc/hosts has it).
+/// The addresses that a store listens on which others reach as `host`: those of this machine that the name
+/// resolves to; all if there is none (NAT), or only loopback although it is a name (as in Debian's
+/// /etc/hosts).
 std::vector<std::string> addresses_to_listen_on(const std::string& host,
                                                 const std::vector<std::string>& resolved,
                                                 const OwnNames& own);

@@ -39,14 +39,14 @@ std::optional<double> parse_number(std::string_view text);
 /// A boolean by accelerate's str_to_bool: y yes t true on 1 / n no f false off 0, in any case.
 std::optional<bool> parse_truth(std::string_view text);
 
-/// The candidate nearest to `text` by edit distance (swapped neighbours count once), if it is near enough to
-/// be worth asking "did you mean".
+/// The candidate nearest to `text` by edit distance (swapped neighbours count once), if it is near enough for
+/// "did you mean".
 std::optional<std::string> nearest(std::string_view text, const std::vector<std::string>& candidates);
 
 /// `did you mean 'x'?`, or empty when no candidate is near.
 std::string did_you_mean(std::string_view text, const std::vector<std::string>& candidates);
 
-/// `5GB`, `200MB`: decimal units, as accelerate's save_model takes them. Throws Error{usage} with `where`.
+/// Parses `5GB`, `200MB`: decimal units, as in accelerate's save_model. Throws Error{usage} with `where`.
 std::uint64_t parse_byte_size(std::string_view text, std::string_view where);
 
 /// The number of characters (code points) of a UTF-8 text.

@@ -76,14 +76,14 @@ std::optional<int> read_number(const fs::path& file) {
   return static_cast<int>(*number);
 }
 
-// Of a set that the kernel lists, the lowest CPU stands for all.
+// Identifies a CPU list (siblings of a core, of a cache) by its lowest CPU number.
 std::optional<int> read_lowest(const fs::path& file) {
   const auto cpus = parse_cpu_list(first_line_of(file));
   if (!cpus || cpus->empty()) return std::nullopt;
   return cpus->front();
 }
 
-// The numbers N of the entries PREFIX<N> in a folder; none where there is no such folder.
+// The numbers N of the entries PREFIX<N> in a folder; none if the folder is missing.
 std::vector<int> numbered_entries(const fs::path& folder, std::string_view prefix) {
   std::vector<int> numbers;
   std::error_code error;
@@ -97,7 +97,7 @@ std::vector<int> numbered_entries(const fs::path& folder, std::string_view prefi
   return numbers;
 }
 
-// By CPU. A kernel without NUMA has no such folder, and one node.
+// NUMA nodes by CPU. A kernel without NUMA has no such folder, and one node.
 std::map<int, int> read_nodes(const fs::path& sysfs) {
   std::map<int, int> nodes;
   const fs::path folder = sysfs / "devices/system/node";
@@ -161,7 +161,7 @@ std::optional<double> quota_of_v1(const fs::path& group) {
   return share(first_line_of(group / "cpu.cfs_quota_us"), first_line_of(group / "cpu.cfs_period_us"));
 }
 
-// A container may not see the folder that its process is said to be in; the root is then its own.
+// A container may not see the cgroup folder of its process; the root is then its own.
 template <typename QuotaOf>
 std::optional<double> tightest(const fs::path& root, fs::path group, QuotaOf quota_of) {
   std::optional<double> min;

@@ -10,37 +10,37 @@
 
 namespace acc {
 
-/// CPUs by the kernel's numbers, in ascending order, none twice.
+/// CPU numbers of the kernel, in ascending order, without duplicates.
 using CpuSet = std::vector<int>;
 
-/// What the kernel writes for a set of CPUs, as in `0-3,8`. Absent for anything else.
+/// Parses the kernel's CPU list, as in `0-3,8`. Absent for anything else.
 std::optional<CpuSet> parse_cpu_list(std::string_view text);
 
 /// `0-3,8`; empty for an empty set.
 std::string format_cpu_list(const CpuSet& cpus);
 
-/// The CPUs that this process may run on: its affinity mask, which no cpuset exceeds.
+/// The CPUs that this process may run on: its affinity mask, which is within its cpuset.
 CpuSet allowed_cpus();
 
-/// Where a CPU stands in the machine.
+/// The place of a CPU in the machine.
 struct Cpu {
   int id = 0;
   int numa_node = 0;
   int socket = 0;
-  /// The lowest CPU of its physical core, itself where the kernel does not tell.
+  /// The lowest CPU of its physical core; itself if the kernel does not tell.
   int core = 0;
-  /// The lowest CPU that shares its last-level cache; -1 where the kernel does not tell.
+  /// The lowest CPU that shares its last-level cache; -1 if the kernel does not tell.
   int cache = -1;
 
   bool operator==(const Cpu&) const = default;
 };
 
-/// How the CPUs that this process may use and the devices hang together.
+/// The CPUs that this process may use, and the NUMA nodes of the devices.
 struct Topology {
   /// In ascending order.
   std::vector<Cpu> cpus = {};
-  /// NUMA node of a device by its PCI address; -1: the kernel does not know. Missing: there is no such
-  /// device.
+  /// NUMA node of a device by its PCI address; -1 if the kernel does not know it. Unknown devices are
+  /// missing.
   std::map<std::string, int> device_nodes = {};
 
   bool operator==(const Topology&) const = default;
@@ -51,8 +51,8 @@ struct Topology {
 Topology read_topology(const CpuSet& cpus, const std::vector<std::string>& devices,
                        const std::filesystem::path& sysfs = "/sys");
 
-/// How many CPUs' worth of time the control groups of this process allow, the tightest of them and of all
-/// groups around them: cgroup v2's cpu.max and v1's quota. Absent: no limit. Never throws.
+/// The CPU quota of this process's cgroups in CPUs, the minimum over the hierarchy: cgroup v2's cpu.max or
+/// v1's quota. Absent: no limit. Never throws.
 std::optional<double> cgroup_cpu_quota(const std::filesystem::path& groups = "/proc/self/cgroup",
                                        const std::filesystem::path& root = "/sys/fs/cgroup");
 

@@ -59,7 +59,7 @@ WorkerEnv read_worker_env(const Environment& environment) {
     return read_number(environment, name, default_value, min, kMax);
   };
   if (environment.contains("RANK") != environment.contains("WORLD_SIZE")) {
-    throw Error({.what = "set without its partner: RANK and WORLD_SIZE belong together",
+    throw Error({.what = "is set alone: RANK and WORLD_SIZE belong together",
                  .where = environment.contains("RANK") ? "RANK" : "WORLD_SIZE",
                  .hint = "start the program with `acc launch`, or unset it"});
   }
@@ -79,7 +79,7 @@ WorkerEnv read_worker_env(const Environment& environment) {
   worker.restart_count = number("TORCHELASTIC_RESTART_COUNT", 0, 0);
   worker.max_restarts = number("TORCHELASTIC_MAX_RESTARTS", 0, 0);
   worker.run_id = environment.get("TORCHELASTIC_RUN_ID", worker.run_id);
-  // PyTorch compares with the exact text "True" in Python, and takes these words in C++.
+  // PyTorch compares with the exact text "True" in Python, and accepts these words in C++.
   const std::string agent_store = to_lower(environment.get("TORCHELASTIC_USE_AGENT_STORE"));
   worker.use_agent_store = agent_store == "true" || agent_store == "1" || agent_store == "t" ||
                            agent_store == "y" || agent_store == "yes";

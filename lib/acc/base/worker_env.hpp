@@ -8,8 +8,8 @@
 
 namespace acc {
 
-/// What a worker is told about its place in the job: the contract between launcher and runtime, in the
-/// variables of torchrun 2.11 (RANK, WORLD_SIZE, MASTER_ADDR, ...), so that either side may be PyTorch's.
+/// A worker's place in the job: the contract between launcher and runtime, in the variables of torchrun 2.11
+/// (RANK, WORLD_SIZE, MASTER_ADDR, ...), so that either side may be PyTorch's.
 struct WorkerEnv {
   int rank = 0;
   int local_rank = 0;
@@ -27,18 +27,18 @@ struct WorkerEnv {
   std::string run_id = "none";
   /// The launcher already serves a store at master_addr:master_port; every rank connects as a client.
   bool use_agent_store = false;
-  /// Where the worker may leave the JSON that explains its failure; empty: nowhere.
+  /// Where the worker writes the JSON that explains its failure; empty: nowhere.
   std::string error_file = {};
 
   bool operator==(const WorkerEnv&) const = default;
 };
 
-/// Every variable of `worker`, spelled as torchrun spells it.
+/// The variables of `worker`, named as in torchrun.
 Environment to_environment(const WorkerEnv& worker);
 
-/// Reads what a launcher set; what is not set keeps its default, so a program without a launcher is a job of
-/// one process. Throws Error{usage} that names the variable when a value is malformed, when only one of RANK
-/// and WORLD_SIZE is set, or when a rank is not below its size.
+/// Reads the variables that a launcher has set; others keep their defaults, so a program without a launcher
+/// is a job of one process. Throws Error{usage} naming the variable if a value is malformed, if only one of
+/// RANK and WORLD_SIZE is set, or if a rank is not below its size.
 WorkerEnv read_worker_env(const Environment& environment);
 
 }  // namespace acc

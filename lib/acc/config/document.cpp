@@ -33,7 +33,7 @@ std::optional<std::string> wrong_character(std::string_view text) {
   if (length == 0) return "is not UTF-8 text";
   const auto c = static_cast<unsigned char>(text[0]);
   if (c < 0x20 && c != '\t' && c != '\n' && c != '\r')
-    return fmt::format("holds the control character 0x{:02x}", c);
+    return fmt::format("contains the control character 0x{:02x}", c);
   return std::nullopt;
 }
 
@@ -71,7 +71,7 @@ void fail_at(const std::string& file, Position at, const std::string& what, cons
 
 void DocumentBuilder::count(std::size_t nodes, Position at) {
   nodes_ += nodes;
-  if (nodes_ > DocumentLimits::kNodes) fail_at(file_, at, "holds too many values");
+  if (nodes_ > DocumentLimits::kNodes) fail_at(file_, at, "has too many values");
 }
 
 bool DocumentBuilder::expects_key() const {

@@ -46,7 +46,7 @@ class Events : public YAML::EventHandler {
   bool has_root() const { return builder_.has_root(); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
-    if (builder_.has_root()) fail_at(file_, position_of(mark), "holds a second YAML document");
+    if (builder_.has_root()) fail_at(file_, position_of(mark), "contains a second YAML document");
   }
   void OnDocumentEnd() override {}
 

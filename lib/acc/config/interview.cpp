@@ -100,7 +100,7 @@ std::optional<std::string> Interview::answer(std::string_view line) {
     }
     return accept({.label = text, .value = std::move(list)});
   }
-  if (text.empty() && !question.optional) return "an answer is needed";
+  if (text.empty() && !question.optional) return "an answer is required";
   switch (question.kind) {
     case QuestionKind::yes_no: {
       const auto truth = parse_yes_no(text);
@@ -240,7 +240,7 @@ std::vector<std::string> names_and_keys() {
 
 AnswerSheet read_answers(const std::filesystem::path& file) {
   const DocumentNode root = parse_document(read_file(file, DocumentLimits::kBytes), file);
-  if (root.kind != DocumentNode::Kind::mapping) fail(file.string(), "holds no `question: answer` lines");
+  if (root.kind != DocumentNode::Kind::mapping) fail(file.string(), "has no `question: answer` lines");
   AnswerSheet sheet;
   for (const DocumentNode& item : root.items) {
     const std::string place = fmt::format("{}:{}", file.string(), item.key_at.line);
@@ -269,7 +269,7 @@ void answer_all(Interview& interview, const AnswerSheet& sheet) {
     const bool is_question = std::ranges::find(known, name) != known.end();
     fail(sheet.positions.at(name),
          is_question ? fmt::format("'{}' was not asked: earlier answers rule it out", name)
-                     : fmt::format("there is no question '{}'", name),
+                     : fmt::format("unknown question '{}'", name),
          is_question ? "" : did_you_mean(name, known));
   }
 }

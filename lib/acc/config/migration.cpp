@@ -148,7 +148,7 @@ Fsdp2Text to_fsdp2(std::string_view text, const std::filesystem::path& file) {
   const DocumentNode root = parse_document(text, file);
   if (root.kind != DocumentNode::Kind::mapping || root.items.empty()) {
     throw Error({.kind = ErrorKind::config,
-                 .what = root.is_null() ? "is empty" : "holds no `key: value` lines at its top level",
+                 .what = root.is_null() ? "is empty" : "has no `key: value` lines at its top level",
                  .where = file.string()});
   }
   const auto section = std::ranges::find(root.items, "fsdp_config", &DocumentNode::key);

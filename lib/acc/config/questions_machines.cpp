@@ -72,14 +72,14 @@ std::vector<Question> training_questions() {
        .key = "num_machines",
        .asked = [](const Answers& a) { return a.is_multi(); }},
       {.name = "machine_rank",
-       .prompt = "Which rank has this machine?",
+       .prompt = "Which rank does this machine have?",
        .kind = menu,
        .default_answer = "0",
        .key = "machine_rank",
        .asked = [](const Answers& a) { return several_machines(a) && a.machines() <= kMaxListedRanks; },
        .choices_for = machine_ranks},
       {.name = "machine_rank_number",
-       .prompt = "Which rank has this machine?",
+       .prompt = "Which rank does this machine have?",
        .kind = integer,
        .default_answer = "0",
        .key = "machine_rank",
@@ -148,7 +148,8 @@ std::optional<std::string> refuse_processes(const Answers& answers, const Value&
   if (one_machine_of_gpus(answers) && processes == 1)
     return "multi-GPU training on one machine needs two processes or more";
   if (processes % answers.machines() != 0)
-    return fmt::format("{} processes cannot be shared evenly by {} machines", processes, answers.machines());
+    return fmt::format("{} processes cannot be divided evenly among {} machines", processes,
+                       answers.machines());
   return std::nullopt;
 }
 

@@ -114,7 +114,7 @@ std::vector<Question> transformer_engine_questions() {
        .key = "fp8_config.amax_history_len",
        .asked = te},
       {.name = "fp8_amax_compute_algo",
-       .prompt = "What of the history counts?",
+       .prompt = "Which value of the history is used?",
        .kind = menu,
        .default_answer = "max",
        .key = "fp8_config.amax_compute_algo",

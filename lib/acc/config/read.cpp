@@ -99,7 +99,7 @@ class Reader {
   }
 
   void note_duplicate(const DocumentNode& item, const DocumentNode& before) {
-    config_.notes.push_back({.what = fmt::format("the key '{}' is in line {} already; this one counts",
+    config_.notes.push_back({.what = fmt::format("the key '{}' is in line {} already; this one is used",
                                                  shorten(item.key), before.key_at.line),
                              .where = place(item.key_at)});
   }
@@ -189,7 +189,7 @@ ConfigReport inspect(std::string_view text, const std::filesystem::path& file) {
                  .hint = "`acc config` writes a config file"});
   };
   if (root.is_null()) fail("is empty");
-  if (root.kind != DocumentNode::Kind::mapping) fail("holds no `key: value` lines at its top level");
+  if (root.kind != DocumentNode::Kind::mapping) fail("has no `key: value` lines at its top level");
   ConfigReport report{.config = {.path = file}};
   Reader(report).read(root);
   return report;
@@ -239,7 +239,7 @@ std::vector<Problem> contradictions(const FileConfig& config) {
   const auto processes = number(config, "num_processes");
   if (processes && *processes % machines != 0) {
     problems.push_back(
-        {fmt::format("num_processes {} cannot be shared evenly by num_machines {}", *processes, machines),
+        {fmt::format("num_processes {} cannot be divided evenly among num_machines {}", *processes, machines),
          place(config, "num_processes"), "num_processes counts over all machines"});
   }
   const auto rank = number(config, "machine_rank");

@@ -90,7 +90,7 @@ const PickleValue& PickleReader::read(std::string_view bytes) {
     step(opcode);
   }
   const PickleValue& result = *pop();
-  if (!stack_.empty() || !marks_.empty() || !rest_.empty()) refuse("something is left over in the pickle");
+  if (!stack_.empty() || !marks_.empty() || !rest_.empty()) refuse("the pickle leaves values on its stack");
   return result;
 }
 
@@ -100,7 +100,7 @@ void PickleReader::step(std::uint8_t opcode) {
       if (take_number(1) > kNewestProtocol) refuse("the pickle's protocol is newer than 5");
       return;
     case Opcode::frame:
-      take_number(8);  // what follows is in the same bytes
+      take_number(8);  // frames do not matter: the whole pickle is in memory
       return;
     case Opcode::mark:
       marks_.push_back(stack_.size());
@@ -263,7 +263,7 @@ bool PickleReader::make(std::uint8_t opcode) {
       const PickleValue* name = pop();
       const PickleValue* module = pop();
       if (name->type != Type::text || module->type != Type::text)
-        refuse("the pickle names a class by no text");
+        refuse("the pickle has a class name that is not a string");
       push_class(module->text + "." + name->text);
       return true;
     }
@@ -325,13 +325,13 @@ PickleValue& PickleReader::push(PickleValue value) {
 }
 
 void PickleReader::push_again(std::uint64_t memo) {
-  if (memo >= memo_.size()) refuse("the pickle refers to what is not in its memo");
+  if (memo >= memo_.size()) refuse("the pickle refers to a missing memo entry");
   stack_.push_back(memo_[memo]);
 }
 
-// Nothing below the last mark can be taken before the mark itself.
+// Values below the last mark cannot be popped before the mark.
 PickleValue* PickleReader::pop() {
-  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) refuse("the pickle takes more than it has put");
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) refuse("the pickle pops an empty stack");
   PickleValue* value = stack_.back();
   stack_.pop_back();
   return value;
@@ -344,7 +344,7 @@ PickleValue& PickleReader::top() {
 }
 
 std::vector<PickleValue*> PickleReader::pop_to_mark() {
-  if (marks_.empty()) refuse("the pickle has no mark where it needs one");
+  if (marks_.empty()) refuse("the pickle lacks a mark");
   const auto first = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
   std::vector<PickleValue*> items(first, stack_.end());
   stack_.erase(first, stack_.end());
@@ -358,7 +358,7 @@ void PickleReader::push_tuple(const std::vector<PickleValue*>& items) {
 
 void PickleReader::push_class(const std::string& full_name) {
   if (!any_class_ && std::ranges::find(classes_, full_name) == classes_.end())
-    refuse("the pickle holds an unknown class, " + full_name.substr(0, 100));
+    refuse("the pickle has an unknown class, " + full_name.substr(0, 100));
   push({.type = Type::class_name, .text = full_name});
 }
 
@@ -373,12 +373,12 @@ void PickleReader::push_number(std::uint64_t size) {
   }
 }
 
-// Python would call the class here; we keep what it would be called with.
+// Python would call the class here; keeps its arguments instead.
 void PickleReader::make_object() {
   const PickleValue* arguments = pop();
   const PickleValue* of = pop();
   if (arguments->type != Type::tuple || (of->type != Type::class_name && !any_class_))
-    refuse("the pickle makes an object of no class");
+    refuse("the pickle makes an object without a class");
   push({.type = Type::object, .text = of->text, .arguments = arguments});
 }
 
@@ -386,20 +386,21 @@ void PickleReader::build() {
   const PickleValue* state = pop();
   PickleValue& object = top();
   if (object.type != Type::object || (state->type != Type::dict && !any_class_))
-    refuse("the pickle fills what is not an object");
+    refuse("the pickle sets the state of a value that is not an object");
   object.state = state;
 }
 
 void PickleReader::add_items(const std::vector<PickleValue*>& items, Type type) {
   if (top().type != type && !(any_class_ && top().type == Type::object)) {
-    refuse(std::string("the pickle adds items to what is not a ") + (type == Type::set ? "set" : "list"));
+    refuse(std::string("the pickle adds items to a value that is not a ") +
+           (type == Type::set ? "set" : "list"));
   }
   top().items.insert(top().items.end(), items.begin(), items.end());
 }
 
 void PickleReader::set_items(const std::vector<PickleValue*>& items) {
   const bool fits = top().type == Type::dict || (any_class_ && top().type == Type::object);
-  if (!fits || items.size() % 2 != 0) refuse("the pickle fills what is not a dict");
+  if (!fits || items.size() % 2 != 0) refuse("the pickle adds pairs to a value that is not a dict");
   for (std::size_t i = 0; i < items.size(); i += 2) top().pairs.emplace_back(items[i], items[i + 1]);
 }
 

@@ -47,12 +47,11 @@ class PickleReader {
   /// Objects of `classes` (`module.name`) are read, all others refused.
   explicit PickleReader(std::vector<std::string_view> classes);
 
-  /// Objects of every class are read, whatever they are filled with: one that is a list or a dict besides has
-  /// `items` or `pairs`, and its `state` can be any value.
+  /// Objects of every class are read. One that is also a list or a dict has `items` or `pairs`, and its
+  /// `state` can be any value.
   static PickleReader of_any_class();
 
-  /// The pickle's value, which belongs to this reader. Throws Error{config} saying what is wrong, or what is
-  /// not understood.
+  /// The pickle's value, which this reader owns. Throws Error{config} for an invalid or unsupported pickle.
   const PickleValue& read(std::string_view bytes);
 
  private:
@@ -87,7 +86,7 @@ class PickleReader {
   std::vector<std::string_view> classes_ = {};
   bool any_class_ = false;
   std::string_view rest_ = {};
-  std::deque<PickleValue> values_ = {};  // all that were ever pushed: addresses stay
+  std::deque<PickleValue> values_ = {};  // every value pushed, at stable addresses
   std::vector<PickleValue*> stack_ = {};
   std::vector<std::size_t> marks_ = {};
   std::vector<PickleValue*> memo_ = {};

@@ -123,7 +123,7 @@ void PickleWriter::build() {
   put('b');
 }
 
-std::uint32_t PickleWriter::remember() {
+std::uint32_t PickleWriter::memoize() {
   if (protocol_ >= 4) {
     put(0x94);  // MEMOIZE
   } else {
@@ -133,7 +133,7 @@ std::uint32_t PickleWriter::remember() {
   return remembered_++;
 }
 
-void PickleWriter::again(std::uint32_t number) {
+void PickleWriter::get_memo(std::uint32_t number) {
   const bool is_short = number <= std::numeric_limits<std::uint8_t>::max();
   put(is_short ? 'h' : 'j');  // BINGET, LONG_BINGET
   put_number(number, is_short ? 1 : 4);

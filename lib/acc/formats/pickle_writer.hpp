@@ -7,7 +7,7 @@
 
 namespace acc {
 
-/// Writes a Python pickle of protocol 2 or 4, one value after another as its stack machine takes them.
+/// Writes a Python pickle of protocol 2 or 4, in the order of its stack machine.
 class PickleWriter {
  public:
   PickleWriter() : PickleWriter(4) {}
@@ -42,9 +42,9 @@ class PickleWriter {
   /// BUILD: sets the state of the object from the dict before it.
   void build();
 
-  /// Remembers the value written last; the result is its number in the memo.
-  std::uint32_t remember();
-  void again(std::uint32_t number);
+  /// Memoizes the last value; returns its number in the memo.
+  std::uint32_t memoize();
+  void get_memo(std::uint32_t number);
 
   /// The whole pickle; nothing can be written after it.
   std::string finish();

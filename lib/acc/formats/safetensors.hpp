@@ -45,10 +45,9 @@ struct SafetensorsHeader {
   bool operator==(const SafetensorsHeader&) const = default;
 };
 
-/// Reads the header alone, however large the file is. Throws Error{config} naming the file when it is not a
-/// safetensors file: a header that is truncated, larger than 100 MB or not JSON, unknown dtypes, bytes that
-/// overlap, leave gaps, do not match their shapes or lie beyond the end. Throws Error{system} when it cannot
-/// be read.
+/// Reads the header only. Throws Error{config} naming the file when it is not a safetensors file: a header
+/// that is truncated, larger than 100 MB or not JSON, unknown dtypes, bytes that overlap, leave gaps, do not
+/// match their shapes or lie beyond the end. Throws Error{system} when it cannot be read.
 SafetensorsHeader read_safetensors_header(const std::filesystem::path& file);
 
 /// The same for a file whose whole content is in memory; `file` names it in errors.

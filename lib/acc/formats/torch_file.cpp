@@ -69,7 +69,7 @@ const TorchDtype* dtype_of(const std::string& name) {
     if (name == "torch." + std::string(dtype.name)) return &dtype;
     if (!dtype.storage.empty() && name == "torch." + std::string(dtype.storage)) return &dtype;
   }
-  refuse("holds a tensor of type " + name.substr(0, 100) + ", which acc lacks");
+  refuse("holds a tensor of type " + name.substr(0, 100) + ", which acc does not support");
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ StoredTensor TorchFile::rebuild(const std::string& function, const PickleValue* 
   // A tensor with attributes of its own: (function, class, arguments, state).
   if (function == "torch._tensor._rebuild_from_type_v2" && given.size() >= 3)
     return rebuild(given[0]->text, given[2], depth + 1);
-  refuse("holds a tensor of a kind that acc lacks (" + function.substr(0, 100) + ")");
+  refuse("holds a tensor of a kind that acc does not support (" + function.substr(0, 100) + ")");
 }
 
 // The arguments are storage, offset, sizes, strides, ...

@@ -14,8 +14,8 @@
 
 namespace acc {
 
-/// An element type as Python's torch.save names it: by its storage class or, for newer types that have none,
-/// as `torch.<name>` with an UntypedStorage.
+/// An element type as named by Python's torch.save: by its storage class or, for newer types without one, as
+/// `torch.<name>` with an UntypedStorage.
 struct TorchDtype {
   std::string_view name;
   std::string_view storage;
@@ -60,7 +60,7 @@ class TorchFile {
   TorchFile(const TorchFile&) = delete;
   TorchFile& operator=(const TorchFile&) = delete;
 
-  /// What was saved.
+  /// The saved value.
   const PickleValue& root() const { return *root_; }
   /// The size of its pickle, without the tensors' data.
   std::size_t root_bytes() const { return root_bytes_; }

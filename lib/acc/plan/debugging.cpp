@@ -68,7 +68,7 @@ void plan_debugging(const LaunchInputs& inputs, const Settings& settings, Launch
   add_wraps(inputs, settings, plan);
   attach_rank(settings, plan);
   if (plan.attach && plan.pid_namespace) {
-    fail(settings.origin("pid_namespace"), "a process in a pid namespace cannot be lent the terminal",
+    fail(settings.origin("pid_namespace"), "a process in a pid namespace cannot get the terminal",
          "leave out " + settings.origin("attach"));
   }
 }

@@ -50,7 +50,7 @@ Endpoint parse_endpoint(std::string_view text, const std::string& where) {
   endpoint.host = host;
   if (colon == std::string_view::npos) return endpoint;
   endpoint.port = parse_port(whole.substr(colon + 1));
-  if (!endpoint.port) throw fail("has no port from 0 to 65535 behind its last colon");
+  if (!endpoint.port) throw fail("needs a port from 0 to 65535 after its last colon");
   return endpoint;
 }
 

@@ -182,7 +182,7 @@ Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, con
   // Only flags are refused: accelerate accepts num_processes: 1 from the file.
   if (total == 1 && settings.is_explicit("multi_gpu") && settings.is_explicit("num_processes") &&
       request.type == "MULTI_GPU") {
-    fail("--multi_gpu", "needs at least 2 processes, and --num_processes says 1");
+    fail("--multi_gpu", "needs at least 2 processes, but --num_processes is 1");
   }
   return {.per_machine = total / machines, .total = settings["num_processes"]};
 }

@@ -76,8 +76,8 @@ class Binder {
     std::map<int, std::vector<Cpu>> cores;
     for (const Cpu& cpu : local) cores[cpu.core].push_back(cpu);
     if (cores.size() < seat.of) {
-      fail(origin_, fmt::format("exclusive needs a core for each, and NUMA node {} has {} for {}", seat.node,
-                                cores.size(), seat.of));
+      fail(origin_, fmt::format("exclusive needs a core per worker, but NUMA node {} has {} for {}",
+                                seat.node, cores.size(), seat.of));
     }
     const std::size_t each = cores.size() / seat.of;
     const std::size_t rest = cores.size() % seat.of;

@@ -76,7 +76,7 @@ if kind == "file":
     script = pathlib.Path(script).stem
 module = importlib.import_module(script)
 if not hasattr(module, function):
-    sys.exit(f"acc: {module.__file__} has no function {function} (--main_training_function names another)")
+    sys.exit(f"acc: {module.__file__} has no function {function}; choose another with --main_training_function")
 sys.argv = [module.__file__, *sys.argv[4:]]
 xmp.spawn(PrepareForLaunch(getattr(module, function)), args=())
 )py";

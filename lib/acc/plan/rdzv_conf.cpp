@@ -42,7 +42,7 @@ constexpr std::int64_t kMaxSeconds = 1'000'000'000;
 std::string bad_seconds(const std::string& text) {
   const auto number = parse_integer(text);
   if (number && *number > 0 && *number <= kMaxSeconds) return {};
-  return fmt::format("'{}' is not a whole number of seconds above 0", text);
+  return fmt::format("'{}' is not a positive whole number of seconds", text);
 }
 
 Apply seconds(std::chrono::milliseconds RendezvousPlan::*member) {
@@ -61,7 +61,7 @@ Apply checked_seconds() {
 std::string check_backoff(RendezvousPlan&, const std::string& text) {
   const auto number = parse_number(text);
   if (number && *number >= 0) return {};
-  return fmt::format("'{}' is not a number of seconds from 0 on", text);
+  return fmt::format("'{}' is not a non-negative number of seconds", text);
 }
 
 // `2.4`, `2.4.1`, `2.11.0+cu130`: only versions before 2.6 differ in the rendezvous.
@@ -70,7 +70,7 @@ std::string apply_torch_version(RendezvousPlan& plan, const std::string& text) {
   const auto major = parse_integer(parts.front());
   const auto minor = parts.size() > 1 ? parse_integer(parts[1]) : std::nullopt;
   if (!minor || major < 2 || (major == 2 && minor < 4))
-    return fmt::format("'{}' is not a version of torch from 2.4 on", text);
+    return fmt::format("'{}' is not torch 2.4 or a later version", text);
   const bool before = major == 2;
   plan.agents = before && minor == 4   ? TorchAgents::v2_4
                 : before && minor == 5 ? TorchAgents::v2_5
@@ -88,7 +88,7 @@ Apply text(std::string RendezvousPlan::*member) {
 std::string apply_attempts(RendezvousPlan& plan, const std::string& text) {
   const auto number = parse_integer(text);
   if (!number || *number < 1 || *number > 1'000'000)
-    return fmt::format("'{}' is not a whole number above 0", text);
+    return fmt::format("'{}' is not a positive whole number", text);
   plan.keep_alive_max_attempt = static_cast<int>(*number);
   return {};
 }

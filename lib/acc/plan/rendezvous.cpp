@@ -28,7 +28,7 @@ RendezvousKind parse_backend(const Settings& settings) {
   if (name == "static") return RendezvousKind::static_;
   if (name == "c10d") return RendezvousKind::c10d;
   if (name == "etcd") return RendezvousKind::etcd;
-  if (name == "etcd-v2") fail(where, "etcd-v2 speaks an API that etcd no longer has", "use etcd, or c10d");
+  if (name == "etcd-v2") fail(where, "etcd-v2 uses an API that etcd no longer has", "use etcd, or c10d");
   const std::string meant = did_you_mean(name, {"static", "c10d", "etcd"});
   fail(where, "'" + name + "' is not a rendezvous back end",
        "static, c10d or etcd" + (meant.empty() ? "" : "; " + meant));
@@ -57,7 +57,7 @@ std::optional<std::uint16_t> master_port(const Settings& settings) {
 std::chrono::milliseconds seconds(const Settings& settings, std::string_view name) {
   const double value = settings.number(name);
   if (!(value > 0) || value > 1e9)
-    fail(settings.origin(name), fmt::format("{:g} is not a number of seconds above 0", value));
+    fail(settings.origin(name), fmt::format("{:g} is not a positive number of seconds", value));
   return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
 }
 
@@ -79,8 +79,9 @@ void set_secret(const Settings& settings, const LaunchInputs& inputs, LaunchPlan
   }
   rendezvous.secret_file = (inputs.folder / rendezvous.secret_file).lexically_normal();
   if (rendezvous.store_file) {
-    plan.notes.push_back(settings.origin("rdzv_conf") +
-                         ": secret_file has no effect with store_type=file: no node links to another");
+    plan.notes.push_back(
+        settings.origin("rdzv_conf") +
+        ": secret_file has no effect with store_type=file: nodes do not connect to each other");
   }
 }
 
@@ -171,8 +172,8 @@ void plan_rendezvous(const Settings& settings, const JobShape& shape, const Laun
   plan.use_agent_store = !is_c10d || plan.inherited.get("TORCH_DISABLE_SHARE_RDZV_TCP_STORE") != "1";
   if (settings.truth("standalone")) {
     if (plan.num_machines > 1) {
-      fail("", fmt::format("--standalone is a job of one machine, and {} says {}",
-                           settings.origin("num_machines"), plan.num_machines));
+      fail("", fmt::format("--standalone is for one machine, but {} is {}", settings.origin("num_machines"),
+                           plan.num_machines));
     }
     plan.run_id = inputs.random_id;
     return;
@@ -235,13 +236,13 @@ void plan_master_address(const NamedAddress& named, const LaunchInputs& inputs, 
     plan.problems.push_back(
         {.what = what,
          .where = named.origin,
-         .hint = fmt::format("a job of one machine needs none; its own are {}; for several machines --nnodes",
-                             join(addresses_for_others(own), ", "))});
+         .hint = fmt::format(
+             "a job of one machine needs none; this machine has {}; for several machines use --nnodes",
+             join(addresses_for_others(own), ", "))});
     return;
   }
   plan.master_addr = kLoopback;
-  plan.notes.push_back(
-      fmt::format("{}: {}: a job of one machine meets at {}", named.origin, what, kLoopback));
+  plan.notes.push_back(fmt::format("{}: {}: a job of one machine uses {}", named.origin, what, kLoopback));
 }
 
 }  // namespace acc::launcher

@@ -32,16 +32,16 @@ void refuse_both(const Settings& settings, std::string_view one, std::string_vie
 // Scripts for torch.distributed.launch expect --local-rank before their own arguments.
 void add_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan& plan) {
   if (settings.truth("use_env") && !settings.truth("legacy_launch"))
-    fail(settings.origin("use_env"), "has a meaning only together with --legacy-launch");
+    fail(settings.origin("use_env"), "is valid only with --legacy-launch");
   if (!settings.truth("legacy_launch") || settings.truth("use_env")) return;
   if (settings.truth("no_python")) {
-    fail(settings.origin("no_python"), "--legacy-launch gives --local-rank to Python programs alone",
+    fail(settings.origin("no_python"), "--legacy-launch passes --local-rank to Python programs only",
          "with --use-env they read LOCAL_RANK");
   }
   plan.worker_command.insert(plan.worker_command.end() - static_cast<std::ptrdiff_t>(arguments),
                              "--local-rank=${local_rank}");
   plan.notes.emplace_back(
-      "--legacy-launch is for scripts that read --local-rank, a deprecated way: read LOCAL_RANK and give "
+      "--legacy-launch passes --local-rank, which is deprecated: scripts should read LOCAL_RANK, with "
       "--use-env");
 }
 
@@ -67,13 +67,13 @@ void choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& 
     settings.set("python", plan.program.string(), program.python_origin);
   if (program.read_once && plan.nproc_per_node > 1) {
     plan.problems.push_back(
-        {.what = fmt::format("can be read once, and {} workers would share it", plan.nproc_per_node),
+        {.what = fmt::format("can be read only once, but {} workers need it", plan.nproc_per_node),
          .where = request.words.front(),
          .hint = "write the script into a file"});
   }
   if (request.run_path) {
     plan.notes.push_back(settings.origin("run_path") +
-                         ": each worker is a Python of its own that runs the file; nothing is forked");
+                         ": each worker is a separate Python process that runs the file; nothing is forked");
   }
   add_local_rank(settings, request.words.size() - 1, plan);
 }
@@ -111,7 +111,7 @@ log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
 
 // torchrun's handlers. Scripts may abbreviate --event-log-handler as --event-log, so both flags accept
 // them.
-void choose_event_readers(const Settings& settings, LaunchPlan& plan) {
+void choose_event_outputs(const Settings& settings, LaunchPlan& plan) {
   const auto is_handler = [](const std::string& word) {
     return word == "null" || word == "console" || word == "dynamic_rendezvous";
   };
@@ -150,17 +150,17 @@ void set_shutdown_timeout(const Environment& environment, Settings& settings) {
 void set_limits(Settings& settings, LaunchPlan& plan) {
   const std::int64_t restarts = settings.integer("max_restarts");
   if (restarts < 0 || restarts > 1'000'000'000)
-    fail(settings.origin("max_restarts"), "must be a number from 0 on");
+    fail(settings.origin("max_restarts"), "must be a non-negative number");
   plan.max_restarts = static_cast<int>(restarts);
   if (!(settings.number("monitor_interval") > 0))
-    fail(settings.origin("monitor_interval"), "must be a number of seconds above 0");
+    fail(settings.origin("monitor_interval"), "must be a positive number of seconds");
   if (plan.dialect == Dialect::torchrun && !settings.given("retry_on"))
     settings.set("retry_on", "all", "torchrun's default");
   plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
   set_shutdown_timeout(plan.inherited, settings);
   const auto seconds = [&](std::string_view name) {
     const double value = settings.number(name);
-    if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a number of seconds from 0 on");
+    if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a non-negative number of seconds");
     return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
   };
   plan.min_uptime = seconds("min_uptime");
@@ -182,8 +182,8 @@ std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
 void refuse_plug_ins(const Settings& settings) {
   const std::string specs = settings.text("logs_specs");
   if (specs.empty() || specs == "default") return;
-  fail(settings.origin("logs_specs"), "'" + specs + "' names a Python plug-in, and acc loads none",
-       "--redirects, --tee and --log-dir say where output goes");
+  fail(settings.origin("logs_specs"), "'" + specs + "' is a Python plug-in, which acc cannot load",
+       "use --redirects, --tee and --log-dir to direct the output");
 }
 
 // Plans a single worker: the other launcher.
@@ -211,7 +211,7 @@ HangPlan plan_hang(const Settings& settings) {
     fail(settings.origin("hang_timeout"), "must be a number of seconds, or 0 for never");
   const std::string then = settings.text("on_hang");
   if (seconds == 0 && settings.given("on_hang")) {
-    fail(settings.origin("on_hang"), "needs to know when a job counts as hung", "--hang-timeout SECONDS");
+    fail(settings.origin("on_hang"), "needs a hang timeout", "--hang-timeout SECONDS");
   }
   return {.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)),
           .then = then == "kill"      ? OnHang::kill
@@ -268,7 +268,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.hang = plan_hang(settings);
   plan.output = plan_output(inputs, settings);
   plan.logging = choose_log(inputs, settings);
-  choose_event_readers(settings, plan);
+  choose_event_outputs(settings, plan);
   plan.output.observed = plan.hang.timeout.count() > 0;
   plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);

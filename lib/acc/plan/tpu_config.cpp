@@ -55,7 +55,7 @@ std::vector<std::string> tpu_config_command(const TpuConfigRequest& request, con
                                             const std::optional<std::string>& lines) {
   const std::vector<std::string> commands = commands_of(request, config, lines);
   if (commands.empty())
-    throw Error({.what = "there is nothing to run", .hint = "--command COMMAND or --command_file FILE"});
+    throw Error({.what = "no command is given", .hint = "--command COMMAND or --command_file FILE"});
   const std::string name = option_or_config(request.tpu_name, config, "tpu_name");
   const std::string zone = option_or_config(request.tpu_zone, config, "tpu_zone");
   if (name.empty())

@@ -31,7 +31,7 @@ std::vector<fs::path> files_ending(const fs::path& folder, std::string_view end)
   return files;
 }
 
-// Which tensor is in which file.
+// The file of each tensor.
 std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json json = Json::parse(read_file(index), nullptr, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
@@ -39,7 +39,7 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
     fail(index, "is not an index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;
   for (const auto& [name, file] : map->items()) {
-    // A file name, not a path out of the folder.
+    // Must be a file name, not a path out of the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
       fail(index, fmt::format("names no file for the tensor '{}'", name));
     files[name] = file.get<std::string>();

@@ -24,7 +24,7 @@ using Numbers = std::vector<std::int64_t>;
 
 constexpr std::string_view kMetadata = ".metadata";
 
-// torch's names of types, and those of safetensors.
+// The dtypes of torch with their names in safetensors.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kDtypes = {{
     {"float64", "F64"},
     {"float32", "F32"},
@@ -44,7 +44,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 16> kDtypes 
     {"float8_e5m2", "F8_E5M2"},
 }};
 
-// Of one of the types in kDtypes.
+// The bytes of one element, by kDtypes.
 std::string_view torch_name(std::string_view safetensors_name) {
   return std::ranges::find(kDtypes, safetensors_name, [](const auto& row) { return row.second; })->first;
 }
@@ -128,7 +128,7 @@ class MetadataReader {
       const Place place{.file = text(member(*info, "relative_path")),
                         .begin = number(member(*info, "offset")),
                         .length = number(member(*info, "length"))};
-      // A file name, not a path out of the folder.
+      // Must be a file name, not a path out of the folder.
       if (place.file.find('/') != std::string::npos) refuse("it names a file elsewhere");
       for (const auto& [key, value] : info->state->pairs) {
         if (key->text == "transform_descriptors" && value->type != Type::none)
@@ -139,7 +139,7 @@ class MetadataReader {
     }
   }
 
-  // Where each tensor was in the dict that was saved, which may hold further dicts.
+  // The path of each tensor in the saved dict, which may be nested.
   void read_paths(const PickleValue& planner) {
     if (planner.type != Type::dict) return;
     std::set<std::string> tops;
@@ -175,7 +175,8 @@ class MetadataReader {
     const std::string& type = properties.state->items.front()->text;
     const auto* dtype =
         std::ranges::find(kDtypes, type, [](const auto& row) { return fmt::format("torch.{}", row.first); });
-    if (dtype == kDtypes.end()) fail(file_, fmt::format("'{}' is of type {}, which acc lacks", full, type));
+    if (dtype == kDtypes.end())
+      fail(file_, fmt::format("'{}' is of type {}, which acc does not support", full, type));
     tensor.info.dtype = dtype->second;
     for (const PickleValue* chunk : member(from, "chunks").items)
       tensor.chunks.push_back(
@@ -232,7 +233,7 @@ class MetadataReader {
   bool shared_level_ = false;
 };
 
-// Copies a part, whatever its strides are, into the whole, which is row by row.
+// Copies a part, with any strides, into the whole tensor, which is contiguous.
 struct Paste {
   const StoredTensor& part;
   const Numbers& strides;
@@ -264,7 +265,8 @@ Numbers strides_of(const Numbers& shape) {
 void read_chunk(const DcpTensor& tensor, const DcpChunk& chunk, std::string& whole) {
   const MappedFile mapped(chunk.file);
   const std::string_view bytes(mapped.data(), mapped.size());
-  if (chunk.begin > bytes.size() || chunk.length > bytes.size() - chunk.begin) fail(chunk.file, "is cut");
+  if (chunk.begin > bytes.size() || chunk.length > bytes.size() - chunk.begin)
+    fail(chunk.file, "is truncated");
   try {
     const TorchFile file(bytes.substr(chunk.begin, chunk.length));
     const auto part = file.tensor(file.root());

@@ -10,7 +10,7 @@
 
 namespace acc::launcher {
 
-/// A part of a tensor: where in the tensor it lies, and where its bytes are, as a file of torch.save within a
+/// A part of a tensor: its offsets in the tensor, and the place of its bytes, a torch.save file within a
 /// file.
 struct DcpChunk {
   std::vector<std::int64_t> offsets = {};
@@ -29,12 +29,12 @@ struct DcpTensor {
 /// Whether the folder is a checkpoint of torch.distributed.checkpoint.
 bool is_dcp_checkpoint(const std::filesystem::path& folder);
 
-/// The tensors of such a checkpoint, by their names; a level that all share, as `model`, is left out, as in
-/// accelerate's merge-weights. Nothing in it is executed. Throws Error{config} for a damaged one, or one with
-/// more than weights.
+/// The tensors of such a checkpoint by name, without a top-level key that all share, such as `model`, as in
+/// accelerate's merge-weights. Executes nothing in it. Throws Error{config} if it is damaged, or has more
+/// than weights.
 std::vector<DcpTensor> read_dcp_checkpoint(const std::filesystem::path& folder);
 
-/// The whole tensor's bytes. Throws Error naming the file that is missing or damaged.
+/// The bytes of the whole tensor. Throws Error naming a missing or damaged file.
 std::string read_dcp_tensor(const DcpTensor& tensor);
 
 }  // namespace acc::launcher

@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 constexpr std::int64_t kFloatBytes = 4;
 constexpr std::int64_t kIntegerBytes = 8;
 
-// Modules that tasks put on a base model.
+// Modules that tasks add to a base model.
 constexpr std::array<std::string_view, 8> kHeads = {"lm_head",         "cls",          "classifier",
                                                     "score",           "qa_outputs",   "pre_classifier",
                                                     "vocab_projector", "lm_head_layer"};
@@ -31,7 +31,7 @@ std::string first_part(const std::string& name) {
   return name.substr(0, name.find('.'));
 }
 
-// The module around the whole base model (`model.`, `bert.`), which a checkpoint of a task has.
+// The prefix of the base model (`model.`, `bert.`) in the checkpoint of a task.
 std::string base_prefix(const std::vector<TensorInfo>& tensors, const Json& config) {
   const std::string type = config.is_object() ? config.value("model_type", "") : "";
   for (const std::string& prefix : {std::string("model."), std::string("transformer."), type + "."}) {
@@ -48,7 +48,7 @@ bool is_integer(std::string_view dtype) {
   return dtype.starts_with('I') || dtype.starts_with('U') || dtype == "BOOL";
 }
 
-// Integer buffers keep their width; whatever is stored, parameters count as float32.
+// Integer buffers keep their width; parameters count as float32, whatever their dtype.
 std::int64_t bytes_in_float32(const TensorInfo& tensor) {
   return is_integer(tensor.dtype) ? static_cast<std::int64_t>(tensor.end - tensor.begin)
                                   : elements(tensor) * kFloatBytes;
@@ -70,12 +70,12 @@ std::string block(const std::string& name) {
   return "";
 }
 
-std::int64_t integer(const Json& config, const char* key, std::int64_t otherwise = 0) {
+std::int64_t integer(const Json& config, const char* key, std::int64_t default_value = 0) {
   const auto found = config.is_object() ? config.find(key) : config.end();
-  return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+  return found != config.end() && found->is_number_integer() ? found->get<std::int64_t>() : default_value;
 }
 
-/// Buffers that the library makes itself, by the module that holds them.
+/// Buffers that the library creates itself, by their module.
 std::map<std::string, std::int64_t> made_buffers(const Json& config) {
   const std::string type = config.is_object() ? config.value("model_type", "") : "";
   const std::int64_t positions = integer(config, "max_position_embeddings");
@@ -120,7 +120,7 @@ ModelSize model_size(const std::vector<TensorInfo>& tensors, const Json& config)
     count(parent(name), name, bytes_in_float32(tensor));
   }
   for (const auto& [module, bytes] : made_buffers(config)) count(module, module, bytes);
-  // Not a layer: no block around a name.
+  // Not a layer: the name is in no block.
   layers.erase("");
   for (const auto& [layer, bytes] : layers) size.largest_layer = std::max(size.largest_layer, bytes);
   return size;
@@ -217,7 +217,7 @@ std::string framed_table(const std::string& title, const std::vector<std::string
   }
   const std::size_t sum = std::accumulate(widths.begin(), widths.end(), std::size_t{0});
   const std::size_t title_width = width_of(title);
-  // accelerate's arithmetic, kept for the look of its tables.
+  // accelerate's arithmetic, so that the tables are equal.
   if (title_width > sum) {
     const auto difference =
         static_cast<std::int64_t>(title_width) - static_cast<std::int64_t>(sum + headers.size() + 1);

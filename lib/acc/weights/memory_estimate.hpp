@@ -10,22 +10,23 @@
 
 namespace acc::launcher {
 
-/// Bytes of a model in float32, as accelerate counts them.
+/// The size of a model in float32, in bytes, as accelerate counts them.
 struct ModelSize {
-  /// Without the head that a task puts on the base model.
+  /// Without the head of a task.
   std::int64_t total = 0;
   std::int64_t largest_layer = 0;
-  /// Bytes of that head; 0: there is none.
+  /// Bytes of that head; 0 if there is none.
   std::int64_t head = 0;
 
   bool operator==(const ModelSize&) const = default;
 };
 
-/// Adds up the tensors of a checkpoint. `config` is the model's config.json (or null): it says which buffers
-/// the library makes that no file holds. Layers are leaf modules and repeated blocks (`layers.3`).
+/// Adds up the tensors of a checkpoint. `config` is the model's config.json (or null), which tells the
+/// buffers that the library creates and no file holds. Layers are leaf modules and repeated blocks
+/// (`layers.3`).
 ModelSize model_size(const std::vector<TensorInfo>& tensors, const nlohmann::json& config);
 
-/// Bytes that a process of a training with Adam holds, without activations.
+/// Memory of a process that trains with Adam, in bytes, without activations.
 struct TrainingMemory {
   std::string sharding = {};
   double float32 = 0;
@@ -39,11 +40,11 @@ struct TrainingMemory {
 /// last two are FSDP's SHARD_GRAD_OP and FULL_SHARD). Buffers count as parameters.
 std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes);
 
-/// `417.65 MB`, `1.0 KB`, `1023 bytes`: divided by 1024 and rounded to two decimals, as Python writes them.
+/// `417.65 MB`, `1.0 KB`, `1023 bytes`: divided by 1024 and rounded to two decimals, as in Python.
 std::string size_text(double bytes);
 
-/// A table in a frame, drawn as accelerate draws it: every text centred, the title over all columns.
-/// Ends with a newline.
+/// A table in a frame, as accelerate draws it: all texts centred, the title over all columns. Ends with a
+/// newline.
 std::string framed_table(const std::string& title, const std::vector<std::string>& headers,
                          const std::vector<std::vector<std::string>>& rows);
 

@@ -58,7 +58,7 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
   }
 }
 
-// Under another name until it is whole and on the disk.
+// Has a temporary name until it is complete and on the disk.
 class NewFile {
  public:
   explicit NewFile(fs::path file) : file_(std::move(file)), part_(file_.string() + ".part") {
@@ -97,12 +97,12 @@ void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& r
 
 }  // namespace
 
-std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t most) {
+std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t max_bytes) {
   std::ranges::sort(items, {}, [](const MergeItem& item) -> const std::string& { return item.tensor.name; });
   std::vector<MergedFile> merged(1);
   for (MergeItem& item : items) {
     const std::uint64_t size = item.tensor.end - item.tensor.begin;
-    if (!merged.back().sources.empty() && data_bytes(merged.back()) + size > most) merged.emplace_back();
+    if (!merged.back().sources.empty() && data_bytes(merged.back()) + size > max_bytes) merged.emplace_back();
     add(merged.back(), std::move(item));
   }
   for (std::size_t i = 0; i < merged.size(); ++i) {
@@ -114,13 +114,13 @@ std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t most
   return merged;
 }
 
-std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t most) {
+std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t max_bytes) {
   std::vector<MergeItem> items;
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (const TensorInfo& tensor : files[i].header.tensors)
       items.push_back({tensor, {i, files[i].header.data_begin + tensor.begin}});
   }
-  return lay_out(std::move(items), most);
+  return lay_out(std::move(items), max_bytes);
 }
 
 std::string merged_index(const std::vector<MergedFile>& files) {

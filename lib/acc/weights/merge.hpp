@@ -16,7 +16,7 @@ namespace acc::launcher {
 struct MergedFile {
   std::string name = {};
   SafetensorsHeader header = {};
-  /// For each tensor of the header, the file of the checkpoint and the place in it.
+  /// For each tensor of the header, the file of the checkpoint and the offset in it.
   struct Source {
     std::size_t file = 0;
     std::uint64_t offset = 0;
@@ -26,33 +26,33 @@ struct MergedFile {
   std::vector<Source> sources = {};
 };
 
-/// A tensor that is to be merged, and where it comes from.
+/// A tensor to be merged, and its source.
 struct MergeItem {
   TensorInfo tensor = {};
   MergedFile::Source source = {};
 };
 
-/// How tensors are laid out in files of at most `most` bytes (a larger tensor has a file of its own): one
-/// `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tensors come in the order of their names.
-std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t most);
+/// Distributes tensors over files of at most `max_bytes` (a larger tensor has a file of its own): one
+/// `model.safetensors`, or `model-00001-of-0000N.safetensors`. Tensors are sorted by name.
+std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t max_bytes);
 
 /// The same for all tensors of a checkpoint.
-std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t most);
+std::vector<MergedFile> plan_merge(const std::vector<CheckpointFile>& files, std::uint64_t max_bytes);
 
 /// `model.safetensors.index.json` of several files; empty for one.
 std::string merged_index(const std::vector<MergedFile>& files);
 
-/// Gives a tensor's bytes, from its source, to `write`, in one piece or more.
+/// Passes a tensor's bytes, from its source, to `write`, in one or more pieces.
 using WriteBytes = std::function<void(std::string_view bytes)>;
 using ReadTensor =
     std::function<void(const MergedFile::Source& source, const TensorInfo& tensor, const WriteBytes& write)>;
 
-/// Writes the files into `folder`, which is made where it is missing: each in one step, so that no reader
-/// sees a part. Throws Error{system}, and what `read` throws.
+/// Writes the files into `folder`, which is created if missing; each file appears atomically. Throws
+/// Error{system}, and what `read` throws.
 void write_files(const std::vector<MergedFile>& files, const std::filesystem::path& folder,
                  const ReadTensor& read);
 
-/// The same from the files of a checkpoint, with a fixed piece of memory, however large they are.
+/// The same from the files of a checkpoint, with a buffer of fixed size.
 void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
                   const std::filesystem::path& folder);
 

@@ -31,7 +31,7 @@ class Family {
           {.kind = ErrorKind::config,
            .what = fmt::format("describes a model of the family '{}', which acc cannot size from it", type),
            .where = file_.string(),
-           .hint = "put its safetensors files beside it: their heads are enough"});
+           .hint = "put its safetensors files beside it: their headers are enough"});
     }
     return std::move(tensors_);
   }
@@ -45,9 +45,9 @@ class Family {
     }
     return found->get<std::int64_t>();
   }
-  std::int64_t size(const char* key, std::int64_t otherwise) const {
+  std::int64_t size(const char* key, std::int64_t default_value) const {
     const auto found = config_.find(key);
-    return found == config_.end() || found->is_null() ? otherwise : size(key);
+    return found == config_.end() || found->is_null() ? default_value : size(key);
   }
 
   void add(const std::string& name, Shape shape) {

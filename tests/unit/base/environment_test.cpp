@@ -7,7 +7,7 @@
 
 using acc::Environment;
 
-TEST_CASE("environment: an empty value is not an unset one", "[base]") {
+TEST_CASE("environment: an empty value differs from an unset one", "[base]") {
   const Environment environment{{"EMPTY", ""}, {"A", "1"}};
   CHECK(environment.find("EMPTY") == "");
   CHECK_FALSE(environment.find("MISSING").has_value());
@@ -15,13 +15,13 @@ TEST_CASE("environment: an empty value is not an unset one", "[base]") {
   CHECK(environment.get("EMPTY", "otherwise").empty());
 }
 
-TEST_CASE("environment: an overlay wins and keeps the rest", "[base]") {
+TEST_CASE("environment: an overlay replaces values and keeps the rest", "[base]") {
   Environment environment{{"A", "1"}, {"B", "2"}};
   environment.overlay(Environment{{"B", "3"}, {"C", "4"}});
   CHECK(environment == Environment{{"A", "1"}, {"B", "3"}, {"C", "4"}});
 }
 
-TEST_CASE("environment: variables come out sorted, as execve takes them", "[base]") {
+TEST_CASE("environment: variables are sorted, as for execve", "[base]") {
   CHECK(Environment{{"Z", "1"}, {"A", "b=c"}}.to_strings() == std::vector<std::string>{"A=b=c", "Z=1"});
 }
 

@@ -8,17 +8,17 @@
 using acc::Error;
 using acc::ErrorKind;
 
-TEST_CASE("error: says where, what, and the way out", "[base]") {
+TEST_CASE("error: formats where, what and hint", "[base]") {
   const Error error({.what = "no such program", .where = "train.py", .hint = "check the path"});
   CHECK(std::string(error.what()) == "train.py: no such program (check the path)");
 }
 
-TEST_CASE("error: leaves out what it does not know", "[base]") {
+TEST_CASE("error: leaves out empty parts", "[base]") {
   CHECK(std::string(Error({.what = "broken"}).what()) == "broken");
   CHECK(acc::to_string({.what = "broken", .where = "here"}) == "here: broken");
 }
 
-TEST_CASE("error: a bad file tells all its problems, a line each", "[base]") {
+TEST_CASE("error: a file's problems are reported together, a line each", "[base]") {
   const Error error(ErrorKind::config, {{.what = "one", .where = "f:1"}, {.what = "two", .where = "f:2"}});
   CHECK(std::string(error.what()) == "f:1: one\nf:2: two");
   CHECK(error.problems().size() == 2);

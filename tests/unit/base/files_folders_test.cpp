@@ -27,9 +27,9 @@ TEST_CASE("folders: a current folder that was removed is one clear error", "[bas
   fs::remove(gone);
   const std::string error = error_of([] { acc::absolute_path("x"); });
   fs::current_path(before);
-  CHECK(error == "the current folder does not exist any more (change to another one)");
+  CHECK(error == "the current folder was removed (change to another folder)");
 }
 
-TEST_CASE("folders: the program's path is the one that it was called by", "[base]") {
+TEST_CASE("folders: the program's path is that by which it was called", "[base]") {
   CHECK(fs::equivalent(acc::program_path(), "/proc/self/exe"));
 }

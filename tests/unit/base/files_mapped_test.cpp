@@ -8,7 +8,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-TEST_CASE("mapped file: its bytes are the file's, and changing them changes no file", "[base]") {
+TEST_CASE("mapped file: has the file's bytes, and writes do not change the file", "[base]") {
   const acc::test::TemporaryFolder folder;
   const auto file = folder.path() / "f";
   acc::replace_file(file, std::string_view("some bytes"));
@@ -24,7 +24,7 @@ TEST_CASE("mapped file: an empty file has no bytes", "[base]") {
   CHECK(acc::MappedFile(folder.path() / "f").size() == 0);
 }
 
-TEST_CASE("mapped file: what cannot be read is an error that names it", "[base]") {
+TEST_CASE("mapped file: an unreadable file is an error that names it", "[base]") {
   const acc::test::TemporaryFolder folder;
   const std::string missing = (folder.path() / "none").string();
   CHECK(acc::test::error_of([&] { acc::MappedFile{missing}; }) ==
@@ -33,7 +33,7 @@ TEST_CASE("mapped file: what cannot be read is an error that names it", "[base]"
         folder.path().string() + ": cannot be read: Is a directory");
 }
 
-TEST_CASE("mapped_file: a pipe is refused, and nobody waits for it", "[base]") {
+TEST_CASE("mapped_file: a pipe is refused without waiting", "[base]") {
   const acc::test::TemporaryFolder folder;
   const auto pipe = folder.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);

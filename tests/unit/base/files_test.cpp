@@ -17,7 +17,7 @@ using acc::test::error_of;
 using acc::test::TemporaryFolder;
 using acc::test::WorkingFolder;
 
-TEST_CASE("files: a file is replaced whole, its parents made", "[base]") {
+TEST_CASE("files: a file is replaced atomically, its parents created", "[base]") {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "a" / "b" / "config.yaml";
   acc::replace_file(file, "one\n");
@@ -27,14 +27,14 @@ TEST_CASE("files: a file is replaced whole, its parents made", "[base]") {
   CHECK(std::distance(fs::directory_iterator(file.parent_path()), {}) == 1);
 }
 
-TEST_CASE("files: of a file's lines the first, and nothing where it cannot be read", "[base]") {
+TEST_CASE("files: the first line of a file, empty if it cannot be read", "[base]") {
   const TemporaryFolder folder;
   CHECK(acc::first_line_of(folder.write("two", "0-3,8\nmore\n")) == "0-3,8");
   CHECK(acc::first_line_of(folder.write("open", "7")) == "7");
   CHECK(acc::first_line_of(folder.path() / "none").empty());
 }
 
-TEST_CASE("files: a large text is written whole, however it is divided", "[base]") {
+TEST_CASE("files: a large text is written completely, in any parts", "[base]") {
   const TemporaryFolder folder;
   std::string text(11'000'001, ' ');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * i >> 7U);
@@ -45,7 +45,7 @@ TEST_CASE("files: a large text is written whole, however it is divided", "[base]
   CHECK(acc::read_file(folder.path() / "large") == text);
 }
 
-TEST_CASE("files: a replaced file keeps its mode and stays behind its link", "[base]") {
+TEST_CASE("files: a replaced file keeps its mode and its link", "[base]") {
   const TemporaryFolder folder;
   const fs::path file = folder.write("real", "old");
   REQUIRE(::chmod(file.c_str(), 0600) == 0);
@@ -56,7 +56,7 @@ TEST_CASE("files: a replaced file keeps its mode and stays behind its link", "[b
   CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
-TEST_CASE("files: a path is resolved whatever its form, also where nothing is yet", "[base]") {
+TEST_CASE("files: resolves any path, also of a missing file", "[base]") {
   const TemporaryFolder folder;
   const fs::path here = fs::canonical(folder.path());
   const WorkingFolder inside(here);
@@ -77,7 +77,7 @@ TEST_CASE("files: a path is resolved whatever its form, also where nothing is ye
   CHECK(folder.read("to_come") == "text");
 }
 
-TEST_CASE("files: a file that cannot be written names itself and leaves nothing behind", "[base]") {
+TEST_CASE("files: a failed write is an error that names the file, and leaves no temporary file", "[base]") {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "taken" / "inside");
   const std::string error = error_of([&] { acc::replace_file(folder.path() / "taken", "text"); });
@@ -85,7 +85,7 @@ TEST_CASE("files: a file that cannot be written names itself and leaves nothing 
   CHECK(std::distance(fs::directory_iterator(folder.path()), {}) == 1);
 }
 
-TEST_CASE("files: reading says what stands in the way", "[base]") {
+TEST_CASE("files: a failed read says why", "[base]") {
   const TemporaryFolder folder;
   CHECK(error_of([&] { acc::read_file(folder.path() / "missing"); }) ==
         (folder.path() / "missing").string() + ": cannot be read: No such file or directory");
@@ -95,11 +95,11 @@ TEST_CASE("files: reading says what stands in the way", "[base]") {
   CHECK(error_of([&] { acc::read_file(large, 10); }) == large.string() + ": is larger than 10 bytes");
 }
 
-TEST_CASE("files: a pipe is read to its end, and one that nobody writes to is refused at once", "[base]") {
+TEST_CASE("files: a pipe is read to its end; one without a writer is refused at once", "[base]") {
   const TemporaryFolder folder;
   const fs::path pipe = folder.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(error_of([&] { acc::read_file(pipe); }) == pipe.string() + ": is a pipe that nobody writes to");
+  CHECK(error_of([&] { acc::read_file(pipe); }) == pipe.string() + ": is a pipe without a writer");
 
   std::array<int, 2> ends = {};
   REQUIRE(::pipe(ends.data()) == 0);
@@ -116,11 +116,11 @@ TEST_CASE("files: a pipe is read to its end, and one that nobody writes to is re
   ::close(ends[0]);
 }
 
-TEST_CASE("files: the program's folder is where this test lies", "[base]") {
+TEST_CASE("files: the program's folder is that of this test", "[base]") {
   CHECK(fs::exists(acc::program_folder() / "acc-test-base"));
 }
 
-TEST_CASE("files: a link that leads nowhere yet gets its file where it leads", "[base]") {
+TEST_CASE("files: writing to a dangling link creates its target", "[base]") {
   const TemporaryFolder folder;
   fs::create_symlink("other", folder.path() / "link");
   fs::create_symlink("link", folder.path() / "twice");

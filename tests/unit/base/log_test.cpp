@@ -15,7 +15,7 @@ using log::Level;
 
 namespace {
 
-// What a person sees while `act` runs.
+// The standard error of `act`.
 template <class Act>
 std::string console_of(const log::Options& options, Act act) {
   std::string text;
@@ -46,13 +46,12 @@ TEST_CASE("log: a level includes those above it", "[base]") {
   CHECK(console_of({.level = Level::off}, say_everything).empty());
 }
 
-TEST_CASE("log: lines of a reporter are shown as they are", "[base]") {
+TEST_CASE("log: lines of a reporter are shown unchanged", "[base]") {
   CHECK(console_of({}, [] { log::write_rendered(Level::error, "acc: rank 1 failed\n  why\n"); }) ==
         "acc: rank 1 failed\n  why\n");
 }
 
-TEST_CASE("log: a file gets each line with time, level, host and process number, behind what was there",
-          "[base]") {
+TEST_CASE("log: a file gets each line with time, level, host and pid, appended", "[base]") {
   const test::TemporaryFolder folder;
   const auto file = folder.write("acc.log", "before\n");
   CHECK(console_of({.level = Level::debug, .file = file}, [] { log::debug("here"); }) ==
@@ -73,13 +72,13 @@ TEST_CASE("log: a pattern shapes console and file", "[base]") {
   CHECK(folder.read("new/acc.log") == "<info> text\n");
 }
 
-TEST_CASE("log: a file that cannot be opened is an error with its reason", "[base]") {
+TEST_CASE("log: an unwritable file is an error with the reason", "[base]") {
   const std::string error = test::error_of([] { log::open({.file = "/dev/null/acc.log"}); });
   CHECK(error.starts_with("--log-file: "));
   CHECK(error.find("/dev/null/acc.log") != std::string::npos);
 }
 
-TEST_CASE("log: a console may log what goes wrong while it writes", "[base]") {
+TEST_CASE("log: a console may log while it writes", "[base]") {
   std::string shown;
   const log::ConsoleRedirect redirect([&shown](std::string_view lines) {
     if (shown.empty()) {
@@ -102,13 +101,13 @@ TEST_CASE("log: levels have spdlog's names and those of Python's logging", "[bas
         "LOGLEVEL: 'loud' is not a log level (use trace, debug, info, warn, error or off)");
 }
 
-TEST_CASE("log: acc's variable beats the one of torchrun's scripts", "[base]") {
+TEST_CASE("log: acc's variable takes precedence over that of torchrun's scripts", "[base]") {
   CHECK(log::level_of({}) == Level::info);
   CHECK(log::level_of({{"LOGLEVEL", "DEBUG"}}) == Level::debug);
   CHECK(log::level_of({{"LOGLEVEL", "DEBUG"}, {"ACC_LOG_LEVEL", "error"}}) == Level::error);
 }
 
-TEST_CASE("log: another program's word in the environment is told and ignored", "[base]") {
+TEST_CASE("log: an invalid level in the environment is ignored with a warning", "[base]") {
   const Environment environment = {{"LOGLEVEL", "5"}, {"ACC_LOG_LEVEL", ""}};
   CHECK(log::level_of(environment) == Level::info);
   const std::vector<Problem> ignored = log::ignored_levels(environment);

@@ -28,7 +28,7 @@ std::vector<int> visible(const std::string& list) {
 
 }  // namespace
 
-TEST_CASE("machine: counts are at least one and fit each other", "[base]") {
+TEST_CASE("machine: counts are at least one and consistent", "[base]") {
   const Machine machine = acc::probe_machine(false);
   CHECK(machine.allowed_cores >= 1);
   CHECK(machine.allowed_cores <= machine.allowed_cpus);
@@ -56,13 +56,13 @@ TEST_CASE("machine: without CUDA_VISIBLE_DEVICES every GPU is visible", "[base]"
   CHECK(acc::visible_gpus(with_gpus(), {}).size() == 3);
 }
 
-TEST_CASE("machine: CUDA_VISIBLE_DEVICES takes indices and the beginnings of UUIDs, in its order", "[base]") {
+TEST_CASE("machine: CUDA_VISIBLE_DEVICES has indices and prefixes of UUIDs, in its order", "[base]") {
   CHECK(visible("2, 0") == std::vector<int>{2, 0});
   CHECK(visible("GPU-bbbb,1") == std::vector<int>{1, 1});
   CHECK(visible("").empty());
 }
 
-TEST_CASE("machine: CUDA_VISIBLE_DEVICES ends at the first entry that names no GPU", "[base]") {
+TEST_CASE("machine: CUDA_VISIBLE_DEVICES ends at the first unknown entry", "[base]") {
   CHECK(visible("1,7,0") == std::vector<int>{1});
   CHECK(visible("-1").empty());
   CHECK(visible("NoDevFiles").empty());

@@ -8,7 +8,7 @@
 
 // The build puts a fake libnvidia-ml.so.1 on this test's library path.
 
-TEST_CASE("nvml: every GPU is told with name, UUID, memory and PCI address", "[base]") {
+TEST_CASE("nvml: reports every GPU with name, UUID, memory and PCI address", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
   const acc::GpuInventory inventory = acc::query_nvml();
   CHECK(inventory.driver_version == "999.1");
@@ -20,14 +20,14 @@ TEST_CASE("nvml: every GPU is told with name, UUID, memory and PCI address", "[b
                                       .pci_address = "0000:1c:00.0"});
 }
 
-TEST_CASE("nvml: a driver that does not start is no GPU, not an error", "[base]") {
+TEST_CASE("nvml: a driver that does not start means no GPU, not an error", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
   ::setenv("FAKE_NVML_FAILS", "1", 1);
   CHECK(acc::query_nvml().gpus.empty());
   ::unsetenv("FAKE_NVML_FAILS");
 }
 
-TEST_CASE("nvml: a process on a GPU is told with its memory and the GPU's use", "[base]") {
+TEST_CASE("nvml: reports a process on a GPU with its memory and the GPU's utilization", "[base]") {
   ::setenv("FAKE_NVML_GPUS", "2", 1);
   CHECK(acc::query_gpu_processes() ==
         std::vector<acc::GpuProcess>{

@@ -31,31 +31,30 @@ TEST_CASE("own_addresses: another machine is not this one", "[base]") {
   CHECK_FALSE(names_this_machine("nowhere", {}, kOwn));
 }
 
-TEST_CASE("own_addresses: a store listens where its name leads", "[base]") {
+TEST_CASE("own_addresses: a store listens on the addresses of its name", "[base]") {
   CHECK(addresses_to_listen_on("node1", {"10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(addresses_to_listen_on("10.0.0.1", {}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(addresses_to_listen_on("localhost", {"::1", "127.0.0.1"}, kOwn) == Addresses{"::1", "127.0.0.1"});
   CHECK(addresses_to_listen_on("localhost", {}, kOwn) == Addresses{"127.0.0.1"});
 }
 
-TEST_CASE("own_addresses: a name that leads nowhere here leads everywhere", "[base]") {
+TEST_CASE("own_addresses: a name without addresses of this machine means all addresses", "[base]") {
   CHECK(addresses_to_listen_on("node1", {"127.0.1.1"}, kOwn) == Addresses{"::"});
   CHECK(addresses_to_listen_on("service", {"172.30.0.1"}, kOwn) == Addresses{"::"});
 }
 
-TEST_CASE("own_addresses: the kernel knows at least loopback", "[base]") {
+TEST_CASE("own_addresses: includes loopback", "[base]") {
   const OwnNames own = own_names();
   CHECK_FALSE(own.host_name.empty());
   CHECK(std::ranges::find(own.addresses, "127.0.0.1") != own.addresses.end());
 }
 
-TEST_CASE("own_addresses: loopback is for nobody else", "[base]") {
+TEST_CASE("own_addresses: loopback is not for other machines", "[base]") {
   CHECK(addresses_for_others({.addresses = {"127.0.0.1", "10.0.0.1", "::1", "fd00::1"}}) ==
         std::vector<std::string>{"10.0.0.1", "fd00::1"});
 }
 
-TEST_CASE("own_addresses: of addresses, those of this machine, and of those that stand for all, loopback",
-          "[base]") {
+TEST_CASE("own_addresses: selects those of this machine; wildcards become loopback", "[base]") {
   CHECK(own_among({"10.0.0.2", "10.0.0.1", "10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(own_among({"127.0.1.1", "::1"}, kOwn) == Addresses{"127.0.1.1", "::1"});
   CHECK(own_among({"::ffff:10.0.0.1"}, kOwn) == Addresses{"10.0.0.1"});
@@ -66,7 +65,7 @@ TEST_CASE("own_addresses: of addresses, those of this machine, and of those that
   CHECK(own_among({"::1"}, {.addresses = {"127.0.0.1"}}).empty());
 }
 
-TEST_CASE("own_addresses: a name is looked up, an address stands for itself", "[base]") {
+TEST_CASE("own_addresses: a name is resolved, an address stays", "[base]") {
   CHECK(look_up("127.0.1.1").addresses == Addresses{"127.0.1.1"});
   CHECK(look_up("::1").addresses == Addresses{"::1"});
   CHECK_FALSE(look_up("localhost").addresses.empty());

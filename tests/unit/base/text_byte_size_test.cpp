@@ -12,7 +12,7 @@ TEST_CASE("byte size: units are decimal", "[base]") {
   CHECK(parse_byte_size("7kb", "x") == 7'000);
 }
 
-TEST_CASE("byte size: what is none is named with an example", "[base]") {
+TEST_CASE("byte size: an invalid size is an error with an example", "[base]") {
   const std::string text = GENERATE("5", "GB", "-1GB", "0MB", "ten GB", "");
   CHECK(acc::test::error_of([&] { parse_byte_size(text, "--max_shard_size"); }) ==
         "--max_shard_size: '" + text + "' is not a size (as in 5GB or 200MB)");

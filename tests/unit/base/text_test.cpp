@@ -5,7 +5,7 @@
 
 using Words = std::vector<std::string>;
 
-TEST_CASE("text: trim takes blanks from both ends alone", "[base]") {
+TEST_CASE("text: trim removes whitespace at both ends only", "[base]") {
   CHECK(acc::trim(" \t a b \n") == "a b");
   CHECK(acc::trim(" \n").empty());
 }
@@ -16,7 +16,7 @@ TEST_CASE("text: split keeps empty parts, join is its inverse", "[base]") {
   CHECK(acc::join(acc::split("a,,b,", ','), ",") == "a,,b,");
 }
 
-TEST_CASE("text: numbers are whole words or nothing", "[base]") {
+TEST_CASE("text: numbers are parsed as whole words", "[base]") {
   CHECK(acc::parse_integer(" +12 ") == 12);
   CHECK(acc::parse_integer("-3") == -3);
   CHECK(acc::parse_python_integer(" 1_000 ") == 1000);
@@ -41,7 +41,7 @@ TEST_CASE("text: accelerate's truth words in any case, and no others", "[base]")
   CHECK_FALSE(acc::parse_truth("").has_value());
 }
 
-TEST_CASE("text: the nearest word is suggested, a far one is not", "[base]") {
+TEST_CASE("text: a near word is suggested, a distant one is not", "[base]") {
   const Words keys = {"num_machines", "num_processes", "mixed_precision"};
   CHECK(acc::nearest("num_proceses", keys) == "num_processes");
   CHECK(acc::nearest("mixed_precsiion", keys) == "mixed_precision");

@@ -21,7 +21,7 @@ TEST_CASE("wrap: characters count, not bytes", "[base]") {
   CHECK(wrap("\xc3\xa9\xc3\xa9 bc", 0, 5) == "\xc3\xa9\xc3\xa9 bc");
 }
 
-TEST_CASE("wrap: a help says what a name is beside it, or below where there is no room", "[base]") {
+TEST_CASE("wrap: a help entry has its text beside the name, or below if there is no room", "[base]") {
   CHECK(acc::help_entry("name", "what it is", 80) == "  name" + std::string(24, ' ') + "what it is\n");
   CHECK(acc::help_entry("name", "what it is", 69) == "  name\n      what it is\n");
   const std::string below = "\n" + std::string(30, ' ');
@@ -31,7 +31,7 @@ TEST_CASE("wrap: a help says what a name is beside it, or below where there is n
         "  name" + std::string(24, ' ') + std::string(45, 'a') + " it" + below + "is\n");
 }
 
-TEST_CASE("wrap: a text is cut behind a whole character, and says so", "[base]") {
+TEST_CASE("wrap: a truncated text ends with an ellipsis after a whole character", "[base]") {
   CHECK(cut_characters("abc", 3) == "abc");
   CHECK(cut_characters("abcd", 3) == "ab\u2026");
   CHECK(cut_characters("\xc3\xa9\xc3\xa9\xc3\xa9", 2) == "\xc3\xa9\u2026");

@@ -6,7 +6,7 @@ using acc::CpuSet;
 using acc::format_cpu_list;
 using acc::parse_cpu_list;
 
-TEST_CASE("cpu set: the kernel's lists are read and written", "[base]") {
+TEST_CASE("cpu set: parses and formats the kernel's lists", "[base]") {
   CHECK(parse_cpu_list("0-3,8\n") == CpuSet{0, 1, 2, 3, 8});
   CHECK(parse_cpu_list("") == CpuSet{});
   CHECK(parse_cpu_list("7") == CpuSet{7});
@@ -15,11 +15,11 @@ TEST_CASE("cpu set: the kernel's lists are read and written", "[base]") {
   CHECK(format_cpu_list({}).empty());
 }
 
-TEST_CASE("cpu set: what is read has an order and no repetition", "[base]") {
+TEST_CASE("cpu set: is sorted, without duplicates", "[base]") {
   CHECK(parse_cpu_list("8,0-2,1") == CpuSet{0, 1, 2, 8});
 }
 
-TEST_CASE("cpu set: anything but a list is none", "[base]") {
+TEST_CASE("cpu set: an invalid list is absent", "[base]") {
   const char* text = GENERATE("a", "3-1", "1-2-3", "0,,1", "-1", "0-99999999");
   CHECK_FALSE(parse_cpu_list(text));
 }

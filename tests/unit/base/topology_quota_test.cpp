@@ -15,7 +15,7 @@ struct Groups {
 
 }  // namespace
 
-TEST_CASE("cpu_quota: of a group and all around it the tightest counts", "[base]") {
+TEST_CASE("cpu_quota: the minimum over the hierarchy of cgroups", "[base]") {
   const Groups groups;
   groups.folder.write("fs/cpu.max", "max 100000\n");
   groups.folder.write("fs/pod/cpu.max", "250000 100000\n");
@@ -24,7 +24,7 @@ TEST_CASE("cpu_quota: of a group and all around it the tightest counts", "[base]
   CHECK(groups.quota("0::/\n") == std::nullopt);
 }
 
-TEST_CASE("cpu_quota: a container that does not see its own folder has the root", "[base]") {
+TEST_CASE("cpu_quota: the root is used if a container does not see its own folder", "[base]") {
   const Groups groups;
   groups.folder.write("fs/cpu.max", "150000 100000\n");
   CHECK(groups.quota("0::/kubepods/burstable/pod7\n") == 1.5);
@@ -40,7 +40,7 @@ TEST_CASE("cpu_quota: version 1 has quota and period in two files, -1 is none", 
   CHECK(groups.quota("4:cpuset:/docker\n") == std::nullopt);
 }
 
-TEST_CASE("cpu_quota: what cannot be read is no limit", "[base]") {
+TEST_CASE("cpu_quota: unreadable files mean no limit", "[base]") {
   const Groups groups;
   groups.folder.write("fs/cpu.max", "lots\n");
   CHECK(groups.quota("rubbish\n0::/\n") == std::nullopt);

@@ -8,7 +8,7 @@ using acc::Cpu;
 using acc::read_topology;
 using acc::Topology;
 
-TEST_CASE("topology: a CPU knows its node, socket, core and last-level cache", "[base]") {
+TEST_CASE("topology: reads node, socket, core and last-level cache of a CPU", "[base]") {
   const acc::test::FakeSysfs sysfs;
   const Topology topology = read_topology({1, 11, 15}, {}, sysfs.path());
   REQUIRE(topology.cpus.size() == 3);
@@ -17,7 +17,7 @@ TEST_CASE("topology: a CPU knows its node, socket, core and last-level cache", "
   CHECK(topology.cpus[2] == Cpu{.id = 15, .numa_node = 3, .socket = 1, .core = 7, .cache = 6});
 }
 
-TEST_CASE("topology: a device knows its node, unless the kernel does not", "[base]") {
+TEST_CASE("topology: reads the node of a device, if the kernel knows it", "[base]") {
   const acc::test::FakeSysfs sysfs;
   const Topology topology =
       read_topology({}, {"0000:1b:00.0", "0000:1c:00.0", "0000:1d:00.0", "0000:99:00.0"}, sysfs.path());
@@ -25,13 +25,13 @@ TEST_CASE("topology: a device knows its node, unless the kernel does not", "[bas
         std::map<std::string, int>{{"0000:1b:00.0", 0}, {"0000:1c:00.0", 3}, {"0000:1d:00.0", -1}});
 }
 
-TEST_CASE("topology: a kernel that tells nothing gives one node of single cores", "[base]") {
+TEST_CASE("topology: without information there is one node of single cores", "[base]") {
   const acc::test::TemporaryFolder empty;
   CHECK(read_topology({0, 5}, {}, empty.path()).cpus ==
         std::vector<Cpu>{{.id = 0, .core = 0}, {.id = 5, .core = 5}});
 }
 
-TEST_CASE("topology: this machine has one", "[base]") {
+TEST_CASE("topology: reads that of this machine", "[base]") {
   const acc::CpuSet cpus = acc::allowed_cpus();
   CHECK(read_topology(cpus, {}).cpus.size() == cpus.size());
 }

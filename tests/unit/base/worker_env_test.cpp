@@ -8,7 +8,7 @@ using acc::Environment;
 using acc::WorkerEnv;
 using acc::test::error_of;
 
-TEST_CASE("worker_env: what the launcher sends is what the runtime reads", "[base]") {
+TEST_CASE("worker_env: the runtime reads what the launcher writes", "[base]") {
   WorkerEnv sent;
   sent.rank = 5;
   sent.local_rank = 1;
@@ -33,14 +33,14 @@ TEST_CASE("worker_env: a program without a launcher is a job of one", "[base]") 
   CHECK(acc::read_worker_env({}) == WorkerEnv{});
 }
 
-TEST_CASE("worker_env: spells truth as Python compares it", "[base]") {
+TEST_CASE("worker_env: booleans are written as Python compares them", "[base]") {
   WorkerEnv worker;
   worker.use_agent_store = true;
   CHECK(acc::to_environment(worker).find("TORCHELASTIC_USE_AGENT_STORE") == "True");
   CHECK_FALSE(acc::read_worker_env(Environment{{"TORCHELASTIC_USE_AGENT_STORE", "False"}}).use_agent_store);
 }
 
-TEST_CASE("worker_env: a malformed or lonely variable is named", "[base]") {
+TEST_CASE("worker_env: a malformed or incomplete variable is an error that names it", "[base]") {
   CHECK(error_of([] {
           acc::read_worker_env(Environment{{"RANK", "x"}, {"WORLD_SIZE", "2"}});
         }) ==

@@ -10,12 +10,12 @@
 
 namespace {
 
-// Answers from a list, and remembers what was shown.
+// Answers from a list, and records what is shown.
 class ScriptedDialog : public acc::launcher::Dialog {
  public:
   explicit ScriptedDialog(std::deque<std::string> answers) : answers_(std::move(answers)) {}
 
-  void show(std::string_view text) override { said.emplace_back(text); }
+  void show(std::string_view text) override { shown.emplace_back(text); }
   std::string ask(std::string_view, std::string_view default_answer) override {
     defaults.emplace_back(default_answer);
     return next();
@@ -30,7 +30,7 @@ class ScriptedDialog : public acc::launcher::Dialog {
     return next();
   }
 
-  std::vector<std::string> said = {};
+  std::vector<std::string> shown = {};
   std::vector<std::string> defaults = {};
 
  private:
@@ -53,27 +53,27 @@ TEST_CASE("dialog: all questions are asked, with their defaults", "[cli]") {
   CHECK(interview.values().at("mixed_precision") == "bf16");
   CHECK(dialog.defaults == std::vector<std::string>{"This machine", "No distributed training", "no", "no",
                                                     "no", "all", "no", "no"});
-  CHECK(dialog.said.empty());
+  CHECK(dialog.shown.empty());
 }
 
 TEST_CASE("dialog: a refused answer is asked again after its reason", "[cli]") {
   acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", "", "maybe", "yes", "", "", "", "", ""});
   run_interview(interview, dialog);
-  CHECK(dialog.said == std::vector<std::string>{"answer yes or no, not 'maybe'"});
+  CHECK(dialog.shown == std::vector<std::string>{"answer yes or no, not 'maybe'"});
   CHECK(interview.values().at("use_cpu") == true);
 }
 
-TEST_CASE("dialog: a question can be gone back to, and what it changed is undone", "[cli]") {
+TEST_CASE("dialog: going back undoes the answer", "[cli]") {
   acc::launcher::Interview interview({});
   const std::string back(acc::launcher::kGoBack);
   ScriptedDialog dialog({back, "", "", "yes", back, "no", "", "", "", "", ""});
   run_interview(interview, dialog);
-  CHECK(dialog.said == std::vector<std::string>{"this is the first question"});
+  CHECK(dialog.shown == std::vector<std::string>{"this is the first question"});
   CHECK(interview.values().at("use_cpu") == false);
 }
 
-TEST_CASE("dialog: answers that were taken back are proposed again", "[cli]") {
+TEST_CASE("dialog: undone answers are proposed again", "[cli]") {
   acc::launcher::Interview interview({});
   const std::string back(acc::launcher::kGoBack);
   ScriptedDialog dialog({"", "TPU", "", "8", "train", back, back, back, back, "", "", "", ""});
@@ -82,7 +82,7 @@ TEST_CASE("dialog: answers that were taken back are proposed again", "[cli]") {
   CHECK(forth == std::vector<std::string>{"TPU", "no", "8", "train"});
 }
 
-TEST_CASE("dialog: an answer that was taken back and no longer fits is not insisted on", "[cli]") {
+TEST_CASE("dialog: an undone answer that is no longer valid is not proposed", "[cli]") {
   const std::string back(acc::launcher::kGoBack);
   acc::launcher::Interview interview({});
   // Three processes on three machines, then two machines: three is refused, and one for each is the default.
@@ -92,7 +92,7 @@ TEST_CASE("dialog: an answer that was taken back and no longer fits is not insis
   answers.insert(answers.end(), 10, "");
   ScriptedDialog dialog(answers);
   run_interview(interview, dialog);
-  CHECK(dialog.said == std::vector<std::string>{"3 processes cannot be shared evenly by 2 machines"});
+  CHECK(dialog.shown == std::vector<std::string>{"3 processes cannot be divided evenly among 2 machines"});
   CHECK(interview.values().at("num_processes") == 2);
 
   // LOCAL_STATE_DICT is of version 1.
@@ -108,9 +108,10 @@ TEST_CASE("dialog: a question mark shows help for the question", "[cli]") {
   acc::launcher::Interview interview({});
   ScriptedDialog dialog({"", "", "?", "", "", "", "", "", ""});
   run_interview(interview, dialog);
-  CHECK(dialog.said == std::vector<std::string>{
-                           "Train on the CPU, also where there are GPUs. Key in the file: use_cpu. Flag of a "
-                           "launch: --cpu. Workers see it in ACCELERATE_USE_CPU."});
+  CHECK(dialog.shown ==
+        std::vector<std::string>{
+            "Train on the CPU, also where there are GPUs. Key in the file: use_cpu. Flag of a "
+            "launch: --cpu. Workers see it in ACCELERATE_USE_CPU."});
 }
 
 TEST_CASE("dialog: secrets are asked for as such, and may be left out", "[cli]") {

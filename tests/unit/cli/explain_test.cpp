@@ -57,7 +57,7 @@ TEST_CASE("explain: says where acc starts more processes than accelerate would",
   CHECK_FALSE(has_note({"--cpu", "train.py"}));
 }
 
-TEST_CASE("explain: what no flag and no variable said was assumed", "[cli]") {
+TEST_CASE("explain: lists what was assumed without flags and variables", "[cli]") {
   const auto assumed = [](const std::vector<std::string>& words) {
     return acc::launcher::assumed_text(resolve(inputs(words, acc::launcher::Dialect::launch, 4)));
   };

@@ -50,7 +50,7 @@ TEST_CASE("help: --help-all shows keys and variables", "[cli]") {
   CHECK(help.find("[key machine_rank; variable PET_NODE_RANK]\n") != std::string::npos);
 }
 
-TEST_CASE("help: a short help leaves the families out, and says how to see them", "[cli]") {
+TEST_CASE("help: the short help omits the families, and says how to see them", "[cli]") {
   const std::string help = launch_help(Dialect::launch, "acc", 100, scope_of({"--help"}));
   CHECK(shows(help, "--num_processes"));
   CHECK(shows(help, "--use_fsdp"));

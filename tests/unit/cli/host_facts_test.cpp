@@ -16,7 +16,7 @@ TEST_CASE("host_facts: NUMA nodes come by number, with their CPUs", "[cli]") {
   CHECK(acc::launcher::numa_nodes(folder.path() / "none").empty());
 }
 
-TEST_CASE("host_facts: schedulers show themselves by their variables", "[cli]") {
+TEST_CASE("host_facts: schedulers are detected by their variables", "[cli]") {
   CHECK(acc::launcher::scheduler_name({}) == "none found");
   CHECK(acc::launcher::scheduler_name({{"SLURM_JOB_ID", "17"}, {"KUBERNETES_SERVICE_HOST", "h"}}) ==
         "Slurm (job 17)");

@@ -57,7 +57,7 @@ TEST_CASE("raw_terminal: a new size is reported once, before the keys that follo
   const winsize size = {.ws_row = 10, .ws_col = 40, .ws_xpixel = 0, .ws_ypixel = 0};
   REQUIRE(::ioctl(terminal.fd(), TIOCSWINSZ, &size) == 0);
   terminal.type("a");
-  // The terminal belongs to no session, so the kernel tells nobody.
+  // The terminal belongs to no session, so the kernel sends no signal.
   ::kill(::getpid(), SIGWINCH);
   CHECK(raw.next_key().key == Key::resized);
   CHECK(raw.next_key().text == "a");
@@ -74,7 +74,7 @@ TEST_CASE("raw_terminal: when the program goes on after a stop the terminal is r
   CHECK_FALSE(terminal.is_cooked());
 }
 
-TEST_CASE("raw_terminal: signals mean what they meant before, afterwards", "[cli]") {
+TEST_CASE("raw_terminal: restores the signal dispositions", "[cli]") {
   struct sigaction before = {};
   ::sigaction(SIGTSTP, nullptr, &before);
   {

@@ -26,7 +26,7 @@ TEST_CASE("terminal_dialog: keys choose from a menu", "[cli]") {
   CHECK(dialog.ask_menu("Which?", choices, 1) == "second");
 }
 
-TEST_CASE("terminal_dialog: keys pressed ahead wait for their question", "[cli]") {
+TEST_CASE("terminal_dialog: keys pressed ahead are kept for their question", "[cli]") {
   const PseudoTerminal terminal;
   TerminalDialog dialog(terminal.fd(), terminal.fd());
   terminal.type("j\r10.0.0.1\r\r");

@@ -46,7 +46,7 @@ TEST_CASE("terminal_keys: control keys", "[cli]") {
   CHECK(only_key_of("\x01") == Key::unknown);
 }
 
-TEST_CASE("terminal_keys: other sequences are one unknown key and swallow nothing", "[cli]") {
+TEST_CASE("terminal_keys: other sequences are one unknown key", "[cli]") {
   CHECK(only_key_of("\x1b") == Key::escape);
   CHECK(only_key_of("\x1b[D") == Key::left);
   CHECK(keys_of("\x1b[3~x") == std::vector<KeyPress>{{Key::unknown, ""}, {Key::text, "x"}});

@@ -7,7 +7,7 @@ using acc::launcher::TerminalLine;
 
 namespace {
 
-// What all the keys write.
+// The output of all keys.
 std::string type(TerminalLine& line, const std::string& characters, std::size_t columns = 80) {
   std::string written;
   for (const char c : characters) written += line.press({Key::text, std::string(1, c)}, columns);
@@ -35,7 +35,7 @@ TEST_CASE("terminal_line: words and lines are erased at once", "[cli]") {
   CHECK(line.press({Key::backspace, ""}, 80).empty());
 }
 
-TEST_CASE("terminal_line: what reaches into a second row is drawn again from the first", "[cli]") {
+TEST_CASE("terminal_line: input that wraps is redrawn from the first row", "[cli]") {
   TerminalLine line("P? ");
   type(line, "abcdefgh", 10);
   CHECK(line.press({Key::backspace, ""}, 10) == "\x1b[1A\r\x1b[JP? abcdefg");
@@ -44,7 +44,7 @@ TEST_CASE("terminal_line: what reaches into a second row is drawn again from the
   CHECK(line.press({Key::backspace, ""}, 10) == "\b \b");
 }
 
-TEST_CASE("terminal_line: a hidden text is taken and never shown", "[cli]") {
+TEST_CASE("terminal_line: hidden input is never shown", "[cli]") {
   TerminalLine line("Key? ", true);
   CHECK(type(line, "secret").empty());
   CHECK(line.press({Key::backspace, ""}, 80).empty());

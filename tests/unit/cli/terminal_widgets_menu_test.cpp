@@ -41,7 +41,7 @@ TEST_CASE("terminal_menu: Home and End go to the ends", "[cli]") {
   CHECK(menu.chosen() == 0);
 }
 
-TEST_CASE("terminal_menu: digits make an index, also of two digits", "[cli]") {
+TEST_CASE("terminal_menu: digits select an index of one or two digits", "[cli]") {
   const auto choices = letters(11);
   const TerminalMenu menu(choices, 3);
   CHECK(after(menu, "5") == 5);
@@ -63,12 +63,12 @@ TEST_CASE("terminal_menu: letters go to the choice that begins with them", "[cli
   CHECK(after(menu, "jk") == 0);
   CHECK(after(menu, "x") == 0);
   CHECK(after(menu, "Ind") == 1);
-  // Where they cannot be letters of the word, j and k move.
+  // j and k move if no choice matches them as letters.
   CHECK(after(menu, "ij") == 2);
   CHECK(after(menu, "ijk") == 1);
 }
 
-TEST_CASE("terminal_menu: it can be taken away whole", "[cli]") {
+TEST_CASE("terminal_menu: can be removed completely", "[cli]") {
   const auto choices = letters(3);
   CHECK(TerminalMenu(choices, 0).dismiss() == "\x1b[4A\r\x1b[J\x1b[?25h");
 }

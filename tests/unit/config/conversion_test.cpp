@@ -9,7 +9,7 @@ using acc::launcher::Value;
 
 namespace {
 
-// The value that `key: text` has in a YAML file, or what is wrong with it.
+// The value of `key: text` in a YAML file, or the error.
 Value in_file(const std::string& key, const std::string& text) {
   const acc::launcher::DocumentNode root = acc::launcher::parse_document(key + ": " + text, "c.yaml");
   const auto result = convert(*find_setting(key), root.items.at(0));

@@ -24,7 +24,7 @@ TEST_CASE("defaults: a default file is accelerate's, for every number of GPUs", 
         recorded.at("file"));
 }
 
-TEST_CASE("defaults: an updated file gets what accelerate adds, and says its precision", "[config]") {
+TEST_CASE("defaults: an updated file has accelerate's additions and its precision", "[config]") {
   const auto recorded = acc::test::recording("update_json");
   const auto before = acc::launcher::parse_config(recorded.at("before").get<std::string>(), "c.json").values;
   ConfigValues after = with_defaults(before);
@@ -40,7 +40,7 @@ TEST_CASE("defaults: an updated file of SageMaker is accelerate's", "[config]") 
   CHECK(acc::launcher::format_config(with_defaults(before), "c.yaml") == recorded.at("after"));
 }
 
-TEST_CASE("defaults: what is said stays, and only type NO implies a number of processes", "[config]") {
+TEST_CASE("defaults: given values stay, and only type NO implies a number of processes", "[config]") {
   const ConfigValues values = with_defaults({{"distributed_type", "MULTI_GPU"}, {"num_machines", 2}});
   CHECK(values.at("num_machines") == 2);
   CHECK_FALSE(values.contains("num_processes"));
@@ -56,7 +56,7 @@ TEST_CASE("defaults: SageMaker's files have defaults of their own", "[config]") 
   CHECK_FALSE(values.contains("num_processes"));
 }
 
-TEST_CASE("defaults: the word AMAZON_SAGEMAKER makes it SageMaker's file", "[config]") {
+TEST_CASE("defaults: AMAZON_SAGEMAKER selects the kind of the file", "[config]") {
   CHECK(acc::launcher::kind_of({}) == acc::launcher::ConfigKind::cluster);
   CHECK(acc::launcher::kind_of({{"compute_environment", "LOCAL_MACHINE"}}) ==
         acc::launcher::ConfigKind::cluster);
@@ -77,7 +77,7 @@ TEST_CASE("paths: an empty HF_HOME means the current folder, as in accelerate", 
   CHECK(default_config_path({{"HOME", "/home/u"}, {"HF_HOME", ""}}) == "accelerate/default_config.yaml");
 }
 
-TEST_CASE("paths: without HOME the system's home folder serves", "[config]") {
+TEST_CASE("paths: without HOME the user database is used", "[config]") {
   CHECK(acc::launcher::expand_home("~/x", {}).is_absolute());
 }
 

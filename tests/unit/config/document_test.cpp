@@ -31,7 +31,7 @@ TEST_CASE("document: a byte order mark is not part of the text", "[config]") {
                                 "c.yaml")) == Value{{"a", 1}});
 }
 
-TEST_CASE("document: text that is not UTF-8 is refused at its place", "[config]") {
+TEST_CASE("document: text that is not UTF-8 is refused with its position", "[config]") {
   const std::string hint = " (is it a config file?)";
   CHECK(error_in("a: 1\nb: \xe9\n") == "c.yaml:2:4: is not UTF-8 text" + hint);
   CHECK(error_in("\xff\xfe"
@@ -40,7 +40,7 @@ TEST_CASE("document: text that is not UTF-8 is refused at its place", "[config]"
   CHECK(error_in("\xed\xa0\x80") == "c.yaml:1:1: is not UTF-8 text" + hint);      // a surrogate
   CHECK(error_in("\xf4\x90\x80\x80") == "c.yaml:1:1: is not UTF-8 text" + hint);  // beyond U+10FFFF
   CHECK(error_in("a: \xe2\x82") == "c.yaml:1:4: is not UTF-8 text" + hint);       // cut off
-  CHECK(error_in(std::string("a: \0", 4)) == "c.yaml:1:4: holds the control character 0x00" + hint);
+  CHECK(error_in(std::string("a: \0", 4)) == "c.yaml:1:4: contains the control character 0x00" + hint);
   CHECK(error_in("a: '\xe2\x82\xac\xf0\x9f\x98\x80'") == "no error");
 }
 
@@ -51,6 +51,6 @@ TEST_CASE("document: a text beyond the limits is refused before it is read", "[c
   CHECK(error_in(std::string(DocumentLimits::kBytes, '['), "c.json") == "c.json:1:65: is nested too deeply");
 }
 
-TEST_CASE("document: of equal keys the last one makes the value", "[config]") {
+TEST_CASE("document: the last of equal keys wins", "[config]") {
   CHECK(to_value(parse_document("a: 1\na: 2", "c.yaml")) == Value{{"a", 2}});
 }

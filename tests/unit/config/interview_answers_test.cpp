@@ -37,7 +37,7 @@ TEST_CASE("answers: questions are answered by name or by key, the others by thei
 
 TEST_CASE("answers: an answer without a question is an error with its line", "[config]") {
   CHECK(error_of([] { values_of("num_proceses: 8\n"); }) ==
-        "answers.yaml:1: there is no question 'num_proceses' (did you mean 'num_processes'?)");
+        "answers.yaml:1: unknown question 'num_proceses' (did you mean 'num_processes'?)");
   CHECK(error_of([] {
           values_of("debug: yes\nmachine_rank: 1\n");
         }).starts_with("answers.yaml:1: 'debug' was not asked: earlier answers rule it out"));
@@ -50,7 +50,7 @@ TEST_CASE("answers: a refused answer is an error with its reason", "[config]") {
 }
 
 TEST_CASE("answers: other files than answer sheets are refused", "[config]") {
-  CHECK(error_of([] { sheet_of("- a\n"); }).ends_with("holds no `question: answer` lines"));
+  CHECK(error_of([] { sheet_of("- a\n"); }).ends_with("has no `question: answer` lines"));
   CHECK(error_of([] { sheet_of("a: {b: c}\n"); }).ends_with(":1: the answer to 'a' must not be a mapping"));
   CHECK(error_of([] { sheet_of("a: 1\na: 2\n"); }).ends_with(":2: 'a' is answered already"));
 }

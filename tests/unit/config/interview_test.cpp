@@ -8,7 +8,7 @@ using acc::launcher::Interview;
 using acc::test::current_name;
 using acc::test::interview_after;
 
-TEST_CASE("interview: empty lines take the defaults to a file of one process", "[config]") {
+TEST_CASE("interview: empty lines give the defaults: a file for one process", "[config]") {
   Interview interview({});
   int asked = 0;
   for (; interview.current() != nullptr; ++asked) REQUIRE_FALSE(interview.answer(""));
@@ -38,13 +38,13 @@ TEST_CASE("interview: a refused answer has a reason, and the question stays", "[
   CHECK_FALSE(interview.answer(" 2 "));
   CHECK(interview.answer("5") == "'5' is not one of: 0, 1");
   CHECK_FALSE(interview.answer("1"));
-  CHECK(interview.answer("") == "an answer is needed");
+  CHECK(interview.answer("") == "an answer is required");
   CHECK_FALSE(interview.answer("10.0.0.1"));
   CHECK(interview.answer("70000") == "main_process_port must be at most 65535, not 70000");
 }
 
 TEST_CASE("interview: accelerate's transcript with refused answers leads to the same file", "[config]") {
-  // `y` is an answer here; accelerate asks again, so its transcript holds one answer more.
+  // `y` is an answer here; accelerate asks again, so its transcript has one more answer.
   auto transcript = acc::test::recording("config_no_invalid_then_valid").at("transcript");
   transcript.erase(3);
   Interview interview({});
@@ -53,7 +53,7 @@ TEST_CASE("interview: accelerate's transcript with refused answers leads to the 
         acc::test::recorded_file("config_no_invalid_then_valid"));
 }
 
-TEST_CASE("interview: a choice is meant by its text first, then by its index", "[config]") {
+TEST_CASE("interview: a choice is found by its text, then by its index", "[config]") {
   CHECK(interview_after({"", "4"}).values().at("distributed_type") == "MULTI_GPU");
   CHECK(interview_after({"", "Multi-gpu"}).values().at("distributed_type") == "MULTI_GPU");
   const std::vector<std::string> to_version = {"", "multi-GPU", "", "", "", "", "yes"};

@@ -28,7 +28,7 @@ Translated translate(const std::string& yaml) {
 
 }  // namespace
 
-TEST_CASE("former_keys: fp16 becomes mixed_precision unless the file says that itself", "[config]") {
+TEST_CASE("former_keys: fp16 becomes mixed_precision, unless the file sets that", "[config]") {
   CHECK(translate("fp16: true").value == Value{{"mixed_precision", "fp16"}});
   CHECK(translate("fp16: 'yes'").value == Value{{"mixed_precision", "fp16"}});
   CHECK(translate("{fp16: false, debug: true}").value == Value{{"debug", true}});
@@ -63,7 +63,7 @@ acc::launcher::Value meaning(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("to_fsdp2: files come to mean what accelerate makes of them", "[config]") {
+TEST_CASE("to_fsdp2: files are converted as by accelerate", "[config]") {
   for (const std::string& name : acc::test::recordings("tofsdp2_")) {
     INFO(name);
     const auto recorded = acc::test::recording(name);

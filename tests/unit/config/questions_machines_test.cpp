@@ -59,7 +59,7 @@ TEST_CASE("questions_device: the GPUs of this machine are the default", "[config
 TEST_CASE("questions_device: processes that machines cannot share evenly are refused", "[config]") {
   acc::launcher::Interview interview =
       interview_after({"", "multi-GPU", "2", "0", "10.0.0.1", "29500", "", "", "", "", "", ""});
-  CHECK(interview.answer("7") == "7 processes cannot be shared evenly by 2 machines");
+  CHECK(interview.answer("7") == "7 processes cannot be divided evenly among 2 machines");
   CHECK_FALSE(interview.answer("8"));
 }
 

@@ -11,7 +11,7 @@ TEST_CASE("questions_deepspeed: recorded answers give accelerate's file", "[conf
   CHECK(acc::test::file_of(name) == acc::test::recorded_file(name));
 }
 
-TEST_CASE("questions_deepspeed: Neuron is refused, and no answer is lost", "[config]") {
+TEST_CASE("questions_deepspeed: Neuron is refused, and earlier answers stay", "[config]") {
   acc::launcher::Interview interview({});
   const auto transcript = acc::test::recording("config_multi_neuron_deepspeed_refused").at("transcript");
   CHECK(acc::test::feed(interview, transcript) == "DeepSpeed does not run on Neuron");
@@ -25,7 +25,7 @@ TEST_CASE("questions_deepspeed: it may be chosen where it is not installed", "[c
   CHECK(interview.values().at("distributed_type") == "DEEPSPEED");
 }
 
-TEST_CASE("questions_deepspeed: hostfile and filters are asked for where a launcher needs them", "[config]") {
+TEST_CASE("questions_deepspeed: asks for hostfile and filters if the launcher needs them", "[config]") {
   const acc::launcher::Interview interview =
       acc::test::interview_after({"",    "multi-GPU", "2", "0", "h",    "29500",  "",    "",  "",    "yes",
                                   "yes", "ds.json",   "",  "",  "pdsh", "/hosts", "yes", "x", "yes", "y"});
@@ -44,14 +44,14 @@ TEST_CASE("questions_fsdp: recorded answers give accelerate's file", "[config]")
   CHECK(acc::test::file_of(name) == acc::test::recorded_file(name));
 }
 
-TEST_CASE("questions_fsdp: Neuron is refused, and no answer is lost", "[config]") {
+TEST_CASE("questions_fsdp: Neuron is refused, and earlier answers stay", "[config]") {
   acc::launcher::Interview interview({});
   const auto transcript = acc::test::recording("config_multi_neuron_fsdp_refused").at("transcript");
   CHECK(acc::test::feed(interview, transcript) == "FSDP does not run on Neuron");
   CHECK(acc::test::current_name(interview) == "fsdp");
 }
 
-TEST_CASE("questions_fsdp: version 1 asks for what loading on every rank leaves open", "[config]") {
+TEST_CASE("questions_fsdp: version 1 asks for sync_module_states without efficient loading", "[config]") {
   const acc::launcher::Interview interview = acc::test::interview_after(
       {"", "multi-GPU", "", "", "", "", "yes", "1", "", "", "NO_WRAP", "", "", "", "", "no"});
   CHECK(acc::test::current_name(interview) == "fsdp_sync_module_states");

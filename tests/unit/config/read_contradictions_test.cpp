@@ -22,9 +22,9 @@ TEST_CASE("contradictions: a file that holds together has none", "[config]") {
 
 TEST_CASE("contradictions: all are told, each with both sides", "[config]") {
   CHECK(found_in("distributed_type: MULTI_GPU\nnum_processes: 7\nnum_machines: 2\nmachine_rank: 2\n") ==
-        std::vector<std::string>{
-            "c.yaml:2: num_processes 7 cannot be shared evenly by num_machines 2 (num_processes counts over "
-            "all machines)",
-            "c.yaml:4: machine_rank 2 is not below num_machines 2 (ranks count from 0)",
-            "c.yaml:3: num_machines 2 need main_process_ip (the address of machine 0)"});
+        std::vector<std::string>{"c.yaml:2: num_processes 7 cannot be divided evenly among num_machines 2 "
+                                 "(num_processes counts over "
+                                 "all machines)",
+                                 "c.yaml:4: machine_rank 2 is not below num_machines 2 (ranks count from 0)",
+                                 "c.yaml:3: num_machines 2 need main_process_ip (the address of machine 0)"});
 }

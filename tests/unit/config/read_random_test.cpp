@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config files as no person writes them: real ones, cut, mixed and with changed bytes. Each is read, or
-// refused with a place; what is read can be written and read again. ACC_RANDOM_FILES says how many (the
-// script scripts/stress: a million).
+// Random config files: real ones, truncated, mixed and with changed bytes. Each is read, or refused with a
+// position; what is read can be written and read again. ACC_RANDOM_FILES sets their number (scripts/stress: a
+// million).
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -39,7 +39,7 @@ std::vector<std::string> corpus() {
   return texts;
 }
 
-// What means something to YAML, JSON or the reader.
+// Texts with a meaning for YAML, JSON or the reader.
 const std::vector<std::string> kPieces = {": ",
                                           "\n",
                                           "\n  ",
@@ -110,7 +110,7 @@ std::string changed(std::string text, const std::vector<std::string>& all, Dice&
   return text;
 }
 
-// Every problem is one line and says where in the file.
+// Every problem is one line with a position in the file.
 void check_problems(const acc::Error& error, const std::string& name) {
   for (const acc::Problem& problem : error.problems()) {
     if (!problem.where.starts_with(name)) FAIL("no place: " << to_string(problem));
@@ -126,7 +126,7 @@ bool check_text(const std::string& text, const std::string& name) {
     check_problems(error, name);
     return false;
   }
-  // Unknown keys inside of sections are kept, and may be anything; the rest survives.
+  // Unknown keys of sections are kept, with any value; all others are written again.
   if (!config.notes.empty()) return true;
   const std::string written = acc::launcher::format_config(config.values, name);
   if (acc::launcher::format_config(acc::launcher::parse_config(written, name).values, name) != written)

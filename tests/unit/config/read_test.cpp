@@ -33,7 +33,7 @@ TEST_CASE("read: values have the types of their settings, and their lines", "[co
   CHECK(config.notes.empty());
 }
 
-TEST_CASE("read: all problems of a file come at once, each at its place", "[config]") {
+TEST_CASE("read: all problems of a file are reported together, with positions", "[config]") {
   CHECK(error_in("distributed_type: multi_gpu\nnum_proceses: 2\ndebug: maybe\n") ==
         "c.yaml:1:19: distributed_type must be one of NO, MULTI_CPU, MULTI_GPU, MULTI_XPU, MULTI_HPU, "
         "MULTI_NPU, MULTI_MLU, MULTI_SDAA, MULTI_MUSA, MULTI_NEURON, DEEPSPEED, FSDP, MEGATRON_LM, XLA, "
@@ -51,17 +51,16 @@ TEST_CASE("read: of equal keys the last one counts, with a note, in sections and
   CHECK(yaml.positions.at("num_processes") == 5);
   CHECK(yaml.values.at("fsdp_config") == Value{{"fsdp_version", 2}});
   CHECK(error_of([&] { acc::launcher::refuse_notes(yaml); }) ==
-        "c.yaml:4:1: the key 'num_processes' is in line 2 already; this one counts\n"
-        "c.yaml:5:1: the key 'num_processes' is in line 4 already; this one counts\n"
-        "c.yaml:3:32: the key 'fsdp_version' is in line 3 already; this one counts");
+        "c.yaml:4:1: the key 'num_processes' is in line 2 already; this one is used\n"
+        "c.yaml:5:1: the key 'num_processes' is in line 4 already; this one is used\n"
+        "c.yaml:3:32: the key 'fsdp_version' is in line 3 already; this one is used");
   const FileConfig json =
       parse_config(R"({"distributed_type": "NO", "debug": true, "debug": false})", "c.json");
   CHECK(json.values.at("debug") == false);
   CHECK(json.notes.size() == 1);
 }
 
-TEST_CASE("read: a report holds the problems and the notes of a file, and apart what is misspelt",
-          "[config]") {
+TEST_CASE("read: a report has the problems and notes of a file, and separately misspelt keys", "[config]") {
   const acc::test::TemporaryFolder folder;
   const auto file = folder.write("c.yaml",
                                  "distributed_type: FSDP\nipex_config: {}\nnum_processes: two\n"
@@ -75,7 +74,7 @@ TEST_CASE("read: a report holds the problems and the notes of a file, and apart 
   CHECK(report.misspelt[0].hint == "did you mean 'fsdp_version'?");
 }
 
-TEST_CASE("read: DeepSpeed's `auto` is handed on where a number belongs that it can find", "[config]") {
+TEST_CASE("read: DeepSpeed's `auto` is accepted for numbers that it can determine", "[config]") {
   const auto read = [](const std::string& key) {
     return parse_config("distributed_type: DEEPSPEED\ndeepspeed_config: {" + key + ": auto}\n", "c.yaml")
         .values.at("deepspeed_config");
@@ -92,13 +91,13 @@ TEST_CASE("read: distributed_type is required, and a misspelt one is reported on
         "c.yaml:1:1: unknown key 'distributed_typ' (did you mean 'distributed_type'?)");
 }
 
-TEST_CASE("read: a file that holds no mapping is refused", "[config]") {
+TEST_CASE("read: a file that is not a mapping is refused", "[config]") {
   const std::string hint = " (`acc config` writes a config file)";
   CHECK(error_in("") == "c.yaml: is empty" + hint);
   CHECK(error_in("# only a comment\n") == "c.yaml: is empty" + hint);
   CHECK(error_in("", "c.json") == "c.json: is empty" + hint);
-  CHECK(error_in("- a\n- b\n") == "c.yaml: holds no `key: value` lines at its top level" + hint);
-  CHECK(error_in("just text") == "c.yaml: holds no `key: value` lines at its top level" + hint);
+  CHECK(error_in("- a\n- b\n") == "c.yaml: has no `key: value` lines at its top level" + hint);
+  CHECK(error_in("just text") == "c.yaml: has no `key: value` lines at its top level" + hint);
 }
 
 TEST_CASE("read: a file that cannot be read is named", "[config]") {
@@ -112,7 +111,7 @@ TEST_CASE("read: a file that cannot be read is named", "[config]") {
   CHECK(error_of([&] { read_config(large); }) == large.string() + ": is larger than 131072 bytes");
 }
 
-TEST_CASE("read: files of older versions are read as today's", "[config]") {
+TEST_CASE("read: files of older versions are read", "[config]") {
   const FileConfig config =
       parse_config("distributed_type: NO\nfp16: true\ndynamo_backend: EAGER\nipex_config: {}\n", "c.yaml");
   CHECK(config.values.at("mixed_precision") == "fp16");
@@ -122,7 +121,7 @@ TEST_CASE("read: files of older versions are read as today's", "[config]") {
   CHECK(config.notes.size() == 1);
 }
 
-TEST_CASE("read: a key inside of a section that nothing heeds is noted with the nearest one", "[config]") {
+TEST_CASE("read: an unknown key of a section is noted with the nearest one", "[config]") {
   const FileConfig config = parse_config(
       "distributed_type: FSDP\nfsdp_config:\n  fsdp_ofload_params: true\n  version: 2\n", "c.yaml");
   REQUIRE(config.notes.size() == 1);
@@ -135,7 +134,7 @@ TEST_CASE("read: a key inside of a section that nothing heeds is noted with the 
         std::vector<std::string>{"distributed_type", "fsdp_config", "fsdp_config.fsdp_version"});
 }
 
-TEST_CASE("read: a flood of problems is cut, and so is a long value in a message", "[config]") {
+TEST_CASE("read: long lists of problems and long values are truncated", "[config]") {
   std::string text = "distributed_type: " + std::string(1000, 'x') + "\n";
   for (int i = 0; i < 30; ++i) text += "key" + std::to_string(i) + ": 1\n";
   const std::string error = error_in(text);
@@ -144,7 +143,7 @@ TEST_CASE("read: a flood of problems is cut, and so is a long value in a message
   CHECK(error.ends_with("c.yaml: and 11 more like these"));
 }
 
-TEST_CASE("read: one setting under two of its names must say the same", "[config]") {
+TEST_CASE("read: two names of a setting must have the same value", "[config]") {
   const std::string text = "distributed_type: FSDP\nfsdp_config: {version: 1, fsdp_version: ";
   CHECK(error_in(text + "1}") == "no error");
   CHECK(error_in(text + "2}") == "c.yaml:2:27: fsdp_version has another value in line 2");
@@ -159,7 +158,7 @@ TEST_CASE("read: what accelerate refuses is refused here with a reason", "[confi
   CHECK(error_in(acc::test::recording(name).at("config_yaml")).starts_with("c.yaml"));
 }
 
-TEST_CASE("read: what accelerate stumbles over is read as it was meant", "[config]") {
+TEST_CASE("read: files that accelerate misreads are read as intended", "[config]") {
   const auto read = [](const std::string& name) {
     return parse_config(acc::test::recording(name).at("config_yaml").get<std::string>(), "c.yaml").values;
   };
@@ -178,7 +177,7 @@ TEST_CASE("read: every file that accelerate's questionnaire writes is read", "[c
   }
 }
 
-TEST_CASE("read: the sample configs have nothing wrong", "[config]") {
+TEST_CASE("read: the sample configs are valid", "[config]") {
   int samples = 0;
   for (const auto& entry : std::filesystem::directory_iterator(ACC_SAMPLE_CONFIGS)) {
     if (entry.path().extension() != ".yaml") continue;

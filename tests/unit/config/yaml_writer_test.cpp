@@ -5,7 +5,7 @@
 using acc::launcher::Value;
 using acc::launcher::write_yaml;
 
-TEST_CASE("yaml_writer: keys are sorted, lists stand at the indent of their key", "[config]") {
+TEST_CASE("yaml_writer: keys are sorted, lists are at the indentation of their key", "[config]") {
   const Value value = {{"b", {"x", "y"}}, {"a", {{"z", {1, true}}, {"y", nullptr}}}, {"c", Value::array()}};
   CHECK(write_yaml(value) == "a:\n  y: null\n  z:\n  - 1\n  - true\nb:\n- x\n- y\nc: []\n");
 }
@@ -50,7 +50,7 @@ TEST_CASE("yaml_writer: numbers are written as Python writes them", "[config]") 
         "a: 1.0e-05\nb: 1.0\nc: 1.0e+16\nd: 0.1\ne: 1000000000000000.0\nf: -3\n");
 }
 
-TEST_CASE("yaml_writer: a line that is full goes on in the next one", "[config]") {
+TEST_CASE("yaml_writer: long lines are folded", "[config]") {
   const std::string word(30, 'w');
   const std::string plain = word + " " + word + " " + word + " end";
   CHECK(write_yaml(Value{{"k", plain}}) == "k: " + word + " " + word + " " + word + "\n  end\n");

@@ -37,7 +37,7 @@ TEST_CASE("pickle reader: plain data", "[formats]") {
   CHECK(dict.pairs[1].second->items[0]->type == PickleValue::Type::boolean);
 }
 
-TEST_CASE("pickle reader: an object is its class, arguments and members, and a shared one is one",
+TEST_CASE("pickle reader: an object has class, arguments and members, and a shared one is read once",
           "[formats]") {
   PickleReader reader({"m.C"});
   const PickleValue& pair =
@@ -50,31 +50,31 @@ TEST_CASE("pickle reader: an object is its class, arguments and members, and a s
   CHECK(object.state->pairs.front().second->integer == 5);
 }
 
-TEST_CASE("pickle reader: refuses what it does not know or what makes no sense", "[formats]") {
+TEST_CASE("pickle reader: refuses unknown and invalid pickles", "[formats]") {
   const auto [pickle, text] = GENERATE(table<std::string, std::string>({
       {"", "the pickle ends in the middle"},
       {"\x80\x04", "the pickle ends in the middle"},
       {"\x80\x06N.", "the pickle's protocol is newer than 5"},
       {"\x80\x04\x8c\5os", "the pickle ends in the middle"},
       {"I7\n.", "the pickle uses opcode 73, which plain data does not need"},
-      {"cos\nsystem\n.", "the pickle holds an unknown class, os.system"},
+      {"cos\nsystem\n.", "the pickle has an unknown class, os.system"},
       {"cos\nsystem", "the pickle ends in the middle"},
-      {"\x8c\2os\x8c\6system\x93.", "the pickle holds an unknown class, os.system"},
-      {"N)R.", "the pickle makes an object of no class"},
-      {"\x8c\1m\x8c\1"s + "C\x93NR.", "the pickle makes an object of no class"},
-      {"N}b.", "the pickle fills what is not an object"},
-      {"NNNs.", "the pickle fills what is not a dict"},
-      {"}(Nu.", "the pickle fills what is not a dict"},
-      {"}Na.", "the pickle adds items to what is not a list"},
-      {"}(N\x90.", "the pickle adds items to what is not a set"},
-      {"h\0."s, "the pickle refers to what is not in its memo"},
+      {"\x8c\2os\x8c\6system\x93.", "the pickle has an unknown class, os.system"},
+      {"N)R.", "the pickle makes an object without a class"},
+      {"\x8c\1m\x8c\1"s + "C\x93NR.", "the pickle makes an object without a class"},
+      {"N}b.", "the pickle sets the state of a value that is not an object"},
+      {"NNNs.", "the pickle adds pairs to a value that is not a dict"},
+      {"}(Nu.", "the pickle adds pairs to a value that is not a dict"},
+      {"}Na.", "the pickle adds items to a value that is not a list"},
+      {"}(N\x90.", "the pickle adds items to a value that is not a set"},
+      {"h\0."s, "the pickle refers to a missing memo entry"},
       {"Nq\1.", "the pickle's memo has gaps"},
       {"\x8a\x09", "a number in the pickle has more than 64 bits"},
-      {".", "the pickle takes more than it has put"},
-      {"N(\x85.", "the pickle takes more than it has put"},
-      {"u", "the pickle has no mark where it needs one"},
-      {"NN.", "something is left over in the pickle"},
-      {"N.N", "something is left over in the pickle"},
+      {".", "the pickle pops an empty stack"},
+      {"N(\x85.", "the pickle pops an empty stack"},
+      {"u", "the pickle lacks a mark"},
+      {"NN.", "the pickle leaves values on its stack"},
+      {"N.N", "the pickle leaves values on its stack"},
   }));
   CHECK(error_of(pickle) == text);
 }
@@ -89,7 +89,7 @@ TEST_CASE("pickle reader: lists, and reals with all their bits", "[formats]") {
   CHECK(list.items[1]->items.front()->integer == 1);
 }
 
-TEST_CASE("pickle reader: what is kept beside the pickle is known by its id", "[formats]") {
+TEST_CASE("pickle reader: persistent objects have their id", "[formats]") {
   PickleReader reader({});
   const PickleValue& value = reader.read("\x80\x02K\7\x85Q.");
   REQUIRE(value.type == PickleValue::Type::persistent);

@@ -44,10 +44,10 @@ TEST_CASE("pickle writer: long texts and a long memory", "[formats]") {
   std::uint32_t last = 0;
   for (int i = 0; i < 300; ++i) {
     writer.text(std::string(static_cast<std::size_t>(i), 'x'));
-    last = writer.remember();
+    last = writer.memoize();
   }
-  writer.again(last);
-  writer.again(7);
+  writer.get_memo(last);
+  writer.get_memo(7);
   writer.fill_set();
   PickleReader reader({});
   const PickleValue& set = reader.read(writer.finish());
@@ -61,7 +61,7 @@ TEST_CASE("pickle writer: protocol 2 has no opcode of a later one", "[formats]")
   writer.empty_list();
   writer.mark();
   writer.text("k");
-  writer.remember();
+  writer.memoize();
   writer.real(0.1);
   writer.class_name("m", "C");
   writer.mark();

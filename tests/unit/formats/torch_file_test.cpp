@@ -26,7 +26,7 @@ const acc::PickleValue& entry(const acc::TorchFile& file, const std::string& nam
 
 }  // namespace
 
-TEST_CASE("torch file: a tensor's form and bytes are found, whatever its strides are", "[formats]") {
+TEST_CASE("torch file: shape and bytes of a tensor are found, with any strides", "[formats]") {
   const std::string bytes = recorded("tensors");
   const acc::TorchFile file(bytes);
   const auto grid = file.tensor(entry(file, "grid")).value();
@@ -45,14 +45,14 @@ TEST_CASE("torch file: a tensor's form and bytes are found, whatever its strides
   CHECK(file.tensor(entry(file, "parameter")).value().sizes == Numbers{2});
 }
 
-TEST_CASE("torch file: what is no tensor is none", "[formats]") {
+TEST_CASE("torch file: other values are not tensors", "[formats]") {
   const std::string bytes = recorded("runs_code");
   const acc::TorchFile file(bytes);
   CHECK_FALSE(file.tensor(entry(file, "a")));
   CHECK_FALSE(file.tensor(file.root()));
 }
 
-TEST_CASE("torch file: what acc cannot read says what it is", "[formats]") {
+TEST_CASE("torch file: an unsupported file is an error that says what it is", "[formats]") {
   const std::string old = recorded("old_format");
   CHECK(acc::test::error_of([&] {
           acc::TorchFile{old};
@@ -65,5 +65,5 @@ TEST_CASE("torch file: what acc cannot read says what it is", "[formats]") {
   CHECK(acc::test::error_of([&] {
           const acc::TorchFile file(sparse);
           file.tensor(entry(file, "a"));
-        }) == "holds a tensor of a kind that acc lacks (torch._utils._rebuild_sparse_tensor)");
+        }) == "holds a tensor of a kind that acc does not support (torch._utils._rebuild_sparse_tensor)");
 }

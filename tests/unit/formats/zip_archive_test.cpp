@@ -31,12 +31,12 @@ TEST_CASE("zip archive: files are found where Python put them, with 32-bit numbe
   CHECK(entries.at("a/data/0") == "12345678");
 }
 
-TEST_CASE("zip archive: a compressed file is there without bytes", "[formats]") {
+TEST_CASE("zip archive: a compressed file is listed without bytes", "[formats]") {
   const std::string archive = recorded("deflated");
   CHECK(acc::read_zip(archive).at("a/data.pkl").data() == nullptr);
 }
 
-TEST_CASE("zip archive: what is none, or is cut, is refused", "[formats]") {
+TEST_CASE("zip archive: other and truncated files are refused", "[formats]") {
   CHECK(error_of("") == "is not a zip archive, or is truncated");
   CHECK(error_of(std::string(1000, 'x')) == "is not a zip archive, or is truncated");
   const std::string whole = recorded(GENERATE("plain", "wide"));
@@ -46,7 +46,7 @@ TEST_CASE("zip archive: what is none, or is cut, is refused", "[formats]") {
   }
 }
 
-TEST_CASE("zip archive: nothing outside of a damaged one is read", "[formats]") {
+TEST_CASE("zip archive: a damaged one is never read out of bounds", "[formats]") {
   const std::string whole = recorded(GENERATE("plain", "wide"));
   for (std::size_t at = 0; at < whole.size(); ++at) {
     for (const char byte : {'\0', '\x01', '\x7f', '\xff'}) {

@@ -27,7 +27,7 @@ std::string threads_of(const LaunchInputs& given, int nproc) {
 
 }  // namespace
 
-TEST_CASE("accelerate_environment: a plain job sees what accelerate 1.15 shows it", "[plan]") {
+TEST_CASE("accelerate_environment: a plain job has the variables of accelerate 1.15", "[plan]") {
   CHECK(environment_of({"train.py"}, {}) ==
         Environment{{"ACCELERATE_DYNAMO_BACKEND", "NO"},
                     {"ACCELERATE_DYNAMO_MODE", "default"},
@@ -86,8 +86,7 @@ TEST_CASE("accelerate_environment: an inherited number of threads stays", "[plan
   CHECK(threads_of(given, 4) == "3");
 }
 
-TEST_CASE("accelerate_environment: torchrun's rules give one thread as soon as there are two workers",
-          "[plan]") {
+TEST_CASE("accelerate_environment: torchrun's rules give one thread for two or more workers", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   CHECK(threads_of(given, 1) == "none");
   CHECK(threads_of(given, 2) == "1");

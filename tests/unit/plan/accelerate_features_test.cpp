@@ -42,7 +42,7 @@ TEST_CASE("fsdp: the sharding answer of accelerate's questionnaire reaches the w
             .get("FSDP_SHARDING_STRATEGY") == "NO_SHARD");
 }
 
-TEST_CASE("fsdp: what cannot stand together is refused with both names", "[plan]") {
+TEST_CASE("fsdp: contradictions are refused with both names", "[plan]") {
   CHECK(error_of([] {
           environment_of({"--fsdp_sync_module_states", "false", "train.py"});
         }) ==
@@ -61,7 +61,7 @@ TEST_CASE("fsdp: what cannot stand together is refused with both names", "[plan]
         "FULL_STATE_DICT)");
 }
 
-TEST_CASE("fp8: the library reads its back end in upper case, however it was written", "[plan]") {
+TEST_CASE("fp8: the backend is passed in upper case", "[plan]") {
   const acc::launcher::LaunchInputs given = acc::test::inputs(
       {"--fp8_backend", "te", "--fp8_override_linear_precision", "true,false,true", "train.py"});
   const acc::Environment environment = acc::launcher::fp8_environment(acc::launcher::Settings(given));
@@ -73,7 +73,7 @@ TEST_CASE("fp8: the library reads its back end in upper case, however it was wri
   CHECK_FALSE(environment.contains("ACCELERATE_FP8_USE_MXFP8_BLOCK_SCALING"));
 }
 
-TEST_CASE("fp8: truth values of a file are shown as Python shows them", "[plan]") {
+TEST_CASE("fp8: booleans of a file are passed as in Python", "[plan]") {
   acc::launcher::LaunchInputs given = acc::test::inputs({"train.py"});
   given.file = acc::test::file({{"fp8_pad_inner_dim", false}, {"fp8_use_mxfp8_block_scaling", true}});
   const acc::Environment environment = acc::launcher::fp8_environment(acc::launcher::Settings(given));
@@ -82,7 +82,7 @@ TEST_CASE("fp8: truth values of a file are shown as Python shows them", "[plan]"
   CHECK(environment.get("ACCELERATE_FP8_OVERRIDE_FPROP") == "False");
 }
 
-TEST_CASE("megatron: what accelerate shows by default, and what a flag adds", "[plan]") {
+TEST_CASE("megatron: passes accelerate's defaults, and flags", "[plan]") {
   acc::launcher::LaunchInputs given =
       acc::test::inputs({"--megatron_lm_tp_degree", "2", "--megatron_lm_sequence_parallelism", "true",
                          "--megatron_lm_no_load_optim", "true", "train.py"});
@@ -114,7 +114,7 @@ TEST_CASE("parallelism: the file's section holds unless a flag chose another way
   CHECK(acc::launcher::uses_parallelism(Settings(given)));
 }
 
-TEST_CASE("parallelism: a dimension's details are told where the dimension is used", "[plan]") {
+TEST_CASE("parallelism: details of a dimension are passed only if it is used", "[plan]") {
   const auto of = [](const std::vector<std::string>& words) {
     return acc::launcher::parallelism_environment(Settings(inputs(words)));
   };
@@ -145,7 +145,7 @@ acc::launcher::LaunchInputs machine_with(int gpus, const std::string& name, cons
 
 }  // namespace
 
-TEST_CASE("peer_to_peer: several RTX 40 cards under an old driver do without it", "[plan]") {
+TEST_CASE("peer_to_peer: is disabled for several RTX 40 cards with an old driver", "[plan]") {
   const std::string card = "NVIDIA GeForce RTX 4090";
   const acc::Environment off = {{"NCCL_IB_DISABLE", "1"}, {"NCCL_P2P_DISABLE", "1"}};
   CHECK(peer_to_peer_environment(machine_with(2, card, "550.40.06")) == off);
@@ -155,7 +155,7 @@ TEST_CASE("peer_to_peer: several RTX 40 cards under an old driver do without it"
   CHECK(peer_to_peer_environment(machine_with(2, "NVIDIA H100", "535.1")).empty());
 }
 
-TEST_CASE("peer_to_peer: what the person set stays", "[plan]") {
+TEST_CASE("peer_to_peer: inherited values are kept", "[plan]") {
   acc::launcher::LaunchInputs given = machine_with(2, "NVIDIA GeForce RTX 4090", "535.1");
   given.environment.set("NCCL_P2P_DISABLE", "0");
   CHECK(peer_to_peer_environment(given) == acc::Environment{{"NCCL_IB_DISABLE", "1"}});

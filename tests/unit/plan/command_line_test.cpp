@@ -29,13 +29,13 @@ std::string torchrun_error(const Words& words) {
 
 }  // namespace
 
-TEST_CASE("command_line: everything from the program on is the program's", "[plan]") {
+TEST_CASE("command_line: all arguments after the program are the program's", "[plan]") {
   const CommandLine line = launch({"--num_processes", "2", "train.py", "--num_processes", "9", "--", "-x"});
   CHECK(line.flags.at("num_processes") == Setting{2, "--num_processes"});
   CHECK(line.program == Words{"train.py", "--num_processes", "9", "--", "-x"});
 }
 
-TEST_CASE("command_line: dash and underscore, = and blank are alike", "[plan]") {
+TEST_CASE("command_line: dash and underscore, = and blank are equivalent", "[plan]") {
   for (const Words& words :
        {Words{"--num-processes=2"}, Words{"--num_processes", "2"}, Words{"--num-processes", "2"}}) {
     CHECK(launch(words).flags.at("num_processes").value == 2);
@@ -50,7 +50,7 @@ TEST_CASE("command_line: both peers' names set the same setting, the last one wi
         Setting{0, "--machine_rank"});
 }
 
-TEST_CASE("command_line: short flags may be glued to each other and to a value", "[plan]") {
+TEST_CASE("command_line: short flags may be combined with each other and a value", "[plan]") {
   const CommandLine line = torchrun({"-mr3", "-t=1", "pkg.train"});
   CHECK(line.flags.at("module").value == true);
   CHECK(line.flags.at("redirects").value == "3");
@@ -58,14 +58,14 @@ TEST_CASE("command_line: short flags may be glued to each other and to a value",
   CHECK(line.program == Words{"pkg.train"});
 }
 
-TEST_CASE("command_line: torchrun takes any unambiguous beginning, launch takes none", "[plan]") {
+TEST_CASE("command_line: torchrun accepts unambiguous abbreviations, launch none", "[plan]") {
   CHECK(torchrun({"--stand", "--nproc=2", "t.py"}).flags.at("nproc_per_node").value == "2");
   CHECK(torchrun_error({"--ma", "1", "t.py"}).starts_with("ambiguous option: --ma could match "));
   CHECK(launch_error({"--num_procs", "2", "t.py"}) ==
         "unrecognized arguments: --num_procs (did you mean '--num_processes'?)");
 }
 
-TEST_CASE("command_line: acc's own flags do not make a beginning ambiguous that torchrun takes", "[plan]") {
+TEST_CASE("command_line: acc's own flags do not make torchrun's abbreviations ambiguous", "[plan]") {
   CHECK(torchrun({"--node", "1", "t.py"}).flags.at("machine_rank").value == 1);
   CHECK(torchrun({"--event", "console", "t.py"}).flags.at("event_log_handler").value == "console");
   CHECK(torchrun({"--log-", "d", "t.py"}).flags.at("log_dir").value == "d");
@@ -93,12 +93,12 @@ TEST_CASE("command_line: torchrun drops one -- after the program, launch keeps i
   CHECK(launch({"s.py", "--", "a"}).program == Words{"s.py", "--", "a"});
 }
 
-TEST_CASE("command_line: torchrun's rules know none of accelerate's flags", "[plan]") {
+TEST_CASE("command_line: torchrun's rules exclude accelerate's flags", "[plan]") {
   CHECK(torchrun_error({"--num_processes", "2", "t.py"})
             .starts_with("unrecognized arguments: --num_processes"));
 }
 
-TEST_CASE("command_line: a value of the wrong kind is named with its flag", "[plan]") {
+TEST_CASE("command_line: an invalid value is an error with its flag", "[plan]") {
   CHECK(torchrun_error({"--max-restarts", "x", "t.py"}) ==
         "argument --max-restarts/--max_restarts: invalid int value: 'x'");
   CHECK(launch_error({"--mixed_precision", "fp17", "t.py"}) ==
@@ -123,20 +123,20 @@ TEST_CASE("command_line: dry run is text, or json on request", "[plan]") {
   CHECK(launch_error({"--dry_run=xml", "t.py"}).find("invalid choice: 'xml'") != std::string::npos);
 }
 
-TEST_CASE("command_line: help needs nothing else", "[plan]") {
+TEST_CASE("command_line: help needs no program", "[plan]") {
   CHECK(launch({"--help"}).help);
   CHECK(torchrun({"-h"}).help);
   CHECK_FALSE(launch({"t.py", "--help"}).help);
 }
 
-TEST_CASE("command_line: a value may hold blanks, also behind an equals sign", "[plan]") {
+TEST_CASE("command_line: a value may contain blanks, also after an equals sign", "[plan]") {
   const acc::launcher::CommandLine line =
       launch({"--wrap-rank=0:gdb --args", "--wrap_rank", "1:gdb -q", "t.py"});
   CHECK(line.flags.at("wrap_rank").value == acc::launcher::Value{"0:gdb --args", "1:gdb -q"});
   CHECK(line.program == std::vector<std::string>{"t.py"});
 }
 
-TEST_CASE("command_line: --version ends the reading, `auto` is a number that DeepSpeed finds", "[plan]") {
+TEST_CASE("command_line: --version ends the parsing, `auto` is accepted for DeepSpeed's numbers", "[plan]") {
   for (const Dialect dialect : {Dialect::launch, Dialect::torchrun})
     CHECK(acc::launcher::parse_command_line({"--version", "--nonsense"}, dialect).version);
   const auto parsed = acc::launcher::parse_command_line(

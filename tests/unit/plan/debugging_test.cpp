@@ -27,7 +27,7 @@ std::string refusal(const Words& words) {
 
 }  // namespace
 
-TEST_CASE("debugging: words stand in front of one rank's program", "[plan]") {
+TEST_CASE("debugging: a wrap precedes the program of one rank", "[plan]") {
   const LaunchPlan plan = plan_of({"--wrap-rank", "1:gdb -ex 'break main' --args"});
   CHECK(wrapped_command(plan, 1, 1) == Words{"gdb", "-ex", "break main", "--args", "./a.out"});
   CHECK(worker_program(plan, 1) == "/usr/bin/gdb");
@@ -35,13 +35,14 @@ TEST_CASE("debugging: words stand in front of one rank's program", "[plan]") {
   CHECK(worker_program(plan, 0) == "./a.out");
 }
 
-TEST_CASE("debugging: a rank's own words come before everybody's, and the flag may be repeated", "[plan]") {
+TEST_CASE("debugging: a rank's own wrap takes precedence over that of all, and the flag may be repeated",
+          "[plan]") {
   const LaunchPlan plan = plan_of({"--wrap-rank", "2:gdb own", "--wrap_rank=all:gdb every"});
   CHECK(wrapped_command(plan, 2, 2) == Words{"gdb", "own", "./a.out"});
   CHECK(wrapped_command(plan, 0, 0) == Words{"gdb", "every", "./a.out"});
 }
 
-TEST_CASE("debugging: a wrap that cannot be is refused", "[plan]") {
+TEST_CASE("debugging: an invalid wrap is refused", "[plan]") {
   CHECK(refusal({"--wrap-rank", "gdb --args"}) ==
         "--wrap-rank: 'gdb --args' is not RANK:WORDS (as in '0:gdb --args' or 'all:valgrind')");
   CHECK(refusal({"--wrap-rank", "0: "}) == "--wrap-rank: '0: ' names no program (as in '0:gdb --args')");
@@ -60,7 +61,7 @@ TEST_CASE("debugging: the attached rank keeps the terminal for itself", "[plan]"
   REQUIRE_FALSE(plan.notes.empty());
   CHECK(plan.notes.back() == "with --attach hang detection is off");
   CHECK(refusal({"--attach", "1", "--pid-namespace"}) ==
-        "--pid-namespace: a process in a pid namespace cannot be lent the terminal (leave out --attach)");
+        "--pid-namespace: a process in a pid namespace cannot get the terminal (leave out --attach)");
   CHECK(refusal({"--attach", "3"}) == "--attach: there is no rank 3: the job has 3 workers");
 }
 

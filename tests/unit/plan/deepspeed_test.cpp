@@ -35,7 +35,7 @@ TEST_CASE("deepspeed: its command starts several machines, unless each starts it
                                                     Settings(inputs({"train.py"}))));
 }
 
-TEST_CASE("deepspeed: every launcher gets its words", "[plan]") {
+TEST_CASE("deepspeed: every launcher gets its options", "[plan]") {
   const std::string name = GENERATE("pdsh", "openmpi", "mpich", "mvapich", "impi", "slurm");
   CHECK(command_of({"--deepspeed_multinode_launcher", name}) ==
         std::vector<std::string>{"deepspeed", "--hostfile", "/h", "--no_local_rank", "--launcher", name,
@@ -77,7 +77,7 @@ TEST_CASE("deepspeed: workers get the settings, NVMe folders too, and the keys t
                          {"PYTHONPATH", "/mine:/job"}});
 }
 
-TEST_CASE("deepspeed: settings that DeepSpeed's own file says are refused beside it", "[plan]") {
+TEST_CASE("deepspeed: settings that DeepSpeed's own file sets are refused", "[plan]") {
   acc::launcher::LaunchInputs given = inputs({"--gradient_clipping", "1", "train.py"});
   given.file =
       acc::test::file({{"deepspeed_config_file", "ds.json"}, {"zero3_init_flag", true}, {"zero_stage", 2}});
@@ -89,8 +89,7 @@ TEST_CASE("deepspeed: settings that DeepSpeed's own file says are refused beside
       "files)");
 }
 
-TEST_CASE("deepspeed: the file of variables holds each of acc's once, and keeps what others wrote",
-          "[plan]") {
+TEST_CASE("deepspeed: .deepspeed_env has each variable of acc once, and keeps others", "[plan]") {
   CHECK(acc::launcher::with_lines("", {"A=1", "B=x y", "C="}) == "A=1\n");
   CHECK(acc::launcher::with_lines("X=1\nA=0\nAB=2\n", {"A=1"}) == "X=1\nAB=2\nA=1\n");
 }

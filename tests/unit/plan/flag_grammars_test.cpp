@@ -38,16 +38,16 @@ TEST_CASE("endpoint: invalid text is refused, with its flag", "[plan]") {
   }
   for (const auto* text : {"node:", "node:x", "node:65536", "node:-1", "node:029400", "node:1.0"}) {
     CHECK(error(text) == "--rdzv-endpoint: '" + std::string(text) +
-                             "' has no port from 0 to 65535 behind its last colon" + hint);
+                             "' needs a port from 0 to 65535 after its last colon" + hint);
   }
 }
 
-TEST_CASE("streams: one digit speaks for all ranks", "[plan]") {
+TEST_CASE("streams: one digit applies to all ranks", "[plan]") {
   CHECK(parse_stream_map("3", "").of(7) == Streams::both);
   CHECK(parse_stream_map("0", "").of(0) == Streams::none);
 }
 
-TEST_CASE("streams: a map speaks for the ranks it names, of any number of digits", "[plan]") {
+TEST_CASE("streams: a map applies to the ranks that it lists", "[plan]") {
   const acc::launcher::StreamMap map = parse_stream_map("0:1,12:2,0:3", "");
   CHECK(map.of(0) == Streams::both);
   CHECK(map.of(12) == Streams::err);
@@ -89,7 +89,7 @@ TEST_CASE("signals: whole names, with blanks or without", "[plan]") {
   CHECK(acc::launcher::signal_number("INT") == 0);
 }
 
-TEST_CASE("signals: what no program can wait for is refused, with its flag", "[plan]") {
+TEST_CASE("signals: signals that cannot be handled are refused with the flag", "[plan]") {
   const auto error = [](const std::string& text) {
     return acc::test::error_of([&] { parse_signals(text, "--signals-to-handle"); });
   };
@@ -103,14 +103,14 @@ TEST_CASE("signals: what no program can wait for is refused, with its flag", "[p
   }
 }
 
-TEST_CASE("retry_on: what is named is worth a restart, and nothing else", "[plan]") {
+TEST_CASE("retry_on: only listed failures are restarted", "[plan]") {
   CHECK(
       parse_retry_on("1, 64-66,SIGKILL,oom", "") ==
       RetryOn{.all = false, .included = {.exit_codes = {1, 64, 65, 66}, .signals = {SIGKILL}, .oom = true}});
   CHECK(parse_retry_on("signal", "") == RetryOn{.all = false, .included = {.any_signal = true}});
 }
 
-TEST_CASE("retry_on: with exclusions alone the rest is worth it", "[plan]") {
+TEST_CASE("retry_on: with exclusions only, all other failures are restarted", "[plan]") {
   CHECK(parse_retry_on("!2,!SIGSEGV", "") == RetryOn{.excluded = {.exit_codes = {2}, .signals = {SIGSEGV}}});
   CHECK(parse_retry_on("all,!oom", "") == RetryOn{.excluded = {.oom = true}});
   CHECK(parse_retry_on("all", "") == RetryOn{});

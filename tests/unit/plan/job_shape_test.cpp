@@ -34,7 +34,7 @@ std::string shape_error(const std::vector<std::string>& words, const Value& file
 
 }  // namespace
 
-TEST_CASE("job_shape: alone on a machine without GPUs: one plain process that learns no rank", "[plan]") {
+TEST_CASE("job_shape: without GPUs: one plain process without a rank", "[plan]") {
   const JobShape shape = shape_of({"train.py"});
   CHECK(shape.launcher == "simple");
   CHECK(shape.nproc_per_node == 1);
@@ -56,7 +56,7 @@ TEST_CASE("job_shape: a MULTI_CPU file starts the number of processes it was tol
   CHECK(shape.sets_ranks);
 }
 
-TEST_CASE("job_shape: several workers never each believe to be alone", "[plan]") {
+TEST_CASE("job_shape: several workers always have ranks", "[plan]") {
   const JobShape shape = shape_of({"--num_processes", "2", "train.py"});
   CHECK(shape.use_cpu);
   CHECK(shape.distributed_type == "MULTI_CPU");
@@ -67,7 +67,7 @@ TEST_CASE("job_shape: several workers never each believe to be alone", "[plan]")
         "job.yaml:1: MULTI_GPU, but no GPU is visible on this machine (--cpu trains on the CPU)");
 }
 
-TEST_CASE("job_shape: an error names the flag as it was spelled", "[plan]") {
+TEST_CASE("job_shape: an error names the flag as spelled", "[plan]") {
   const JobShape gpus = shape_of({"--multi_gpu", "--num_processes", "2", "train.py"});
   REQUIRE(gpus.problems.size() == 1);
   CHECK(to_string(gpus.problems[0]) ==
@@ -89,7 +89,7 @@ TEST_CASE("job_shape: both dialects count alike, and a contradiction names both 
             .starts_with("--nnodes (nnodes = 3) and --num_machines"));
 }
 
-TEST_CASE("job_shape: flags overrule the file's number and type", "[plan]") {
+TEST_CASE("job_shape: flags override the file's number and type", "[plan]") {
   const Value four = {{"distributed_type", "MULTI_GPU"}, {"num_processes", 4}};
   CHECK(shape_of({"--cpu", "train.py"}, four).distributed_type == "MULTI_CPU");
   CHECK(shape_of({"--nproc-per-node", "2", "train.py"}, four, 4).nproc_per_node == 2);
@@ -97,7 +97,7 @@ TEST_CASE("job_shape: flags overrule the file's number and type", "[plan]") {
             .nproc_per_node == 2);
 }
 
-TEST_CASE("job_shape: numbers that cannot be are errors with their origin", "[plan]") {
+TEST_CASE("job_shape: invalid numbers are errors with their origin", "[plan]") {
   CHECK(shape_error({"--num_processes", "0", "train.py"}) ==
         "--num_processes: num_processes must be at least 1, not 0");
   CHECK(shape_error({"train.py"}, {{"distributed_type", "NO"}, {"num_machines", 2}, {"num_processes", 4}})
@@ -159,7 +159,7 @@ TEST_CASE("job_shape: jobs of other launchers are handed to them", "[plan]") {
   CHECK(launcher({{"distributed_type", "MULTI_CPU"}}) == "own");
 }
 
-TEST_CASE("job_shape: what this version cannot start is refused, not started wrongly", "[plan]") {
+TEST_CASE("job_shape: unsupported jobs are refused", "[plan]") {
   for (const auto* type : {"DEEPSPEED", "FSDP", "MEGATRON_LM"}) {
     CHECK_FALSE(shape_of({"train.py"}, {{"distributed_type", type}, {"num_processes", 2}}).problems.empty());
   }

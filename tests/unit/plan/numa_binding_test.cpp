@@ -73,7 +73,7 @@ TEST_CASE("numa binding: exclusive counts the GPUs of the node, not the workers"
 TEST_CASE("numa binding: exclusive refuses to share a core", "[plan]") {
   CHECK(error_of([] {
           bind(NumaBinding::exclusive, {0, 0, 0}, 3);
-        }) == "--numa-binding: exclusive needs a core for each, and NUMA node 0 has 2 for 3");
+        }) == "--numa-binding: exclusive needs a core per worker, but NUMA node 0 has 2 for 3");
   // Workers beyond the GPUs count as well.
   CHECK(error_of([] { bind(NumaBinding::exclusive, {0}, 3); }) != "no error");
 }
@@ -105,7 +105,7 @@ TEST_CASE("numa binding: workers without devices are spread in blocks of neighbo
   CHECK(spread_over_nodes(machine("0-3"), 3) == std::vector<int>{0, 0, 1});
 }
 
-TEST_CASE("numa binding: workers live where their GPUs are", "[plan]") {
+TEST_CASE("numa binding: workers are bound to the nodes of their GPUs", "[plan]") {
   CHECK(lists(resolve(with_gpus({}, {"1c", "1b"})).cpus_of_rank) == Lists{"6-7,14-15", "0-1,8-9"});
   LaunchInputs masked = with_gpus({}, {"1c", "1b"});
   masked.environment.set("CUDA_VISIBLE_DEVICES", "1,0");
@@ -116,7 +116,7 @@ TEST_CASE("numa binding: jobs without GPUs are bound as well", "[plan]") {
   CHECK(lists(resolve(with_gpus({}, {})).cpus_of_rank) == Lists{"0-1,8-9", "4-5,12-13"});
 }
 
-TEST_CASE("numa binding: what is not known is said, not guessed", "[plan]") {
+TEST_CASE("numa binding: unknown nodes are an error", "[plan]") {
   CHECK(error_of([] {
           resolve(with_gpus({}, {"1b", "1d"}));
         }) == "--numa-binding: the kernel does not know the NUMA node of GPU 1 (0000:1d:00.0)");

@@ -35,7 +35,7 @@ TEST_CASE("mpi: only CPU jobs with a hostfile go through mpirun", "[plan]") {
   CHECK_FALSE(acc::launcher::uses_mpi(JobShape{}, Settings(inputs({"train.py"}))));
 }
 
-TEST_CASE("mpi: each MPI has its own words", "[plan]") {
+TEST_CASE("mpi: each MPI gets its options", "[plan]") {
   acc::launcher::LaunchInputs given = inputs({"--mpirun_hostfile", "/h", "train.py"});
   const JobShape shape{.num_machines = 2, .nproc_per_node = 4};
   const Settings settings(given);
@@ -65,7 +65,7 @@ TEST_CASE("mpi: Open MPI exports the variables to other machines, other MPIs do 
   CHECK_FALSE(acc::launcher::resolve(given).environment.contains(list));
 }
 
-TEST_CASE("mpi: workers of several machines must be told where to meet", "[plan]") {
+TEST_CASE("mpi: several machines need the address of machine 0", "[plan]") {
   const JobShape shape{.num_machines = 2};
   CHECK(acc::launcher::mpi_environment({}, Settings(inputs({"train.py"}))).empty());
   CHECK(acc::launcher::mpi_environment({.nproc_per_node = 2}, Settings(inputs({"train.py"}))) ==

@@ -106,7 +106,7 @@ TEST_CASE("program: -m gives Python the module", "[plan]") {
         Words{"/usr/bin/python3", "-m", "pkg.train", "a"});
 }
 
-TEST_CASE("program: what cannot be started is refused with the reason", "[plan]") {
+TEST_CASE("program: a program that cannot be started is refused with the reason", "[plan]") {
   CHECK(problem_of({.words = {"missing.py"}}).starts_with("missing.py: no such program"));
   CHECK(problem_of({.words = {"./data"}}) == "./data: is a directory, not a program");
   CHECK(problem_of({.words = {"./plain"}}) == "./plain: is not executable (chmod +x ./plain)");
@@ -120,7 +120,7 @@ TEST_CASE("program: what cannot be started is refused with the reason", "[plan]"
             .starts_with("PYTHON_EXEC: is set but empty"));
 }
 
-TEST_CASE("program: files are told apart by what is in them", "[plan]") {
+TEST_CASE("program: the kind of a file depends on its content", "[plan]") {
   const acc::test::TemporaryFolder folder;
   const auto script = folder.write("script", "#!/bin/sh\n");
   CHECK(acc::launcher::kind_of_file(script) == FileKind::not_executable);
@@ -135,7 +135,7 @@ TEST_CASE("program: files are told apart by what is in them", "[plan]") {
   CHECK(acc::launcher::kind_of_file("/dev/null") == FileKind::stream);
 }
 
-TEST_CASE("program: looking at a pipe takes nothing out of it", "[plan]") {
+TEST_CASE("program: examining a pipe reads nothing from it", "[plan]") {
   std::array<int, 2> ends = {};
   REQUIRE(::pipe(ends.data()) == 0);
   REQUIRE(::write(ends[1], "#!/bin/sh", 9) == 9);

@@ -66,15 +66,15 @@ TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") 
   CHECK(agents("2.11.0+cu130") == acc::launcher::TorchAgents::v2_6);
   CHECK(agents("3.4") == acc::launcher::TorchAgents::v2_6);
   for (const std::string version : {"2.3", "1.13", "3", "x.4"}) {
-    CHECK(error("torch_version=" + version).find("'" + version + "' is not a version of torch from 2.4 on") !=
+    CHECK(error("torch_version=" + version).find("'" + version + "' is not torch 2.4 or a later version") !=
           std::string::npos);
   }
 }
 
-TEST_CASE("rdzv_conf: keys that only torchrun's way of meeting needs are checked, and noted", "[plan]") {
+TEST_CASE("rdzv_conf: keys that only torchrun needs are validated, with a note", "[plan]") {
   CHECK(apply("cas_backoff_max_seconds=0.5", RendezvousKind::c10d).notes.size() == 1);
   CHECK(apply("heartbeat_timeout=5", RendezvousKind::c10d).notes.size() == 1);
-  CHECK(error("cas_backoff_max_seconds=-1").find("'-1' is not a number of seconds from 0 on") !=
+  CHECK(error("cas_backoff_max_seconds=-1").find("'-1' is not a non-negative number of seconds") !=
         std::string::npos);
 }
 
@@ -82,24 +82,24 @@ TEST_CASE("rdzv_conf: the static rendezvous has one key, timeout", "[plan]") {
   CHECK(apply("timeout=7", RendezvousKind::static_).plan.join_timeout == 7s);
 }
 
-TEST_CASE("rdzv_conf: nothing said changes nothing", "[plan]") {
+TEST_CASE("rdzv_conf: empty text changes nothing", "[plan]") {
   CHECK(apply(" ", RendezvousKind::c10d).plan == RendezvousPlan{.backend = RendezvousKind::c10d});
 }
 
-TEST_CASE("rdzv_conf: a key of another back end is checked, and said to have no effect", "[plan]") {
+TEST_CASE("rdzv_conf: a key of another back end is validated, with a note that it has no effect", "[plan]") {
   const Applied applied = apply("timeout=7", RendezvousKind::c10d);
   CHECK(applied.plan == RendezvousPlan{.backend = RendezvousKind::c10d});
   CHECK(applied.notes ==
         std::vector<std::string>{"--rdzv-conf: timeout has no effect with the back end c10d"});
-  CHECK(error("timeout=x") == "--rdzv-conf: timeout: 'x' is not a whole number of seconds above 0");
+  CHECK(error("timeout=x") == "--rdzv-conf: timeout: 'x' is not a positive whole number of seconds");
 }
 
-TEST_CASE("rdzv_conf: values that cannot be are refused, all at once", "[plan]") {
+TEST_CASE("rdzv_conf: all invalid values are reported together", "[plan]") {
   CHECK(error("join_timeout=1.5,read_timeout=0,is_host=maybe,keep_alive_max_attempt=0,store_type=redis") ==
-        "--rdzv-conf: join_timeout: '1.5' is not a whole number of seconds above 0\n"
-        "--rdzv-conf: read_timeout: '0' is not a whole number of seconds above 0\n"
+        "--rdzv-conf: join_timeout: '1.5' is not a positive whole number of seconds\n"
+        "--rdzv-conf: read_timeout: '0' is not a positive whole number of seconds\n"
         "--rdzv-conf: is_host: 'maybe' is neither true nor false\n"
-        "--rdzv-conf: keep_alive_max_attempt: '0' is not a whole number above 0\n"
+        "--rdzv-conf: keep_alive_max_attempt: '0' is not a positive whole number\n"
         "--rdzv-conf: store_type: 'redis' is neither tcp nor file");
   CHECK(error("protocol=ftp", RendezvousKind::etcd) ==
         "--rdzv-conf: protocol: 'ftp' is neither http nor https");

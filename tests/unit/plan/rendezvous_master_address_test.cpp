@@ -57,7 +57,7 @@ TEST_CASE("master_address: without one it is loopback, and nothing is looked up"
   CHECK(plan.store_addresses == Addresses{"127.0.0.1"});
 }
 
-TEST_CASE("master_address: run refuses another machine's address and says what the name stands for",
+TEST_CASE("master_address: run refuses another machine's address, and shows what the name resolves to",
           "[plan]") {
   const auto problem = [](const std::vector<std::string>& words) {
     const LaunchPlan plan = plan_of(words);
@@ -65,7 +65,8 @@ TEST_CASE("master_address: run refuses another machine's address and says what t
     return to_string(plan.problems.front());
   };
   const std::string hint =
-      " (a job of one machine needs none; its own are 10.0.0.1, fd00::1; for several machines --nnodes)";
+      " (a job of one machine needs none; this machine has 10.0.0.1, fd00::1; for several machines use "
+      "--nnodes)";
   CHECK(problem({"--master-addr=node1"}) ==
         "--master-addr: 'node1' is 10.0.0.2, which is not an address of this machine" + hint);
   CHECK(problem({"--rdzv-endpoint=10.0.0.2:29600"}) ==
@@ -74,7 +75,7 @@ TEST_CASE("master_address: run refuses another machine's address and says what t
         "--master-addr: 'nowhere' cannot be resolved: Name or service not known" + hint);
 }
 
-TEST_CASE("master_address: launch meets on loopback instead, as accelerate does, and says so", "[plan]") {
+TEST_CASE("master_address: launch uses loopback instead, as accelerate does, with a note", "[plan]") {
   const LaunchPlan plan = plan_of({"--main_process_port=29600"}, Dialect::launch, {},
                                   {{"num_machines", 1}, {"main_process_ip", "10.0.0.2"}});
   CHECK(plan.problems.empty());
@@ -82,17 +83,17 @@ TEST_CASE("master_address: launch meets on loopback instead, as accelerate does,
   CHECK(plan.master_port == 29600);
   CHECK(plan.store_addresses == Addresses{"127.0.0.1"});
   CHECK(plan.notes.back() ==
-        "job.yaml:1: '10.0.0.2' is not an address of this machine: a job of one machine meets at 127.0.0.1");
+        "job.yaml:1: '10.0.0.2' is not an address of this machine: a job of one machine uses 127.0.0.1");
 }
 
-TEST_CASE("master_address: torchrun looks at it with the static rendezvous alone", "[plan]") {
+TEST_CASE("master_address: torchrun uses it only with the static rendezvous", "[plan]") {
   const LaunchPlan plan = plan_of({"--rdzv-backend=c10d", "--master-addr=node1"});
   CHECK(plan.problems.empty());
   CHECK(plan.master_addr == "127.0.0.1");
   CHECK(plan.notes.size() == 1);
 }
 
-TEST_CASE("master_address: a process that learns no rank needs none", "[plan]") {
+TEST_CASE("master_address: a process without a rank needs none", "[plan]") {
   acc::launcher::LaunchInputs given = acc::test::inputs({"--cpu", "--main_process_ip=10.0.0.2", "train.py"});
   const LaunchPlan plan = resolve(given);
   CHECK(plan.problems.empty());

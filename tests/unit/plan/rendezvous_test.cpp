@@ -42,7 +42,7 @@ TEST_CASE("rendezvous: a single machine takes a free port on loopback", "[plan]"
   CHECK(plan.run_id == "none");
 }
 
-TEST_CASE("rendezvous: an explicit port of a single machine is obeyed, by each name", "[plan]") {
+TEST_CASE("rendezvous: an explicit port of a single machine is used, by each name", "[plan]") {
   CHECK(plan_of({"--master-port", "29601"}).master_port == 29601);
   CHECK(launch_plan({"--main_process_port=29602"}).master_port == 29602);
   CHECK(plan_of({"--rdzv-endpoint", "localhost:29603"}).master_port == 29603);
@@ -51,7 +51,7 @@ TEST_CASE("rendezvous: an explicit port of a single machine is obeyed, by each n
         "--master-port: 70000 is not a port (0 to 65535; 0 is a free one)");
 }
 
-TEST_CASE("rendezvous: standalone is a free port and a fresh run id, whatever else is given", "[plan]") {
+TEST_CASE("rendezvous: standalone uses a free port and a new run id, whatever else is given", "[plan]") {
   const LaunchPlan plan =
       plan_of({"--standalone", "--master-port", "29601", "--rdzv-id", "x", "--rdzv-backend", "none"});
   CHECK(plan.master_port == 0);
@@ -116,7 +116,7 @@ TEST_CASE("rendezvous: c10d and etcd have ports of their own", "[plan]") {
   CHECK(plan_of({"--nnodes=2", "--rdzv-backend=etcd"}).rendezvous.join_timeout == 900s);
 }
 
-TEST_CASE("rendezvous: who this node is, how long others may be silent, how many may wait", "[plan]") {
+TEST_CASE("rendezvous: local address, node timeout and spares", "[plan]") {
   const RendezvousPlan plan = plan_of({"--nnodes=2:3", "--rdzv-backend=c10d", "--local-addr=10.0.0.1",
                                        "--node-timeout=0.5", "--spares=2"})
                                   .rendezvous;
@@ -125,7 +125,7 @@ TEST_CASE("rendezvous: who this node is, how long others may be silent, how many
   CHECK(plan.spares == 2);
   CHECK_FALSE(plan_of({"--nnodes=2"}).rendezvous.node_timeout);
   CHECK(plan_of({"--nnodes=2"}).rendezvous.spares == std::nullopt);
-  CHECK(error({"--node-timeout=0"}) == "--node-timeout: 0 is not a number of seconds above 0");
+  CHECK(error({"--node-timeout=0"}) == "--node-timeout: 0 is not a positive number of seconds");
   CHECK(error({"--spares=-1"}) == "--spares: -1 is not a number of nodes");
 }
 
@@ -147,11 +147,11 @@ TEST_CASE("rendezvous: accelerate's file names machine 0 and the back end", "[pl
         "--nnodes: 2 machines need the address of machine 0 (--main_process_ip, and --main_process_port)");
 }
 
-TEST_CASE("rendezvous: what cannot be is refused, also for one machine", "[plan]") {
+TEST_CASE("rendezvous: invalid settings are refused, also for one machine", "[plan]") {
   CHECK(error({"--rdzv-backend=c10", "--rdzv-endpoint=x"}) ==
         "--rdzv-backend: 'c10' is not a rendezvous back end (static, c10d or etcd; did you mean 'c10d'?)");
   CHECK(error({"--rdzv-backend=etcd-v2"}) ==
-        "--rdzv-backend: etcd-v2 speaks an API that etcd no longer has (use etcd, or c10d)");
+        "--rdzv-backend: etcd-v2 uses an API that etcd no longer has (use etcd, or c10d)");
   CHECK(error({"--rdzv-endpoint=node0"}) ==
         "--rdzv-endpoint: the port is missing in endpoint 'node0' "
         "(the static rendezvous needs one, as in node0:29500)");
@@ -164,7 +164,7 @@ TEST_CASE("rendezvous: what cannot be is refused, also for one machine", "[plan]
         "--rdzv-id: the run needs an id, the same on all machines (as in --rdzv-id job7)");
 }
 
-TEST_CASE("rendezvous: torchrun's variable leaves the store to the workers, where torchrun asks it",
+TEST_CASE("rendezvous: TORCH_DISABLE_SHARE_RDZV_TCP_STORE leaves the store to the workers, as in torchrun",
           "[plan]") {
   const auto served = [](const std::vector<std::string>& words, const std::string& value) {
     acc::launcher::LaunchInputs given = inputs(words, Dialect::torchrun);

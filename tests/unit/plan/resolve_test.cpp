@@ -65,7 +65,7 @@ TEST_CASE("resolve: a hang is watched for when a time is given", "[plan]") {
   CHECK(plan.output.observed);
   CHECK(error_of([] {
           resolve(inputs({"--on-hang", "kill", "train.py"}));
-        }) == "--on-hang: needs to know when a job counts as hung (--hang-timeout SECONDS)");
+        }) == "--on-hang: needs a hang timeout (--hang-timeout SECONDS)");
   CHECK(error_of([] {
           resolve(inputs({"--hang-timeout", "-1", "train.py"}));
         }) == "--hang-timeout: must be a number of seconds, or 0 for never");
@@ -122,7 +122,7 @@ TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") 
             .starts_with("--event-log-handler: 'bogus' is not a handler of events (null, console"));
 }
 
-TEST_CASE("resolve: GPUs are asked for where they decide something, and nowhere else", "[plan]") {
+TEST_CASE("resolve: GPUs are queried only if they matter", "[plan]") {
   using Words = std::vector<std::string>;
   for (const Words& words : {Words{"--nproc-per-node", "gpu"}, Words{"--nproc-per-node", " auto"},
                              Words{"--isolate-gpus"}, Words{"--numa-binding", "node"}}) {
@@ -144,7 +144,7 @@ TEST_CASE("resolve: GPUs are asked for where they decide something, and nowhere 
   }
 }
 
-TEST_CASE("resolve: virtual local ranks share out the visible devices", "[plan]") {
+TEST_CASE("resolve: virtual local ranks divide the visible devices", "[plan]") {
   LaunchInputs given =
       inputs({"--virtual-local-rank", "--nproc-per-node", "2", "train.py"}, Dialect::torchrun);
   CHECK(resolve(given).device_of_rank == std::vector<std::string>{"0", "1"});
@@ -185,9 +185,8 @@ TEST_CASE("resolve: torch.distributed.launch's scripts get their local rank befo
   CHECK(command({"train.py"}) == Words{"/usr/bin/python3", "-u", "train.py", "--local-rank=1"});
   CHECK(command({"--use-env", "train.py"}) == Words{"/usr/bin/python3", "-u", "train.py"});
   CHECK(resolve_error({"--legacy-launch", "--no-python", "./a.out"}, Dialect::torchrun)
-            .starts_with("--no-python: --legacy-launch gives --local-rank to Python programs alone"));
-  CHECK(resolve_error({"--use-env", "train.py"}) ==
-        "--use-env: has a meaning only together with --legacy-launch");
+            .starts_with("--no-python: --legacy-launch passes --local-rank to Python programs only"));
+  CHECK(resolve_error({"--use-env", "train.py"}) == "--use-env: is valid only with --legacy-launch");
 }
 
 TEST_CASE("resolve: --run-path is a Python file, whatever else is given", "[plan]") {
@@ -196,7 +195,7 @@ TEST_CASE("resolve: --run-path is a Python file, whatever else is given", "[plan
   CHECK(plan.worker_command == std::vector<std::string>{"/usr/bin/python3", "-u", "./a.out", "q"});
   CHECK(plan.notes ==
         std::vector<std::string>{
-            "--run-path: each worker is a Python of its own that runs the file; nothing is forked"});
+            "--run-path: each worker is a separate Python process that runs the file; nothing is forked"});
 }
 
 TEST_CASE("resolve: the signals that end a job are those four and the given ones", "[plan]") {
@@ -205,7 +204,7 @@ TEST_CASE("resolve: the signals that end a job are those four and the given ones
   CHECK(plan.signals_to_handle == "SIGUSR1");
 }
 
-TEST_CASE("resolve: a mistake in the command line is not worth a restart, unless it is named", "[plan]") {
+TEST_CASE("resolve: a usage error is not restarted, unless it is listed", "[plan]") {
   const acc::launcher::FailureKinds mistakes = {.exit_codes = {2, 126, 127}};
   CHECK(resolve(inputs({"train.py"})).retry_on == acc::launcher::RetryOn{.excluded = mistakes});
   const LaunchPlan plan =
@@ -215,22 +214,22 @@ TEST_CASE("resolve: a mistake in the command line is not worth a restart, unless
   CHECK(resolve(inputs({"train.py"})).min_uptime == std::chrono::milliseconds(0));
 }
 
-TEST_CASE("resolve: what cannot be is refused, naming the flag", "[plan]") {
+TEST_CASE("resolve: contradictions are refused with the flag", "[plan]") {
   CHECK(resolve_error({"--num_processes", "1"})
             .starts_with("the following arguments are required: training_script"));
   CHECK(resolve_error({"-m", "--no_python", "x"}).starts_with("-m and --no_python exclude each other"));
-  CHECK(resolve_error({"--max-restarts", "-1", "train.py"}) == "--max-restarts: must be a number from 0 on");
+  CHECK(resolve_error({"--max-restarts", "-1", "train.py"}) ==
+        "--max-restarts: must be a non-negative number");
   CHECK(resolve_error({"--monitor-interval", "0", "train.py"}) ==
-        "--monitor-interval: must be a number of seconds above 0");
+        "--monitor-interval: must be a positive number of seconds");
   CHECK(resolve_error({"--logs-specs", "mine", "train.py"})
-            .starts_with("--logs-specs: 'mine' names a Python plug-in, and acc loads none"));
+            .starts_with("--logs-specs: 'mine' is a Python plug-in, which acc cannot load"));
   CHECK(resolve_error({"--logs-specs", "default", "train.py"}) == "no error");
   CHECK(resolve_error({"--shutdown-timeout", "-1", "train.py"}) ==
-        "--shutdown-timeout: must be a number of seconds from 0 on");
+        "--shutdown-timeout: must be a non-negative number of seconds");
 }
 
-TEST_CASE("resolve: under torchrun's rules every failure is worth a restart, under ours not a usage error",
-          "[plan]") {
+TEST_CASE("resolve: torchrun's rules restart every failure, ours not a usage error", "[plan]") {
   const auto worth = [](const std::vector<std::string>& words, Dialect dialect) {
     return resolve(inputs(words, dialect)).retry_on.excluded.exit_codes.empty();
   };
@@ -239,15 +238,15 @@ TEST_CASE("resolve: under torchrun's rules every failure is worth a restart, und
   CHECK_FALSE(worth({"--retry-on", "!2", "train.py"}, Dialect::torchrun));
 }
 
-TEST_CASE("resolve: a script that can be read once is for one worker", "[plan]") {
+TEST_CASE("resolve: a script that can be read only once is for one worker", "[plan]") {
   CHECK(resolve(inputs({"-"}, Dialect::torchrun)).problems.empty());
   const auto problems = resolve(inputs({"--nproc-per-node", "2", "-"}, Dialect::torchrun)).problems;
   REQUIRE(problems.size() == 1);
   CHECK(to_string(problems[0]) ==
-        "-: can be read once, and 2 workers would share it (write the script into a file)");
+        "-: can be read only once, but 2 workers need it (write the script into a file)");
 }
 
-TEST_CASE("resolve: a TMPDIR that is not there is noted", "[plan]") {
+TEST_CASE("resolve: a missing TMPDIR is noted", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   given.environment.set("TMPDIR", "/gone");
   CHECK(resolve(given).notes ==
@@ -263,7 +262,7 @@ TEST_CASE("resolve: the Python that runs the script is a setting with its origin
   CHECK(interpreter_text(resolve(inputs({"./a.out"}))).empty());
 }
 
-TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT counts where no flag says otherwise", "[plan]") {
+TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT applies without the flag", "[plan]") {
   const auto timeout = [](std::vector<std::string> words, const std::string& variable) {
     words.emplace_back("train.py");
     LaunchInputs given = inputs(words, Dialect::torchrun);
@@ -275,5 +274,5 @@ TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT counts where no flag says oth
   CHECK(error_of([&] { timeout({}, "soon"); }) ==
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT: 'soon' is not a number of seconds");
   CHECK(error_of([&] { timeout({}, "-1"); }) ==
-        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT: must be a number of seconds from 0 on");
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT: must be a non-negative number of seconds");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the table, through everything that is made from it: the reader and the writer of files, the
-// file's schema, assignments, checks, edits, questions, flags, torchrun's variables, the settings of a launch
-// and the variables of its workers.
+// Tests every row of the table with everything derived from it: reading and writing files, the file's schema,
+// assignments, checks, edits, questions, flags, torchrun's variables, the settings of a launch and the
+// variables of its workers.
 #include <algorithm>
 #include <map>
 
@@ -26,7 +26,7 @@ using acc::launcher::ValueType;
 
 namespace {
 
-// A value that the row allows and that is not its default, where there is one.
+// An allowed value of the row, if possible not its default.
 Value sample(const SettingSpec& spec) {
   switch (spec.type) {
     case ValueType::integer:
@@ -53,7 +53,7 @@ ConfigKind kind_of(const SettingSpec& spec) {
   return spec.in_file ? ConfigKind::cluster : ConfigKind::sagemaker;
 }
 
-// A file that holds the row and what every file must hold.
+// A file with the row and the required keys.
 ConfigValues file_with(const SettingSpec& spec) {
   ConfigValues values = {{"distributed_type", "NO"}};
   if (kind_of(spec) == ConfigKind::sagemaker)
@@ -83,7 +83,7 @@ std::string typed(const Value& value) {
 
 }  // namespace
 
-TEST_CASE("table: what is written is read again, in YAML and in JSON", "[plan]") {
+TEST_CASE("table: written files are read again, in YAML and in JSON", "[plan]") {
   for (const SettingSpec& spec : acc::launcher::schema()) {
     if (!is_in_files(spec)) continue;
     INFO(spec.name);
@@ -195,7 +195,7 @@ TEST_CASE("table: a file is edited in place, and its comments stay", "[plan]") {
   }
 }
 
-TEST_CASE("table: former keys are read as the keys of today", "[plan]") {
+TEST_CASE("table: former keys are read as the current ones", "[plan]") {
   int checked = 0;
   for (const SettingSpec& spec : acc::launcher::schema()) {
     for (const std::string_view former : spec.former) {
@@ -222,7 +222,7 @@ TEST_CASE("table: torchrun's variables set what they name", "[plan]") {
 }
 
 TEST_CASE("table: workers see every variable of the table", "[plan]") {
-  // What makes each family's variables appear at all.
+  // The settings that enable the variables of each family.
   const std::map<std::string_view, std::vector<std::string>> by_section = {
       {"fsdp_config", {"--use_fsdp"}},
       {"deepspeed_config", {"--use_deepspeed"}},

@@ -14,7 +14,7 @@ using acc::launcher::TruthStyle;
 using acc::launcher::Value;
 using acc::test::inputs;
 
-TEST_CASE("settings: a flag beats PET_*, PET_* the file, the file the default", "[plan]") {
+TEST_CASE("settings: a flag overrides PET_*, PET_* the file, the file the default", "[plan]") {
   LaunchInputs given = inputs({"train.py"});
   CHECK(Settings(given)["max_restarts"] == Setting{0, "default"});
   given.file = acc::test::file({{"machine_rank", 3}});
@@ -26,7 +26,7 @@ TEST_CASE("settings: a flag beats PET_*, PET_* the file, the file the default", 
   CHECK(Settings(given)["machine_rank"] == Setting{1, "--machine_rank"});
 }
 
-TEST_CASE("settings: a null in the file says nothing", "[plan]") {
+TEST_CASE("settings: a null in the file is ignored", "[plan]") {
   LaunchInputs given = inputs({"train.py"});
   given.file = acc::test::file({{"main_process_ip", nullptr}});
   CHECK_FALSE(Settings(given).given("main_process_ip"));
@@ -41,19 +41,19 @@ TEST_CASE("settings: PET_* switches are numbers, and empty means on", "[plan]") 
   }
 }
 
-TEST_CASE("settings: a PET_* variable is not held to its flag's choices", "[plan]") {
+TEST_CASE("settings: a PET_* variable is not limited to the flag's choices", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   given.environment.set("PET_START_METHOD", "bogus");
   CHECK(Settings(given)["start_method"] == Setting{"bogus", "PET_START_METHOD"});
 }
 
-TEST_CASE("settings: a PET_* variable that cannot be read is named", "[plan]") {
+TEST_CASE("settings: an invalid PET_* variable is an error that names it", "[plan]") {
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
   given.environment.set("PET_MAX_RESTARTS", "abc");
   CHECK(acc::test::error_of([&] { Settings{given}; }) == "PET_MAX_RESTARTS: invalid int value: 'abc'");
 }
 
-TEST_CASE("settings: a flag beats a PET_* variable with the same meaning", "[plan]") {
+TEST_CASE("settings: a flag overrides a PET_* variable with the same meaning", "[plan]") {
   LaunchInputs given = inputs({"--num_processes", "2", "--main_process_port", "0", "train.py"});
   given.environment.set("PET_NPROC_PER_NODE", "4");
   given.environment.set("PET_STANDALONE", "1");
@@ -71,7 +71,7 @@ TEST_CASE("settings: under torchrun's rules a PET_* variable yields to its own f
   CHECK(Settings(given).truth("standalone"));
 }
 
-TEST_CASE("section_variables: what has a value is under its variable", "[plan]") {
+TEST_CASE("section_variables: each value is in its variable", "[plan]") {
   acc::launcher::LaunchInputs given =
       acc::test::inputs({"--zero_stage", "2", "--zero3_init_flag", "yes", "train.py"});
   given.file = acc::test::file({{"gradient_clipping", 1}});

@@ -50,9 +50,9 @@ TEST_CASE("tpu_config: accelerate is installed in the version asked for", "[plan
   CHECK(text("dev") == "cd /usr/share; pip install git+https://github.com/huggingface/accelerate.git; ls");
 }
 
-TEST_CASE("tpu_config: what is missing is named", "[plan]") {
+TEST_CASE("tpu_config: missing options are named", "[plan]") {
   CHECK(error_of([] { tpu_config_command({.tpu_name = "t", .tpu_zone = "z"}, {}, {}); }) ==
-        "there is nothing to run (--command COMMAND or --command_file FILE)");
+        "no command is given (--command COMMAND or --command_file FILE)");
   CHECK(error_of([] { tpu_config_command({.commands = {"ls"}}, {}, {}); }) ==
         "the TPU has no name (--tpu_name, or tpu_name in the config file)");
   CHECK(error_of([] { tpu_config_command({.tpu_name = "t", .commands = {"ls"}}, {}, {}); }) ==

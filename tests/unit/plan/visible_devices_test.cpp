@@ -27,7 +27,7 @@ TEST_CASE("visible devices: names among gpu_ids stay as they are", "[plan]") {
   CHECK(select_devices("GPU-cc,0", kMask, "4,5", "--gpu_ids") == "GPU-cc,4");
 }
 
-TEST_CASE("visible devices: a number that the inherited mask does not have names both", "[plan]") {
+TEST_CASE("visible devices: a number beyond the inherited mask is an error that names both", "[plan]") {
   CHECK(error_of([] { select_devices("0,2", kMask, "4,5", "job.yaml:3"); }) ==
         "job.yaml:3: there is no device 2 in CUDA_VISIBLE_DEVICES='4,5', which acc inherited (numbers count "
         "within that list, from 0)");

@@ -52,14 +52,14 @@ TEST_CASE("worker_environment: torchrun's variables, all of them", "[plan]") {
                     {"WORLD_SIZE", "2"}});
 }
 
-TEST_CASE("worker_environment: one plain process learns no rank", "[plan]") {
+TEST_CASE("worker_environment: one plain process gets no rank", "[plan]") {
   LaunchPlan plan;
   plan.sets_ranks = false;
   plan.environment = Environment{{"ACCELERATE_MIXED_PRECISION", "no"}};
   CHECK(worker_environment(plan, 0, {}) == plan.environment);
 }
 
-TEST_CASE("worker_environment: the person's NCCL choice stays", "[plan]") {
+TEST_CASE("worker_environment: an inherited NCCL choice is kept", "[plan]") {
   LaunchPlan plan = two_workers();
   plan.inherited = Environment{{"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"}};
   CHECK(worker_environment(plan, 0, {}).get("TORCH_NCCL_ASYNC_ERROR_HANDLING") == "0");
@@ -87,7 +87,7 @@ TEST_CASE("worker_environment: an isolated worker keeps its local rank", "[plan]
   CHECK(environment.get("CUDA_VISIBLE_DEVICES") == "7");
 }
 
-TEST_CASE("worker_environment: a single worker that learns no rank is isolated as well", "[plan]") {
+TEST_CASE("worker_environment: a single worker without a rank is isolated, too", "[plan]") {
   LaunchPlan plan;
   plan.sets_ranks = false;
   plan.device_of_rank = {"4"};

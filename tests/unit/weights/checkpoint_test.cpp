@@ -11,7 +11,7 @@ using acc::test::error_of;
 using acc::test::safetensors_text;
 using acc::test::TemporaryFolder;
 
-TEST_CASE("checkpoint: the index says which files count", "[weights]") {
+TEST_CASE("checkpoint: the index selects the files", "[weights]") {
   const TemporaryFolder folder;
   folder.write("a.safetensors", safetensors_text({{"x", "1"}}));
   folder.write("b.safetensors", safetensors_text({{"y", "2"}}));
@@ -23,7 +23,7 @@ TEST_CASE("checkpoint: the index says which files count", "[weights]") {
   CHECK(files[1].header.tensors[0].name == "y");
 }
 
-TEST_CASE("checkpoint: what the index promises must be there", "[weights]") {
+TEST_CASE("checkpoint: the files and tensors of the index must exist", "[weights]") {
   const TemporaryFolder folder;
   folder.write("a.safetensors", safetensors_text({{"x", "1"}}));
   const auto error = [&](const std::string& index) {
@@ -37,7 +37,7 @@ TEST_CASE("checkpoint: what the index promises must be there", "[weights]") {
   CHECK(error("[]").ends_with("is not an index of safetensors files: it has no weight_map"));
 }
 
-TEST_CASE("checkpoint: without an index model.safetensors counts, or every file", "[weights]") {
+TEST_CASE("checkpoint: without an index model.safetensors is used, or every file", "[weights]") {
   const TemporaryFolder folder;
   CHECK(read_checkpoint(folder.path()).empty());
   folder.write("1.safetensors", safetensors_text({{"x", "1"}}));

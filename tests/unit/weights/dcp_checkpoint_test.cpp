@@ -33,7 +33,7 @@ std::string error_of(const fs::path& checkpoint) {
 
 }  // namespace
 
-TEST_CASE("dcp checkpoint: parts by rows and by columns become the tensors that they were", "[weights]") {
+TEST_CASE("dcp checkpoint: parts by rows and by columns are merged into whole tensors", "[weights]") {
   const fs::path whole = recorded() / "whole.safetensors";
   const std::string bytes = acc::read_file(whole);
   const acc::SafetensorsHeader header = acc::read_safetensors_header(whole);
@@ -58,7 +58,7 @@ TEST_CASE("dcp checkpoint: a folder is one when it has metadata", "[weights]") {
   CHECK_FALSE(acc::launcher::is_dcp_checkpoint(folder.path()));
 }
 
-TEST_CASE("dcp checkpoint: a file that is missing or cut is named", "[weights]") {
+TEST_CASE("dcp checkpoint: a missing or truncated file is named", "[weights]") {
   const TemporaryFolder folder;
   const fs::path checkpoint = copy_in(folder);
   const fs::path part = checkpoint / "__1_0.distcp";

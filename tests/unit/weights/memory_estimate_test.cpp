@@ -36,7 +36,7 @@ TEST_CASE("memory_estimate: integer buffers keep their width", "[weights]") {
   CHECK(model_size(tensors, nullptr) == ModelSize{32, 32, 0});
 }
 
-TEST_CASE("memory_estimate: each stage of ZeRO divides one thing more", "[weights]") {
+TEST_CASE("memory_estimate: each stage of ZeRO shards one part more", "[weights]") {
   const auto rows = acc::launcher::training_memory(100, 4);
   REQUIRE(rows.size() == 4);
   CHECK(rows[0] == acc::launcher::TrainingMemory{"none (DDP)", 1600, 1600});

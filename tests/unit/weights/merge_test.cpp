@@ -58,7 +58,7 @@ TEST_CASE("merge: a limit makes several files and their index", "[weights]") {
   CHECK(index.at("weight_map").at("d") == "model-00003-of-00003.safetensors");
 }
 
-TEST_CASE("merge: a failed write leaves nothing half done", "[weights]") {
+TEST_CASE("merge: a failed write leaves no incomplete file", "[weights]") {
   const TemporaryFolder folder;
   folder.write("in/1.safetensors", safetensors_text({{"a", "1234"}}));
   const auto from = acc::launcher::read_checkpoint(folder.path() / "in");

@@ -32,7 +32,7 @@ TEST_CASE("model_tensors: a small llama has the tensors that were recorded", "[w
   CHECK(ours == expected);
 }
 
-TEST_CASE("model_tensors: BERT and GPT-2 weigh what accelerate says", "[weights]") {
+TEST_CASE("model_tensors: BERT and GPT-2 have accelerate's sizes", "[weights]") {
   const json bert = {{"model_type", "bert"},      {"vocab_size", 30522},
                      {"hidden_size", 768},        {"num_hidden_layers", 12},
                      {"intermediate_size", 3072}, {"max_position_embeddings", 512}};

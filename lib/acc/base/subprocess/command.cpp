@@ -30,7 +30,7 @@ namespace asio = boost::asio;
 namespace fs = std::filesystem;
 using boost::system::error_code;
 
-// Reads to the end of the stream, or until the time is up.
+// Reads until EOF or the time limit.
 CommandOutput read_output(asio::io_context& loop, asio::readable_pipe& from, const CommandLimits& limits) {
   CommandOutput output;
   asio::steady_timer timer(loop, limits.time);
@@ -94,7 +94,7 @@ std::optional<CommandOutput> run_command(const std::vector<std::string>& command
     const Process process = launcher(loop.get_executor(), program, command);
     theirs.close();
     CommandOutput output = read_output(loop, ours, limits);
-    // Before the process is reaped, while its number cannot be another group's.
+    // Before the process is reaped: until then the pid cannot be reused for another group.
     ::kill(-process.id(), SIGKILL);
     return output;
   } catch (const Error&) {
@@ -106,7 +106,7 @@ std::optional<CommandOutput> run_command(const std::vector<std::string>& command
 
 namespace {
 
-// The child has a copy of our event loop, whose descriptors are ours: nothing may touch it there.
+// The child must not touch its copy of the event loop, which shares our descriptors.
 [[noreturn]] void be_child(pid_t parent, int to, const std::function<void(int)>& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);

@@ -15,35 +15,35 @@
 
 namespace acc {
 
-/// The file that a shell would execute for `program`: itself when it has a slash, else the first executable
-/// of that name on the PATH of `environment`. Empty: there is none.
+/// The file that a shell would execute for `program`: itself if it has a slash, else the first executable of
+/// that name on the PATH of `environment`; empty if there is none.
 std::filesystem::path find_program(std::string_view program, const Environment& environment);
 
-/// argv or envp as execve takes it: a pointer to each word, then null. It holds while `words` is left alone.
+/// argv or envp for execve: a pointer to each word, then null. Valid until `words` changes.
 std::vector<char*> pointers_to(std::vector<std::string>& words);
 
-/// What a command may cost.
+/// Limits of a command.
 struct CommandLimits {
   std::chrono::milliseconds time = std::chrono::seconds(30);
   std::size_t bytes = std::size_t{256} << 10U;
 };
 
-/// What a command wrote to its standard output and standard error.
+/// The standard output and standard error of a command.
 struct CommandOutput {
   std::string text = {};
-  /// It took longer than it may, and was killed.
+  /// It exceeded the time limit and was killed.
   bool timed_out = false;
 };
 
-/// Runs a command with /dev/null as its input and waits until its output ends. Absent: it cannot be started.
-/// Bytes beyond the limit are left out. What it started and left in its process group is killed with it.
+/// Runs a command with /dev/null as its input and waits until its output ends. Absent if it cannot be
+/// started. Output beyond the limit is dropped. Its process group is killed at the end.
 std::optional<CommandOutput> run_command(const std::vector<std::string>& command,
                                          const Environment& environment, const CommandLimits& limits);
 
-/// Runs `work` in a child process, while we go on. The child has default signal dispositions and, beside
-/// standard error, no descriptor but `to`, whose other end shows what it writes and when it ends; it is
-/// killed when we end. Nobody waits for it here: whoever reaps this process's children reaps it too. For a
-/// process without other threads. False: the system has no room for another process.
+/// Runs `work` in a forked child. The child has default signal dispositions and no descriptors but standard
+/// error and `to`, whose other end reads what it writes and notices its end; it is killed when this process
+/// ends. It is not waited for here: the caller reaps it with its other children. Only for a process without
+/// other threads. Returns false if fork fails.
 bool run_in_child(Descriptor to, const std::function<void(int to)>& work);
 
 }  // namespace acc

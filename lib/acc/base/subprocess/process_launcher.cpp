@@ -23,19 +23,19 @@
 namespace acc {
 namespace {
 
-// What the child needs between clone and exec. It runs in our memory while we wait, so nothing there may
-// allocate.
+// The data of the child between clone and exec. It runs in the parent's memory while the parent waits, and
+// must not allocate.
 struct ChildSetup {
   const ProcessLauncher& launcher;
   const char* program;
   char* const* arguments;
   char* const* environment;
   pid_t parent;
-  /// Why it could not be executed.
+  /// The errno if it could not be executed.
   int error = 0;
 };
 
-// By system calls: the thread sanitizer's sigaction() keeps what it was asked in memory, which is the
+// System calls, because the thread sanitizer's sigaction() records the handler in memory, which is the
 // parent's here.
 void reset_signals() {
   struct {
@@ -54,7 +54,7 @@ void take_place(ProcessPlace place) {
     return;
   }
   ::setpgid(0, 0);
-  // All signals are blocked here: a process in the background may take the terminal.
+  // All signals are blocked here, so a background process may take the terminal.
   if (place == ProcessPlace::foreground) ::tcsetpgrp(STDIN_FILENO, ::getpid());
 }
 
@@ -62,9 +62,9 @@ bool prepare(const ChildSetup& setup) {
   const ProcessLauncher& launcher = setup.launcher;
   reset_signals();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // Yama otherwise refuses debuggers that are not the child's ancestors.
+  // Otherwise Yama allows only the child's ancestors to attach a debugger.
   ::prctl(PR_SET_PTRACER, setup.parent);
-  // The parent may have died before PR_SET_PDEATHSIG: then nobody would ever send that signal.
+  // The parent may have died before PR_SET_PDEATHSIG was set; the signal would never be sent.
   if (::getppid() != setup.parent) return false;
   if (launcher.in >= 0 && ::dup2(launcher.in, STDIN_FILENO) < 0) return false;
   if (launcher.out >= 0 && ::dup2(launcher.out, STDOUT_FILENO) < 0) return false;
@@ -80,7 +80,7 @@ bool prepare(const ChildSetup& setup) {
 }
 
 #if defined(__SANITIZE_THREAD__)
-// Its clone() takes every child for one with memory of its own, and counts what happens at a fork twice.
+// The sanitizer's clone() assumes that every child has memory of its own, and would handle the fork twice.
 extern "C" int __clone(int (*run)(void*), void* stack, int flags, void* given, ...);
 constexpr auto clone_process = __clone;
 #else
@@ -88,7 +88,7 @@ constexpr auto clone_process = ::clone;
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
-// Its marks around the variables of the last child are still on the stack, which that child left by execve().
+// The last child left its stack by execve(), with the sanitizer's red zones around its variables.
 extern "C" void __asan_unpoison_memory_region(void const volatile* begin, std::size_t size);
 constexpr auto clean_stack = __asan_unpoison_memory_region;
 #else
@@ -113,7 +113,7 @@ Cloned clone_child(ChildSetup& setup) {
   const std::scoped_lock lock(one_child_at_a_time);
   clean_stack(stack.data(), stack.size());
   int pidfd = -1;
-  // No handler of ours may run in the child before it has its own dispositions.
+  // The parent's handlers must not run in the child before it has reset its dispositions.
   const BlockedSignals blocked;
   const pid_t pid = clone_process(run_child, stack.data() + stack.size(),
                                   CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);

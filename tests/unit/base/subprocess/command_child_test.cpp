@@ -37,7 +37,7 @@ std::string read_to_end(const Descriptor& from) {
 
 }  // namespace
 
-TEST_CASE("child task: what the child writes arrives, and its end is seen", "[base]") {
+TEST_CASE("child task: its output and its end arrive", "[base]") {
   Pipe pipe = make_pipe();
   REQUIRE(run_in_child(std::move(pipe.childs),
                        [](int to) { write_all(to, "from " + std::to_string(::getppid())); }));
@@ -45,7 +45,7 @@ TEST_CASE("child task: what the child writes arrives, and its end is seen", "[ba
   CHECK(::waitpid(-1, nullptr, 0) > 0);
 }
 
-TEST_CASE("child task: the child has the default signals, and nothing of ours but its way out", "[base]") {
+TEST_CASE("child task: the child has default signals, and no descriptor but its output", "[base]") {
   Pipe pipe = make_pipe();
   const Pipe other = make_pipe();
   ::signal(SIGUSR1, SIG_IGN);
@@ -61,7 +61,7 @@ TEST_CASE("child task: the child has the default signals, and nothing of ours bu
   ::waitpid(-1, nullptr, 0);
 }
 
-TEST_CASE("child task: a child that fails ends all the same", "[base]") {
+TEST_CASE("child task: a failing child ends", "[base]") {
   Pipe pipe = make_pipe();
   run_in_child(std::move(pipe.childs), [](int) { throw std::runtime_error("no"); });
   CHECK(read_to_end(pipe.ours).empty());

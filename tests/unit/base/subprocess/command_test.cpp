@@ -27,20 +27,20 @@ TEST_CASE("command: exec gets a pointer to each word, then null", "[base]") {
   CHECK(pointers_to(words) == std::vector<char*>{words[0].data(), words[1].data(), nullptr});
 }
 
-TEST_CASE("command: a program that is not there is absent", "[base]") {
+TEST_CASE("command: a missing program is absent", "[base]") {
   CHECK_FALSE(run_command({"acc-no-such-tool"}, kEnvironment, {}));
   CHECK_FALSE(run_command({"/no/such/program"}, kEnvironment, {}));
   CHECK_FALSE(run_command({"sh", "-c", "true"}, {{"PATH", ""}}, {}));
 }
 
-TEST_CASE("command: one that takes too long is killed with what it started", "[base]") {
+TEST_CASE("command: a timeout kills the command and its children", "[base]") {
   const auto output = run_command({"sh", "-c", "echo begun; sleep 1000 & sleep 1000"}, kEnvironment,
                                   {.time = std::chrono::milliseconds(300)});
   REQUIRE(output);
   CHECK(output->timed_out);
 }
 
-TEST_CASE("command: what is too much is left out", "[base]") {
+TEST_CASE("command: output beyond the limit is dropped", "[base]") {
   const auto output = run_command({"sh", "-c", "head -c 300000 /dev/zero"}, kEnvironment, {.bytes = 1000});
   REQUIRE(output);
   CHECK(output->text.size() == 1000);
@@ -58,7 +58,7 @@ TEST_CASE("command: several threads may run commands at once", "[base]") {
     CHECK(outputs[static_cast<std::size_t>(i)].get()->text == std::to_string(i) + "\n");
 }
 
-TEST_CASE("command: a program is looked for as a shell does", "[base]") {
+TEST_CASE("command: finds a program as a shell does", "[base]") {
   const test::TemporaryFolder folder;
   const auto file = folder.write("program", "");
   const Environment environment = {{"PATH", folder.path().string() + ":/bin"}};

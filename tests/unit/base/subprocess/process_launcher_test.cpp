@@ -18,7 +18,7 @@ namespace {
 
 const Environment kEnvironment = {{"PATH", "/usr/bin:/bin"}};
 
-// What a shell script does in a child, to its end.
+// Runs a shell script in a child until it ends.
 int status_of(const ProcessLauncher& launcher, const std::string& script) {
   boost::asio::io_context loop;
   Process child = launcher(loop.get_executor(), "/bin/sh", {"sh", "-c", script});
@@ -37,7 +37,7 @@ std::string output_of(ProcessLauncher launcher, const std::string& script) {
 
 }  // namespace
 
-TEST_CASE("process launcher: Boost's process tells exit codes from signals", "[base]") {
+TEST_CASE("process launcher: exit codes differ from signals", "[base]") {
   const ProcessLauncher launcher = {.environment = kEnvironment};
   const int code = status_of(launcher, "exit 9");
   CHECK((WIFEXITED(code) && WEXITSTATUS(code) == 9));
@@ -70,7 +70,7 @@ TEST_CASE("process launcher: a child leads a session, or a group of ours", "[bas
   CHECK(leads(ProcessPlace::session) != ::getsid(0));
 }
 
-TEST_CASE("process launcher: limits, and what is to be done before exec", "[base]") {
+TEST_CASE("process launcher: sets limits, and calls before_exec", "[base]") {
   ProcessLauncher launcher = {.environment = kEnvironment, .open_files = rlimit{99, 99}};
   launcher.before_exec = [] { return ::chdir("/proc") == 0; };
   CHECK(output_of(launcher, "ulimit -n; pwd") == "99\n/proc\n");
@@ -80,7 +80,7 @@ TEST_CASE("process launcher: limits, and what is to be done before exec", "[base
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
 }
 
-TEST_CASE("process launcher: a child that is given up is killed and reaped", "[base]") {
+TEST_CASE("process launcher: destroying a child kills and reaps it", "[base]") {
   boost::asio::io_context loop;
   pid_t pid = 0;
   {

@@ -139,7 +139,7 @@ TEST_CASE("pt reader: an unsupported file is an error of one line that says what
        "is in the format of PyTorch before 1.6 (write it again in Python: torch.save(torch.load(file), "
        "file))"},
       {"conjugated", "holds a conjugated or negated view of a tensor"},
-      {"sparse", "holds a tensor of a kind that acc lacks (torch._utils._rebuild_sparse_tensor)"},
+      {"sparse", "holds a tensor of a kind that acc does not support (torch._utils._rebuild_sparse_tensor)"},
       {"circle", "holds values that contain themselves"},
   }));
   CHECK(error_of(recorded(name)) == recorded(name).string() + ": " + failure);
