@@ -21,7 +21,7 @@ const std::map<std::string, Shell> kShells = {
 
 void add_completion_command(CLI::App& app, int& code) {
   const auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completion", "Print the script that completes acc in a shell");
+  CLI::App* command = app.add_subcommand("completion", "Print the completion script for a shell");
   command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(kShells));
   command->callback([shell, &app, &code] {
     std::vector<CompletionCommand> commands = command_words(app);

@@ -51,7 +51,7 @@ fs::path file_to_read(const Options& options) {
   throw Error({.kind = ErrorKind::config,
                .what = "there is no default config file",
                .where = default_config_path(environment).string(),
-               .hint = "`acc config` makes one, `--config_file` names another"});
+               .hint = "create it with `acc config`, or give another with `--config_file`"});
 }
 
 void print_notes(const FileConfig& config) {
@@ -132,7 +132,7 @@ int write_default(const Options& options) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(options, environment);
   if (fs::exists(file)) {
-    fmt::print("There is a configuration at {} already; it was kept.\n", file.string());
+    fmt::print("The configuration at {} exists already and was kept.\n", file.string());
     return 0;
   }
   write_config(default_config(visible_gpu_count(environment), options.mixed_precision), file);
@@ -210,29 +210,29 @@ void add_config_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<Options>();
   CLI::App& config =
       *add_command(app, "config", "Answer questions and write the config file", options, code, ask);
-  CLI::Option* yes =
-      config.add_flag("--yes,-y", options->yes, "Ask nothing: a file for this machine, and KEY=VALUE");
+  CLI::Option* yes = config.add_flag("--yes,-y", options->yes,
+                                     "Ask no questions: use the defaults for this machine and KEY=VALUE");
   config.add_option("--answers", options->answers, "A file of `question: answer` lines instead of asking")
       ->excludes(yes);
   config.add_option("assignments", options->assignments,
-                    "KEY=VALUE or SECTION.KEY=VALUE, set over the answers");
+                    "KEY=VALUE or SECTION.KEY=VALUE, overriding the answers");
   CLI::App* make = add_command(config, "default", "Write a config file for this machine without asking",
                                options, code, write_default);
   make->add_option("--mixed_precision,--mixed-precision", options->mixed_precision, "Precision")
       ->transform(CLI::IsMember({"no", "fp16", "bf16", "fp8"}, CLI::ignore_case));
   CLI::App* checker =
-      add_command(config, "check", "Tell all that is wrong with a config file", options, code, check);
+      add_command(config, "check", "Report all errors of a config file", options, code, check);
   checker->add_option("file", options->file, "The config file (default: the default one)");
-  checker->add_flag("--strict", options->strict, "Keys that have no effect are wrong too");
+  checker->add_flag("--strict", options->strict, "Treat keys without effect as errors");
   add_command(config, "show", "Print the configuration with its defaults", options, code, show);
   add_command(config, "get", "Print the value of a key", options, code, get)
       ->add_option("key", options->key, "KEY or SECTION.KEY")
       ->required();
   add_command(config, "set", "Change values", options, code, set)
-      ->add_option("assignments", options->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= takes it out")
+      ->add_option("assignments", options->assignments, "KEY=VALUE or SECTION.KEY=VALUE; KEY= removes it")
       ->required();
-  add_command(config, "update", "Write a file of an older version as it is written today", options, code,
-              update);
+  add_command(config, "update", "Rewrite a config file of an older version in the current format", options,
+              code, update);
   add_command(config, "schema", "Print the JSON schema of config files, for editors", options, code,
               show_schema);
 }

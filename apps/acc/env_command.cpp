@@ -56,7 +56,7 @@ void show_environment(const std::string& named) {
 }  // namespace
 
 void add_env_command(CLI::App& app, int& code) {
-  CLI::App* env = app.add_subcommand("env", "Tell what a bug report needs: versions, devices, the config");
+  CLI::App* env = app.add_subcommand("env", "Show what a bug report needs: versions, devices, the config");
   const auto file = std::make_shared<std::string>();
   env->add_option("--config_file,--config-file", *file, "The config file (default: the default one)");
   env->callback([file, &code] {

@@ -52,7 +52,7 @@ Model read_model(const fs::path& path) {
   if (!tensors.empty()) return {model_size(tensors, config), true};
   if (config.is_null()) {
     throw Error({.kind = ErrorKind::config,
-                 .what = "holds neither safetensors files nor a config.json",
+                 .what = "has neither safetensors files nor a config.json",
                  .where = path.string()});
   }
   return {model_size(tensors_of_config(config, config_file), config), false};
@@ -66,14 +66,14 @@ void print_training(const Model& model, int processes) {
     rows.push_back({row.sharding, size_text(row.float32), size_text(row.mixed)});
   fmt::print("{}", framed_table(fmt::format("Memory of each of {} processes in training", processes),
                                 {"Sharding", "float32", "bf16/fp16 mixed"}, rows));
-  fmt::print("With Adam; activations come on top, as large as the batch makes them.\n");
+  fmt::print("With Adam, without activations, whose size depends on the batch.\n");
 }
 
 int estimate(const Options& options) {
   const Model model = read_model(find_model(options.model, Environment::of_process()));
   fmt::print("{}", estimate_table(options.model, model.size, options.dtypes));
   if (model.size.head > 0)
-    fmt::print("The head of the task, which the table leaves out as accelerate does: {} in float32.\n",
+    fmt::print("The head of the task, which the table omits as accelerate's does: {} in float32.\n",
                size_text(static_cast<double>(model.size.head)));
   if (options.num_processes > 0) print_training(model, options.num_processes);
   return 0;
@@ -84,7 +84,7 @@ int estimate(const Options& options) {
 void add_estimate_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("estimate-memory", "Tell how much memory a model needs, without loading it");
+      app.add_subcommand("estimate-memory", "Estimate the memory that a model needs, without loading it");
   command
       ->add_option("model_name", options->model,
                    "A folder, a safetensors file, a config.json, or a model in the hub's cache")
@@ -93,12 +93,12 @@ void add_estimate_command(CLI::App& app, int& code) {
       ->check(CLI::IsMember({"float32", "float16", "int8", "int4"}));
   command
       ->add_option("--num_processes,--num-processes", options->num_processes,
-                   "Tell what each of so many processes holds in training, by sharding")
+                   "Show the memory of each of N training processes, for each kind of sharding")
       ->check(CLI::Range(1, 1'000'000));
   command->add_option("--library_name,--library-name", options->library,
                       "Accepted for compatibility with accelerate; has no effect");
   command->add_flag("--trust_remote_code,--trust-remote-code", options->trust_remote_code,
-                    "Accepted for accelerate's sake: no code is run");
+                    "Accepted for compatibility with accelerate; no code is run");
   command->callback([options, &code] { code = estimate(*options); });
 }
 

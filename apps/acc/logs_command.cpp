@@ -48,10 +48,11 @@ int show_logs(const LogsOptions& options) {
 }  // namespace
 
 void add_logs_command(CLI::App& app, int& code) {
-  CLI::App* logs = app.add_subcommand("logs", "Show what the ranks of a running job write");
+  CLI::App* logs = app.add_subcommand("logs", "Show the output of the ranks of a running job");
   const auto options = std::make_shared<LogsOptions>();
-  logs->add_option("JOB", options->job,
-                   "Its id or the beginning of it, or a process of it (default: the only job)");
+  logs->add_option(
+      "JOB", options->job,
+      "Its id, a unique prefix of it, or the pid of one of its processes (default: the only job)");
   logs->add_option("-r,--rank", options->ranks, "Only these ranks")
       ->delimiter(',')
       ->expected(1)

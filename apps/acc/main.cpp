@@ -63,8 +63,8 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   app.require_subcommand(1);
   int code = 0;
   app.add_subcommand("launch", "Start a program on one worker per device (see acc launch --help)");
-  app.add_subcommand("run", "The same by torchrun's rules alone (see acc run --help)");
-  app.add_subcommand("test", "Check with a built-in program that distributed training works here");
+  app.add_subcommand("run", "Start a program with torchrun's options (see acc run --help)");
+  app.add_subcommand("test", "Test distributed training on this machine with a built-in program");
   acc::launcher::add_config_command(app, code);
   acc::launcher::add_env_command(app, code);
   acc::launcher::add_estimate_command(app, code);

@@ -35,11 +35,11 @@ struct Options {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_directory() && is_dcp_checkpoint(entry.path()))
       fail(folder.string(),
-           "holds no safetensors files, but a checkpoint of torch.distributed in " +
+           "has no safetensors files, but a checkpoint of torch.distributed in " +
                entry.path().filename().string(),
            "give that folder");
   }
-  fail(folder.string(), "holds no safetensors files", "name the folder of the shards");
+  fail(folder.string(), "has no safetensors files", "give the folder of the shards");
 }
 
 // Memory holds one tensor at a time.
@@ -72,17 +72,17 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
 
 int merge(const Options& options) {
   if (options.unsafe_serialization)
-    fail("--unsafe_serialization", "acc writes no Python pickles",
+    fail("--unsafe_serialization", "acc does not write Python pickles",
          "leave it out: safetensors files are loaded everywhere");
   const fs::path folder = options.checkpoint;
-  if (!fs::is_directory(folder)) fail(folder.string(), "is not a folder", "name the folder of the shards");
+  if (!fs::is_directory(folder)) fail(folder.string(), "is not a folder", "give the folder of the shards");
   if (options.remove_checkpoint_dir && is_inside(options.output, folder))
-    fail(options.output, "lies in the folder that --remove_checkpoint_dir removes", "name another folder");
+    fail(options.output, "is in the folder that --remove_checkpoint_dir removes", "choose another folder");
   const std::uint64_t max_bytes = options.max_shard_size.empty()
                                       ? UINT64_MAX
                                       : parse_byte_size(options.max_shard_size, "--max_shard_size");
   if (fs::exists(options.output) && fs::equivalent(options.output, folder))
-    fail(options.output, "is the folder of the shards itself", "name another folder");
+    fail(options.output, "is the folder of the shards itself", "choose another folder");
   const auto files = is_dcp_checkpoint(folder) ? merge_dcp(folder, options.output, max_bytes)
                                                : merge_shards(folder, options.output, max_bytes);
   if (options.remove_checkpoint_dir) fs::remove_all(folder);
@@ -95,15 +95,15 @@ int merge(const Options& options) {
 void add_merge_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command =
-      app.add_subcommand("merge-weights", "Make one safetensors file of a sharded checkpoint");
+      app.add_subcommand("merge-weights", "Merge a sharded checkpoint into one safetensors file");
   command->add_option("checkpoint_directory", options->checkpoint, "Folder of the shards")->required();
   command->add_option("output_path", options->output, "Folder for the result")->required();
   command->add_option("--max_shard_size,--max-shard-size", options->max_shard_size,
                       "Write several files of at most this size, as in 5GB");
   command->add_flag("--remove_checkpoint_dir,--remove-checkpoint-dir", options->remove_checkpoint_dir,
-                    "Remove the folder of the shards when the result is written");
+                    "Remove the folder of the shards after the merge");
   command->add_flag("--unsafe_serialization,--unsafe-serialization", options->unsafe_serialization,
-                    "Refused: acc writes no Python pickles");
+                    "Refused: acc does not write Python pickles");
   command->callback([options, &code] { code = merge(*options); });
 }
 

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::string_view kHelp =
     "usage: acc test [--json] [--time-limit SECONDS] [--config_file FILE] [options of acc launch]\n\n"
-    "Starts a distributed sanity program as the config asks: checks what a training needs, measures every\n"
+    "Starts a distributed sanity program with the config: checks what a training needs, measures every\n"
     "pair of processes, all-reduces and each rank's speed, and names the outlier. Exits 0 when all checks\n"
-    "passed and there were as many processes as the config asks for.\n\n"
+    "passed with the configured number of processes.\n\n"
     "  --json                what it found, as one JSON object on standard output\n"
     "  --time-limit SECONDS  of each step, 60 by default; then it names the rank that is missing and ends\n";
 
@@ -34,7 +34,7 @@ struct TestOptions {
 double to_seconds(const std::string& text) {
   const auto seconds = parse_number(text);
   if (!seconds || *seconds <= 0) {
-    throw Error({.what = "must be a number of seconds above 0", .where = "--time-limit " + text});
+    throw Error({.what = "must be a positive number of seconds", .where = "--time-limit " + text});
   }
   return *seconds;
 }
@@ -88,7 +88,7 @@ int test_command(const std::vector<std::string>& words) {
     return 0;
   }
   if (!command_line.program.empty()) {
-    throw Error({.what = "takes no program: it runs acc-selftest",
+    throw Error({.what = "accepts no program: it runs acc-selftest",
                  .where = "acc test " + command_line.program.front()});
   }
   const auto program = program_folder() / "acc-selftest";
@@ -97,7 +97,7 @@ int test_command(const std::vector<std::string>& words) {
     throw Error({.kind = ErrorKind::system,
                  .what = "acc-selftest is missing: acc was built without the runtime library",
                  .where = program.string(),
-                 .hint = "build the preset `release` with LibTorch; scripts/quickstart does it"});
+                 .hint = "build the preset `release` with LibTorch, for example with scripts/quickstart"});
   }
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
   if (plan.pid_namespace) {

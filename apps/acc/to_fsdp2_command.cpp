@@ -24,10 +24,10 @@ struct Options {
 int convert(const Options& options) {
   const std::string text = read_file(options.config_file, DocumentLimits::kBytes);
   if (options.output_file.empty() && !options.overwrite)
-    throw Error({.what = "where shall the result go?", .hint = "--output_file FILE, or --overwrite"});
+    throw Error({.what = "no output is given", .hint = "--output_file FILE, or --overwrite"});
   const std::string output = options.output_file.empty() ? options.config_file : options.output_file;
   if (!options.overwrite && std::filesystem::exists(output))
-    throw Error({.what = "is there already", .where = output, .hint = "--overwrite replaces it"});
+    throw Error({.what = "already exists", .where = output, .hint = "replace it with --overwrite"});
   const Fsdp2Text result = to_fsdp2(text, options.config_file);
   for (const std::string& note : result.notes)
     log::write(log::Level::info, options.config_file + ": " + note);
@@ -41,8 +41,8 @@ void add_to_fsdp2_command(CLI::App& app, int& code) {
   const auto options = std::make_shared<Options>();
   CLI::App* command = app.add_subcommand("to-fsdp2", "Rewrite a config file for version 2 of FSDP");
   command->add_option("--config_file,--config-file", options->config_file, "The config file")->required();
-  command->add_option("--output_file,--output-file", options->output_file, "Where the result goes");
-  command->add_flag("--overwrite", options->overwrite, "Replace the file that is there");
+  command->add_option("--output_file,--output-file", options->output_file, "The output file");
+  command->add_flag("--overwrite", options->overwrite, "Replace an existing file");
   command->callback([options, &code] { code = convert(*options); });
 }
 

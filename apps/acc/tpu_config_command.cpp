@@ -65,12 +65,12 @@ void add_tpu_config_command(CLI::App& app, int& code) {
   command->add_option("--tpu_zone,--tpu-zone", request.tpu_zone, "Zone of the TPU (default: the config's)");
   command->add_flag("--use_alpha,--use-alpha", request.use_alpha, "Use `gcloud alpha`");
   command->add_option("--command_file,--command-file", request.command_file,
-                      "File with a command on each line");
-  command->add_option("--command", request.commands, "Commands to run, each a word");
+                      "A file with one command per line");
+  command->add_option("--command", request.commands, "Commands to run, each as one argument");
   command->add_flag("--install_accelerate,--install-accelerate", request.install_accelerate,
-                    "Install accelerate there first");
+                    "Install accelerate first");
   command->add_option("--accelerate_version,--accelerate-version", request.accelerate_version,
-                      "Which: a version, latest or dev");
+                      "A version, latest or dev");
   command->add_flag("--debug", options->debug, "Print the command and run nothing");
   command->callback([options, &code] { code = run_commands(*options); });
 }

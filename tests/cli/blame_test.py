@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Two workers fail at nearly the same time, one because it lost the other: the other is blamed, every time.
+"""Two workers fail at nearly the same time, one because it lost the other: the report always names the other.
 
     blame_test.py ACC [--nodes] [RACES]
 
@@ -48,7 +48,7 @@ def free_port():
 
 
 def blamed(folder, **environment):
-    """For each agent: the rank that it names, and its exit code."""
+    """The reported rank and the exit code of each agent."""
     agents = [["--standalone", "--nproc-per-node", "2"]]
     if NODES:
         place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", free_port()]

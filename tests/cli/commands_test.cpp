@@ -27,7 +27,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("estimate-memory: a folder's heads and a config.json alone are enough", "[cli]") {
+TEST_CASE("estimate-memory: headers of a folder, or a config.json, are enough", "[cli]") {
   const TemporaryFolder folder;
   folder.write("bert_base/config.json",
                R"({"model_type":"bert","vocab_size":30522,"hidden_size":768,"num_hidden_layers":12,)"
@@ -41,7 +41,7 @@ TEST_CASE("estimate-memory: a folder's heads and a config.json alone are enough"
   CHECK(contains(sharded.out, "│  ZeRO 3, FULL_SHARD │208.82 MB│   208.82 MB   │\n"));
 }
 
-TEST_CASE("estimate-memory: a model that is not here is not downloaded", "[cli]") {
+TEST_CASE("estimate-memory: a missing model is not downloaded", "[cli]") {
   const TemporaryFolder folder;
   const Run run = acc_in(folder, {"estimate-memory", "bert-base-cased"});
   CHECK(run.code == 2);
@@ -51,7 +51,7 @@ TEST_CASE("estimate-memory: a model that is not here is not downloaded", "[cli]"
                  "neither safetensors files nor a config.json"));
 }
 
-TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli]") {
+TEST_CASE("merge-weights: shards become one file, and are removed on request", "[cli]") {
   const TemporaryFolder folder;
   folder.write("in/1.safetensors", safetensors_text({{"a", "1"}}));
   folder.write("in/2.safetensors", safetensors_text({{"b", "22"}}));
@@ -63,8 +63,7 @@ TEST_CASE("merge-weights: shards become one file, and go when they shall", "[cli
   CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 2);
 }
 
-TEST_CASE("merge-weights: the result may have any path, and never goes with the folder of the shards",
-          "[cli]") {
+TEST_CASE("merge-weights: the result may have any path, except in a folder that is removed", "[cli]") {
   const TemporaryFolder folder;
   folder.write("in/1.safetensors", safetensors_text({{"a", "1"}}));
   std::filesystem::create_directory(folder.path() / "real");
@@ -90,7 +89,7 @@ TEST_CASE("merge-weights: a checkpoint of torch.distributed becomes one file", "
   CHECK(acc::read_safetensors_header(folder.path() / "out/model.safetensors").tensors.size() == 6);
 }
 
-TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cli]") {
+TEST_CASE("merge-weights: unsupported input is an error with a hint", "[cli]") {
   const TemporaryFolder folder;
   folder.write("dcp/pytorch_model_fsdp_0/.metadata", "x");
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out"}).err,
@@ -103,7 +102,7 @@ TEST_CASE("merge-weights: what it cannot merge it names, with the way out", "[cl
   CHECK_FALSE(std::filesystem::exists(folder.path() / "out"));
 }
 
-TEST_CASE("to-fsdp2: writes where it is told, and says what is left out", "[cli]") {
+TEST_CASE("to-fsdp2: writes the output file, and reports dropped keys", "[cli]") {
   const TemporaryFolder folder;
   folder.write("c.yaml",
                "# mine\nfsdp_config:\n  fsdp_sharding_strategy: FULL_SHARD\n  fsdp_use_orig_params: true\n");
@@ -121,7 +120,7 @@ TEST_CASE("to-fsdp2: writes where it is told, and says what is left out", "[cli]
   CHECK(folder.read("c.yaml") == expected);
 }
 
-TEST_CASE("to-fsdp2: an input that is not there is named, whatever the output", "[cli]") {
+TEST_CASE("to-fsdp2: a missing input is an error", "[cli]") {
   const TemporaryFolder folder;
   folder.write("there.yaml", "");
   for (const std::vector<std::string>& output : {std::vector<std::string>{"--overwrite"},
@@ -134,10 +133,10 @@ TEST_CASE("to-fsdp2: an input that is not there is named, whatever the output", 
   }
 }
 
-TEST_CASE("commands: a pipe that nobody writes to is refused, and nobody waits for it", "[cli]") {
+TEST_CASE("commands: a pipe without a writer is refused without waiting", "[cli]") {
   const TemporaryFolder folder;
   REQUIRE(::mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
-  CHECK(acc_in(folder, {"config", "check", "pipe"}).err == "acc: pipe: is a pipe that nobody writes to\n");
+  CHECK(acc_in(folder, {"config", "check", "pipe"}).err == "acc: pipe: is a pipe without a writer\n");
   CHECK(acc_in(folder, {"estimate-memory", "pipe"}).err.starts_with("acc: pipe: cannot be read"));
 }
 
@@ -176,7 +175,7 @@ TEST_CASE("tpu-config: without --debug gcloud runs, and its exit code is acc's",
   CHECK(run.out == "--command\n");
 }
 
-TEST_CASE("completion: bash completes commands, flags and their words", "[cli]") {
+TEST_CASE("completion: bash completes commands, flags and their values", "[cli]") {
   const TemporaryFolder folder;
   const Run script = acc_in(folder, {"completion", "bash"});
   REQUIRE(script.code == 0);

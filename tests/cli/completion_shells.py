@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Tab key does in bash, zsh and fish, each in a terminal of its own.
+"""Presses Tab in bash, zsh and fish, each in a pseudo-terminal.
 
 completion_shells.py ACC
 
@@ -21,7 +21,7 @@ import time
 LIMIT = 60  # seconds after which a shell counts as hung
 STAND_IN = "#!/bin/sh\nprintf '%s' 'given:'; printf ' <%s>' \"$@\"; printf '%s\\n' ' end'\n"
 
-# What is typed, and what acc is given then.
+# The typed text, and the resulting arguments of acc.
 CASES = [
     ("acc conf\t", "<config>"),
     ("acc launch --num_proc\t2", "<launch> <--num_processes> <2>"),
@@ -48,7 +48,7 @@ class Terminal:
         os.write(self.descriptor, keys.encode())
 
     def see(self, text):
-        """Waits for the text, after what was waited for before."""
+        """Waits for the text, after that of the last wait."""
         deadline = time.monotonic() + LIMIT
         while text not in self.shown:
             readable, _, _ = select.select([self.descriptor], [], [], max(0, deadline - time.monotonic()))
@@ -65,7 +65,7 @@ class Terminal:
 
 
 def prepare(shell, acc, folder):
-    """The command of the shell, with the script where its first lines say it belongs."""
+    """The command of the shell, with the script installed where its first lines say."""
     script = subprocess.run([acc, "completion", shell], capture_output=True, text=True, check=True).stdout
     if shell == "bash":
         (folder / "bashrc").write_text(script)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `acc config` in a terminal: a pseudo-terminal whose keys and screen the test holds.
+// `acc config` in a pseudo-terminal, whose keys and screen the test controls.
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
@@ -57,7 +57,7 @@ class Session {
     REQUIRE(::write(master_, keys.data(), keys.size()) == static_cast<ssize_t>(keys.size()));
   }
 
-  // Waits until the text has come to the screen, after what was waited for before.
+  // Waits until the text is on the screen, after the text of the last wait.
   void see(const std::string& text) {
     std::size_t found = screen_.find(text, seen_);
     while (found == std::string::npos) {
@@ -88,7 +88,7 @@ class Session {
     return (now.c_lflag & kCooked) == kCooked;
   }
 
-  // All that came to the screen, once the program has closed it.
+  // The whole output, after the program has closed the terminal.
   std::string whole_screen() {
     ::close(std::exchange(slave_, -1));
     std::array<char, 4096> buffer = {};
@@ -172,8 +172,8 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
             "\x1b[3A\r\x1b[J\x1b[32mThis machine\x1b[0m\r\n\x1b[?25h" + type_menu +
             "\x1b[11A\r\x1b[K    No distributed training\r\x1b[11B\x1b[10A\r\x1b[K" + arrow +
             "multi-CPU\x1b[0m\r\x1b[10B" + "\x1b[12A\r\x1b[J\x1b[32mmulti-CPU\x1b[0m\r\n\x1b[?25h" +
-            machines + "2\r\nWhich rank has this machine?\r\n" + keys + arrow + "0\x1b[0m\r\n    1\r\n" +
-            "\x1b[3A\r\x1b[J\x1b[?25hHow many machines? [2] 1" +
+            machines + "2\r\nWhich rank does this machine have?\r\n" + keys + arrow +
+            "0\x1b[0m\r\n    1\r\n" + "\x1b[3A\r\x1b[J\x1b[?25hHow many machines? [2] 1" +
             "\r\nCheck distributed operations while training (slower, for debugging)? [no] \r\n"
             "Start the workers through mpirun? [no] \r\nCompile the model with torch.compile (dynamo)? [no] "
             "\r\n"
@@ -188,7 +188,7 @@ TEST_CASE("config in a terminal: the screen, byte by byte, with help and a step 
             "tpu_use_sudo: false\r\nuse_cpu: true\r\n\r\nThe configuration was saved at c.yaml\r\n");
 }
 
-TEST_CASE("config in a terminal: Ctrl-C leaves it as it was, writes nothing, exit 130", "[cli]") {
+TEST_CASE("config in a terminal: Ctrl-C restores it, writes nothing, exit 130", "[cli]") {
   const TemporaryFolder folder;
   const bool in_menu = GENERATE(true, false);
   Session session(folder);
@@ -205,7 +205,7 @@ TEST_CASE("config in a terminal: Ctrl-C leaves it as it was, writes nothing, exi
   CHECK_FALSE(std::filesystem::exists(folder.path() / "c.yaml"));
 }
 
-TEST_CASE("config in a terminal: a signal ends it, and the terminal is as it was", "[cli]") {
+TEST_CASE("config in a terminal: a signal restores the terminal", "[cli]") {
   const TemporaryFolder folder;
   const int signal = GENERATE(SIGTERM, SIGHUP, SIGINT);
   Session session(folder);

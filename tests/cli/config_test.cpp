@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `acc config` and `acc env` do from a shell, without a terminal.
+// `acc config` and `acc env` from a shell, without a terminal.
 #include "support/catch.hpp"
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
@@ -49,7 +49,7 @@ TEST_CASE("config: default writes a file for this machine once, and keeps what i
   CHECK(contains(written, "num_processes: 4\n"));
   run = acc({"config", "default"});
   CHECK(run.code == 0);
-  CHECK(run.out == "There is a configuration at " + acc.path(kDefault) + " already; it was kept.\n");
+  CHECK(run.out == "The configuration at " + acc.path(kDefault) + " exists already and was kept.\n");
   CHECK(acc.folder.read(kDefault) == written);
   CHECK(acc({"config", "default", "--mixed_precision", "fp32"}).code == 2);
 }
@@ -71,7 +71,7 @@ TEST_CASE("config: the questions can be answered through a pipe", "[cli]") {
   CHECK(acc({"config", "check"}).out == acc.path(kDefault) + ": ok\n");
 }
 
-TEST_CASE("config: when the answers end early, the question is named and nothing is written", "[cli]") {
+TEST_CASE("config: if the answers end early, the question is named and nothing is written", "[cli]") {
   const Acc acc;
   const Run run = acc({"config", "--config_file", "c.yaml"}, "\n");
   CHECK(run.code == 2);
@@ -79,7 +79,7 @@ TEST_CASE("config: when the answers end early, the question is named and nothing
   CHECK_FALSE(acc.has("c.yaml"));
 }
 
-TEST_CASE("config: check tells all problems with their places, exit 2", "[cli]") {
+TEST_CASE("config: check reports all problems with their positions, exit 2", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml", "distributed_type: MULTI_GPU\nnum_proceses: 2\nmixed_precision: fp32\n");
   const Run run = acc({"config", "check", "c.yaml"});
@@ -92,24 +92,26 @@ TEST_CASE("config: check tells all problems with their places, exit 2", "[cli]")
                    "distributed_type: MULTI_GPU\nnum_processes: 3\nnum_machines: 2\n"
                    "main_process_ip: h\n");
   CHECK(acc({"config", "check", "--config_file", "d.yaml"}).err ==
-        "acc: d.yaml:2: num_processes 3 cannot be shared evenly by num_machines 2 (num_processes counts over "
+        "acc: d.yaml:2: num_processes 3 cannot be divided evenly among num_machines 2 (num_processes counts "
+        "over "
         "all machines)\n");
   CHECK(acc({"config", "check", "missing.yaml"}).err ==
         "acc: missing.yaml: cannot be read: No such file or directory\n");
 }
 
-TEST_CASE("config: without a default file the reading commands say where it would be", "[cli]") {
+TEST_CASE("config: without a default file the commands name its path", "[cli]") {
   const Acc acc;
   for (const char* command : {"check", "show", "update"}) {
     const Run run = acc({"config", command});
     CHECK(run.code == 2);
-    CHECK(run.err == "acc: " + acc.path(kDefault) +
-                         ": there is no default config file (`acc config` makes one, `--config_file` names "
-                         "another)\n");
+    CHECK(run.err ==
+          "acc: " + acc.path(kDefault) +
+              ": there is no default config file (create it with `acc config`, or give another with "
+              "`--config_file`)\n");
   }
 }
 
-TEST_CASE("config: values are set and got one by one", "[cli]") {
+TEST_CASE("config: get and set single values", "[cli]") {
   const Acc acc;
   CHECK(acc({"config", "set", "distributed_type=MULTI_CPU", "num_processes=3"}).code == 0);
   CHECK(acc({"config", "get", "num_processes"}).out == "3\n");
@@ -124,19 +126,19 @@ TEST_CASE("config: values are set and got one by one", "[cli]") {
   CHECK(acc.folder.read(kDefault) == before);
 }
 
-TEST_CASE("config: a mistake in KEY=VALUE is told before the first question", "[cli]") {
+TEST_CASE("config: an invalid KEY=VALUE is reported before the first question", "[cli]") {
   const Acc acc;
   const Run wrong = acc({"config", "--config_file", "c.yaml", "num_machine=2"});
   CHECK(wrong.code == 2);
   CHECK(wrong.out.empty());
   CHECK(wrong.err == "acc: num_machine=2: unknown key 'num_machine' (did you mean 'num_machines'?)\n");
-  // Which keys there are the first answer decides.
+  // The first answer decides which keys exist.
   const std::string sagemaker = "1\n\n\n\n\nrole\n\n\n\n\n\n\n\n";
   CHECK(acc({"config", "--config_file", "c.yaml", "base_job_name=mine"}, sagemaker).code == 0);
   CHECK(contains(acc.folder.read("c.yaml"), "base_job_name: mine\n"));
 }
 
-TEST_CASE("config: --yes asks nothing, and takes what is typed", "[cli]") {
+TEST_CASE("config: --yes asks nothing, and applies KEY=VALUE", "[cli]") {
   const Acc acc;
   CHECK(acc({"config", "--yes", "--config_file", "c.yaml", "num_processes=4", "mixed_precision=bf16"}).code ==
         0);
@@ -145,7 +147,7 @@ TEST_CASE("config: --yes asks nothing, and takes what is typed", "[cli]") {
   CHECK(contains(written, "num_processes: 4\n"));
   const Run wrong = acc({"config", "-y", "--config_file", "d.yaml", "num_processes=3", "num_machines=2"});
   CHECK(wrong.code == 2);
-  CHECK(contains(wrong.err, "num_processes 3 cannot be shared evenly by num_machines 2"));
+  CHECK(contains(wrong.err, "num_processes 3 cannot be divided evenly among num_machines 2"));
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
@@ -157,12 +159,11 @@ TEST_CASE("config: answers may come from a file", "[cli]") {
   acc.folder.write("a.yaml", "distributed_typ: multi-CPU\n");
   const Run wrong = acc({"config", "--answers", "a.yaml", "--config_file", "d.yaml"});
   CHECK(wrong.err ==
-        "acc: a.yaml:1: there is no question 'distributed_typ' (did you mean 'distributed_type'?)\n");
+        "acc: a.yaml:1: unknown question 'distributed_typ' (did you mean 'distributed_type'?)\n");
   CHECK_FALSE(acc.has("d.yaml"));
 }
 
-TEST_CASE("config: check refuses a key that is nearly another's, launch notes it, --strict refuses it",
-          "[cli]") {
+TEST_CASE("config: check refuses a misspelt key, launch notes it, --strict refuses it", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml",
                    "distributed_type: FSDP\nnum_processes: 1\nfsdp_config: {fsdp_versio: 2, mine: 1}\n");
@@ -189,11 +190,11 @@ TEST_CASE("config: check shows notes beside errors", "[cli]") {
   CHECK(run.code == 2);
   CHECK(run.err == "acc: c.yaml:4:8: debug must be true or false, not 'perhaps'\n");
   CHECK(run.out ==
-        "note: c.yaml:4:1: the key 'debug' is in line 3 already; this one counts\n"
+        "note: c.yaml:4:1: the key 'debug' is in line 3 already; this one is used\n"
         "note: c.yaml:2:1: ipex_config has no effect any more: PyTorch does itself what IPEX did\n");
 }
 
-TEST_CASE("config: a file may have any path, a missing folder of it is made", "[cli]") {
+TEST_CASE("config: a file may have any path; missing folders are created", "[cli]") {
   const Acc acc;
   std::filesystem::create_symlink("behind.yaml", acc.folder.path() / "link.yaml");
   const std::string absolute = (acc.folder.path() / "absolute.yaml").string();
@@ -208,7 +209,7 @@ TEST_CASE("config: a file may have any path, a missing folder of it is made", "[
   CHECK(acc.has("behind.yaml"));
 }
 
-TEST_CASE("config: update brings an old file up to date and says what has no effect", "[cli]") {
+TEST_CASE("config: update rewrites an old file and reports keys without effect", "[cli]") {
   const Acc acc;
   acc.folder.write("c.yaml", "# mine\ndistributed_type: NO\nfp16: true\nipex_config: {}\n");
   const Run run = acc({"config", "update", "--config_file", "c.yaml"});
@@ -221,7 +222,7 @@ TEST_CASE("config: update brings an old file up to date and says what has no eff
   CHECK(acc.folder.read("c.yaml").starts_with("# mine\ndistributed_type: NO\n"));
 }
 
-TEST_CASE("env: tells versions, devices and the config", "[cli]") {
+TEST_CASE("env: shows versions, devices and the config", "[cli]") {
   const Acc acc(1);
   acc.folder.write("c.yaml", "{distributed_type: NO, gpu_ids: 0}");
   const Run run = acc({"env", "--config_file", "c.yaml"});

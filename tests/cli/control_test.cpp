@@ -21,7 +21,7 @@ bool has(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-/// Jobs of a runtime folder of its own. Whoever looks also sees this user's other jobs, so all are named.
+/// Jobs in a separate runtime folder. The commands also see this user's other jobs, so all jobs are named.
 class Cli {
  public:
   Cli() {
@@ -69,7 +69,7 @@ class RunningScript {
 
 }  // namespace
 
-TEST_CASE("cli: a running job is shown, read and stopped from beside it", "[cli]") {
+TEST_CASE("cli: a running job is shown, read and stopped by other commands", "[cli]") {
   const Cli acc;
   RunningScript job(acc);
 
@@ -102,14 +102,14 @@ TEST_CASE("cli: a running job is shown, read and stopped from beside it", "[cli]
   CHECK(has(acc({"ps", job.name}).err, job.name + ": no such job is running"));
 }
 
-TEST_CASE("cli: workers that do not listen are stopped at once where that is asked for", "[cli]") {
+TEST_CASE("cli: stop --now kills workers that ignore signals", "[cli]") {
   const Cli acc;
   RunningScript job(acc, "trap '' TERM");
   CHECK(acc({"stop", "--now", job.name}).out.ends_with(" has ended with exit code 143\n"));
   CHECK(has(job.ended.get().err, "were killed"));
 }
 
-TEST_CASE("cli: a job that is not there is one line, exit 2", "[cli]") {
+TEST_CASE("cli: an unknown job is one line, exit 2", "[cli]") {
   const Cli acc;
   for (const char* command : {"ps", "stop", "logs"}) {
     const Run run = acc({command, "no-such-job"});
@@ -119,7 +119,7 @@ TEST_CASE("cli: a job that is not there is one line, exit 2", "[cli]") {
   CHECK(acc({"ps", "--json", "--stacks", "x"}).code == 2);
 }
 
-TEST_CASE("cli: a runtime folder that others can enter is named and not used", "[cli]") {
+TEST_CASE("cli: a runtime folder that others can enter is reported and not used", "[cli]") {
   const Cli acc;
   std::filesystem::create_directory(acc.folder.path() / "acc");
   ::chmod((acc.folder.path() / "acc").c_str(), 0777);

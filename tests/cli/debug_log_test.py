@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""At debug level each agent of a job says how it found the others, and what became of the round.
+"""The debug log of each agent shows how it found the others, and the end of the round.
 
     debug_log_test.py ACC
 """
@@ -32,7 +32,7 @@ def free_port():
 
 
 def missing(text, lines):
-    """The first of the lines that is not there, or not in this order."""
+    """The first of the lines that is missing or out of order."""
     place = 0
     for line in lines:
         place = text.find(line, place)
@@ -56,6 +56,6 @@ with tempfile.TemporaryDirectory(prefix="acc-debug-log-") as name:
         text = (folder / f"{number}.log").read_text()
         line = missing(text, [line.replace("PORT", port) for line in lines])
         if line:
-            wrong.append(f"node {number} did not say '{line}':\n{text}")
+            wrong.append(f"node {number} did not log '{line}':\n{text}")
 print(*wrong, sep="\n")
 sys.exit(1 if wrong else 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What real jobs write into their event log.
+// The event logs of real jobs.
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -22,7 +22,7 @@ std::vector<json> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("cli: the event log of a job that restarts and fails keeps to its schema", "[cli]") {
+TEST_CASE("cli: the event log of a job that restarts and fails is valid by its schema", "[cli]") {
   const acc::test::TemporaryFolder folder;
   const auto program =
       folder.write("train", "#!/bin/sh\n[ $RANK = 1 ] && echo lost >&2 && exit 7\nexec sleep 60\n");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `acc launch` says and answers, before and instead of starting anything.
+// The output and exit codes of `acc launch` before it starts workers.
 #include <nlohmann/json.hpp>
 
 #include "support/catch.hpp"
@@ -51,7 +51,7 @@ TEST_CASE("cli: a missing program, a folder, a file without permission: one line
   CHECK(refusal("./script") == "acc: ./script: is not executable (chmod +x ./script)\n");
 }
 
-TEST_CASE("cli: a bad config file is all its problems, file:line each, exit 2", "[cli]") {
+TEST_CASE("cli: all problems of an invalid config file are reported with file:line, exit 2", "[cli]") {
   const Cli acc;
   acc.folder.write("train.py", "open('started', 'w')\n");
   acc.folder.write("job.yaml", "distributed_type: MULTI_CPU\nnum_proceses: 2\nmixed_precision: fp32\n");
@@ -117,7 +117,7 @@ TEST_CASE("cli: called torchrun, acc follows torchrun's rules", "[cli]") {
   CHECK(run.out == "1\n1\n");
 }
 
-TEST_CASE("cli: help and version need nothing", "[cli]") {
+TEST_CASE("cli: help and version need no config", "[cli]") {
   const Cli acc;
   for (const std::vector<std::string>& words : {std::vector<std::string>{"--help"},
                                                 {"launch", "--help"},
@@ -170,7 +170,7 @@ TEST_CASE("cli: acc uses no torch, CUDA or Python library", "[cli]") {
   }
 }
 
-TEST_CASE("cli: a script may come from standard input, whole", "[cli]") {
+TEST_CASE("cli: a script may come from standard input", "[cli]") {
   const Cli acc;
   for (const char* name : {"-", "/dev/stdin"}) {
     const Run run = acc::test::run({"acc", "run", "--standalone", name, "x"}, acc.environment,
@@ -181,18 +181,18 @@ TEST_CASE("cli: a script may come from standard input, whole", "[cli]") {
   }
 }
 
-TEST_CASE("cli: a worker that misses a module is told its Python, and why that one", "[cli]") {
+TEST_CASE("cli: for a missing module the report names the Python, and why it was chosen", "[cli]") {
   const Cli acc;
   acc.folder.write("train.py", "import no_such_module\n");
   const Run run = acc({"launch", "train.py"});
   CHECK(run.code == 1);
   CHECK(run.err.find("  its Python: ") != std::string::npos);
-  CHECK(run.err.find(" (PATH); --python names another\n") != std::string::npos);
+  CHECK(run.err.find(" (PATH); choose another with --python\n") != std::string::npos);
   const Run dry = acc({"launch", "--dry_run=json", "train.py"});
   CHECK(nlohmann::json::parse(dry.out)["settings"]["python"]["origin"] == "PATH");
 }
 
-TEST_CASE("cli: acc of an environment takes its Python, though another is first on PATH", "[cli]") {
+TEST_CASE("cli: acc in a virtual environment uses its Python, even if another is first on PATH", "[cli]") {
   const Cli acc;
   acc.folder.write("env/pyvenv.cfg", "");
   acc.folder.write("train.py", "");
@@ -206,7 +206,7 @@ TEST_CASE("cli: acc of an environment takes its Python, though another is first 
   CHECK(run.out == "of the environment\n");
 }
 
-TEST_CASE("cli: a TMPDIR that is not there is noted, and the job runs", "[cli]") {
+TEST_CASE("cli: a missing TMPDIR is noted, and the job runs", "[cli]") {
   Cli acc;
   acc.environment.set("TMPDIR", "/no/such/folder");
   const Run run = acc({"run", "--standalone", "--tee", "1", "--no-python", "/bin/echo", "ran"});
@@ -250,10 +250,10 @@ TEST_CASE(
   const Run missing = acc({"run", "--standalone", "--event-log", "b/x", "--no-python", "/bin/true"});
   CHECK(missing.code == 1);
   CHECK(missing.err ==
-        "acc: b/x: the event log cannot be written: there is no folder b (--event-log names another file)\n");
+        "acc: b/x: the event log cannot be written: no such folder: b (give --event-log another file)\n");
 }
 
-TEST_CASE("cli: in a folder that was removed each command says so in one line", "[cli]") {
+TEST_CASE("cli: in a removed folder each command is one error line", "[cli]") {
   const Cli acc;
   for (const std::string& command :
        {std::string("launch train.py"), std::string("launch /bin/true"), std::string("run train.py"),
@@ -271,7 +271,7 @@ TEST_CASE("cli: in a folder that was removed each command says so in one line", 
   }
 }
 
-TEST_CASE("cli: where /dev/shm holds no more files, those of errors go to /tmp", "[cli]") {
+TEST_CASE("cli: if /dev/shm is full, error files go to /tmp", "[cli]") {
   const Cli acc;
   if (acc({"launch", "--quiet", "unshare", "--mount", "mount", "-t", "tmpfs", "none", "/dev/shm"}).code !=
       0) {
@@ -287,7 +287,7 @@ TEST_CASE("cli: where /dev/shm holds no more files, those of errors go to /tmp",
   CHECK(run.out.starts_with("/tmp/torchelastic_"));
 }
 
-TEST_CASE("cli: what is assumed for want of a config file is told on a terminal alone", "[cli]") {
+TEST_CASE("cli: assumptions without a config file are noted only on a terminal", "[cli]") {
   const Cli acc;
   CHECK(acc({"launch", "/bin/true"}).err.empty());
   const auto in_terminal = [&](const std::string& command) {
@@ -302,7 +302,7 @@ TEST_CASE("cli: what is assumed for want of a config file is told on a terminal 
   CHECK(in_terminal("run /bin/true").empty());
 }
 
-TEST_CASE("cli: menus obey NO_COLOR, and a dumb terminal gets lines", "[cli]") {
+TEST_CASE("cli: menus obey NO_COLOR, and a dumb terminal gets plain lines", "[cli]") {
   const Cli acc;
   const auto screen = [&](const std::string& variable) {
     const std::string enters(30, '\n');
@@ -324,7 +324,7 @@ TEST_CASE("cli: menus obey NO_COLOR, and a dumb terminal gets lines", "[cli]") {
   CHECK(screen("TERM=xterm").find("\x1b[32m") != std::string::npos);
 }
 
-TEST_CASE("cli: the log level is the flag's, else ACC_LOG_LEVEL's, else LOGLEVEL's", "[cli]") {
+TEST_CASE("cli: the log level comes from the flag, else ACC_LOG_LEVEL, else LOGLEVEL", "[cli]") {
   Cli acc;
   const auto says_more = [&](std::vector<std::string> flags) {
     flags.insert(flags.begin(), "launch");
@@ -351,7 +351,7 @@ TEST_CASE("cli: the log level is the flag's, else ACC_LOG_LEVEL's, else LOGLEVEL
   CHECK_FALSE(says_more({"-q"}));
 }
 
-TEST_CASE("cli: off leaves the exit code alone, and a failure is told at every other level", "[cli]") {
+TEST_CASE("cli: off does not change the exit code, and every other level reports a failure", "[cli]") {
   const Cli acc;
   for (const std::string level : {"error", "warn"}) {
     const Run run = acc({"launch", "--log-level", level, "/bin/sh", "-c", "exit 3"});
@@ -364,7 +364,7 @@ TEST_CASE("cli: off leaves the exit code alone, and a failure is told at every o
   CHECK(acc({"launch", "--log-level", "loud", "/bin/true"}).code == 2);
 }
 
-TEST_CASE("cli: a log file gets what acc says, of all its processes, and its reports", "[cli]") {
+TEST_CASE("cli: a log file gets the messages and reports of all of acc's processes", "[cli]") {
   const Cli acc;
   const Run run = acc({"run", "--log-level", "debug", "--log-file", "logs/acc.log", "--log-pattern", "%l|%v",
                        "--nproc-per-node", "2", "--no-python", "/bin/sh", "-c", "exit $LOCAL_RANK"});

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every command of README.md, in a folder that has what they name.
+"""Runs every command of README.md, in a folder with the files that they name.
 
     readme_test.py ACC FAKE_NVML_FOLDER
 
@@ -43,7 +43,7 @@ time.sleep(1000)
 
 
 def commands_of(readme):
-    """In the order of the file, each once."""
+    """The commands in the order of the file, without duplicates."""
     found = []
     in_fence = False
     for line in readme.splitlines():
@@ -60,7 +60,7 @@ def commands_of(readme):
 
 
 class Skipped(Exception):
-    """What the command needs is not here."""
+    """A requirement of the command is missing on this machine."""
 
 
 def need(condition, what):
@@ -69,7 +69,7 @@ def need(condition, what):
 
 
 class Place:
-    """A folder of its own for one command: what the README's commands name, a home, and tools."""
+    """A folder for one command: the files that the README names, a home, and tools."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -108,7 +108,7 @@ class Place:
         return subprocess.Popen(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True, **streams)
 
     def run(self, command, expect=0, **streams):
-        """What it printed."""
+        """Returns the output."""
         process = self.start(command, **streams)
         try:
             text, _ = process.communicate(timeout=LIMIT)
@@ -120,7 +120,7 @@ class Place:
 
     @contextlib.contextmanager
     def job(self):
-        """A job of two ranks that have said hello; gives its id."""
+        """Starts a job of two ranks that have printed hello; returns its id."""
         process = self.start("exec acc launch --cpu --num_processes 2 wait.py")
         try:
             while not (self.folder / "up").exists() or (self.folder / "up").read_text().count("up\n") < 2:
@@ -133,7 +133,7 @@ class Place:
 
 
 def says(*parts):
-    """The command prints each of these."""
+    """Checks that the command prints each of these."""
     def case(place, command):
         text = place.run(command)
         for part in parts:
@@ -165,7 +165,7 @@ def config_set(place, command):
 
 
 def config_asks(place, command):
-    """Every question has a default that Enter takes."""
+    """Answers every question with Enter, for its default."""
     with open(place.folder / "answers", "w+") as answers:
         answers.write("\n" * 100)
         answers.seek(0)
@@ -198,13 +198,13 @@ def follows_logs(place, command):
 
 
 def on_terminal(place, command, *parts):
-    """The command leads a session whose terminal it has."""
+    """Runs the command as the leader of a session with a terminal."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(place.folder)
         os.execvpe("bash", ["bash", "-c", command], place.environment)
     text = ""
-    with contextlib.suppress(OSError):  # how a terminal says that nobody holds its other end
+    with contextlib.suppress(OSError):  # EIO: the other end of the terminal is closed
         while select.select([terminal], [], [], LIMIT)[0]:
             text += os.read(terminal, 65536).decode()
     os.kill(pid, signal.SIGKILL) if not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) else None
@@ -242,7 +242,7 @@ def selftest(case):
 
 
 def on_nodes(commands_of_nodes, *parts):
-    """One command a node; all nodes are this machine under the name node0, in a network of their own."""
+    """Runs one command per node; all nodes are this machine as node0, in a network namespace."""
     def case(place, command):
         (place.folder / "hosts").write_text("127.0.0.1 localhost node0\n")
         isolated = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "bash", "-c"]
@@ -266,7 +266,7 @@ def two_ranked_nodes(command):
 
 
 def builds(place, command):
-    """Builds acc, or installs what that takes: not here. What it names is there."""
+    """Not run here: builds acc, or installs dependencies. Checks only that the files exist."""
     del place
     presets = json.loads((ROOT / "CMakePresets.json").read_text())
     for part in command.split("&&"):
