@@ -45,6 +45,9 @@ void add_merge_command(CLI::App& app, int& code);
 /// `acc to-fsdp2`: rewrites a config file for version 2 of FSDP.
 void add_to_fsdp2_command(CLI::App& app, int& code);
 
+/// `acc notebook`: sets up C++ notebooks in Jupyter. Becomes the Python that does it.
+void add_notebook_command(CLI::App& app, int& code);
+
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.
 void add_tpu_config_command(CLI::App& app, int& code);
 

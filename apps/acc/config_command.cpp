@@ -16,6 +16,7 @@
 #include "acc/cli/terminal_dialog.hpp"
 #include "acc/config/assign.hpp"
 #include "acc/config/defaults.hpp"
+#include "acc/config/edit.hpp"
 #include "acc/config/interview.hpp"
 #include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake --install`: installs the programs, libacc.so, its headers, documentation and the CMake package, whose
-# COMPONENTS runtime provides acc::runtime and requires only LibTorch. The launcher's layers are not installed.
+# `cmake --install`: installs the programs, libacc.so, its headers, documentation and the CMake package. Its COMPONENTS
+# runtime provides acc::runtime and requires only LibTorch; COMPONENTS notebook provides acc::notebook, and needs the
+# runtime. The launcher's layers are not installed.
 
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/acc)
@@ -63,6 +64,9 @@ if(TARGET acc_runtime)
   target_include_directories(acc_runtime INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
                              $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/acc/detail>)
   install(TARGETS acc_runtime EXPORT acc-runtime)
+  set_target_properties(acc_notebook PROPERTIES INSTALL_RPATH "$ORIGIN;${libtorch_folder}")
+  install(TARGETS acc_notebook EXPORT acc-notebook)
+  install(EXPORT acc-notebook NAMESPACE acc:: DESTINATION ${package_folder})
   if(TARGET acc_runtime_cuda)
     install(TARGETS acc_runtime_cuda)
   endif()

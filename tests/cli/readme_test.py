@@ -283,6 +283,15 @@ def builds(place, command):
             need(words[:2] == ["cmake", "--install"], "does not build acc")
 
 
+def sets_notebooks_up(place, command):
+    """A stand-in for Python shows which script it is to run."""
+    script = ACC.parents[1] / "share/acc/notebook/install.py"
+    if not script.exists():
+        raise Skipped("acc is built without the runtime")
+    place.program("tools/python3", 'echo "$@"')
+    need(place.run(command) == f"{script} {command.split()[-1].strip('-')}\n", "runs another script")
+
+
 def man_page(place, command):
     if not shutil.which("man"):
         raise Skipped("man is not installed")
@@ -298,6 +307,7 @@ CASES = {
     "scripts/test": builds,
     "export ACC_PEER_PYTHON=$(scripts/peers)": builds,
     "export ACC_OTHER_PEER_PYTHON=$(scripts/peers --torch 2.15.0)": builds,
+    "export ACC_NOTEBOOK_PYTHON=$(scripts/peers --notebook)": builds,
     "scripts/test --torch 2.15.0 -L runtime": builds,
     "cmake --preset dev": builds,
     "cmake --workflow --preset asan": builds,
@@ -325,6 +335,8 @@ CASES = {
     "acc test": selftest(says("passed")),
     "acc test --json": selftest(says('"passed": true')),
     "acc env": says("acc"),
+    "acc notebook install": sets_notebooks_up,
+    "acc notebook --check": sets_notebooks_up,
     "acc launch --help": says("--num_processes", "--help-all"),
     "man acc-launch": man_page,
     "source <(acc completion bash)": says(),

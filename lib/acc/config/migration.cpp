@@ -11,8 +11,8 @@
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"
 #include "acc/config/document.hpp"
+#include "acc/config/edit.hpp"
 #include "acc/config/schema.hpp"
-#include "acc/config/write.hpp"
 
 namespace acc::launcher {
 namespace {

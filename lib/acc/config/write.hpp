@@ -2,12 +2,9 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <string>
-#include <string_view>
 
 #include "acc/config/read.hpp"
-#include "acc/config/schema.hpp"
 
 namespace acc::launcher {
 
@@ -20,23 +17,5 @@ std::string format_config(const ConfigValues& values, const std::filesystem::pat
 
 /// Writes a config file atomically and creates missing folders. Throws Error{system}.
 void write_config(const ConfigValues& values, const std::filesystem::path& file);
-
-/// Changes the text of a config file to contain `values`. Comments, the order of keys and the lines of
-/// unchanged values stay; new keys come last. A file that cannot be edited by lines (mappings in braces,
-/// anchors) is rewritten by format_config().
-std::string edited_config(std::string_view text, const ConfigValues& values,
-                          const std::filesystem::path& file);
-
-/// Maps a key of a document to the setting under whose name the values contain it; null: the key itself.
-/// The top level is the section "".
-using RowOf = std::function<const SettingSpec*(std::string_view section, std::string_view key)>;
-
-/// The same for any mapping. A key that `row_of` maps is renamed and keeps its position and comment.
-std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
-                            const RowOf& row_of);
-
-/// Edits a config file atomically, or creates it. Throws Error{config} if it cannot be parsed,
-/// Error{system} if it cannot be written.
-void edit_config(const ConfigValues& values, const std::filesystem::path& file);
 
 }  // namespace acc::launcher

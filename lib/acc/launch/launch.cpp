@@ -103,10 +103,26 @@ void signal_late_process(const TimerTable::Expired& expired, Reporter& reporter)
   }
 }
 
+// Tells a person everything but which worker failed: the host program does.
+class WithoutFailure : public Reporter {
+ public:
+  void report(const Event& event) override {
+    const auto* finished = std::get_if<Finished>(&event);
+    if (finished == nullptr || !finished->report.first_failure) text_.report(event);
+  }
+
+ private:
+  TextReporter text_{log::write_rendered};
+};
+
 // The reporters for the person and for programs.
-void add_reporters(const LaunchPlan& plan, Output& output, Reporters& reporters) {
+void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters) {
   const std::string host = host_name();
-  reporters.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
+  if (in_program) {
+    reporters.add(std::make_unique<WithoutFailure>());
+  } else {
+    reporters.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
+  }
   if (plan.events_on_console) {
     reporters.add(std::make_unique<JsonReporter>(plan.run_id, host,
                                                  [&](std::string_view line) { output.announce(line); }));
@@ -125,10 +141,21 @@ struct Supervisor {
   int gone = -1;
 };
 
+// Where the files of jobs are, without what killed jobs have left.
+std::vector<std::filesystem::path> folders_without_leftovers(const LaunchPlan& plan) {
+  auto folders = runtime_folders(plan.inherited, ::geteuid());
+  remove_leftovers(folders);
+  return folders;
+}
+
 /// What the job leaves behind unless it is removed.
 struct Leftovers {
+  Leftovers(const LaunchPlan& plan, pid_t supervisor)
+      : file(folders_without_leftovers(plan), job_id(plan.worker_command, supervisor)),
+        logs(LogFolder::make(plan, [this](const std::filesystem::path& folder) { file.add(folder); })) {}
+
   JobFile file;
-  LogFolder logs = {};
+  LogFolder logs;
 
   /// The logs of a failed job may be kept.
   void remove(bool logs_too = true) const {
@@ -143,6 +170,8 @@ struct Job {
   const Leftovers& left;
   Supervisor supervisor;
   const TerminalLoan* terminal;
+  /// Null: `acc` itself.
+  const HostProgram* program;
   boost::asio::io_context& loop;
   Output& output;
   Reporters& reporters;
@@ -160,7 +189,8 @@ LaunchReport run_agent(const Job& job) {
                            {.supervisor = job.supervisor.gone,
                             .also = plan.stop_signals,
                             .terminal = job.terminal,
-                            .outside = outside ? &*outside : nullptr});
+                            .outside = outside ? &*outside : nullptr,
+                            .start = job.program != nullptr ? job.program->start : execute});
   if (const std::string text = attached_text(plan, job.left.logs); !text.empty())
     log::write(log::Level::info, text);
   std::optional<FileTimer> timer;
@@ -216,26 +246,39 @@ int fail(const Job& job, const std::exception& error, ErrorKind kind) {
   return exit_code(kind);
 }
 
-int run_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
-            const TerminalLoan* terminal) {
+// Runs the job and removes what it leaves. Throws what prevented its start or ended it.
+LaunchReport finish(const Job& job) {
+  const LaunchPlan& plan = job.plan;
+  add_reporters(plan, job.program != nullptr, job.output, job.reporters);
+  LaunchReport report = run_agent(job);
+  if (report.first_failure)
+    or_warn(job.reporters, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
+  job.left.remove(!report.first_failure || !job.left.logs.stays_after_failure());
+  return report;
+}
+
+template <class Run>
+auto with_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
+              const TerminalLoan* terminal, const HostProgram* program, Run run) {
   boost::asio::io_context loop(1);
   Output output(loop, plan.output, plan.nproc_per_node, {});
   const log::ConsoleRedirect console([&](std::string_view lines) { output.announce(lines); });
   Reporters reporters;
   output.on_warning([&](const std::string& text) { reporters.report(Warning{text}); });
-  const Job job = {plan, left, supervisor, terminal, loop, output, reporters};
-  try {
-    add_reporters(plan, output, reporters);
-    const LaunchReport report = run_agent(job);
-    if (report.first_failure)
-      or_warn(reporters, [&] { leave_error_file(own_error_file(plan), *report.first_failure); });
-    left.remove(!report.first_failure || !left.logs.stays_after_failure());
-    return report.exit_code;
-  } catch (const Error& error) {
-    return fail(job, error, error.kind());
-  } catch (const std::exception& error) {
-    return fail(job, error, ErrorKind::system);
-  }
+  return run(Job{plan, left, supervisor, terminal, program, loop, output, reporters});
+}
+
+int run_job(const LaunchPlan& plan, const Leftovers& left, const Supervisor& supervisor,
+            const TerminalLoan* terminal) {
+  return with_job(plan, left, supervisor, terminal, nullptr, [](const Job& job) {
+    try {
+      return finish(job).exit_code;
+    } catch (const Error& error) {
+      return fail(job, error, error.kind());
+    } catch (const std::exception& error) {
+      return fail(job, error, ErrorKind::system);
+    }
+  });
 }
 
 // Reports that the agent itself was killed.
@@ -256,10 +299,7 @@ int launch(const LaunchPlan& given) {
   const pid_t supervisor = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
   if (plan.attach) terminal.emplace(STDIN_FILENO);
-  const auto folders = runtime_folders(plan.inherited, ::geteuid());
-  remove_leftovers(folders);
-  Leftovers left = {.file = JobFile(folders, job_id(plan.worker_command, supervisor))};
-  left.logs = LogFolder::make(plan, [&](const std::filesystem::path& folder) { left.file.add(folder); });
+  const Leftovers left(plan, supervisor);
   const TerminalLoan* lent = terminal ? &*terminal : nullptr;
   const GuardReport report = guard(
       [&](int gone) {
@@ -273,6 +313,22 @@ int launch(const LaunchPlan& given) {
   if (terminal) terminal->take_back(0);
   if (std::holds_alternative<Exited>(report.agent)) return shell_code(report.agent);
   return report_lost_agent(report.agent);
+}
+
+LaunchReport run_for_program(const LaunchPlan& given, const HostProgram& program) {
+  open_standard_streams();
+  LaunchPlan plan = given;
+  plan.process = program.pid;
+  const Leftovers left(plan, program.pid);
+  return with_job(plan, left, {program.pid, program.ended}, nullptr, &program, [](const Job& job) {
+    try {
+      return finish(job);
+    } catch (...) {
+      job.output.finish();
+      job.left.remove();
+      throw;
+    }
+  });
 }
 
 }  // namespace acc::launcher

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
+#include "acc/launch/launch_report.hpp"
+#include "acc/launch/local_processes.hpp"
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
@@ -11,5 +15,20 @@ namespace acc::launcher {
 ///
 /// To be called from the main thread of a single-threaded process.
 int launch(const LaunchPlan& plan);
+
+/// The program that a job is part of, in the place of `acc`.
+struct HostProgram {
+  pid_t pid = 0;
+  /// A descriptor that becomes readable when it has ended.
+  int ended = -1;
+  /// Starts a worker.
+  StartProcess start = execute;
+};
+
+/// Runs the job in this process, as the agent of `program`. Which worker failed is in the report, not on
+/// standard error. When the program ends, all workers are killed. Throws the Error that prevented the start
+/// or ended the job. To be called once, from the main thread of a child of the program that leads its own
+/// session, is a subreaper, and has forwarded_signals() blocked.
+LaunchReport run_for_program(const LaunchPlan& plan, const HostProgram& program);
 
 }  // namespace acc::launcher

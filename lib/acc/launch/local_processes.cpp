@@ -80,8 +80,12 @@ int open_signals(const sigset_t& signals) {
 
 }  // namespace
 
+Process execute(const ProcessLauncher& launcher, boost::asio::io_context& loop, const WorkerStart& worker) {
+  return launcher(loop.get_executor(), worker.program, worker.arguments);
+}
+
 Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
-              const rlimit& open_files) {
+              const rlimit& open_files, const StartProcess& start) {
   const BindingMasks binding(worker.binding);
   const bool foreground = worker.input == WorkerInput::terminal;
   const ProcessLauncher launcher = {.environment = worker.environment,
@@ -91,7 +95,7 @@ Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const Wo
                                     .place = foreground ? ProcessPlace::foreground : ProcessPlace::session,
                                     .open_files = open_files,
                                     .before_exec = [&binding] { return binding.apply(); }};
-  return launcher(loop.get_executor(), worker.program, worker.arguments);
+  return start(launcher, loop, worker);
 }
 
 using boost::asio::posix::stream_descriptor;
@@ -104,7 +108,8 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       signals_(loop, open_signals(signals_of(options.also))),
       supervisor_(loop),
       terminal_(options.terminal),
-      outside_(options.outside) {
+      outside_(options.outside),
+      start_(options.start) {
   // A worker needs up to four descriptors here; workers keep the original limit.
   ::getrlimit(RLIMIT_NOFILE, &open_files_);
   const rlimit max = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
@@ -154,7 +159,8 @@ void LocalProcesses::wait_for_supervisor(int supervisor) {
 
 StartedWorker LocalProcesses::start(const WorkerStart& worker) {
   const WorkerStreams streams = open_streams(worker);
-  const auto [place, added] = workers_.emplace(worker.local_rank, spawn(loop_, worker, streams, open_files_));
+  const auto [place, added] =
+      workers_.emplace(worker.local_rank, spawn(loop_, worker, streams, open_files_, start_));
   const Process& process = place->second;
   wait_for_end(worker.local_rank);
   if (worker.input == WorkerInput::terminal) borrower_ = process.id();

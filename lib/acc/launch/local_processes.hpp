@@ -6,6 +6,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,11 +39,18 @@ class BindingMasks {
   std::vector<unsigned long> nodes_ = {};
 };
 
-/// Executes a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its
-/// own group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
-/// nodes. Throws as ProcessLauncher does.
+/// Starts the process of a worker with what the launcher gives it: streams, environment, place, limits.
+using StartProcess =
+    std::function<Process(const ProcessLauncher&, boost::asio::io_context&, const WorkerStart&)>;
+
+/// Executes the program of the worker. Throws as ProcessLauncher does.
+Process execute(const ProcessLauncher& launcher, boost::asio::io_context& loop, const WorkerStart& worker);
+
+/// Starts a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its own
+/// group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
+/// nodes. Throws as `start` does.
 Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
-              const rlimit& open_files);
+              const rlimit& open_files, const StartProcess& start = execute);
 
 struct ProcessOptions {
   /// Becomes readable when the supervisor or the guardian has ended; -1: there is none.
@@ -53,6 +61,7 @@ struct ProcessOptions {
   const TerminalLoan* terminal = nullptr;
   /// Set when this process and its workers are in a pid namespace.
   const HostPids* outside = nullptr;
+  StartProcess start = execute;
 };
 
 /// Implements Processes with real workers on one event loop. For the main thread of a subreaper.
@@ -95,6 +104,7 @@ class LocalProcesses : public Processes {
   rlimit open_files_ = {};
   const TerminalLoan* terminal_;
   const HostPids* outside_;
+  StartProcess start_;
   /// The worker that has the terminal; 0: none. `suspended_`: it was stopped, and the supervisor with it.
   pid_t borrower_ = 0;
   bool suspended_ = false;

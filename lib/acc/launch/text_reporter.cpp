@@ -11,7 +11,6 @@
 #include "acc/launch/line_prefix.hpp"
 
 namespace acc::launcher {
-namespace {
 
 std::string ending_of(const WorkerFailure& failure) {
   if (failure.out_of_memory) return "was killed by the kernel's OOM killer: signal 9 (SIGKILL)";
@@ -21,6 +20,8 @@ std::string ending_of(const WorkerFailure& failure) {
   if (killed) text += "; the kernel counted no OOM kill";
   return text;
 }
+
+namespace {
 
 std::string_view last_line(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);

@@ -11,6 +11,9 @@
 
 namespace acc::launcher {
 
+/// `failed with exit code 5`, `was ended by signal 11 (SIGSEGV)`; says when the kernel killed it for memory.
+std::string how_it_ended(const WorkerFailure& failure);
+
 /// One line: `rank 1 (local rank 1, pid 1234) on host X failed with exit code 5`.
 std::string summarize(const WorkerFailure& failure);
 

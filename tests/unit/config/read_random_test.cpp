@@ -10,6 +10,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/config/edit.hpp"
 #include "acc/config/write.hpp"
 #include "support/catch.hpp"
 

@@ -8,6 +8,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/assign.hpp"
+#include "acc/config/edit.hpp"
 #include "acc/config/questions.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/config/write.hpp"

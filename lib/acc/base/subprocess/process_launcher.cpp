@@ -58,20 +58,18 @@ void take_place(ProcessPlace place) {
   if (place == ProcessPlace::foreground) ::tcsetpgrp(STDIN_FILENO, ::getpid());
 }
 
-bool prepare(const ChildSetup& setup) {
-  const ProcessLauncher& launcher = setup.launcher;
+bool prepare(const ProcessLauncher& launcher, pid_t parent) {
   reset_signals();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Otherwise Yama allows only the child's ancestors to attach a debugger.
-  ::prctl(PR_SET_PTRACER, setup.parent);
+  ::prctl(PR_SET_PTRACER, parent);
   // The parent may have died before PR_SET_PDEATHSIG was set; the signal would never be sent.
-  if (::getppid() != setup.parent) return false;
+  if (::getppid() != parent) return false;
   if (launcher.in >= 0 && ::dup2(launcher.in, STDIN_FILENO) < 0) return false;
   if (launcher.out >= 0 && ::dup2(launcher.out, STDOUT_FILENO) < 0) return false;
   if (launcher.err >= 0 && ::dup2(launcher.err, STDERR_FILENO) < 0) return false;
   if (launcher.open_files) ::setrlimit(RLIMIT_NOFILE, &*launcher.open_files);
   if (launcher.before_exec && !launcher.before_exec()) return false;
-  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   take_place(launcher.place);
   sigset_t none = {};
   ::sigemptyset(&none);
@@ -97,7 +95,10 @@ constexpr auto clean_stack = [](const void* /*begin*/, std::size_t /*size*/) {};
 
 int run_child(void* given) {
   ChildSetup& setup = *static_cast<ChildSetup*>(given);
-  if (prepare(setup)) ::execve(setup.program, setup.arguments, setup.environment);
+  if (prepare(setup.launcher, setup.parent)) {
+    ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    ::execve(setup.program, setup.arguments, setup.environment);
+  }
   setup.error = errno;
   return 127;
 }
@@ -146,6 +147,29 @@ Process ProcessLauncher::operator()(const boost::asio::io_context::executor_type
   if (child.pid > 0 && setup.error != 0) ::waitpid(child.pid, nullptr, 0);
   if (setup.error != 0) fail(program, setup.error);
   return Process(executor, child.pid, child.pidfd.release());
+}
+
+Process ProcessLauncher::fork(const boost::asio::io_context::executor_type& executor,
+                              const std::function<int()>& run) const {
+  const pid_t parent = ::getpid();
+  // As in clone_child(); the child's mask is emptied by prepare().
+  const BlockedSignals blocked;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (!prepare(*this, parent)) ::_exit(127);
+    ::clearenv();
+    for (const auto& [name, value] : environment.variables()) ::setenv(name.c_str(), value.c_str(), 1);
+    ::_exit(run());
+  }
+  // Nobody else reaps it, so the pid is still its own.
+  Descriptor pidfd(pid < 0 ? -1 : static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) {
+    const int error_number = errno;
+    if (pid > 0 && ::kill(pid, SIGKILL) == 0) ::waitpid(pid, nullptr, 0);
+    throw Error({.kind = ErrorKind::system,
+                 .what = std::string("this process cannot be forked: ") + std::strerror(error_number)});
+  }
+  return Process(executor, pid, pidfd.release());
 }
 
 }  // namespace acc

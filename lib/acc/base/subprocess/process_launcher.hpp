@@ -56,6 +56,11 @@ class ProcessLauncher {
   /// (usage: no such program, or not a program; system: anything else); then no process is left.
   Process operator()(const boost::asio::io_context::executor_type& executor,
                      const std::filesystem::path& program, std::vector<std::string> arguments) const;
+
+  /// Starts a copy of this process (fork) in the place of a program. The child has all descriptors of ours,
+  /// and `environment` as its own; it exits with what `run` returns, without exit handlers. Throws
+  /// Error{system} when there is no room for another process.
+  Process fork(const boost::asio::io_context::executor_type& executor, const std::function<int()>& run) const;
 };
 
 }  // namespace acc

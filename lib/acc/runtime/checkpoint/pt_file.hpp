@@ -21,7 +21,7 @@ using PtList = std::vector<PtValue>;
 using PtDict = std::vector<PtEntry>;
 
 struct PtTuple {
-  std::vector<PtValue> items = {};
+  std::vector<PtValue> items;
 };
 
 /// An object of any other class. Only the name of the class is read; nothing is executed.
@@ -35,25 +35,25 @@ struct PtValue {
   using Content = std::variant<std::monostate, bool, std::int64_t, double, std::string, at::Tensor, PtList,
                                PtTuple, PtDict, PtObject>;
 
-  PtValue() = default;
-  PtValue(bool value) : content(value) {}
-  PtValue(int value) : content(std::int64_t{value}) {}
-  PtValue(std::int64_t value) : content(value) {}
-  PtValue(double value) : content(value) {}
-  PtValue(std::string value) : content(std::move(value)) {}
-  PtValue(const char* value) : content(std::string(value)) {}
-  PtValue(at::Tensor value) : content(std::move(value)) {}
-  PtValue(PtList value) : content(std::move(value)) {}
-  PtValue(PtTuple value) : content(std::move(value)) {}
-  PtValue(PtDict value) : content(std::move(value)) {}
-  PtValue(PtObject value) : content(std::move(value)) {}
+  PtValue();
+  PtValue(bool value);
+  PtValue(int value);
+  PtValue(std::int64_t value);
+  PtValue(double value);
+  PtValue(std::string value);
+  PtValue(const char* value);
+  PtValue(at::Tensor value);
+  PtValue(PtList value);
+  PtValue(PtTuple value);
+  PtValue(PtDict value);
+  PtValue(PtObject value);
 
   /// The value, when it is a T.
   template <class T>
   const T* get_if() const {
     return std::get_if<T>(&content);
   }
-  bool is_none() const { return std::holds_alternative<std::monostate>(content); }
+  bool is_none() const;
 
   /// The value of a dict for the key; null when it is missing, or this is not a dict.
   const PtValue* find(std::string_view key) const;
@@ -62,13 +62,30 @@ struct PtValue {
   /// The value of an integer, a real number, a bool or a tensor of one element; absent for all else.
   std::optional<double> number() const;
 
-  Content content = {};
+  Content content;
 };
 
 struct PtEntry {
   PtValue key = {};
   PtValue value = {};
 };
+
+// Not in the class: Clang makes the members of its vectors there, which need a whole PtEntry.
+inline PtValue::PtValue() = default;
+inline PtValue::PtValue(bool value) : content(value) {}
+inline PtValue::PtValue(int value) : content(std::int64_t{value}) {}
+inline PtValue::PtValue(std::int64_t value) : content(value) {}
+inline PtValue::PtValue(double value) : content(value) {}
+inline PtValue::PtValue(std::string value) : content(std::move(value)) {}
+inline PtValue::PtValue(const char* value) : content(std::string(value)) {}
+inline PtValue::PtValue(at::Tensor value) : content(std::move(value)) {}
+inline PtValue::PtValue(PtList value) : content(std::move(value)) {}
+inline PtValue::PtValue(PtTuple value) : content(std::move(value)) {}
+inline PtValue::PtValue(PtDict value) : content(std::move(value)) {}
+inline PtValue::PtValue(PtObject value) : content(std::move(value)) {}
+inline bool PtValue::is_none() const {
+  return std::holds_alternative<std::monostate>(content);
+}
 
 /// Reads a file that torch.save of PyTorch 1.6 or later wrote; tensors of any device are loaded to the CPU.
 /// The tensors map the file into memory and read it when they are used; writing to them does not change the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/process/partial_state.hpp"
 
+#include <atomic>
 #include <cstdio>
 
 #include "acc/base/environment.hpp"
@@ -12,10 +13,12 @@
 namespace acc {
 namespace {
 
+std::atomic<int> live_states = 0;
+std::weak_ptr<ProcessGroup> joined;
+
 // There is one process group in a process: a second PartialState uses the group of the first.
 std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                    at::Device device, CudaBackend cuda_backend) {
-  static std::weak_ptr<ProcessGroup> joined;
   if (worker.world_size == 1) return nullptr;
   auto group = joined.lock();
   if (!group) {
@@ -32,6 +35,21 @@ WorkerEnv read_place() {
 }
 
 }  // namespace
+
+namespace detail {
+
+bool has_joined_job() {
+  return live_states > 0 || !joined.expired();
+}
+
+LiveState::LiveState() {
+  ++live_states;
+}
+LiveState::~LiveState() {
+  --live_states;
+}
+
+}  // namespace detail
 
 PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu, CudaBackend cuda_backend)
     : worker_(read_place()),

@@ -17,6 +17,22 @@
 
 namespace acc {
 
+namespace detail {
+
+/// Whether this process has a PartialState, also that of an Accelerator, or is in a process group.
+bool has_joined_job();
+
+/// Counts the live PartialStates.
+class LiveState {
+ public:
+  LiveState();
+  LiveState(const LiveState&) : LiveState() {}
+  LiveState& operator=(const LiveState&) = default;
+  ~LiveState();
+};
+
+}  // namespace detail
+
 enum class DistributedType { no, multi_cpu, multi_gpu };
 
 /// The place of this process in its job, and collective operations: accelerate's PartialState. Every
@@ -178,6 +194,7 @@ class PartialState {
   at::Device device_;
   std::shared_ptr<ProcessGroup> group_;
   bool left_ = false;
+  detail::LiveState live_;
 };
 
 }  // namespace acc

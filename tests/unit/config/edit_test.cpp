@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "acc/config/edit.hpp"
+
 #include "acc/config/assign.hpp"
-#include "acc/config/write.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/edit.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
+#include "acc/config/conversion.hpp"
+#include "acc/config/defaults.hpp"
+#include "acc/config/document.hpp"
+#include "acc/config/value.hpp"
+#include "acc/config/write.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// Thrown if the text cannot be edited line by line.
+struct NotEditable {};
+
+RowOf rows_of(const Value& values) {
+  const ConfigKind kind = kind_of(values.get<ConfigValues>());
+  return [kind](std::string_view section, std::string_view key) {
+    return section.empty() ? find_file_key(key, kind) : find_section_key(section, key);
+  };
+}
+
+// The value of the node, converted to the type of its setting.
+Value meaning(const SettingSpec* spec, const DocumentNode& node) {
+  if (spec == nullptr || spec->type == ValueType::section) return to_value(node);
+  auto value = convert(*spec, node);
+  const auto* good = std::get_if<Value>(&value);
+  return good == nullptr ? Value() : *good;
+}
+
+Lines indented(const std::string& yaml, std::size_t indent) {
+  Lines lines = split(yaml, '\n');
+  if (lines.back().empty()) lines.pop_back();
+  for (std::string& line : lines) line.insert(0, indent, ' ');
+  return lines;
+}
+
+// The comment after the value that starts at `column`, with its leading blanks.
+std::string comment_after(const std::string& line, std::size_t column) {
+  std::size_t from = std::min(column, line.size());
+  if (from < line.size() && (line[from] == '\'' || line[from] == '"')) {
+    const std::size_t closing = line.find(line[from], from + 1);
+    from = closing == std::string::npos ? line.size() : closing;
+  }
+  const std::size_t mark = line.find(" #", from);
+  if (mark == std::string::npos) return "";
+  return line.substr(line.find_last_not_of(' ', mark) + 1);
+}
+
+class YamlEditor {
+ public:
+  YamlEditor(std::string_view text, RowOf row_of) : lines_(split(text, '\n')), row_of_(std::move(row_of)) {
+    if (lines_.back().empty()) lines_.pop_back();
+  }
+
+  std::string edit(const DocumentNode& root, const Value& wanted) {
+    Lines out(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(line_of(root.items.front())));
+    append(out, mapping(root, wanted, "", lines_.size()));
+    return join(out, "\n") + "\n";
+  }
+
+ private:
+  static std::size_t line_of(const DocumentNode& item) {
+    return static_cast<std::size_t>(item.key_at.line - 1);
+  }
+
+  static void append(Lines& out, const Lines& more) { out.insert(out.end(), more.begin(), more.end()); }
+
+  Lines copy(std::size_t first, std::size_t last) const {
+    return {lines_.begin() + static_cast<std::ptrdiff_t>(first),
+            lines_.begin() + static_cast<std::ptrdiff_t>(last)};
+  }
+
+  bool is_remark(std::size_t line) const {
+    const std::string_view text = trim(lines_[line]);
+    return text.empty() || text.starts_with('#');
+  }
+
+  // The end of the lines of an item. Comments directly above the next key belong to that key.
+  std::size_t end_of(const DocumentNode& item, std::size_t next) const {
+    while (next > line_of(item) + 1 && is_remark(next - 1)) --next;
+    return next;
+  }
+
+  Lines mapping(const DocumentNode& node, const Value& wanted, const std::string& section,
+                std::size_t limit) {
+    Lines out;
+    Value missing = wanted;
+    const auto indent = static_cast<std::size_t>(node.items.front().key_at.column - 1);
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const DocumentNode& item = node.items[i];
+      const std::size_t next = i + 1 < node.items.size() ? line_of(node.items[i + 1]) : limit;
+      if (next <= line_of(item) || next > lines_.size() ||
+          item.key_at.column != node.items.front().key_at.column)
+        throw NotEditable{};
+      const std::size_t end = end_of(item, next);
+      const SettingSpec* spec = row_of_(section, item.key);
+      const std::string key(spec == nullptr ? item.key : file_key(*spec));
+      if (missing.contains(key)) {
+        append(out, edited(item, spec, key, missing[key], end));
+        missing.erase(key);
+      }
+      if (i + 1 == node.items.size() && !missing.empty()) append(out, indented(write_yaml(missing), indent));
+      append(out, copy(end, next));
+    }
+    return out;
+  }
+
+  Lines edited(const DocumentNode& item, const SettingSpec* spec, const std::string& key, const Value& wanted,
+               std::size_t end) {
+    const std::size_t first = line_of(item);
+    const auto indent = static_cast<std::size_t>(item.key_at.column - 1);
+    if (key == item.key && meaning(spec, item) == wanted) return copy(first, end);
+    const bool is_section = item.kind == DocumentNode::Kind::mapping && wanted.is_object() &&
+                            !item.items.empty() && line_of(item.items.front()) > first;
+    if (is_section) {
+      Lines out = copy(first, line_of(item.items.front()));
+      append(out, mapping(item, wanted, item.key, end));
+      return out;
+    }
+    Lines out = indented(write_yaml(Value{{key, wanted}}), indent);
+    const bool one_line =
+        item.kind == DocumentNode::Kind::scalar && end == first + 1 && item.at.line == item.key_at.line;
+    if (one_line && out.size() == 1)
+      out.front() += comment_after(lines_[first], static_cast<std::size_t>(item.at.column - 1));
+    return out;
+  }
+
+  Lines lines_;
+  RowOf row_of_;
+};
+
+// The wanted values in the order of the document, new keys last.
+nlohmann::ordered_json in_order(const DocumentNode& node, const Value& wanted, const std::string& section,
+                                const RowOf& row_of) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  Value missing = wanted;
+  for (const DocumentNode& item : node.items) {
+    const SettingSpec* spec = row_of(section, item.key);
+    const std::string key(spec == nullptr ? item.key : file_key(*spec));
+    if (!missing.contains(key)) continue;
+    out[key] = missing[key].is_object() ? in_order(item, missing[key], key, row_of)
+                                        : nlohmann::ordered_json(missing[key]);
+    missing.erase(key);
+  }
+  for (const auto& [key, value] : missing.items()) out[key] = value;
+  return out;
+}
+
+std::string edited_text(std::string_view text, const Value& wanted, const RowOf& row_of,
+                        const std::filesystem::path& file) {
+  const DocumentNode root = parse_document(text, file);
+  if (root.kind != DocumentNode::Kind::mapping || root.items.empty() || wanted.empty()) throw NotEditable{};
+  if (file.extension() != ".json") return YamlEditor(text, row_of).edit(root, wanted);
+  constexpr bool kAscii = true;
+  return in_order(root, wanted, "", row_of).dump(2, ' ', kAscii) + "\n";
+}
+
+}  // namespace
+
+std::string edited_config(std::string_view text, const ConfigValues& values,
+                          const std::filesystem::path& file) {
+  const Value wanted = written_values(values);
+  try {
+    std::string edited = edited_text(text, wanted, rows_of(wanted), file);
+    if (written_values(parse_config(edited, file).values) == wanted) return edited;
+  } catch (const NotEditable&) {
+  } catch (const Error&) {
+    // The edited text is not valid: write the file anew.
+  }
+  return format_config(values, file);
+}
+
+std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
+                            const RowOf& row_of) {
+  try {
+    std::string edited = edited_text(text, wanted, row_of, file);
+    if (to_value(parse_document(edited, file)) == wanted) return edited;
+  } catch (const NotEditable&) {
+  } catch (const Error&) {
+    // The edited text is not valid: write the file anew.
+  }
+  return file.extension() == ".json" ? wanted.dump(2) + "\n" : write_yaml(wanted);
+}
+
+void edit_config(const ConfigValues& values, const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return write_config(values, file);
+  replace_file(file, edited_config(read_file(file, DocumentLimits::kBytes), values, file));
+}
+
+}  // namespace acc::launcher
