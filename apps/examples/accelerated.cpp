@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training of single_device.cpp with an Accelerator: on one process or many, by the same lines.
 //
-//   accelerated [FOLDER]
-//   acc launch --num_processes 2 accelerated [FOLDER]
+//   accelerated [--data-dir FOLDER] [--epochs N]
+//   acc launch --num_processes 2 accelerated [--data-dir FOLDER] [--epochs N]
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
-#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 
 #include <cstdio>
 
@@ -13,18 +13,20 @@
 #include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 int main(int argc, char** argv) try {
+  const Options options = parse_options(argc, argv);
   acc::Accelerator accelerator;
   acc::set_seed(42);
-  const Data data = load_data(argc, argv);
+  const Data data = load_data(options.data_dir);
   Net net(data.train.channels(), data.train.side());
-  torch::optim::Adam adam(net->parameters(), 1e-3);
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
   auto [model, optimizer, train, test] = accelerator.prepare(
-      net, std::move(adam), acc::DataLoader(data.train, {.batch_size = 32, .shuffle = true}),
+      net, std::move(adamw), acc::DataLoader(data.train, {.batch_size = 64, .shuffle = true}),
       acc::DataLoader(data.test, {.batch_size = 100}));
 
-  for (int epoch = 1; epoch <= 3; ++epoch) {
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     model->train();
     for (auto& [images, labels] : train) {
       optimizer.zero_grad();

@@ -2,12 +2,12 @@
 // Distributed data parallelism with its parts in plain sight: each process has a copy of the model and a
 // share of the data, and backward averages the gradients.
 //
-//   acc launch --num_processes 2 ddp_by_hand [FOLDER]
+//   acc launch --num_processes 2 ddp_by_hand [--data-dir FOLDER] [--epochs N]
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
 #include <ATen/ops/zeros.h>
 #include <torch/cuda.h>
-#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/utils.h>
 
 #include <cstdio>
@@ -18,8 +18,10 @@
 #include "acc/parallel.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 int main(int argc, char** argv) try {
+  const Options options = parse_options(argc, argv);
   // Setup: the launcher's variables say who this process is. NCCL carries what is on GPUs, Gloo the rest.
   const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
   const auto group = std::make_shared<acc::ProcessGroup>(worker);
@@ -27,20 +29,20 @@ int main(int argc, char** argv) try {
       torch::cuda::is_available() ? at::Device(at::kCUDA, c10::DeviceIndex(worker.local_rank)) : at::kCPU;
 
   torch::manual_seed(42);
-  const Data data = load_data(argc, argv);
+  const Data data = load_data(options.data_dir);
   Net net(data.train.channels(), data.train.side());
   net->to(device);
   acc::Ddp ddp(net.ptr(), group);
-  torch::optim::Adam optimizer(net->parameters(), 1e-3);
+  torch::optim::AdamW optimizer(net->parameters(), 1e-3);
   // Batches are dealt out in turn. To train, each process must have as many as the others.
-  acc::DataLoader train(data.train, {.batch_size = 32, .shuffle = true, .seed = 42});
+  acc::DataLoader train(data.train, {.batch_size = 64, .shuffle = true, .seed = 42});
   acc::DataLoader test(data.test, {.batch_size = 100});
   const auto rank = std::size_t(group->rank());
   const auto size = std::size_t(group->size());
   train.plan().set_shard({.index = rank, .count = size});
   test.plan().set_shard({.index = rank, .count = size, .even_batches = false});
 
-  for (int epoch = 1; epoch <= 3; ++epoch) {
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     net->train();
     for (auto& [images, labels] : train) {
       optimizer.zero_grad();

@@ -2,11 +2,11 @@
 // As accelerated.cpp, and each test image goes to exactly one process: exact counts, with one exchange for a
 // whole pass.
 //
-//   acc launch --num_processes 3 eval_sampler [FOLDER]
+//   acc launch --num_processes 3 eval_sampler [--data-dir FOLDER] [--epochs N]
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
 #include <ATen/ops/zeros.h>
-#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 
 #include <cstdio>
 
@@ -15,19 +15,21 @@
 #include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 int main(int argc, char** argv) try {
+  const Options options = parse_options(argc, argv);
   acc::Accelerator accelerator;
   acc::set_seed(42);
-  const Data data = load_data(argc, argv);
+  const Data data = load_data(options.data_dir);
   Net net(data.train.channels(), data.train.side());
-  torch::optim::Adam adam(net->parameters(), 1e-3);
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
   const auto every_image_once = std::make_shared<acc::DistributedEvalSampler>(*data.test.size());
   auto [model, optimizer, train, test] = accelerator.prepare(
-      net, std::move(adam), acc::DataLoader(data.train, {.batch_size = 32, .shuffle = true}),
+      net, std::move(adamw), acc::DataLoader(data.train, {.batch_size = 64, .shuffle = true}),
       acc::DataLoader(data.test, {.batch_size = 100, .sampler = every_image_once}));
 
-  for (int epoch = 1; epoch <= 3; ++epoch) {
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     model->train();
     for (auto& [images, labels] : train) {
       optimizer.zero_grad();

@@ -2,8 +2,8 @@
 // A Trainer with a loss, an optimizer and a callback of the program's own, which ends when it no longer gets
 // better.
 //
-//   own_trainer [FOLDER]
-//   acc launch --num_processes 2 own_trainer [FOLDER]
+//   own_trainer [--data-dir FOLDER] [--epochs N]
+//   acc launch --num_processes 2 own_trainer [--data-dir FOLDER] [--epochs N]
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/nll_loss.h>
 #include <torch/optim/sgd.h>
@@ -14,6 +14,7 @@
 #include "acc/trainer.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 // begin own trainer
 class DigitTrainer : public acc::Trainer<NetImpl, Images> {
@@ -54,14 +55,15 @@ acc::Metrics accuracy(const acc::EvalPrediction& all) {
 }
 
 int main(int argc, char** argv) try {
-  const Data data = load_data(argc, argv);
+  const Options options = parse_options(argc, argv);
+  const Data data = load_data(options.data_dir);
   acc::set_seed(42);
   Net net(data.train.channels(), data.train.side());
   // begin use
   acc::TrainingArguments arguments;
   arguments.output_dir = "own_trainer_output";
-  arguments.num_train_epochs = 6;
-  arguments.per_device_train_batch_size = 32;
+  arguments.num_train_epochs = options.epochs;
+  arguments.per_device_train_batch_size = 64;
   arguments.learning_rate = 0.05;
   arguments.eval_strategy = acc::IntervalStrategy::epoch;
   arguments.save_strategy = acc::SaveStrategy::best;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goes on where it was stopped: a checkpoint every 40 steps, which a kill at any moment leaves whole. Started
+// Goes on where it was stopped: a checkpoint every 20 steps, which a kill at any moment leaves whole. Started
 // again with the same folder it ends with the very weights of a training that nobody stopped.
 //
-//   acc launch --num_processes 2 resume RUN [FOLDER]
+//   acc launch --num_processes 2 resume RUN [--data-dir FOLDER] [--epochs N]
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
-#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 
 #include <cstdio>
 
@@ -14,18 +14,19 @@
 #include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 int main(int argc, char** argv) try {
-  if (argc < 2) throw acc::Error({.what = "needs a folder for the checkpoints", .where = "RUN"});
-  const std::filesystem::path run = argv[1];
+  std::filesystem::path run;
+  const Options options = parse_options(argc, argv, &run);
   acc::Accelerator accelerator(
       {.project_dir = run, .project = {.automatic_checkpoint_naming = true, .total_limit = 2}});
   acc::set_seed(42);
-  const Data data = load_data(argc - 1, argv + 1);
+  const Data data = load_data(options.data_dir);
   Net net(data.train.channels(), data.train.side());
-  torch::optim::Adam adam(net->parameters(), 1e-3);
+  torch::optim::AdamW adamw(net->parameters(), 1e-3);
   auto [model, optimizer, train, test] = accelerator.prepare(
-      net, std::move(adam), acc::DataLoader(data.train, {.batch_size = 32, .shuffle = true}),
+      net, std::move(adamw), acc::DataLoader(data.train, {.batch_size = 64, .shuffle = true}),
       acc::DataLoader(data.test, {.batch_size = 100}));
 
   if (!acc::list_checkpoints(run / "checkpoints").empty()) {
@@ -33,14 +34,14 @@ int main(int argc, char** argv) try {
     accelerator.print("goes on in epoch " + std::to_string(train.epoch() + 1));
   }
   int steps = 0;
-  while (train.epoch() < 3) {
+  while (train.epoch() < std::size_t(options.epochs)) {
     model->train();
     for (auto& [images, labels] : train) {
       optimizer.zero_grad();
       const at::Tensor loss = at::nll_loss(model(images), labels);
       accelerator.backward(loss);
       optimizer.step();
-      if (++steps % 40 == 0) accelerator.print("saved " + accelerator.save_state().string());
+      if (++steps % 20 == 0) accelerator.print("saved " + accelerator.save_state().string());
     }
 
     const at::NoGradGuard no_grad;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains in plain LibTorch, on one device: what the other examples start from.
 //
-//   single_device [FOLDER]
+//   single_device [--data-dir FOLDER] [--epochs N]
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
 #include <torch/data/dataloader.h>
 #include <torch/data/samplers/random.h>
 #include <torch/data/samplers/sequential.h>
-#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/utils.h>
 
 #include <cstdio>
@@ -15,16 +15,18 @@
 #include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 int main(int argc, char** argv) try {
+  const Options options = parse_options(argc, argv);
   torch::manual_seed(42);
-  const Data data = load_data(argc, argv);
+  const Data data = load_data(options.data_dir);
   Net net(data.train.channels(), data.train.side());
-  torch::optim::Adam optimizer(net->parameters(), 1e-3);
-  auto train = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(data.train, 32);
+  torch::optim::AdamW optimizer(net->parameters(), 1e-3);
+  auto train = torch::data::make_data_loader<torch::data::samplers::RandomSampler>(data.train, 64);
   auto test = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(data.test, 100);
 
-  for (int epoch = 1; epoch <= 3; ++epoch) {
+  for (int epoch = 1; epoch <= options.epochs; ++epoch) {
     net->train();
     for (auto& [images, labels] : *train) {
       optimizer.zero_grad();

@@ -2,8 +2,8 @@
 // The training of accelerated.cpp by a Trainer: it has the loop, the evaluation, checkpoints and logs, and
 // takes transformers' arguments as flags.
 //
-//   trainer [FOLDER] [--num_train_epochs 3] [--output_dir RUN] [--resume_from_checkpoint last] ...
-//   acc launch --num_processes 2 trainer [FOLDER] ...
+//   trainer [--data-dir FOLDER] [--epochs N] [--output_dir RUN] [--resume_from_checkpoint last] ...
+//   acc launch --num_processes 2 trainer ...
 #include "acc/trainer.hpp"
 
 #include <ATen/core/Tensor.h>
@@ -13,6 +13,7 @@
 #include "acc/error.hpp"
 #include "common/images.hpp"
 #include "common/net.hpp"
+#include "common/options.hpp"
 
 acc::Metrics accuracy(const acc::EvalPrediction& all) {
   const at::Tensor right = all.predictions.argmax(1).eq(all.label_ids);
@@ -20,22 +21,20 @@ acc::Metrics accuracy(const acc::EvalPrediction& all) {
 }
 
 int main(int argc, char** argv) try {
+  // The other words are the Trainer's.
+  const Options options = parse_known_options(argc, argv, acc::training_arguments_help());
   acc::TrainingArguments defaults;
-  defaults.num_train_epochs = 3;
-  defaults.per_device_train_batch_size = 32;
+  defaults.num_train_epochs = options.epochs;
+  defaults.per_device_train_batch_size = 64;
   defaults.per_device_eval_batch_size = 100;
   defaults.learning_rate = 1e-3;
+  defaults.weight_decay = 0.01;
+  defaults.lr_scheduler_type = acc::SchedulerType::constant;
   defaults.logging_strategy = acc::IntervalStrategy::epoch;
   defaults.eval_strategy = acc::IntervalStrategy::epoch;
-  std::vector<std::string> rest;
-  const auto arguments = acc::parse_training_arguments(argc, argv, defaults, &rest);
+  const auto arguments = acc::parse_training_arguments(argc, argv, defaults);
 
-  for (const std::string& word : rest) {
-    if (word == "--help") return std::fputs(acc::training_arguments_help(defaults).c_str(), stdout) < 0;
-    if (word.starts_with("-") || word != rest.front())
-      throw acc::Error({.what = "is not an argument", .where = word, .hint = "--help lists them"});
-  }
-  const Data data = load_data(rest.empty() ? "" : rest.front());
+  const Data data = load_data(options.data_dir);
   acc::set_seed(arguments.seed);
   Net net(data.train.channels(), data.train.side());
   acc::Trainer trainer(net, arguments, data.train, data.test, {.compute_metrics = accuracy});

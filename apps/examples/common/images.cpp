@@ -48,7 +48,3 @@ Data load_data(const fs::path& folder) {
     return {.train = load_cifar10(place, true), .test = load_cifar10(place, false)};
   return {.train = load_mnist(place, "train"), .test = load_mnist(place, "t10k")};
 }
-
-Data load_data(int argc, char** argv) {
-  return load_data(argc > 1 ? fs::path(argv[1]) : fs::path());
-}

@@ -33,6 +33,3 @@ struct Data {
 /// CIFAR-10 where `folder` holds its binary files, else MNIST from its four files, .gz or not. Without a
 /// folder the 5,000 digits that come with the examples. Throws acc::Error naming what is missing.
 Data load_data(const std::filesystem::path& folder = {});
-
-/// The folder is the program's one argument, if it has any.
-Data load_data(int argc, char** argv);

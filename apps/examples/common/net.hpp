@@ -3,9 +3,11 @@
 
 #include <torch/nn/cloneable.h>
 #include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
-/// Two convolutions, one pooling, two linear layers: the network of every tour.
+/// The network of PyTorch's MNIST example, which every step of the tutorial trains: two convolutions, pooling
+/// and two linear layers, with dropout.
 struct NetImpl : torch::nn::Cloneable<NetImpl> {
   /// For square images; by default MNIST's.
   explicit NetImpl(std::int64_t channels = 1, std::int64_t side = 28);
@@ -19,7 +21,9 @@ struct NetImpl : torch::nn::Cloneable<NetImpl> {
   std::int64_t side;
   torch::nn::Conv2d conv1 = nullptr;
   torch::nn::Conv2d conv2 = nullptr;
+  torch::nn::Dropout dropout1 = nullptr;
   torch::nn::Linear fc1 = nullptr;
+  torch::nn::Dropout dropout2 = nullptr;
   torch::nn::Linear fc2 = nullptr;
 };
 TORCH_MODULE(Net);

@@ -7,7 +7,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/nll_loss.h>
-#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/schedulers/step_lr.h>
 
 #include <CLI/CLI.hpp>
@@ -29,7 +29,7 @@ using Loader = acc::DataLoader<Images>;
 
 struct Options {
   fs::path data_dir = {};
-  std::size_t epochs = 5;
+  std::size_t epochs = 3;
   std::size_t batch_size = 32;
   double lr = 2e-3;
   std::string mixed_precision = {};
@@ -46,7 +46,7 @@ Options parse(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--epochs", options.epochs, "Passes through the images");
   app.add_option("--batch-size", options.batch_size, "Images per process and step");
-  app.add_option("--lr", options.lr, "Learning rate of Adam, 0.7 of it after each epoch");
+  app.add_option("--lr", options.lr, "Learning rate of AdamW, 0.7 of it after each epoch");
   app.add_option("--mixed-precision", options.mixed_precision,
                  "no or bf16; default: what the launcher was told");
   app.add_option("--seed", options.seed, "Decides the first weights and the order of the images");
@@ -96,9 +96,9 @@ void run(const Options& options) {
 
   const Data data = load_data(options.data_dir);
   Net net(data.train.channels(), data.train.side());
-  torch::optim::Adam adam(net->parameters(), torch::optim::AdamOptions(options.lr));
+  torch::optim::AdamW adamw(net->parameters(), torch::optim::AdamWOptions(options.lr));
   auto [model, optimizer, train_loader, test_loader] = accelerator.prepare(
-      net, std::move(adam), Loader(data.train, {.batch_size = options.batch_size, .shuffle = true}),
+      net, std::move(adamw), Loader(data.train, {.batch_size = options.batch_size, .shuffle = true}),
       Loader(data.test, {.batch_size = 250}));
 
   torch::optim::StepLR schedule(optimizer.native(), 1, 0.7);
