@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -17,6 +19,7 @@
 #include "acc/config/read.hpp"
 #include "acc/launch/launch.hpp"
 #include "acc/plan/deepspeed.hpp"
+#include "acc/plan/engine_values.hpp"
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
 #include "acc/plan/worker_environment.hpp"
@@ -72,6 +75,24 @@ void write_deepspeed_env(const LaunchPlan& plan) {
 
 }  // namespace
 
+void run_with_srun(const CommandLine& command_line, const std::string& command,
+                   const std::vector<std::string>& words) {
+  if (!has_true_flag(command_line, "srun")) return;
+  std::vector<std::string> own = {command};
+  own.insert(own.end(), words.begin(), words.end());
+  std::vector<std::string> srun =
+      srun_command(Environment::of_process(), (program_folder() / "acc").string(), own);
+  if (srun.empty()) return;
+  std::vector<char*> arguments;
+  for (std::string& word : srun) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::execvp(arguments[0], arguments.data());
+  throw Error({.kind = ErrorKind::system,
+               .what = std::generic_category().message(errno),
+               .where = srun.front(),
+               .hint = "--srun needs Slurm's srun on PATH"});
+}
+
 LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
   LaunchInputs inputs;
   inputs.dialect = dialect;
@@ -83,6 +104,7 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
   std::vector<std::string> notes;
   bool has_file = false;
   if (dialect == Dialect::launch) {
+    inputs.file_is_default = !command_line.flags.contains("config_file");
     if (const auto path = choose_file(command_line, inputs.environment)) {
       const FileConfig file = read_config(*path);
       has_file = true;
@@ -106,6 +128,9 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
 int start(const LaunchPlan& plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
   log::open(plan.logging);
+  // Each node says the same but for its own place.
+  if (!plan.engine.empty())
+    log::write(plan.machine_rank == 0 ? log::Level::info : log::Level::debug, plan.engine);
   for (const std::string& note : plan.notes) log::write(log::Level::info, note);
   if (const std::string python = interpreter_text(plan); !python.empty()) log::debug("{}", python);
   write_deepspeed_env(plan);
@@ -133,6 +158,7 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
     return 0;
   }
+  run_with_srun(command_line, dialect == Dialect::launch ? "launch" : "run", words);
   return start_or_explain(make_plan(std::move(command_line), dialect));
 }
 

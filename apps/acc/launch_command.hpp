@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/launch_plan.hpp"
 
 namespace acc::launcher {
+
+/// With --srun: replaces this process by an srun that starts `acc COMMAND WORDS...` on all nodes of the Slurm
+/// allocation. Returns without the flag, and inside a step, which runs on all nodes already.
+void run_with_srun(const CommandLine& command_line, const std::string& command,
+                   const std::vector<std::string>& words);
 
 /// Makes the plan for a command line on this machine: reads the environment, the config file and the
 /// devices. On a terminal a note lists what was assumed without a config file.

@@ -91,6 +91,7 @@ int test_command(const std::vector<std::string>& words) {
     throw Error({.what = "accepts no program: it runs acc-selftest",
                  .where = "acc test " + command_line.program.front()});
   }
+  run_with_srun(command_line, "test", words);
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};
   if (kind_of_file(program) != FileKind::executable) {

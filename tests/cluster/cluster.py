@@ -14,6 +14,7 @@ import tempfile
 import time
 
 SUPPORT = pathlib.Path(__file__).resolve().parent.parent / "support"
+WORKERS = SUPPORT.parent / "workers"
 SKIPPED = 77
 CASES = {}
 

@@ -81,6 +81,17 @@ OwnNames own_names() {
   return own;
 }
 
+std::string full_host_name() {
+  const std::string name = host_name();
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_CANONNAME;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return name;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
+  return list->ai_canonname == nullptr ? name : list->ai_canonname;
+}
+
 std::vector<std::string> addresses_for_others(const OwnNames& own) {
   std::vector<std::string> others;
   std::ranges::remove_copy_if(own.addresses, std::back_inserter(others), is_loopback);

@@ -16,6 +16,10 @@ struct OwnNames {
 /// Queries the kernel, without DNS.
 OwnNames own_names();
 
+/// The name of this machine with its domain, as in `hostname -f`: the resolver's canonical name; the plain
+/// name if it has none.
+std::string full_host_name();
+
 /// The addresses at which others can see it: all but loopback.
 std::vector<std::string> addresses_for_others(const OwnNames& own);
 

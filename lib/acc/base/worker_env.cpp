@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <optional>
 
+#include "acc/base/engine.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 
@@ -28,6 +30,45 @@ void require_below(int rank, int size, std::string_view rank_name, std::string_v
   throw Error({.what = fmt::format("{} is not below {}={}", rank, size_name, size),
                .where = std::string(rank_name),
                .hint = "the launcher sets both; start the program with `acc launch`"});
+}
+
+constexpr std::string_view kWayOut =
+    "start the program with `acc launch`; to train alone set ACC_ENGINE=none";
+
+void read_address(const Environment& environment, const Engine& engine, WorkerEnv& worker) {
+  if (const auto address = environment.find("MASTER_ADDR")) {
+    worker.master_addr = *address;
+  } else if (engine.master_addr) {
+    worker.master_addr = engine.master_addr->value;
+  } else {
+    throw Error(
+        {.what = fmt::format("{} started {} processes on several machines and does not tell the address of "
+                             "rank 0",
+                             engine.name, engine.size->value),
+         .where = "MASTER_ADDR",
+         .hint = "set it to the host of rank 0, or " + std::string(kWayOut)});
+  }
+  const int port = engine.master_port ? engine.master_port->value : worker.master_port;
+  worker.master_port = static_cast<std::uint16_t>(read_number(environment, "MASTER_PORT", port, 1, 65535));
+}
+
+// The place of a program that an engine started beside others; nullopt: it is alone.
+std::optional<WorkerEnv> read_engine(const Environment& environment) {
+  const Engine engine = find_engine(environment, environment.get("ACC_ENGINE", "auto"));
+  // In a batch script nothing was started beside this program.
+  if (engine.problem && engine.rank)
+    throw Error({.what = engine.problem->what, .hint = std::string(kWayOut)});
+  if (engine.problem || !engine.has_others()) return std::nullopt;
+  WorkerEnv worker;
+  worker.rank = worker.role_rank = engine.rank->value;
+  worker.world_size = worker.role_world_size = engine.size->value;
+  worker.local_rank = sees_one_device(environment) ? 0 : engine.local_rank.value_or(EngineValue<int>{}).value;
+  worker.local_world_size = engine.local_size.value_or(EngineValue<int>{1, {}}).value;
+  worker.group_rank = engine.node_rank.value_or(EngineValue<int>{}).value;
+  worker.group_world_size = engine.num_nodes.value_or(EngineValue<int>{1, {}}).value;
+  if (engine.run_id) worker.run_id = engine.run_id->value;
+  read_address(environment, engine, worker);
+  return worker;
 }
 
 }  // namespace
@@ -62,6 +103,9 @@ WorkerEnv read_worker_env(const Environment& environment) {
     throw Error({.what = "is set alone: RANK and WORLD_SIZE belong together",
                  .where = environment.contains("RANK") ? "RANK" : "WORLD_SIZE",
                  .hint = "start the program with `acc launch`, or unset it"});
+  }
+  if (!environment.contains("RANK")) {
+    if (const auto place = read_engine(environment)) return *place;
   }
   WorkerEnv worker;
   worker.rank = number("RANK", 0, 0);

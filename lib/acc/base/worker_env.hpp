@@ -36,9 +36,10 @@ struct WorkerEnv {
 /// The variables of `worker`, named as in torchrun.
 Environment to_environment(const WorkerEnv& worker);
 
-/// Reads the variables that a launcher has set; others keep their defaults, so a program without a launcher
-/// is a job of one process. Throws Error{usage} naming the variable if a value is malformed, if only one of
-/// RANK and WORLD_SIZE is set, or if a rank is not below its size.
+/// Reads the variables that a launcher has set, else those of the engine that started the program beside
+/// others (engine.hpp); without either, the program is a job of one process. Throws Error{usage} naming the
+/// variable if a value is malformed, if only one of RANK and WORLD_SIZE is set, if a rank is not below its
+/// size, or if there are others whose place is not known.
 WorkerEnv read_worker_env(const Environment& environment);
 
 }  // namespace acc

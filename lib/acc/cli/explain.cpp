@@ -25,6 +25,7 @@ Environment shown_environment(const LaunchPlan& plan, int local_rank) {
 // The notes of the plan, with its problems.
 std::vector<std::string> all_notes(const LaunchPlan& plan) {
   std::vector<std::string> notes = plan.notes;
+  if (!plan.engine.empty()) notes.insert(notes.begin(), plan.engine);
   if (plan.launcher == "simple" && !plan.delegated && plan.nproc_per_node > 1) {
     notes.push_back(
         fmt::format("accelerate launch starts one process where acc starts these {}", plan.nproc_per_node));
@@ -79,7 +80,8 @@ std::string counted(int number, std::string_view thing, std::string_view things)
 std::string assumed_text(const LaunchPlan& plan) {
   const auto is_given = [&](std::string_view name) {
     const std::string& origin = plan.settings.find(name)->second.origin;
-    return origin.starts_with('-') || origin.starts_with("PET_");
+    const bool of_engine = !plan.engine.empty() && name.starts_with("num_");
+    return of_engine || origin.starts_with('-') || origin.starts_with("PET_");
   };
   std::vector<std::string> values;
   if (!is_given("num_processes"))
@@ -131,10 +133,11 @@ std::string explain_text(const LaunchPlan& plan) {
     value_width = std::max(value_width, value_text(setting.value).size());
   }
   value_width = std::min<std::size_t>(value_width, 40);
-  std::string text =
-      fmt::format("{} worker{} of {} machine{}, launcher {}\n\nSettings that are not the default:\n",
-                  plan.nproc_per_node, plan.nproc_per_node == 1 ? "" : "s", plan.num_machines,
-                  plan.num_machines == 1 ? "" : "s", plan.launcher);
+  std::string text = fmt::format("{} of {}, launcher {}\n\nSettings that are not the default:\n",
+                                 counted(plan.nproc_per_node, "worker", "workers"),
+                                 plan.task ? counted(plan.num_machines, "task", "tasks")
+                                           : counted(plan.num_machines, "machine", "machines"),
+                                 plan.launcher);
   for (const auto& [name, setting] : plan.settings) {
     if (setting.origin == "default") continue;
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", name, width, value_text(setting.value), value_width,

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/cli/host_facts.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <string_view>
 
+#include "acc/base/engine.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -29,28 +27,8 @@ std::vector<NumaNode> numa_nodes(const std::filesystem::path& root) {
 }
 
 std::string scheduler_name(const Environment& environment) {
-  struct Scheduler {
-    std::string_view name, variable;
-    bool shows_job;
-  };
-  constexpr std::array kSchedulers = {
-      Scheduler{"Slurm", "SLURM_JOB_ID", true},
-      Scheduler{"PBS", "PBS_JOBID", true},
-      Scheduler{"LSF", "LSB_JOBID", true},
-      Scheduler{"Grid Engine", "SGE_TASK_ID", false},
-      Scheduler{"Flux", "FLUX_JOB_ID", true},
-      Scheduler{"SageMaker", "TRAINING_JOB_NAME", true},
-      Scheduler{"Open MPI", "OMPI_COMM_WORLD_SIZE", false},
-      Scheduler{"MPI (PMI)", "PMI_SIZE", false},
-      Scheduler{"Kubernetes", "KUBERNETES_SERVICE_HOST", false},
-  };
-  for (const Scheduler& scheduler : kSchedulers) {
-    const auto value = environment.find(scheduler.variable);
-    if (value)
-      return scheduler.shows_job ? fmt::format("{} (job {})", scheduler.name, *value)
-                                 : std::string(scheduler.name);
-  }
-  return "none found";
+  const std::string name = engine_name(environment);
+  return name.empty() ? "none found" : name;
 }
 
 namespace {

@@ -60,6 +60,8 @@ struct SettingSpec {
   std::optional<std::int64_t> min = {};
   std::optional<std::int64_t> max = {};
   std::vector<Flag> flags = {};
+  /// The environment variable of acc: `ACC_ENGINE`.
+  std::string_view variable = {};
   /// The environment variable of torchrun: `PET_NPROC_PER_NODE`.
   std::string_view pet = {};
   /// The environment variable through which workers get the value.

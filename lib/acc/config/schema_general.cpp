@@ -24,6 +24,14 @@ std::vector<SettingSpec> process_rows() {
        .default_value = "0", .min = 0,
        .flags = {accelerate("--machine_rank"), both("--node-rank")}, .pet = "PET_NODE_RANK",
        .help = "Rank of this machine, from 0."},
+      {.name = "engine", .default_value = "\"auto\"", .allowed = {"auto", "slurm", "mpi", "k8s", "none"},
+       .flags = {own("--engine")}, .variable = "ACC_ENGINE",
+       .help = "What started acc on each machine, and tells their number, the rank of this one and the address "
+               "of the first: slurm, mpi, k8s, auto (whichever is found) or none. Under torchrun's rules the "
+               "default is none."},
+      {.name = "srun", .type = ValueType::boolean, .default_value = "false",
+       .flags = {own_switch("--srun")},
+       .help = "In a batch script or a shell of a Slurm allocation: start acc on all its nodes with srun."},
       {.name = "role", .default_value = "\"default\"",
        .flags = {both("--role")}, .pet = "PET_ROLE",
        .help = "Name of the workers' role."},

@@ -75,10 +75,10 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
     settings.set(kThreads, 1, "torchrun's default for several workers");
     return Environment{{name, "1"}};
   }
-  const int threads = std::max(1, inputs.machine.allowed_cores / shape.nproc_per_node);
-  settings.set(
-      kThreads, threads,
-      fmt::format("machine: {} cores, {} workers", inputs.machine.allowed_cores, shape.nproc_per_node));
+  const int workers = shape.nproc_per_node * shape.copies_on_machine;
+  const int threads = std::max(1, inputs.machine.allowed_cores / workers);
+  settings.set(kThreads, threads,
+               fmt::format("machine: {} cores, {} workers", inputs.machine.allowed_cores, workers));
   return Environment{{name, fmt::to_string(threads)}};
 }
 

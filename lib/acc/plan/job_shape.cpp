@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
@@ -31,11 +32,6 @@ int to_count(std::int64_t number, const std::string& where, std::string_view wha
   }
   return static_cast<int>(number);
 }
-
-struct MachineRange {
-  int min = 1;
-  int max = 1;
-};
 
 // Parses torchrun's N or MIN:MAX.
 MachineRange parse_nnodes(const Settings& settings) {
@@ -92,16 +88,6 @@ int decide_machine_rank(const Settings& settings, int num_machines) {
          fmt::format("machine rank {} is not below the number of machines, {}", rank, num_machines));
   }
   return below ? static_cast<int>(rank) : 0;
-}
-
-MachineRange decide_machines(const Settings& settings) {
-  const int machines =
-      to_count(settings.integer("num_machines"), settings.origin("num_machines"), "num_machines");
-  if (!settings.given("nnodes")) return {.min = machines, .max = machines};
-  const MachineRange nnodes = parse_nnodes(settings);
-  if (settings.is_explicit("num_machines") && nnodes.max != machines)
-    fail_contradiction(settings, "nnodes", "num_machines");
-  return nnodes;
 }
 
 /// The kind of job that the user requested.
@@ -276,8 +262,19 @@ void record_derived(const JobShape& shape, Settings& settings) {
 
 }  // namespace
 
-JobShape decide_shape(const LaunchInputs& inputs, Settings& settings) {
-  const int gpus = static_cast<int>(visible_gpus(inputs.machine, inputs.environment).size());
+MachineRange decide_machines(const Settings& settings) {
+  const int machines =
+      to_count(settings.integer("num_machines"), settings.origin("num_machines"), "num_machines");
+  if (!settings.given("nnodes")) return {.min = machines, .max = machines};
+  const MachineRange nnodes = parse_nnodes(settings);
+  if (settings.is_explicit("num_machines") && nnodes.max != machines)
+    fail_contradiction(settings, "nnodes", "num_machines");
+  return nnodes;
+}
+
+JobShape decide_shape(const LaunchInputs& inputs, Settings& settings, std::optional<int> max_gpus) {
+  const int visible = static_cast<int>(visible_gpus(inputs.machine, inputs.environment).size());
+  const int gpus = std::min(visible, max_gpus.value_or(visible));
   const MachineRange machines = decide_machines(settings);
   if (settings.given("nnodes")) settings.set("num_machines", machines.max, settings.origin("nnodes"));
   JobShape shape = {.num_machines = machines.max,

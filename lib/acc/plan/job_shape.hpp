@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,15 @@
 #include "acc/plan/settings.hpp"
 
 namespace acc::launcher {
+
+/// A number of machines, or a range of them (`--nnodes MIN:MAX`).
+struct MachineRange {
+  int min = 1;
+  int max = 1;
+};
+
+/// The number of machines that the settings give. Throws Error{usage}.
+MachineRange decide_machines(const Settings& settings);
 
 /// The number of workers and machines, and the kind of the job.
 struct JobShape {
@@ -21,6 +31,8 @@ struct JobShape {
   int min_machines = 1;
   int machine_rank = 0;
   int nproc_per_node = 1;
+  /// The number of copies of acc, with as many workers each, that share the cores of this machine.
+  int copies_on_machine = 1;
   bool use_cpu = false;
   bool sets_ranks = true;
   /// Another launcher (mpirun, deepspeed, torch_xla) starts the workers; acc runs it as a single process.
@@ -29,8 +41,9 @@ struct JobShape {
   std::vector<Problem> problems = {};
 };
 
-/// Determines the shape and stores derived values, with their origins, in `settings`. Throws Error if two
+/// Determines the shape and stores derived values, with their origins, in `settings`. `max_gpus`: so many of
+/// the visible GPUs are this job's. Throws Error if two
 /// settings contradict each other, naming both.
-JobShape decide_shape(const LaunchInputs& inputs, Settings& settings);
+JobShape decide_shape(const LaunchInputs& inputs, Settings& settings, std::optional<int> max_gpus = {});
 
 }  // namespace acc::launcher

@@ -11,6 +11,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/task_exchange.hpp"
 #include "acc/base/topology.hpp"
 #include "acc/plan/command_line.hpp"
 #include "acc/plan/program.hpp"
@@ -28,6 +29,8 @@ struct LaunchInputs {
   Environment environment = {};
   /// The settings of the config file by name; each origin is `file:line`. Empty if there is no file.
   std::map<std::string, Setting, std::less<>> file = {};
+  /// The file is the default one, not one that the user named.
+  bool file_is_default = false;
   /// The names of these settings in the order of the file.
   std::vector<std::string> file_order = {};
   /// The current folder.
@@ -48,6 +51,11 @@ struct LaunchInputs {
   /// Called only for a job on one machine with an address: a DNS lookup may be slow.
   std::function<HostLookup(const std::string&)> look_up = acc::look_up;
   std::function<OwnNames()> own_names = acc::own_names;
+  /// Called only for tasks of MPI, all of which wait in it for each other.
+  std::function<std::optional<FirstTask>(const Environment&, int, const std::string&)> exchange =
+      exchange_first_task;
+  /// Called only for a pod of an Indexed Job: the name of this host with its domain.
+  std::function<std::string()> full_host_name = acc::full_host_name;
 };
 
 }  // namespace acc::launcher

@@ -120,6 +120,17 @@ struct RankWrap {
   bool operator==(const RankWrap&) const = default;
 };
 
+/// The place of a worker whose acc the engine started for it alone, beside others on the same node.
+struct TaskPlace {
+  int local_rank = 0;
+  int local_size = 1;
+  /// Absent: the engine does not tell.
+  std::optional<int> node_rank = {};
+  std::optional<int> num_nodes = {};
+
+  bool operator==(const TaskPlace&) const = default;
+};
+
 /// All decisions about a job, made before the first process starts.
 struct LaunchPlan {
   Dialect dialect = Dialect::launch;
@@ -147,6 +158,8 @@ struct LaunchPlan {
   int nproc_per_node = 1;
   int num_machines = 1;
   int machine_rank = 0;
+  /// Each copy of acc is a task of the engine that starts one worker. Tasks then count as machines.
+  std::optional<TaskPlace> task = {};
   std::string role = "default";
   std::string run_id = "none";
   std::string master_addr = "127.0.0.1";
@@ -189,6 +202,8 @@ struct LaunchPlan {
 
   /// Every setting with its origin, for `--dry_run`.
   std::map<std::string, Setting, std::less<>> settings = {};
+  /// What engine was found and what its values became, one line; empty: none gave any.
+  std::string engine = {};
   /// Remarks for the user, one line each.
   std::vector<std::string> notes = {};
   /// Reasons why the job cannot be started on this machine (no such program, no GPU). `--dry_run` shows

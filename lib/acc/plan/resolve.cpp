@@ -10,6 +10,7 @@
 #include "acc/plan/accelerate_environment.hpp"
 #include "acc/plan/debugging.hpp"
 #include "acc/plan/deepspeed.hpp"
+#include "acc/plan/engine_values.hpp"
 #include "acc/plan/flag_grammars.hpp"
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/numa_binding.hpp"
@@ -132,9 +133,27 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
   const auto mask = plan.environment.find("CUDA_VISIBLE_DEVICES");
   // torchrun's --virtual-local-rank does not count the GPUs.
   const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
-  plan.device_of_rank = device_of_each_worker(
-      mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES"), gpus, plan.nproc_per_node,
-      settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
+  const std::optional<std::string> offered = mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES");
+  // A task that sees one device has its own; otherwise the tasks of a node share what they see.
+  const bool shares = plan.task && !(offered && offered->find(',') == std::string::npos);
+  const int place = shares ? plan.task->local_rank : 0;
+  plan.device_of_rank =
+      device_of_each_worker(offered, gpus, place + plan.nproc_per_node,
+                            settings.origin(isolate ? "isolate_gpus" : "virtual_local_rank"));
+  plan.device_of_rank.erase(plan.device_of_rank.begin(), plan.device_of_rank.begin() + place);
+}
+
+// The tasks of an engine count as machines of one worker each, unless the engine bound each to its own CPUs.
+JobShape shape_with(const EngineValues& engine, const LaunchInputs& inputs, Settings& settings) {
+  std::optional<int> max_gpus;
+  if (engine.engine.gpus) max_gpus = engine.engine.gpus->value;
+  JobShape shape = decide_shape(inputs, settings, max_gpus);
+  if (!engine.task) return shape;
+  const bool bound = inputs.machine.allowed_cpus < inputs.machine.online_cpus;
+  if (!bound) shape.copies_on_machine = engine.task->local_size;
+  if (engine.engine.num_nodes)
+    settings.set("num_machines", engine.engine.num_nodes->value, engine.engine.num_nodes->origin);
+  return shape;
 }
 
 // torchrun takes the default of --shutdown-timeout from this variable.
@@ -205,6 +224,16 @@ void delegate(const LaunchInputs& inputs, const JobShape& shape, const Settings&
     plan.environment.overlay(open_mpi_environment(plan.environment, inputs.environment));
 }
 
+// mpirun, pdsh and the like start the workers of all machines, so each copy of acc would start the whole job.
+void refuse_copies(const Engine& engine, const JobShape& shape, const Settings& settings) {
+  if (!shape.delegated || !engine.has_others()) return;
+  if (settings.text("deepspeed_multinode_launcher") == "nossh") return;
+  fail("",
+       fmt::format("{} started acc {} times ({}), and each would start a launcher of {} of its own",
+                   engine.name, engine.size->value, engine.size->origin, shape.distributed_type),
+       "start acc once with --engine none; for DeepSpeed --deepspeed_multinode_launcher standard");
+}
+
 HangPlan plan_hang(const Settings& settings) {
   const double seconds = settings.number("hang_timeout");
   if (seconds < 0 || seconds > 1e9)
@@ -235,7 +264,8 @@ bool needs_gpus(const LaunchInputs& inputs) {
 
 LaunchPlan resolve(const LaunchInputs& inputs) {
   Settings settings(inputs);
-  const JobShape shape = decide_shape(inputs, settings);
+  const EngineValues engine = ask_engine(inputs, settings);
+  const JobShape shape = shape_with(engine, inputs, settings);
   LaunchPlan plan;
   plan.dialect = inputs.dialect;
   plan.launcher = shape.launcher;
@@ -243,24 +273,32 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.nproc_per_node = shape.nproc_per_node;
   plan.num_machines = shape.num_machines;
   plan.machine_rank = shape.machine_rank;
+  plan.task = engine.task;
   plan.inherited = inputs.environment;
   plan.inherited.erase(kSecretVariable);
   plan.role = settings.text("role");
   if (inputs.dialect == Dialect::launch) plan.environment = accelerate_environment(inputs, shape, settings);
   if (shape.distributed_type != "XLA") plan.environment.overlay(thread_environment(inputs, shape, settings));
+  // Else programs on libacc would ask the engine themselves.
+  if (settings.given("engine") && settings.text("engine") == "none")
+    plan.environment.set("ACC_ENGINE", "none");
   plan.notes = settings.notes();
+  plan.notes.insert(plan.notes.end(), engine.notes.begin(), engine.notes.end());
   plan.notes.insert(plan.notes.end(), shape.notes.begin(), shape.notes.end());
   plan.problems = shape.problems;
+  plan.problems.insert(plan.problems.end(), engine.problems.begin(), engine.problems.end());
   if (shape.distributed_type == "DEEPSPEED") {
     for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
   }
   if (!inputs.environment.get("TMPDIR").empty() && !inputs.temporary_folder)
     plan.notes.emplace_back("TMPDIR does not name a folder: temporary files go to /tmp");
   choose_program(inputs, settings, plan);
+  refuse_copies(engine.engine, shape, settings);
   if (shape.delegated) {
     delegate(inputs, shape, settings, plan);
   } else {
     plan_rendezvous(settings, shape, inputs, plan);
+    plan.engine = engine_text(engine.engine, plan);
   }
   refuse_plug_ins(settings);
   set_limits(settings, plan);

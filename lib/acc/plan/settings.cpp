@@ -71,9 +71,13 @@ Settings::Settings(const LaunchInputs& inputs) {
   for (const SettingSpec& spec : schema()) {
     const std::string name(spec.name);
     const auto flag = inputs.command_line.flags.find(name);
+    const auto own = spec.variable.empty() ? std::nullopt : inputs.environment.find(spec.variable);
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
     if (flag != inputs.command_line.flags.end()) {
       explicit_[name] = flag->second;
+    } else if (own) {
+      const std::string origin(spec.variable);
+      explicit_[name] = {parse_setting(spec, *own, origin), origin};
     } else if (const Setting* over = pet ? find_override(inputs, name) : nullptr) {
       notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, over->origin));
     } else if (pet) {

@@ -27,9 +27,10 @@ struct Setting {
 /// Every setting of the schema with its effective value and origin.
 class Settings {
  public:
-  /// Precedence: flag, PET_* variable, file, default. Under accelerate's rules a flag also overrides
-  /// variables of settings with the same or a conflicting meaning: `--num_processes` overrides
-  /// PET_NPROC_PER_NODE. Throws Error{usage} if the value of a PET_* variable is invalid.
+  /// Precedence: flag, ACC_* variable, PET_* variable, file, default; ask_engine() adds the engine's values.
+  /// Under accelerate's rules a flag also overrides variables of settings with the same or a conflicting
+  /// meaning: `--num_processes` overrides PET_NPROC_PER_NODE. Throws Error{usage} if the value of a variable
+  /// is invalid.
   explicit Settings(const LaunchInputs& inputs);
 
   const Setting& operator[](std::string_view name) const;

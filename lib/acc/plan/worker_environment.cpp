@@ -55,6 +55,12 @@ WorkerEnv place_of_worker(const LaunchPlan& plan, int local_rank, const Attempt&
   worker.local_world_size = plan.nproc_per_node;
   worker.group_rank = round.machine_rank;
   worker.group_world_size = round.num_machines;
+  if (plan.task) {
+    if (!plan.virtual_local_rank) worker.local_rank = plan.task->local_rank;
+    worker.local_world_size = plan.task->local_size;
+    worker.group_rank = plan.task->node_rank.value_or(round.machine_rank);
+    worker.group_world_size = plan.task->num_nodes.value_or(round.num_machines);
+  }
   worker.role_name = plan.role;
   worker.role_rank = round.first_role_rank + local_rank;
   worker.role_world_size = round.role_world_size;
@@ -86,7 +92,7 @@ Environment worker_environment(const LaunchPlan& plan, int local_rank, const Att
 std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) {
   std::vector<std::string> command = plan.worker_command;
   if (plan.delegated) return command;
-  const std::string rank = fmt::to_string(local_rank);
+  const std::string rank = fmt::to_string(plan.task ? plan.task->local_rank : local_rank);
   for (std::size_t i = 1; i < command.size(); ++i) command[i] = expand_local_rank(command[i], rank);
   return command;
 }

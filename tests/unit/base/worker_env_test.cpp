@@ -2,6 +2,7 @@
 #include "acc/base/worker_env.hpp"
 
 #include "support/catch.hpp"
+#include "support/engine_environments.hpp"
 #include "support/errors.hpp"
 
 using acc::Environment;
@@ -55,4 +56,55 @@ TEST_CASE("worker_env: a malformed or incomplete variable is an error that names
   CHECK(error_of([] {
           acc::read_worker_env(Environment{{"MASTER_PORT", "70000"}});
         }).starts_with("MASTER_PORT: "));
+}
+
+TEST_CASE("worker_env: a program that srun started beside others has Slurm's place", "[base]") {
+  const WorkerEnv worker = acc::read_worker_env(acc::test::engine_environment("slurm_srun_n3_gpu.env", 2));
+  CHECK(worker.rank == 2);
+  CHECK(worker.world_size == 3);
+  CHECK(worker.local_rank == 0);
+  CHECK(worker.local_world_size == 1);
+  CHECK(worker.group_rank == 2);
+  CHECK(worker.group_world_size == 3);
+  CHECK(worker.master_addr == "node1");
+  CHECK(worker.master_port >= 20000);
+  CHECK(worker.run_id == "3.0.0");
+  CHECK_FALSE(worker.use_agent_store);
+}
+
+TEST_CASE("worker_env: a program that mpirun started beside others has MPI's place", "[base]") {
+  Environment task = acc::test::engine_environment("openmpi_4.1.4.env", 1);
+  WorkerEnv worker = acc::read_worker_env(task);
+  CHECK(worker.rank == 1);
+  CHECK(worker.local_rank == 1);
+  CHECK(worker.local_world_size == 2);
+  CHECK(worker.master_addr == "127.0.0.1");
+  task.overlay({{"MASTER_ADDR", "node0"}, {"MASTER_PORT", "4711"}, {"CUDA_VISIBLE_DEVICES", "1"}});
+  worker = acc::read_worker_env(task);
+  CHECK(worker.master_addr == "node0");
+  CHECK(worker.master_port == 4711);
+  CHECK(worker.local_rank == 0);
+}
+
+TEST_CASE("worker_env: a program does not train alone beside others whose place is not known", "[base]") {
+  const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"JOB_COMPLETION_INDEX", "1"}};
+  CHECK(error_of([&] { acc::read_worker_env(pod); }) ==
+        "JOB_COMPLETION_INDEX=1 found, the number of pods is not in the environment (start the program with "
+        "`acc "
+        "launch`; to train alone set ACC_ENGINE=none)");
+  Environment task = acc::test::engine_environment("openmpi_4.1.4.env", 0);
+  task.set("OMPI_COMM_WORLD_LOCAL_SIZE", "1");
+  CHECK(error_of([&] { acc::read_worker_env(task); }) ==
+        "MASTER_ADDR: Open MPI started 2 processes on several machines and does not tell the address of rank "
+        "0 (set it "
+        "to the host of rank 0, or start the program with `acc launch`; to train alone set ACC_ENGINE=none)");
+  task.set("ACC_ENGINE", "none");
+  CHECK(acc::read_worker_env(task) == WorkerEnv{});
+}
+
+TEST_CASE("worker_env: what a launcher set counts, and a batch script is alone", "[base]") {
+  Environment worker = acc::test::engine_environment("slurm_srun_n2.env", 1);
+  worker.overlay({{"RANK", "5"}, {"WORLD_SIZE", "8"}});
+  CHECK(acc::read_worker_env(worker).rank == 5);
+  CHECK(acc::read_worker_env(acc::test::engine_environment("slurm_batch_script.env")) == WorkerEnv{});
 }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/host_list.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc {
+namespace {
+
+// More than any cluster has: a malformed list must not fill the memory.
+constexpr std::size_t kMaxHosts = 1'000'000;
+
+[[noreturn]] void fail(std::string_view list, std::string_view where, const std::string& why) {
+  throw Error({.what = fmt::format("'{}' {}", shorten(list), why), .where = std::string(where)});
+}
+
+std::optional<std::int64_t> parse_digits(std::string_view text) {
+  const bool digits = !text.empty() && text.size() <= 18 &&
+                      std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c) != 0; });
+  return digits ? parse_integer(text) : std::nullopt;
+}
+
+// Splits at commas outside of brackets.
+std::vector<std::string> split_items(std::string_view list) {
+  std::vector<std::string> items(1);
+  bool inside = false;
+  for (const char c : list) {
+    if (c == '[') inside = true;
+    if (c == ']') inside = false;
+    if (c == ',' && !inside) {
+      items.emplace_back();
+    } else {
+      items.back() += c;
+    }
+  }
+  return items;
+}
+
+// The numbers between two brackets, as text with their padding: `1,09-11` is 1 09 10 11.
+std::vector<std::string> expand_ranges(std::string_view ranges, std::string_view list,
+                                       std::string_view where) {
+  std::vector<std::string> numbers;
+  for (const std::string& range : split(ranges, ',')) {
+    const std::size_t dash = range.find('-');
+    const std::string first = range.substr(0, dash);
+    const auto low = parse_digits(first);
+    const auto high = dash == std::string::npos ? low : parse_digits(range.substr(dash + 1));
+    if (!low || !high || *high < *low)
+      fail(list, where, fmt::format("has no range of numbers in '{}'", range));
+    if (static_cast<std::uint64_t>(*high - *low) >= kMaxHosts) fail(list, where, "names too many hosts");
+    for (std::int64_t number = *low; number <= *high; ++number)
+      numbers.push_back(fmt::format("{:0{}}", number, first.size()));
+  }
+  return numbers;
+}
+
+std::vector<std::string> expand_item(std::string_view item, std::string_view list, std::string_view where) {
+  std::vector<std::string> names = {""};
+  while (!item.empty()) {
+    const std::size_t open = item.find('[');
+    for (std::string& name : names) name += item.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const std::size_t close = item.find(']', open);
+    if (close == std::string_view::npos) fail(list, where, "has a bracket that is not closed");
+    const std::vector<std::string> numbers =
+        expand_ranges(item.substr(open + 1, close - open - 1), list, where);
+    if (names.size() * numbers.size() > kMaxHosts) fail(list, where, "names too many hosts");
+    std::vector<std::string> longer;
+    longer.reserve(names.size() * numbers.size());
+    for (const std::string& name : names) {
+      for (const std::string& number : numbers) longer.push_back(name + number);
+    }
+    names = std::move(longer);
+    item.remove_prefix(close + 1);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> expand_host_list(std::string_view list, std::string_view where) {
+  std::vector<std::string> hosts;
+  for (const std::string& item : split_items(list)) {
+    const std::string_view name = trim(item);
+    if (name.empty()) continue;
+    for (std::string& host : expand_item(name, list, where)) hosts.push_back(std::move(host));
+    if (hosts.size() > kMaxHosts) fail(list, where, "names too many hosts");
+  }
+  return hosts;
+}
+
+std::vector<int> expand_counts(std::string_view list, std::string_view where) {
+  std::vector<int> counts;
+  for (const std::string& item : split(list, ',')) {
+    const std::size_t open = item.find("(x");
+    const bool repeats = open != std::string::npos && item.ends_with(')');
+    const auto count = parse_digits(item.substr(0, open));
+    const auto times =
+        repeats ? parse_digits(std::string_view(item).substr(open + 2, item.size() - open - 3)) : 1;
+    const bool valid = count && times && *count <= std::numeric_limits<int>::max() && *times >= 1 &&
+                       repeats == (open != std::string::npos);
+    if (!valid) fail(list, where, fmt::format("has no count in '{}'", item));
+    if (static_cast<std::uint64_t>(*times) + counts.size() > kMaxHosts)
+      fail(list, where, "has too many counts");
+    counts.insert(counts.end(), static_cast<std::size_t>(*times), static_cast<int>(*count));
+  }
+  return counts;
+}
+
+}  // namespace acc

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/engine_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/plan/job_shape.hpp"
+
+namespace acc::launcher {
+namespace {
+
+[[noreturn]] void fail(const std::string& what, const std::string& hint) {
+  throw Error({.kind = ErrorKind::usage, .what = what, .hint = hint});
+}
+
+class EngineQuestion {
+ public:
+  EngineQuestion(const LaunchInputs& inputs, Settings& settings, Engine& engine)
+      : inputs_(inputs), settings_(settings), engine_(engine) {}
+
+  /// Whether the engine's values apply; completes what the user has to give.
+  bool applies() {
+    if (engine_.problem) {
+      if (counted_by().empty()) throw Error(ErrorKind::usage, {*engine_.problem});
+      // Whoever counts machines where the engine does not tell the rank gives that, too.
+      if (engine_.family != EngineFamily::kubernetes || !engine_.rank) return false;
+      const MachineRange machines = decide_machines(settings_);
+      engine_.size = engine_.num_nodes = {machines.max, settings_.origin(counted_by())};
+    }
+    return engine_.has_others();
+  }
+
+  void check() const {
+    check_machines();
+    check_rank();
+    if (engine_.several_per_node) check_processes();
+  }
+
+  std::vector<std::string> drop_default_file() {
+    std::vector<std::string> dropped;
+    for (const std::string_view name : {"num_machines", "machine_rank", "num_processes", "main_process_ip",
+                                        "main_process_port", "distributed_type"}) {
+      if (!inputs_.file_is_default || !in_file(name) || settings_.is_explicit(name)) continue;
+      const std::string type = settings_.text(name);
+      if (name == "distributed_type" && type != "NO" && type != "MULTI_CPU") continue;
+      settings_.set(name, default_value(*find_setting(name)), "default");
+      dropped.emplace_back(name);
+    }
+    if (dropped.empty()) return {};
+    return {fmt::format("{} of the default config file {} no effect: {} decides", join(dropped, ", "),
+                        dropped.size() == 1 ? "has" : "have", engine_.name)};
+  }
+
+  void set_place() {
+    const bool tasks = engine_.several_per_node;
+    if (tasks) settings_.set("nproc_per_node", "1", "one worker for each task, " + engine_.size->origin);
+    if (tasks || counted_by().empty()) {
+      settings_.set("num_machines", engine_.size->value, engine_.size->origin);
+      if (settings_.given("nnodes"))
+        settings_.set("nnodes", fmt::to_string(engine_.size->value), engine_.size->origin);
+    }
+    if (tasks || !settings_.is_explicit("machine_rank"))
+      settings_.set("machine_rank", engine_.rank->value, engine_.rank->origin);
+    if (engine_.run_id && !settings_.given("rdzv_id"))
+      settings_.set("rdzv_id", engine_.run_id->value, engine_.run_id->origin);
+  }
+
+  void set_address(std::vector<Problem>& problems) {
+    if (settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd") return;
+    if (!settings_.given("main_process_ip") && !inputs_.environment.contains("MASTER_ADDR"))
+      exchange_address();
+    const auto default_addr = inputs_.environment.find("MASTER_ADDR");
+    const auto default_port = parse_integer(inputs_.environment.get("MASTER_PORT"));
+    bool of_environment = false;
+    if (!settings_.given("main_process_ip")) {
+      EngineValue<std::string> address = engine_.master_addr.value_or(pod_address());
+      of_environment = address.value.empty() && default_addr;
+      if (of_environment) address = {*default_addr, "MASTER_ADDR"};
+      if (address.value.empty()) fail_address();
+      check_name(address, problems);
+      settings_.set("main_process_ip", address.value, address.origin);
+    }
+    if (settings_.given("main_process_port")) return;
+    if (of_environment && default_port) {
+      settings_.set("main_process_port", *default_port, "MASTER_PORT");
+    } else if (engine_.master_port) {
+      settings_.set("main_process_port", engine_.master_port->value,
+                    "derived from " + engine_.master_port->origin);
+    }
+  }
+
+  std::optional<TaskPlace> task(std::vector<std::string>& notes) {
+    if (!engine_.several_per_node) return std::nullopt;
+    TaskPlace task = {.local_rank = engine_.local_rank->value};
+    task.local_size = engine_.local_size ? engine_.local_size->value : task.local_rank + 1;
+    if (engine_.node_rank) task.node_rank = engine_.node_rank->value;
+    if (engine_.num_nodes) task.num_nodes = engine_.num_nodes->value;
+    if (task.local_size > 1 && sees_one_device(inputs_.environment) &&
+        !settings_.given("virtual_local_rank")) {
+      const std::string mask = "CUDA_VISIBLE_DEVICES=" + inputs_.environment.get("CUDA_VISIBLE_DEVICES");
+      settings_.set("virtual_local_rank", true, mask);
+      notes.push_back(mask + ": each task sees one device, LOCAL_RANK is 0");
+    }
+    return task;
+  }
+
+ private:
+  bool in_file(std::string_view name) const {
+    const auto found = inputs_.file.find(name);
+    return found != inputs_.file.end() && !found->second.value.is_null();
+  }
+
+  // Whether a flag, a variable or a named config file gives the setting.
+  bool is_given(std::string_view name) const {
+    return settings_.is_explicit(name) || (!inputs_.file_is_default && in_file(name));
+  }
+
+  // The setting with the number of machines; empty: it is not given.
+  std::string_view counted_by() const {
+    for (const std::string_view name : {"nnodes", "num_machines"}) {
+      if (is_given(name)) return name;
+    }
+    return {};
+  }
+
+  [[noreturn]] void fail_contradiction(std::string_view name, const EngineValue<int>& of_engine) const {
+    fail(fmt::format("{} ({} = {}) and {} ({}, {}) contradict each other", settings_.origin(name), name,
+                     settings_.text(name), of_engine.origin, engine_.name, of_engine.value),
+         fmt::format("drop {}; for jobs that do not know of each other --engine none",
+                     settings_.origin(name)));
+  }
+
+  void check_machines() const {
+    if (counted_by().empty()) return;
+    const MachineRange machines = decide_machines(settings_);
+    const auto agrees = [&](const std::optional<EngineValue<int>>& count) {
+      return count && machines.min <= count->value && count->value <= machines.max;
+    };
+    if (!agrees(engine_.size) && !agrees(engine_.num_nodes))
+      fail_contradiction(counted_by(), engine_.num_nodes ? *engine_.num_nodes : *engine_.size);
+  }
+
+  // Only a static rendezvous uses the given rank.
+  void check_rank() const {
+    if (!settings_.is_explicit("machine_rank") || settings_.text("rdzv_backend") != "static") return;
+    if (engine_.family == EngineFamily::kubernetes) return;
+    const auto agrees = [&](const std::optional<EngineValue<int>>& rank) {
+      return rank && rank->value == settings_.integer("machine_rank");
+    };
+    if (!agrees(engine_.rank) && !agrees(engine_.node_rank))
+      fail_contradiction("machine_rank", *engine_.rank);
+  }
+
+  // Each task is a worker; a number of workers must say the same.
+  void check_processes() const {
+    const std::string place = engine_.node.empty() ? "this machine" : engine_.node;
+    const std::string way_out = engine_.family == EngineFamily::slurm ? "use --ntasks-per-node=1"
+                                : engine_.family == EngineFamily::mpi ? "start one process per node"
+                                                                      : "start one task per node";
+    if (is_given("nproc_per_node")) {
+      const std::string text(trim(settings_.text("nproc_per_node")));
+      if (text == "1") return;
+      const auto number = parse_integer(text);
+      const int tasks = engine_.local_size ? engine_.local_size->value : engine_.size->value;
+      fail(fmt::format("{} started {} tasks on {} and {} {} was asked{}", engine_.name, tasks, place,
+                       settings_.origin("nproc_per_node"), text,
+                       number ? fmt::format(": that is {} workers", *number * tasks) : ""),
+           fmt::format("{}, or drop {}", way_out, settings_.origin("nproc_per_node")));
+    }
+    if (is_given("num_processes") && settings_.integer("num_processes") != engine_.size->value) {
+      fail(fmt::format("{} started {} tasks ({}), each of which is a worker, and {} says {}", engine_.name,
+                       engine_.size->value, engine_.size->origin, settings_.origin("num_processes"),
+                       settings_.integer("num_processes")),
+           fmt::format("{}, or drop {}", way_out, settings_.origin("num_processes")));
+    }
+  }
+
+  // The tasks of MPI tell each other what the environment does not: where rank 0 runs, and which run this is.
+  void exchange_address() {
+    const bool exchanges = engine_.family == EngineFamily::mpi || engine_.family == EngineFamily::other;
+    if (!exchanges || (engine_.master_addr && engine_.run_id)) return;
+    const auto first = inputs_.exchange(inputs_.environment, engine_.rank->value, own_address());
+    if (!first) return;
+    const std::string origin = "rank 0 of " + engine_.name;
+    if (!engine_.master_addr) engine_.master_addr = {first->text, origin};
+    if (!engine_.run_id) set_run_id(engine_, first->job, origin);
+  }
+
+  // Where the other machines find this one: preferably what its name stands for.
+  std::string own_address() const {
+    const OwnNames own = inputs_.own_names();
+    const std::vector<std::string> others = addresses_for_others(own);
+    for (const std::string& address : inputs_.look_up(own.host_name).addresses) {
+      if (std::ranges::find(others, address) != others.end()) return address;
+    }
+    return others.empty() ? "127.0.0.1" : others.front();
+  }
+
+  // Slurm's name of a node need not be a host name. The name of a pod may come with the pod.
+  void check_name(const EngineValue<std::string>& address, std::vector<Problem>& problems) const {
+    if (engine_.family != EngineFamily::slurm) return;
+    const HostLookup found = inputs_.look_up(address.value);
+    if (!found.addresses.empty()) return;
+    problems.push_back(
+        {.what = fmt::format("cannot resolve '{}', the {}: {}", address.value, address.origin, found.error),
+         .hint = "give --master-addr"});
+  }
+
+  EngineValue<std::string> pod_address() const {
+    if (engine_.family != EngineFamily::kubernetes) return {};
+    const std::string own = inputs_.full_host_name();
+    return {first_pod(own), fmt::format("the first pod, as this one is {}", own)};
+  }
+
+  [[noreturn]] void fail_address() const {
+    if (engine_.family == EngineFamily::kubernetes) {
+      fail(fmt::format("the address of the first pod is not known: this one, {}, has no domain",
+                       inputs_.full_host_name()),
+           "the Job needs a headless Service and its name as `subdomain`; or give --master-addr");
+    }
+    fail(fmt::format("{} started {} tasks on several machines and does not tell the address of the first",
+                     engine_.name, engine_.size->value),
+         "give --master-addr, the name of the host of rank 0, or set MASTER_ADDR");
+  }
+
+  const LaunchInputs& inputs_;
+  Settings& settings_;
+  Engine& engine_;
+};
+
+// The word of --engine that asks this engine.
+std::string_view choice_of(const Engine& engine) {
+  switch (engine.family) {
+    case EngineFamily::slurm:
+      return "slurm";
+    case EngineFamily::mpi:
+      return "mpi";
+    case EngineFamily::kubernetes:
+      return "k8s";
+    case EngineFamily::none:
+    case EngineFamily::other:
+      break;
+  }
+  return "auto";
+}
+
+std::string full_name(const Engine& engine) {
+  return engine.job.empty() ? engine.name : fmt::format("{} (job {})", engine.name, engine.job);
+}
+
+// Under torchrun's rules the number of machines is 1 unless it is given.
+std::vector<std::string> note_on_copies(const Engine& engine, const Settings& settings) {
+  const bool alone = !settings.given("rdzv_endpoint") && decide_machines(settings).max == 1;
+  if (!alone || !engine.has_others()) return {};
+  return {
+      fmt::format("{} started {} copies of this command, and they do not know of each other: each trains "
+                  "alone; `acc launch`, or --engine {}, makes them one job",
+                  full_name(engine), engine.size->value, choice_of(engine))};
+}
+
+// With --gpu-bind=none Slurm does not hide the GPUs of other jobs.
+void note_hidden_gpus(const LaunchInputs& inputs, EngineValues& values) {
+  const auto& gpus = values.engine.gpus;
+  if (!gpus || gpus->value == 0 || inputs.environment.contains("CUDA_VISIBLE_DEVICES") ||
+      static_cast<std::size_t>(gpus->value) >= inputs.machine.gpus.size()) {
+    values.engine.gpus.reset();
+    return;
+  }
+  values.notes.push_back(fmt::format("{}={} but CUDA_VISIBLE_DEVICES is not set (--gpu-bind=none?): using {}",
+                                     gpus->origin, gpus->value, gpus->value));
+}
+
+}  // namespace
+
+EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
+  EngineValues values;
+  const std::string choice = settings.text("engine");
+  if (settings.truth("standalone") || choice == "none") return values;
+  Engine engine = find_engine(inputs.environment, choice);
+  if (!engine) return values;
+  if (inputs.dialect == Dialect::torchrun && !settings.given("engine")) {
+    values.notes = note_on_copies(engine, settings);
+    return values;
+  }
+  EngineQuestion question(inputs, settings, engine);
+  if (question.applies()) {
+    values.notes = question.drop_default_file();
+    question.check();
+    values.task = question.task(values.notes);
+    question.set_address(values.problems);
+    question.set_place();
+    values.engine = engine;
+  }
+  values.engine.gpus = engine.gpus;
+  note_hidden_gpus(inputs, values);
+  return values;
+}
+
+std::string engine_text(const Engine& engine, const LaunchPlan& plan) {
+  if (!engine) return {};
+  const std::string node = engine.node.empty() ? "" : ", " + engine.node;
+  const std::string place =
+      plan.task
+          ? fmt::format("{} tasks, one worker each; this is rank {} (local rank {}{})", plan.num_machines,
+                        plan.machine_rank, plan.task->local_rank, node)
+          : fmt::format("{} nodes; this is node {}{}, with {} worker{}", plan.num_machines, plan.machine_rank,
+                        node, plan.nproc_per_node, plan.nproc_per_node == 1 ? "" : "s");
+  const RendezvousPlan& rendezvous = plan.rendezvous;
+  const std::string endpoint =
+      rendezvous.endpoint_host.empty()
+          ? ""
+          : fmt::format("; they meet at {}:{}", rendezvous.endpoint_host, rendezvous.endpoint_port);
+  return fmt::format("{}: {}{}", full_name(engine), place, endpoint);
+}
+
+std::vector<std::string> srun_command(const Environment& environment, const std::string& acc,
+                                      const std::vector<std::string>& words) {
+  const Engine engine = find_engine(environment);
+  if (engine.family != EngineFamily::slurm) {
+    if (engine.has_others()) return {};
+    throw Error({.what = "there is no Slurm allocation here: SLURM_JOB_ID is not set",
+                 .where = "--srun",
+                 .hint = "as in `sbatch -N2 job.sh` or `salloc -N2`"});
+  }
+  if (engine.rank) return {};
+  const std::string nodes = environment.get("SLURM_JOB_NUM_NODES", "1");
+  // The task of a node uses all CPUs that the job has there. acc itself ends the job when a node fails, and
+  // srun must not kill the others meanwhile.
+  std::vector<std::string> command = {"srun",
+                                      "--nodes=" + nodes,
+                                      "--ntasks=" + nodes,
+                                      "--ntasks-per-node=1",
+                                      "--cpu-bind=none",
+                                      "--kill-on-bad-exit=0",
+                                      acc};
+  command.insert(command.end(), words.begin(), words.end());
+  return command;
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods of Kubernetes, played by nodes with the variables and names that pods have. Usage: see run_cases()."""
+
+import os
+import subprocess
+import sys
+
+from cluster import WORKERS, Cluster, case, run_cases
+
+IN_A_POD = {"KUBERNETES_SERVICE_HOST": "10.77.0.1"}
+
+
+class Pods(Cluster):
+    """Each node is a pod; `train-0` and `train-1` of a headless Service `train`, once name_pod() was called."""
+
+    def name_pod(self, index):
+        for pod in range(self.count):
+            self.add_name(pod, f"10.77.0.{10 + index}", f"train-{index}.train.default.svc.cluster.local train-{index}")
+
+    def start(self, index, *flags, **variables):
+        """acc launch as the command of the container of pod `index`."""
+        words = [self.acc, "launch", "--python", sys.executable, *flags, str(WORKERS / "meet.py")]
+        return self.on_node(index, "unshare", "--uts", "sh", "-c", f'hostname train-{index}; exec "$@"', "sh", *words,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            env={**os.environ, **IN_A_POD, "HOME": self.folder.name, **variables})
+
+
+def ended(pods):
+    """What the pods printed, in order."""
+    done = [pod.communicate(timeout=60) + (pod.returncode,) for pod in pods]
+    assert all(code == 0 for _, _, code in done), done
+    return [line for out, _, _ in done for line in sorted(out.splitlines())]
+
+
+@case
+def pods_of_an_indexed_job_are_one_job(acc):
+    with Pods(acc, 2) as pods:
+        unnumbered = pods.start(1, JOB_COMPLETION_INDEX="1")
+        _, said = unnumbered.communicate(timeout=30)
+        assert unnumbered.returncode == 2, said
+        assert said == "acc: JOB_COMPLETION_INDEX=1 found, the number of pods is not in the environment (give --nnodes)\n", said
+        # The name of a pod comes with it: the second waits for that of the first.
+        pods.name_pod(1)
+        flags = ["--nnodes", "2", "--nproc-per-node", "2", "-v"]
+        second = pods.start(1, *flags, JOB_COMPLETION_INDEX="1")
+        seen = ""
+        while "cannot resolve the name" not in seen:
+            line = second.stderr.readline()
+            assert line, seen
+            seen += line
+        pods.name_pod(0)
+        first = pods.start(0, *flags, JOB_COMPLETION_INDEX="0")
+        assert ended([first, second]) == [f"rank {r} of 4, local {r % 2}, on train-{r // 2}" for r in range(4)]
+
+
+@case
+def pods_that_are_told_everything_are_one_job(acc):
+    with Pods(acc, 2) as pods:
+        pods.name_pod(0)
+        for told in [
+                # A LeaderWorkerSet.
+                lambda i: {"LWS_LEADER_ADDRESS": "train-0.train.default.svc.cluster.local", "LWS_GROUP_SIZE": "2",
+                           "LWS_WORKER_INDEX": str(i)},
+                # A TrainJob of Kubeflow.
+                lambda i: {"PET_NNODES": "2", "PET_NPROC_PER_NODE": "1", "PET_NODE_RANK": str(i), "PET_MASTER_PORT": "29500",
+                           "PET_MASTER_ADDR": "train-0.train.default.svc.cluster.local", "JOB_COMPLETION_INDEX": str(i)}]:
+            both = [pods.start(i, **told(i)) for i in range(2)]
+            assert ended(both) == ["rank 0 of 2, local 0, on train-0", "rank 1 of 2, local 0, on train-1"]
+
+
+if __name__ == "__main__":
+    run_cases()

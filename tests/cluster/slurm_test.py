@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that a real Slurm starts, whose nodes are network namespaces of this machine. Usage: see run_cases()."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+from cluster import SKIPPED, SUPPORT, WORKERS, Cluster, case, run_cases
+
+WORKER = WORKERS / "meet.py"
+
+class Slurm(Cluster):
+    """A Slurm on the nodes; its commands run on node 0."""
+
+    def __enter__(self):
+        if not shutil.which("slurmctld", path=os.environ.get("PATH", "") + ":/usr/sbin"):
+            print("skipped: no Slurm here (apt-get install --no-install-recommends slurm-wlm)")
+            sys.exit(SKIPPED)
+        super().__enter__()
+        self.slurm = os.path.join(self.folder.name, "slurm")
+        name, value = self.mark.split("=")
+        made = subprocess.run(
+            ["bash", SUPPORT / "slurm_up.sh", self.slurm, str(self.count), "4", "2"], text=True, capture_output=True,
+            env={**os.environ, name: value, "SLURM_UP_AUTH": "none", "SLURM_UP_NETNS": self.tag})
+        if made.returncode != 0:
+            self.__exit__(None, None, None)
+            raise RuntimeError(made.stderr)
+        return self
+
+    def __exit__(self, kind, *rest):
+        self.script("slurm_down.sh", self.slurm, "--purge", check=False)
+        left = self.processes()
+        super().__exit__(kind, *rest)
+        assert kind is not None or not left, f"processes {left} were left behind"
+
+    def run(self, *words, env=None):
+        """A command of Slurm on node 0, to its end."""
+        job = self.on_node(0, *words, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env={**os.environ, "HOME": self.folder.name, "SLURM_CONF": f"{self.slurm}/slurm.conf", **(env or {})})
+        out, err = job.communicate(timeout=60)
+        return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+
+    def acc_words(self, *flags, command="launch", arguments=()):
+        return [self.acc, command, "--python", sys.executable, *flags, str(WORKER), *arguments]
+
+    def batch(self, *lines, flags=("-N2",)):
+        """A batch script of these lines, to its end: its output and exit code."""
+        script, out = (os.path.join(self.folder.name, name) for name in ("job.sh", "job.out"))
+        pathlib.Path(script).write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        done = self.run("sbatch", "--wait", "-o", out, *flags, script)
+        return subprocess.CompletedProcess(done.args, done.returncode, pathlib.Path(out).read_text(), done.stderr)
+
+
+def places(done):
+    """The lines of the workers, sorted: each said once that it met all the others."""
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    return sorted(line for line in done.stdout.splitlines() if line.startswith("rank "))
+
+
+TWO_EACH = ["rank 0 of 4, local 0, on node0", "rank 1 of 4, local 1, on node0", "rank 2 of 4, local 0, on node1",
+            "rank 3 of 4, local 1, on node1"]
+
+
+@case
+def a_step_is_one_job(acc):
+    with Slurm(acc, 2) as slurm:
+        two = slurm.acc_words("--nproc_per_node", "2")
+        done = slurm.run("srun", "-N2", *two)
+        assert places(done) == TWO_EACH, done
+        said = [line for line in done.stderr.splitlines() if "Slurm" in line]
+        assert len(said) == 1 and re.search(r"Slurm \(job \d+\): 2 nodes; this is node 0, node0, with 2 workers; they meet at "
+                                            r"node0:2\d{4}$", said[0]), done.stderr
+        one = slurm.acc_words()
+        assert places(slurm.run("srun", "-N2", *one)) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]
+        # A worker for each task.
+        assert places(slurm.run("srun", "-N2", "--ntasks-per-node=2", *one)) == TWO_EACH
+        cyclic = places(slurm.run("srun", "-N2", "-n4", "--ntasks-per-node=2", "-m", "cyclic", *one))
+        assert cyclic == ["rank 0 of 4, local 0, on node0", "rank 1 of 4, local 0, on node1", "rank 2 of 4, local 1, on node0",
+                          "rank 3 of 4, local 1, on node1"]
+        # Each task sees one of the two GPUs that the nodes pretend to have.
+        alone = places(slurm.run("srun", "-N2", "--ntasks-per-node=2", "--gpus-per-task=1", *one))
+        assert alone == [re.sub("local .", "local 0", line) for line in TWO_EACH]
+
+
+@case
+def tasks_distributed_by_hand_are_one_job(acc):
+    with Slurm(acc, 2) as slurm:
+        hosts = os.path.join(slurm.folder.name, "hosts")
+        for order, expected in [(["node1", "node0"], ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]),
+                                (["node1", "node1", "node0"],
+                                 ["rank 0 of 3, local 0, on node0", "rank 1 of 3, local 0, on node1",
+                                  "rank 2 of 3, local 1, on node1"])]:
+            pathlib.Path(hosts).write_text("\n".join(order) + "\n")
+            done = slurm.run("srun", "-n", str(len(order)), "--distribution=arbitrary", *slurm.acc_words(),
+                             env={"SLURM_HOSTFILE": hosts})
+            assert places(done) == expected, done
+
+
+@case
+def an_allocation_is_one_job_through_srun(acc):
+    with Slurm(acc, 2) as slurm:
+        line = " ".join(slurm.acc_words("--nproc_per_node", "2"))
+        by_srun = " ".join(slurm.acc_words("--srun", "--nproc_per_node", "2"))
+        assert places(slurm.batch(f"srun {line}")) == TWO_EACH
+        assert places(slurm.batch(by_srun)) == TWO_EACH
+        # Whatever number of tasks the script asked for.
+        assert places(slurm.batch(by_srun, flags=("-N2", "--ntasks-per-node=4"))) == TWO_EACH
+        assert places(slurm.run("salloc", "-N2", "srun", *line.split())) == TWO_EACH
+        assert places(slurm.run("salloc", "-N2", *by_srun.split())) == TWO_EACH
+        # Only one of the nodes would run.
+        script = slurm.batch(line)
+        assert script.returncode == 2, script
+        assert re.fullmatch(r"acc: this is job \d+'s batch script on node0 \(2 nodes, no step\). Only this node would run. Write: "
+                            r"srun --ntasks-per-node=1 acc launch … \(or acc launch --srun …; for this node alone --engine "
+                            r"none\)\n", script.stdout), script.stdout
+        shell = slurm.run("salloc", "-N2", *line.split())
+        assert shell.returncode == 2 and "acc: this is a shell in the allocation of job " in shell.stderr, shell
+        # A script on one node is all there is.
+        assert len(places(slurm.batch(line, flags=("-N1",)))) == 2
+
+
+@case
+def copies_are_refused_or_told(acc):
+    with Slurm(acc, 2) as slurm:
+        several = slurm.run("srun", "-N2", "--ntasks-per-node=2", *slurm.acc_words("--nproc_per_node", "2"))
+        assert several.returncode == 2 and several.stdout == "", several
+        assert several.stderr.count("acc: Slurm started 2 tasks on node1 and --nproc_per_node 2 was asked: that is 4 workers (use "
+                                    "--ntasks-per-node=1, or drop --nproc_per_node)\n") == 2, several.stderr
+        other = slurm.run("srun", "-N2", *slurm.acc_words("--num_machines", "1"))
+        assert other.returncode == 2 and other.stdout == "", other
+        assert "--num_machines (num_machines = 1) and SLURM_STEP_NUM_NODES (Slurm, 2) contradict each other" in other.stderr
+        alone = slurm.run("srun", "-N2", *slurm.acc_words(command="run"))
+        assert places(alone) == ["rank 0 of 1, local 0, on node0", "rank 0 of 1, local 0, on node1"]
+        assert alone.stderr.count("started 2 copies of this command, and they do not know of each other") == 2, alone.stderr
+        meant = slurm.run("srun", "-N2", *slurm.acc_words("--engine", "none", "--nproc_per_node", "2"))
+        assert len(places(meant)) == 4 and "Slurm" not in meant.stderr, meant
+
+
+@case
+def a_failure_ends_every_node(acc):
+    with Slurm(acc, 2) as slurm:
+        done = slurm.run("srun", "-N2", *slurm.acc_words("--nproc_per_node", "2", arguments=["fail"]))
+        assert done.returncode == 7, done
+        assert "node1" in done.stderr and "rank 3" in done.stderr, done.stderr
+
+
+@case
+def an_mpirun_is_one_job(acc):
+    """Inside of Slurm, whose variables an mpirun leaves to its processes, on node 1 those of another step."""
+    mpiruns = {"mpirun.openmpi": "--map-by ppr:{}:node", "mpirun.mpich": "-ppn {}"}
+    here = [name for name in mpiruns if shutil.which(name)]
+    if not here:
+        print("skipped: no mpirun here (apt-get install --no-install-recommends openmpi-bin mpich)")
+        sys.exit(SKIPPED)
+    with Slurm(acc, 2) as slurm:
+        root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        for mpirun in here:
+            for flags, each in [(["--nproc_per_node", "2"], "1"), ([], "2")]:
+                words = [mpirun, *mpiruns[mpirun].format(each).split(), *slurm.acc_words(*flags)]
+                done = slurm.run("salloc", "-N2", "--ntasks-per-node", each, *words, env=root)
+                assert places(done) == TWO_EACH, done
+            # Without Slurm, on one machine.
+            done = slurm.run(mpirun, "-np", "2", *slurm.acc_words(), env=root)
+            assert places(done) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"], done
+
+
+@case
+def the_self_test_passes_on_two_nodes(acc):
+    """With LibTorch: collectives and a training of two nodes, with the right results; acc starts them, or srun itself."""
+    program = os.path.join(os.path.dirname(acc), "acc-selftest")
+    if not os.path.exists(program):
+        print("skipped: built without LibTorch")
+        sys.exit(SKIPPED)
+    with Slurm(acc, 2) as slurm:
+        one = {"OMP_NUM_THREADS": "1"}
+        done = slurm.run("srun", "-N2", acc, "test", "--cpu", "--nproc_per_node", "2", env=one)
+        assert done.returncode == 0, done
+        direct = slurm.run("srun", "-N2", "--ntasks-per-node=2", program, "--expect-processes", "4", env=one)
+        assert direct.returncode == 0, direct
+        assert "4 processes" in direct.stdout, direct
+
+
+if __name__ == "__main__":
+    run_cases()
