@@ -283,7 +283,7 @@ void C10dBackend::Impl::on_ranks(const std::map<int, AssignedRanks>& got) {
   find_master(*round);
 }
 
-// Agents of torch 2.6 and later tell the address once, in their first round.
+// Agents of torch 2.6 and later publish the address once, in their first round.
 void C10dBackend::Impl::find_master(std::int64_t at_round) {
   store.multi_get(
       {prefix(at_round) + "MASTER_ADDR", prefix(at_round) + "MASTER_PORT"},
@@ -293,7 +293,7 @@ void C10dBackend::Impl::find_master(std::int64_t at_round) {
           const auto port = parse_integer(values->at(1));
           if (!port || *port < 1 || *port > 65535) {
             return fail(Error({.kind = ErrorKind::rendezvous,
-                               .what = "the node with rank 0 tells the port '" + values->at(1) + "'"}));
+                               .what = "rank 0's node published an invalid port: '" + values->at(1) + "'"}));
           }
           return master_found({values->at(0), static_cast<std::uint16_t>(*port), times_have_zone});
         }
@@ -302,7 +302,7 @@ void C10dBackend::Impl::find_master(std::int64_t at_round) {
         if (master) return master_found(*master);
         if (at_round > 0) return find_master(at_round - 1);
         fail(Error({.kind = ErrorKind::rendezvous,
-                    .what = "the node with rank 0 has not told the address of the workers' store",
+                    .what = "the node with rank 0 has not published the address of the workers' store",
                     .where = store.loss().where,
                     .hint = "use torch 2.6 or later on that node, or the static rendezvous"}));
       }));

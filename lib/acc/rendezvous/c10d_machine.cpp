@@ -6,7 +6,7 @@
 namespace acc::launcher {
 namespace {
 
-// Stands for a last call that begins with this step.
+// The deadline of a last call that begins in this step, until the step ends and sets its time.
 constexpr WallTime kStartsNow = WallTime::min();
 
 bool mentions(const RendezvousState& state, const RendezvousNode& node) {
@@ -80,7 +80,7 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   return step;
 }
 
-// Dates what has changed in the state by our own clock, whatever its times say.
+// Times what has changed in the state by our own clock: clocks of nodes may differ.
 void C10dMachine::observe(const RendezvousState& read, Now now) {
   std::erase_if(heartbeats_,
                 [&](const auto& heartbeat) { return !read.last_heartbeats.contains(heartbeat.first); });

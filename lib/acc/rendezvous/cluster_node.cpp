@@ -88,7 +88,7 @@ void ClusterNode::connect(std::shared_ptr<NodeConnection> connection, std::optio
   Connected::Events events;
   events.lost = [this](const ConnectionLoss& loss) { on_coordinator_lost(loss); };
   events.dropped = [this](const std::string& reason) { on_dropped(reason); };
-  events.moved = [this](const StoreAddress& place) { move_to(place, "the coordinator says so"); };
+  events.moved = [this](const StoreAddress& place) { move_to(place, "redirected by the coordinator"); };
   events.full = [this] { wait_for_place(); };
   enter(std::make_unique<Connected>(node_, std::move(connection), std::move(others), std::move(events)), why);
 }
@@ -204,7 +204,7 @@ void ClusterNode::move_to(const StoreAddress& coordinator, const std::string& wh
   node_.last_round.ask(0);
   redirect_pending_members(node_);
   candidates->places.insert(candidates->places.begin(), coordinator);
-  look_for_job(CoordinatorLost::First::front, std::move(*candidates),
+  look_for_job(CoordinatorLost::First::next, std::move(*candidates),
                fmt::format("the job is led at {}: {}", node_.coordinator_place, why));
 }
 
@@ -278,7 +278,7 @@ void ClusterNode::on_claim(const Member& claimant) {
   const bool yields = !node_.is_static() && (own || state_->candidates()) && (is_successor || is_named);
   if (!yields && leads && was_in_round) claimant.connection->send(Full{});
   claimant.connection->close();
-  if (yields) move_to(place_of(other), "its coordinator says so");
+  if (yields) move_to(place_of(other), "redirected by its coordinator");
 }
 
 // Waiting.

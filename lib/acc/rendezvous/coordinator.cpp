@@ -204,7 +204,7 @@ std::optional<RoundOver> Coordinator::end_without_host(const Leave& leave) const
       leave.exit_code);
 }
 
-NodeMessage Coordinator::farewell(const std::string& why) const {
+NodeMessage Coordinator::last_message(const std::string& why) const {
   if (phase_ == Phase::running && !survives_loss()) return RoundEnds{over_for_all(why)};
   return Dropped{why};
 }

@@ -52,14 +52,14 @@ class Coordinator {
   /// Ends the job for a reason that is not a worker's failure, such as a timeout.
   void give_up(const std::string& why);
 
-  /// A node is silent, or is heard again: node 0 reports it to people.
+  /// A node is silent, or is heard again: node 0 reports it to the user.
   void on_silence(NodeId node, const Silence& silence);
   /// Whether the job goes on when a node is lost.
   bool survives_loss() const;
   /// The message to the others when node 0 leaves; absent if they can go on.
   std::optional<RoundOver> end_without_host(const Leave& leave) const;
   /// The last message to a node that was silent for too long.
-  NodeMessage farewell(const std::string& why) const;
+  NodeMessage last_message(const std::string& why) const;
   /// How long a node may be silent now.
   std::chrono::milliseconds node_timeout() const;
 
@@ -68,7 +68,7 @@ class Coordinator {
   bool is_over() const { return phase_ == Phase::over; }
   /// Too many nodes of the last round are away, and may go on elsewhere: no round begins until they are back.
   bool is_smaller_part() const;
-  /// Which nodes are here and which are missing, for people.
+  /// Which nodes are here and which are missing, for the user.
   std::string missing() const;
   std::size_t nodes() const { return nodes_.size(); }
   /// All nodes that the job can have are in the last round, and none of them was lost since.

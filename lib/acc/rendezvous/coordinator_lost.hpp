@@ -28,7 +28,7 @@ class CoordinatorLost : public NodeState {
   /// What comes first.
   enum class First {
     all,    ///< all places where the job may be, from the beginning
-    front,  ///< the first of the candidates, alone: the job was said to be there
+    next,   ///< only the next candidate: the job should be there
     pause,  ///< a pause: a candidate has just turned out to be wrong
   };
 

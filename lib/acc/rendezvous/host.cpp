@@ -101,7 +101,7 @@ void Host::adopt(const Member& member) {
       [this, id](const NodeMessage& message) { coordinator_->on_message(id, message); },
       [this, id, connection = std::weak_ptr<NodeConnection>(member.connection)](const ConnectionLoss& loss) {
         const auto lost = connection.lock();
-        if (lost && !loss.gone) lost->send(coordinator_->farewell("this node was " + loss.why));
+        if (lost && !loss.gone) lost->send(coordinator_->last_message("this node was " + loss.why));
         connection_lost(id, loss);
       });
   member.connection->on_silence(

@@ -27,7 +27,7 @@ struct SilenceReports {
   std::chrono::milliseconds interval = std::chrono::seconds(10);
 };
 
-/// The report for people; `who` counts as lost after `timeout`.
+/// The report for the user; `who` counts as lost after `timeout`.
 std::string silence_text(const std::string& who, const Silence& silence, std::chrono::milliseconds timeout);
 
 /// As in "15 s" or "0.5 s".

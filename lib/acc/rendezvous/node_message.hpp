@@ -13,7 +13,7 @@ namespace acc::launcher {
 
 /// A node as it introduces itself.
 struct NodeInfo {
-  /// The machine's name, for people.
+  /// The machine's name, for the user.
   std::string host = {};
   /// How other nodes reach it.
   std::string addr = {};

@@ -56,7 +56,7 @@ std::string NodeState::missing() const {
 
 std::string NodeState::missing_because(const std::string& last_try) const {
   const std::string host = candidates() ? "the node that hosted the job was lost, and the job is looked for"
-                           : node_.is_etcd() ? "etcd at " + node_.endpoint() + " is to say who hosts the job"
+                           : node_.is_etcd() ? "etcd at " + node_.endpoint() + " is to name the job's host"
                                              : node_.endpoint() + " is to host the job";
   return fmt::format("{}; last try: {}", host, last_try);
 }

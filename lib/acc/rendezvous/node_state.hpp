@@ -39,7 +39,7 @@ struct NodeContext {
     NodeListener::OnMember member = {};
     /// etcd's coordinator key was this node's, and now names the one at `place`.
     std::function<void(const std::string& place)> key_lost = {};
-    /// A message for people.
+    /// A message for the user.
     std::function<void(const std::string& text)> notice = {};
     /// The nodes cannot meet, and the job ends with `code`.
     std::function<void(const std::string& why, int code)> failed = {};
@@ -116,7 +116,7 @@ class NodeState {
   /// A round with this node has begun.
   virtual void on_round() {}
 
-  /// What this node waits for, for people.
+  /// What this node waits for, for the user.
   virtual std::string missing() const;
   /// Sends `text` to the nodes that wait for this one. Returns whether this node is to print it, too.
   virtual bool announce_waiting(const std::string&) { return true; }

@@ -22,7 +22,7 @@ struct RoundReady {
 struct RoundOver {
   /// The nodes meet again; otherwise the job is over.
   bool again = false;
-  /// What happened, for people; empty if `failure` says it.
+  /// What happened, for the user; empty if `failure` says it.
   std::string text = {};
   /// The worker that failed, on whichever node, as its agent described it (JSON); empty: none did.
   std::string failure = {};
@@ -33,7 +33,7 @@ struct RoundOver {
 };
 /// Every worker of every node has succeeded.
 struct JobDone {};
-/// A message for people while nodes wait for each other.
+/// A message for the user while nodes wait for each other.
 struct Notice {
   std::string text = {};
 };
@@ -67,7 +67,7 @@ class Rendezvous {
   /// without this node.
   virtual void leave(const std::string& why, int code) = 0;
 
-  /// The state of this node, for people; empty in a job of one machine.
+  /// The state of this node, for the user; empty in a job of one machine.
   virtual std::string state() const { return {}; }
 
  protected:

@@ -50,7 +50,7 @@ class RendezvousBackend {
     std::function<void()> on_closed = {};
     /// Once, and the last event: the nodes cannot meet any more.
     std::function<void(const Error&)> on_error = {};
-    /// Which nodes are missing, for people, whenever that changes.
+    /// Which nodes are missing, for the user, whenever that changes.
     std::function<void(const std::string&)> on_missing = {};
   };
 

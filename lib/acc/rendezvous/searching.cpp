@@ -135,13 +135,13 @@ void Searching::ask_endpoint_later() {
   }));
 }
 
-// A host that runs acc says where nodes connect; another launcher's says nothing.
+// A host that runs acc publishes where nodes connect, another launcher's does not.
 void Searching::on_coordinator_told(const std::optional<std::string>& text) {
   if (!text) return meet_at_other_launchers_store();
   const std::optional<StoreAddress> place = parse_place(*text, node_.settings.endpoint_host);
   if (!place) {
     return node_.events.failed(
-        fmt::format("{} says '{}' where its nodes should connect", node_.endpoint(), *text),
+        fmt::format("{} has an invalid coordinator address: '{}'", node_.endpoint(), *text),
         exit_code(ErrorKind::rendezvous));
   }
   log::debug("rendezvous: {} says that nodes connect to {}", node_.endpoint(), to_string(*place));

@@ -22,7 +22,7 @@ struct StaticBackendOptions {
   int num_nodes = 1;
   /// Timeout for all nodes to join.
   std::chrono::milliseconds join_timeout = std::chrono::seconds(900);
-  /// How often to check which nodes are missing, for people.
+  /// How often to check which nodes are missing, for the user.
   std::chrono::milliseconds poll_interval = std::chrono::seconds(1);
 };
 

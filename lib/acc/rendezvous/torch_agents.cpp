@@ -113,7 +113,7 @@ void RankExchange::connected(const std::optional<Error>& error) {
 }
 
 void RankExchange::assign(StoreOutcome outcome, const std::vector<std::string>& infos) try {
-  if (outcome != StoreOutcome::done) return fail(outcome, "not every node has said how many workers it runs");
+  if (outcome != StoreOutcome::done) return fail(outcome, "not every node has reported its worker count");
   std::vector<RoleInfo> nodes;
   nodes.reserve(infos.size());
   for (const std::string& info : infos) nodes.push_back(read_role_info(info));
@@ -154,7 +154,7 @@ void RankExchange::fail(StoreOutcome outcome, const std::string& missing) {
   Problem problem = store_->loss();
   if (outcome == StoreOutcome::timed_out) {
     problem.what = missing + " within " + std::to_string(seconds) + " s";
-    problem.hint = "look at what that node says";
+    problem.hint = "look at the output of that node";
   }
   finish(Error(ErrorKind::rendezvous, {problem}), {});
 }

@@ -41,7 +41,7 @@ class Family {
     const auto found = config_.find(key);
     if (found == config_.end() || !found->is_number_integer() || found->get<std::int64_t>() < 1) {
       throw Error(
-          {.kind = ErrorKind::config, .what = fmt::format("does not say {}", key), .where = file_.string()});
+          {.kind = ErrorKind::config, .what = fmt::format("has no {}", key), .where = file_.string()});
     }
     return found->get<std::int64_t>();
   }

@@ -584,7 +584,7 @@ TEST_CASE("cluster_node: etcd: the timeout reports that there is no server", "[r
   Node& alone = cluster.add();
   cluster.until([&] { return alone.over(); });
   const std::string text = alone.events.last<RoundOver>().text;
-  CHECK(text.find("is to say who hosts the job; last try: ") != std::string::npos);
+  CHECK(text.find("is to name the job's host; last try: ") != std::string::npos);
   CHECK(text.find("Failed to connect to 127.0.0.1") != std::string::npos);
 }
 

@@ -350,12 +350,12 @@ TEST_CASE("coordinator: the node timeout is longer if a loss can only end the jo
   job.arrive(0);
   job.arrive(1);
   CHECK(job.coordinator->node_timeout() == std::chrono::seconds(15));
-  CHECK(std::holds_alternative<Dropped>(job.coordinator->farewell("")));
+  CHECK(std::holds_alternative<Dropped>(job.coordinator->last_message("")));
   job.coordinator->on_message(1, WorkerFailed{1, {.again = true, .failure = "f"}});
   job.join(0);
   job.join(1);
   CHECK(job.coordinator->node_timeout() == std::chrono::seconds(60));
-  CHECK(std::holds_alternative<RoundEnds>(job.coordinator->farewell("")));
+  CHECK(std::holds_alternative<RoundEnds>(job.coordinator->last_message("")));
 }
 
 TEST_CASE("coordinator: the end of the host ends a job that needs it, and leaves the backend open",

@@ -115,7 +115,7 @@ TEST_CASE("static_backend: gives up after the join timeout", "[rendezvous]") {
   agent.backend->add(node(0, 1));
   store.until([&] { return !agent.error.empty(); });
   CHECK(agent.error.starts_with(to_string(store.address) +
-                                ": not every node has said how many workers it runs within 1 s"));
+                                ": not every node has reported its worker count within 1 s"));
 }
 
 TEST_CASE("static_backend: a lost store is an error, except at the end", "[rendezvous]") {

@@ -108,12 +108,12 @@ TEST_CASE("torch_agents: reports who is silent, and what cannot be parsed", "[re
     RankExchange exchange(store.peer, {.group_size = 2, .own = {{1, {}}}, .timeout = soon}, into(result));
     store.until([&] { return result.done; });
     CHECK(result.error ==
-          where + ": the node with rank 0 has given no ranks within 1 s (look at what that node says)");
+          where + ": the node with rank 0 has given no ranks within 1 s (look at the output of that node)");
   }
   SECTION("no other") {
     RankExchange exchange(store.peer, {.group_size = 2, .own = {{0, {}}}, .timeout = soon}, into(result));
     store.until([&] { return result.done; });
-    CHECK(result.error.starts_with(where + ": not every node has said how many workers it runs"));
+    CHECK(result.error.starts_with(where + ": not every node has reported its worker count"));
   }
   SECTION("nonsense") {
     store.peer.set("/torchelastic/role_info/1", "junk");
