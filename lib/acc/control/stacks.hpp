@@ -12,7 +12,7 @@
 
 namespace acc::launcher {
 
-/// gdb's `thread apply all bt` for the user: threads with the same stack are one block, `Threads 2-9:`, without
+/// Shortens gdb's `thread apply all bt`: threads with the same stack are one block, `Threads 2-9:`, without
 /// addresses, arguments, frames below Python's interpreter and messages of gdb. Empty if the text holds no
 /// stack.
 std::string shorten_native_stacks(std::string_view gdb_output);
