@@ -58,7 +58,8 @@ Python notebook_python(const std::string& requested) {
 
 void add_notebook_command(CLI::App& app, int& /*code*/) {
   const auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("notebook", "Set up C++ notebooks in Jupyter, or check that");
+  CLI::App* command =
+      app.add_subcommand("notebook", "Set up C++ notebooks in Jupyter, or check what they need");
   command->add_flag("--check", options->check, "Say what notebooks need and what of it is missing");
   CLI::App* install = command->add_subcommand(
       "install", "Make the kernel \"C++ (acc)\" and its precompiled header (half a minute, 220 MB)");

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -202,9 +203,12 @@ def main():
     except OSError as error:
         print(f"acc: {error.filename or header.file_of(place).parent}: {os.strerror(error.errno)}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     print('Notebooks in Jupyter may now choose "C++ (acc)".')
     return 0
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as any command whose reader has gone
     sys.exit(main())

@@ -74,7 +74,7 @@ if(TARGET acc_runtime)
   install(FILES ${CMAKE_SOURCE_DIR}/scripts/cmake/FindLibTorch.cmake DESTINATION ${package_folder})
   install(FILES ${CMAKE_SOURCE_DIR}/lib/acc/runtime/README.md RENAME runtime.md TYPE DOC)
   install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md RENAME examples.md TYPE DOC)
-  install(FILES ${CMAKE_SOURCE_DIR}/apps/docs/trainer.md TYPE DOC)
+  install(FILES ${CMAKE_SOURCE_DIR}/apps/docs/trainer.md ${CMAKE_SOURCE_DIR}/apps/docs/notebooks.md TYPE DOC)
 endif()
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/apps/docs/reference.md TYPE DOC)
 

@@ -140,6 +140,8 @@ TEST_CASE("cli: help and version need no config", "[cli]") {
                                                 {"merge-weights"},
                                                 {"to-fsdp2"},
                                                 {"tpu-config"},
+                                                {"notebook"},
+                                                {"notebook", "install"},
                                                 {"ps"},
                                                 {"logs"},
                                                 {"stop"},

@@ -49,7 +49,7 @@ class Split(unittest.TestCase):
                      "std::map<int, std::vector<int>> f(const A& a) { return {}; }", "unsigned long long f() { return 1; }",
                      "int A::f() const { return 1; }", "A::A() : a{1}, b(2) { f(); }", "A::~A() { f(); }",
                      "bool operator==(A a, B b) { return true; }", "A& A::operator=(const A& a) { return *this; }",
-                     "std::ostream& operator<<(std::ostream& out, A a) { return out; }", "struct A make() { return {}; }",
+                     "std::ostream& operator<<(std::ostream& out, A a) { return out; }", "struct A make() { return {}; }", 'TORCH_LIBRARY(mine, m) { m.def("f"); }',
                      "[[nodiscard]] int f() { return 1; }", "auto [a, b] = f();", "const auto& [a, b] = f();",
                      "#define X(a) \\\n  a + 1", "#if 1\nint a;\n#else\nf();\n#endif", "static int f(int) { return 1; }"):
             with self.subTest(text):

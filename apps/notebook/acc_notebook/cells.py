@@ -185,9 +185,9 @@ class _Splitter:
         for before, token in zip(["", *tokens], tokens):
             if token == "=" and before != "operator":
                 return False
-        # A function: names stand before the brackets with its parameters.
+        # A function, or a macro that begins one: names stand before the brackets with its parameters.
         place = tokens.index("(") if "(" in tokens else 0
-        if place < 2:
+        if place == 0:
             return False
         if ":" in tokens[place:] and re.match(r"[\w>]", tokens[-1]):
             return False  # the initial value of a member: Foo::Foo() : member{1} {}

@@ -34,10 +34,9 @@ using launcher::LaunchPlan;
   throw Error({.kind = ErrorKind::system, .what = what, .where = "notebook_launcher"});
 }
 
+// Empty where there are too many open files.
 Descriptor pidfd_of(pid_t pid) {
-  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd) fail(std::string("cannot watch a process: ") + std::strerror(errno));
-  return pidfd;
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
 
 // With all signals blocked, so that none of the caller's handlers runs in the child.
@@ -56,9 +55,10 @@ pid_t fork_agent(const NotebookJob& job) {
 bool wait_for(pid_t agent, const Interrupts& interrupts) {
   const WithoutGil others_may_run;
   const Descriptor ended = pidfd_of(agent);
+  if (!ended) ::kill(agent, SIGKILL);  // its workers end with it
   bool interrupted = false;
   std::array<pollfd, 2> events = {{{ended.get(), POLLIN, 0}, {interrupts.descriptor(), POLLIN, 0}}};
-  while (events[0].revents == 0) {
+  while (ended && events[0].revents == 0) {
     if (::poll(events.data(), events.size(), -1) <= 0) continue;
     if (events[1].revents == 0) continue;
     interrupts.acknowledge();
@@ -90,6 +90,7 @@ std::vector<std::string> run(const WorkerFunction& function, const LaunchPlan& p
     throw Error({.what = "another thread of this process is in it already", .where = "notebook_launcher"});
   const pid_t caller = ::getpid();
   const Descriptor caller_ended = pidfd_of(caller);
+  if (!caller_ended) fail(std::string("workers cannot watch this process: ") + std::strerror(errno));
   const NotebookJob job = {.plan = plan,
                            .function = function,
                            .results = std::vector<SharedText>(static_cast<std::size_t>(plan.nproc_per_node)),
@@ -107,13 +108,17 @@ std::vector<std::string> run(const WorkerFunction& function, const LaunchPlan& p
 // accelerate's dry start: workers that join the job and do nothing else.
 void start_dry(const LaunchPlan& plan, const Environment& environment) {
   if (!parse_truth(environment.get("ACCELERATE_DEBUG_MODE")).value_or(false)) return;
-  std::fputs("Launching test code...\n", stdout);
-  run(
-      [] {
-        PartialState().wait_for_everyone();
-        return std::string();
-      },
-      plan);
+  const auto join = [] {
+    PartialState().wait_for_everyone();
+    return std::string();
+  };
+  try {
+    run(join, plan);
+  } catch (const Error& error) {
+    throw Error({.kind = error.kind(),
+                 .what = std::string("workers that only join the job fail: ") + error.what(),
+                 .where = "notebook_launcher with ACCELERATE_DEBUG_MODE"});
+  }
 }
 
 }  // namespace

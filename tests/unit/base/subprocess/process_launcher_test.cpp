@@ -35,6 +35,15 @@ std::string output_of(ProcessLauncher launcher, const std::string& script) {
   return folder.read("out");
 }
 
+// The same for a fork that calls `run`.
+int status_of_fork(const ProcessLauncher& launcher, const std::function<int()>& run) {
+  boost::asio::io_context loop;
+  Process child = launcher.fork(loop.get_executor(), run);
+  child.async_wait([](boost::system::error_code, int) {});
+  loop.run();
+  return child.native_exit_code();
+}
+
 }  // namespace
 
 TEST_CASE("process launcher: exit codes differ from signals", "[base]") {
@@ -90,4 +99,33 @@ TEST_CASE("process launcher: destroying a child kills and reaps it", "[base]") {
     CHECK(::kill(pid, 0) == 0);
   }
   CHECK(::waitpid(pid, nullptr, WNOHANG) == -1);
+}
+
+TEST_CASE("process launcher: a fork has its environment, default signals, no mask and our descriptors",
+          "[base]") {
+  ::signal(SIGUSR1, SIG_IGN);
+  const Descriptor kept(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  ::setenv("ACC_TEST_OURS", "1", 1);
+  const int status = status_of_fork({.environment = {{"WORD", "yes"}}}, [&] {
+    sigset_t mask;
+    ::sigprocmask(SIG_BLOCK, nullptr, &mask);
+    for (int signal = 1; signal < NSIG; ++signal)
+      if (::sigismember(&mask, signal) == 1) return 10;
+    struct sigaction action = {};
+    ::sigaction(SIGUSR1, nullptr, &action);
+    if (action.sa_handler != SIG_DFL) return 11;
+    if (Environment::of_process() != Environment{{"WORD", "yes"}}) return 12;
+    if (::fcntl(kept.get(), F_GETFD) < 0) return 13;
+    return ::getsid(0) == ::getpid() ? 7 : 14;
+  });
+  ::unsetenv("ACC_TEST_OURS");
+  ::signal(SIGUSR1, SIG_DFL);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 7));
+}
+
+TEST_CASE("process launcher: a fork that cannot be set up does not run", "[base]") {
+  ProcessLauncher launcher;
+  launcher.before_exec = [] { return false; };
+  const int status = status_of_fork(launcher, [] { return 0; });
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 127));
 }

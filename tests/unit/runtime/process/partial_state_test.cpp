@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/process/partial_state.hpp"
 
+#include <optional>
+
 #include "support/catch.hpp"
 
 TEST_CASE("partial_state: without a launcher it is the only process, the first and the last", "[runtime]") {
@@ -18,4 +20,15 @@ TEST_CASE("partial_state: without a launcher it is the only process, the first a
   state.main_process_first([&] { ++calls; });
   state.local_main_process_first([&] { ++calls; });
   CHECK(calls == 2);
+}
+
+TEST_CASE("partial_state: a process has joined a job while it has a state or a copy of one", "[runtime]") {
+  CHECK_FALSE(acc::detail::has_joined_job());
+  std::optional<acc::PartialState> state;
+  state.emplace();
+  std::optional<acc::PartialState> copy = state;
+  state.reset();
+  CHECK(acc::detail::has_joined_job());
+  copy.reset();
+  CHECK_FALSE(acc::detail::has_joined_job());
 }

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/notebook/shared_text.hpp"
+
+#include "support/catch.hpp"
+#include "support/in_child.hpp"
+
+using namespace acc;
+using namespace acc::detail;
+using namespace acc::test;
+
+TEST_CASE("shared_text: what a fork writes the other process reads", "[notebook]") {
+  const SharedText text;
+  CHECK(text.read().empty());
+  const std::string large(std::size_t{9} << 20U, 'x');
+  REQUIRE(in_child([&] {
+            text.write(large);
+            return 0;
+          }) == 0);
+  CHECK(text.read() == large);
+}
+
+TEST_CASE("shared_text: a shorter text replaces a longer one", "[notebook]") {
+  const SharedText text;
+  text.write("longer");
+  text.write("short");
+  CHECK(text.read() == "short");
+}
