@@ -13,6 +13,7 @@
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <fmt/format.h>
+#include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
@@ -31,7 +32,9 @@
 #include "acc/runtime/data/dataset_files.hpp"
 #include "acc/runtime/data/images/image_dataset.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
+#include "acc/runtime/optim/schedulers.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
+#include "resnet.hpp"
 #include "training_models.hpp"
 
 namespace acc::bench {
@@ -148,6 +151,42 @@ Work make_jpeg(Accelerator& accelerator, const Arguments& arguments) {
   return make_passes(accelerator, std::move(dataset), arguments.at(1), 1);
 }
 
+// pets ARCHITECTURE SIZE frozen|free FOLDER BATCH WORKERS: fine-tunes on a pass through photographs, and
+// gives their number.
+Work make_pets(Accelerator& accelerator, const Arguments& arguments) {
+  set_seed(1);
+  ResNetD net(arguments.at(0), 2);
+  net->train_encoder(arguments.at(2) == "free");
+  const std::int64_t size = std::stol(arguments.at(1));
+  DataLoader photographs(ImageDataset(image_folder(arguments.at(3)),
+                                      {.transforms = {random_resized_crop(size, {.scale = {0.5, 1}})},
+                                       .normalize = Normalize{}}),
+                         {.batch_size = std::stoul(arguments.at(4)),
+                          .shuffle = true,
+                          .num_workers = std::stoul(arguments.at(5)),
+                          .pin_memory = on_cuda()});
+  const auto adam = std::make_shared<torch::optim::Adam>(net->parameters(), 3e-2 / 25);
+  const auto one_cycle =
+      std::make_shared<Scheduler>(*adam, one_cycle_lr({.max_lr = {3e-2}, .total_steps = 1'000'000}));
+  auto prepared = accelerator.prepare(net, adam, one_cycle, std::move(photographs));
+  return [&accelerator, prepared = std::move(prepared)]() mutable {
+    auto& [model, optimizer, scheduler, loader] = prepared;
+    std::int64_t seen = 0;
+    at::Tensor loss;
+    model->train();
+    for (auto& [images, labels] : loader) {
+      loss = at::cross_entropy_loss(model(images), labels);
+      accelerator.backward(loss);
+      optimizer.step();
+      scheduler.step();
+      optimizer.zero_grad();
+      seen += images.size(0);
+    }
+    loss.item();  // a device is done with its steps
+    return static_cast<double>(seen);
+  };
+}
+
 // save FOLDER, load FOLDER: the state of a model and its optimizer.
 Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   const Workload workload = make_workload("resnet18");
@@ -175,6 +214,7 @@ Work make_work(Accelerator& accelerator, const std::string& mode, const Argument
   if (mode == "trainer") return make_trainer(arguments);
   if (mode == "idx") return make_idx(accelerator, arguments);
   if (mode == "jpeg") return make_jpeg(accelerator, arguments);
+  if (mode == "pets") return make_pets(accelerator, arguments);
   if (mode == "save" || mode == "load") return make_checkpoint(accelerator, mode, arguments);
   throw Error({.what = "is no mode", .where = mode});
 }
@@ -188,7 +228,9 @@ bool next_round(Accelerator& accelerator, std::ifstream& control) {
 }
 
 void serve(const std::string& mode, const std::string& control_file, const Arguments& arguments) {
-  Accelerator accelerator({.cpu = !on_cuda()});
+  const bool half = mode == "pets" && on_cuda();
+  Accelerator accelerator(
+      {.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no, .cpu = !on_cuda()});
   std::ifstream control;
   if (accelerator.is_main_process()) control.open(control_file);
   const Work work = make_work(accelerator, mode, arguments);

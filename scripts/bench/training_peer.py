@@ -250,8 +250,60 @@ class Photographs(torch.utils.data.Dataset):
         return pixels.to(torch.float32).div(255).sub_(self.mean).div_(self.std), label
 
 
+class TransformedPhotographs(Photographs):
+    """The same files through torchvision's transforms."""
+
+    def __init__(self, folder, transform):
+        super().__init__(folder)
+        self.transform = transform
+
+    def __getitem__(self, index):
+        from PIL import Image
+
+        name, label = self.files[index]
+        return self.transform(Image.open(name).convert("RGB")), label
+
+
 def make_jpeg(folder, workers):
     return make_loader(Photographs(folder), 64, int(workers), 1)
+
+
+def make_pets(architecture, size, part, folder, batch_size, workers):
+    """As accelerate's complete_cv_example.py."""
+    import timm
+    from accelerate import Accelerator
+    from torchvision.transforms import Compose, RandomResizedCrop, ToTensor
+
+    accelerator = Accelerator(cpu=not CUDA, mixed_precision="fp16" if CUDA else "no")
+    torch.manual_seed(1)
+    model = timm.create_model(architecture, num_classes=2)
+    for parameter in model.parameters():
+        parameter.requires_grad = part == "free"
+    for parameter in model.get_classifier().parameters():
+        parameter.requires_grad = True
+    mean = torch.tensor(model.default_cfg["mean"])[None, :, None, None].to(accelerator.device)
+    std = torch.tensor(model.default_cfg["std"])[None, :, None, None].to(accelerator.device)
+    dataset = TransformedPhotographs(folder, Compose([RandomResizedCrop(int(size), scale=(0.5, 1.0)), ToTensor()]))
+    loader = torch.utils.data.DataLoader(dataset, int(batch_size), shuffle=True, num_workers=int(workers),
+                                         persistent_workers=int(workers) > 0, pin_memory=CUDA)
+    optimizer = torch.optim.Adam(model.parameters(), lr=3e-2 / 25)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=3e-2, total_steps=1_000_000)
+    model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)
+
+    def work():
+        seen = 0
+        model.train()
+        for images, labels in loader:
+            loss = functional.cross_entropy(model((images - mean) / std), labels)
+            accelerator.backward(loss)
+            optimizer.step()
+            scheduler.step()
+            optimizer.zero_grad()
+            seen += len(images)
+        loss.item()  # a device is done with its steps
+        return seen
+
+    return work
 
 
 def make_checkpoint(folder, saves):
@@ -279,7 +331,8 @@ def serve(mode, control, *arguments):
         init_process_group()
     main = not distributed or torch.distributed.get_rank() == 0
     lines = open(control) if main else None
-    work = {"step": make_steps, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg, "save": lambda folder: make_checkpoint(folder, True),
+    work = {"step": make_steps, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg, "pets": make_pets,
+            "save": lambda folder: make_checkpoint(folder, True),
             "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
         more = torch.ones(1, dtype=torch.uint8)

@@ -226,6 +226,14 @@ def bench_save(run):
     bench(run, "save", "load")
 
 
+@part("pets beside timm with accelerate", 120, devices=1)
+def bench_pets(run):
+    peers = subprocess.run([sys.executable, "-c", "import timm, torchvision"], check=False, stderr=subprocess.DEVNULL)
+    if peers.returncode != 0:
+        raise Skip("this Python has no timm and torchvision")
+    bench(run, "pets-frozen", "pets-free", "pets-loading")
+
+
 @part("loader beside accelerate's", 90, devices=1)
 def bench_loader(run):
     rows = ["idx", "idx-workers"]
