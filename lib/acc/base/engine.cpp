@@ -200,6 +200,12 @@ void read_pmi(const Environment& environment, Engine& engine) {
     engine.problem = incomplete(engine, assignment(environment, "PMI_SIZE"), "which processes share a node");
 }
 
+// PRRTE's prterun without Open MPI: the number of processes is known to PMIx alone.
+void read_pmix(const Environment& environment, Engine& engine) {
+  engine.rank = read_number(environment, "PMIX_RANK");
+  engine.problem = incomplete(engine, assignment(environment, "PMIX_RANK"), "the number of processes");
+}
+
 void read_worker_set(const Environment& environment, Engine& engine) {
   engine.rank = engine.node_rank = read_number(environment, "LWS_WORKER_INDEX");
   engine.size = engine.num_nodes = read_number(environment, "LWS_GROUP_SIZE", 1);
@@ -261,6 +267,7 @@ constexpr std::array kEngines = {
     EngineRow{"MPI (Hydra)", EngineFamily::mpi, {"PMI_RANK", "MPI_LOCALRANKID"}, "", read_hydra},
     EngineRow{"MVAPICH", EngineFamily::mpi, {"MV2_COMM_WORLD_RANK"}, "", read_mvapich},
     EngineRow{"Flux", EngineFamily::other, {"FLUX_JOB_ID", "FLUX_TASK_RANK"}, "FLUX_JOB_ID", read_flux},
+    EngineRow{"PRRTE", EngineFamily::mpi, {"PMIX_RANK", "PMIX_NAMESPACE"}, "", read_pmix},
     EngineRow{"Slurm",
               EngineFamily::slurm,
               {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID"},
@@ -288,7 +295,13 @@ bool is_interactive_step(const Environment& environment) {
   return environment.get("SLURM_STEP_ID") == "4294967290";
 }
 
+// `srun --mpi=pmix` names its jobs so.
+bool is_pmix_of_slurm(const Environment& environment) {
+  return environment.get("PMIX_NAMESPACE").starts_with("slurm.");
+}
+
 bool matches(const EngineRow& row, const Environment& environment) {
+  if (row.read == read_pmix && is_pmix_of_slurm(environment)) return false;
   if (row.read == read_slurm_step && is_interactive_step(environment)) return false;
   return std::ranges::all_of(
       row.marks, [&](std::string_view name) { return name.empty() || environment.contains(name); });

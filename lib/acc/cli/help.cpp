@@ -117,6 +117,7 @@ std::string flag_description(const SettingSpec& spec) {
   if (spec.in_file && !spec.section.empty())
     places.push_back(fmt::format("key {}.{}", spec.section, file_key(spec)));
   if (spec.in_file && spec.section.empty()) places.push_back(fmt::format("key {}", file_key(spec)));
+  if (!spec.variable.empty()) places.push_back(fmt::format("variable {}", spec.variable));
   if (!spec.pet.empty()) places.push_back(fmt::format("variable {}", spec.pet));
   if (!spec.environment.empty()) places.push_back(fmt::format("workers see {}", spec.environment));
   return with_default(spec) + (places.empty() ? "" : " [" + join(places, "; ") + "]");

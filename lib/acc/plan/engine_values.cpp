@@ -78,7 +78,7 @@ class EngineQuestion {
     const auto default_port = parse_integer(inputs_.environment.get("MASTER_PORT"));
     bool of_environment = false;
     if (!settings_.given("main_process_ip")) {
-      EngineValue<std::string> address = engine_.master_addr.value_or(pod_address());
+      EngineValue<std::string> address = engine_.master_addr ? *engine_.master_addr : pod_address();
       of_environment = address.value.empty() && default_addr;
       if (of_environment) address = {*default_addr, "MASTER_ADDR"};
       if (address.value.empty()) fail_address();

@@ -212,6 +212,16 @@ TEST_CASE("engine: another PMI does not tell which processes share a node", "[ba
   CHECK_FALSE(find_engine(with(task, {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})).problem);
 }
 
+TEST_CASE("engine: PMIx alone does not tell the number of processes", "[base]") {
+  const Environment task = {
+      {"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "prterun-node0-17@1"}, {"SLURM_JOB_ID", "7"}};
+  CHECK(find_engine(task).name == "PRRTE");
+  CHECK(find_engine(task).problem->what.starts_with("PMIX_RANK=1 found, but not the number of processes"));
+  const Environment of_slurm = with(engine_environment("slurm_srun_n2.env", 1),
+                                    {{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "slurm.pmix.2.0"}});
+  CHECK(find_engine(of_slurm).name == "Slurm");
+}
+
 TEST_CASE("engine: Flux", "[base]") {
   const Engine engine = find_engine({{"FLUX_JOB_ID", "ƒABC"},
                                      {"FLUX_JOB_SIZE", "4"},

@@ -48,6 +48,7 @@ TEST_CASE("help: --help-all shows keys and variables", "[cli]") {
       help.find("Version of FSDP. Default: 1. [key fsdp_config.fsdp_version; workers see FSDP_VERSION]\n") !=
       std::string::npos);
   CHECK(help.find("[key machine_rank; variable PET_NODE_RANK]\n") != std::string::npos);
+  CHECK(help.find("[variable ACC_ENGINE]\n") != std::string::npos);
 }
 
 TEST_CASE("help: the short help omits the families, and says how to see them", "[cli]") {
