@@ -38,6 +38,7 @@ int main(int argc, char** argv) try {
         const acc::PartialState state;
         const int restart = state.worker().restart_count;
         if (restart == 0) throw std::runtime_error("the first attempt fails");
+        state.wait_for_everyone();
         return restart;
       },
       {.num_processes = 2, .max_restarts = 3, .log_dir = "logs", .tee = "3"});

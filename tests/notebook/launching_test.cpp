@@ -67,7 +67,13 @@ std::string error_of_rank_1(const std::function<void()>& fail) {
 }
 
 std::vector<int> ranks_of_job(int workers) {
-  return debug_launcher([] { return rank_of(PartialState()); }, workers);
+  return debug_launcher(
+      [] {
+        const PartialState state;
+        state.wait_for_everyone();
+        return rank_of(state);
+      },
+      workers);
 }
 
 Descriptor watch(pid_t pid) {

@@ -32,8 +32,12 @@ void say_error(Launch launch) {
 // The caller goes on after an interrupt.
 void interrupted() {
   say_error([] { acc::notebook_launcher(wait_for_end, {.num_processes = 2}); });
-  for (const int rank : acc::debug_launcher([] { return acc::PartialState().process_index(); }))
-    std::printf("then rank %d\n", rank);
+  const auto ranks = acc::debug_launcher([] {
+    const acc::PartialState state;
+    state.wait_for_everyone();
+    return state.process_index();
+  });
+  for (const int rank : ranks) std::printf("then rank %d\n", rank);
 }
 
 void deaf() {
@@ -51,8 +55,10 @@ void deaf() {
 void lines(int count) {
   acc::notebook_launcher(
       [count] {
-        const int rank = acc::PartialState().process_index();
+        const acc::PartialState state;
+        const int rank = state.process_index();
         for (int line = 0; line < count; ++line) std::printf("rank %d line %d of %d\n", rank, line, count);
+        state.wait_for_everyone();
       },
       {.num_processes = 2});
 }
