@@ -98,7 +98,7 @@ NotebookHost this_host() {
 LaunchPlan plan_notebook_job(const NotebookLauncherOptions& options, const NotebookHost& host) {
   check(options);
   const bool cpu =
-      cpu_is_asked_for(options.cpu, host.environment) || visible_gpus(host.machine, host.environment).empty();
+      must_use_cpu(options.cpu, host.environment) || visible_gpus(host.machine, host.environment).empty();
   launcher::LaunchInputs inputs;
   inputs.command_line = to_command_line(options, cpu, host);
   inputs.environment = host.environment;
