@@ -76,8 +76,8 @@ TEST_CASE("pid_namespace: no process survives when all of acc is killed at once"
   ::setenv("XDG_RUNTIME_DIR", runtime.path().c_str(), 1);
   const char* asked = ::getenv("ACC_TEST_KILLS");
   const int kills = asked == nullptr ? 10 : std::stoi(asked);
-  for (int i = 0; i < kills; ++i) {
-    CAPTURE(i);
+  for (int attempt = 0; attempt < kills; ++attempt) {
+    CAPTURE(attempt);
     ReportFifo reports;
     Launched job(stub({"workers=2", "namespace=1"}, {"deaf-daemon", reports.path(), "child", reports.path(),
                                                      "tell", reports.path(), "up", "pause"}));

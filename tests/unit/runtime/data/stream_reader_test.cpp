@@ -36,7 +36,7 @@ struct TextBlocks {
   std::optional<std::vector<std::string>> get_batch(std::size_t max_samples) {
     if (next_ == size) return std::nullopt;
     std::vector<std::string> block;
-    while (next_ < size && block.size() < most) block.push_back(std::to_string(next_++));
+    while (next_ < size && block.size() < max_samples) block.push_back(std::to_string(next_++));
     return block;
   }
 };
