@@ -12,7 +12,7 @@
 namespace acc::launcher {
 
 /// `failed with exit code 5`, `was ended by signal 11 (SIGSEGV)`; says when the kernel killed it for memory.
-std::string how_it_ended(const WorkerFailure& failure);
+std::string ending_of(const WorkerFailure& failure);
 
 /// One line: `rank 1 (local rank 1, pid 1234) on host X failed with exit code 5`.
 std::string summarize(const WorkerFailure& failure);

@@ -55,7 +55,7 @@ Error to_error(const WorkerFailure& failure) {
   Error::Fields fields = {.kind = ErrorKind::system, .where = where};
   const auto& file = failure.error_file;
   fields.what = file && !file->message.empty() ? launcher::readable_error(file->message)
-                                               : launcher::how_it_ended(failure);
+                                               : launcher::ending_of(failure);
   if (file && file->stays) fields.hint = "its files are in " + file->path.parent_path().string();
   return Error(fields);
 }
