@@ -54,8 +54,8 @@ Error to_error(const WorkerFailure& failure) {
   if (failure.host != host_name()) where += " on host " + failure.host;
   Error::Fields fields = {.kind = ErrorKind::system, .where = where};
   const auto& file = failure.error_file;
-  fields.what = file && !file->message.empty() ? launcher::readable_error(file->message)
-                                               : launcher::ending_of(failure);
+  fields.what =
+      file && !file->message.empty() ? launcher::readable_error(file->message) : launcher::ending_of(failure);
   if (file && file->stays) fields.hint = "its files are in " + file->path.parent_path().string();
   return Error(fields);
 }

@@ -41,7 +41,7 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
   for (const auto& [name, file] : map->items()) {
     // Must be a file name, not a path out of the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      fail(index, fmt::format("names no file for the tensor '{}'", name));
+      fail(index, fmt::format("does not name a file for the tensor '{}'", name));
     files[name] = file.get<std::string>();
   }
   return files;
