@@ -178,7 +178,7 @@ TEST_CASE("control: a stream that is not kept is named", "[process]") {
   ReportFifo reports;
   Launched launched(stub({}, {"line", "gone", "tell", reports.path(), "up", "pause"}));
   reports.next_processes(1);
-  CHECK(logs_of(jobs.only()).starts_with("(standard output of rank 0 passes by untouched"));
+  CHECK(logs_of(jobs.only()).starts_with("(standard output of rank 0 is acc's own and is not kept"));
 }
 
 TEST_CASE("control: the stacks of a stopped rank are shown while the job continues", "[process]") {

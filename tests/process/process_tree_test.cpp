@@ -199,7 +199,7 @@ TEST_CASE("pid_namespace: an error if the system does not allow it", "[process]"
     if (!limit) return kSkipped;
     const Ran ran = launch_stub({"workers=2", "namespace=1"}, {"line", "started"});
     if (ran.code == 1 && ran.out.empty() &&
-        ran.err.starts_with("acc: --pid-namespace: the system does not allow it: "))
+        ran.err.starts_with("acc: --pid-namespace: the system does not allow this: "))
       return 0;
     std::cerr << ran.code << ran.out << ran.err;
     return 1;

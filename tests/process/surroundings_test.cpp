@@ -108,9 +108,10 @@ TEST_CASE("surroundings: an OOM kill of a worker is reported as such", "[process
   const int result = in_child([&] {
     if (!group.enter()) return kSkipped;
     const Ran ran = launch_stub({"workers=2"}, {"rank", "1", "eat", "500", "pause"});
-    return verdict(ran.code == 137 && count(ran.err, "rank 1 (") == 1 &&
-                       count(ran.err, "was killed by the kernel's OOM killer: signal 9 (SIGKILL)") == 1,
-                   ran);
+    return verdict(
+        ran.code == 137 && count(ran.err, "rank 1 (") == 1 &&
+            count(ran.err, "was killed by the kernel for memory (OOM killer): signal 9 (SIGKILL)") == 1,
+        ran);
   });
   if (result == kSkipped) {
     WARN("no memory group can be made here: not tested");

@@ -13,7 +13,7 @@
 namespace acc::launcher {
 
 std::string ending_of(const WorkerFailure& failure) {
-  if (failure.out_of_memory) return "was killed by the kernel's OOM killer: signal 9 (SIGKILL)";
+  if (failure.out_of_memory) return "was killed by the kernel for memory (OOM killer): signal 9 (SIGKILL)";
   if (std::holds_alternative<Exited>(failure.status)) return "failed with " + to_string(failure.status);
   std::string text = "was ended by " + to_string(failure.status);
   const bool killed = std::get<Signaled>(failure.status).signal == SIGKILL;

@@ -49,7 +49,7 @@ TEST_CASE("worker_env: a malformed or incomplete variable is an error that names
         "`acc launch`)");
   CHECK(error_of([] {
           acc::read_worker_env(Environment{{"RANK", "0"}});
-        }).starts_with("RANK: set without its partner"));
+        }).starts_with("RANK: is set alone: RANK and WORLD_SIZE belong together"));
   CHECK(error_of([] {
           acc::read_worker_env(Environment{{"RANK", "2"}, {"WORLD_SIZE", "2"}});
         }).starts_with("RANK: 2 is not below WORLD_SIZE=2"));

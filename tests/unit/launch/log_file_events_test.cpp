@@ -23,8 +23,8 @@ TEST_CASE("event_log: appends to an existing file", "[launch]") {
 
 TEST_CASE("event_log: an unwritable file is an error at once, a full disk is reported once", "[launch]") {
   CHECK(test::error_of([] { EventLog("/no/such/folder/e", {}); }) ==
-        "/no/such/folder/e: the event log cannot be written: no such folder: /no/such/folder (--event-log "
-        "names another file)");
+        "/no/such/folder/e: the event log cannot be written: no such folder: /no/such/folder (give "
+        "--event-log another file)");
   std::vector<std::string> reasons;
   EventLog log("/dev/full", [&](const std::string& reason) { reasons.push_back(reason); });
   log.write("a\n");

@@ -56,8 +56,7 @@ TEST_CASE("rendezvous: standalone uses a free port and a new run id, whatever el
       plan_of({"--standalone", "--master-port", "29601", "--rdzv-id", "x", "--rdzv-backend", "none"});
   CHECK(plan.master_port == 0);
   CHECK(plan.run_id == "random");
-  CHECK(error({"--standalone", "--nnodes", "2"}) ==
-        "--standalone is a job of one machine, and --nnodes says 2");
+  CHECK(error({"--standalone", "--nnodes", "2"}) == "--standalone is for one machine, but --nnodes is 2");
 }
 
 TEST_CASE("rendezvous: static nodes meet at the store of node 0", "[plan]") {

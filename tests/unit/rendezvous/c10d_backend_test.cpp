@@ -239,7 +239,7 @@ TEST_CASE("c10d_backend: reports one error when it cannot go on", "[rendezvous]"
     Agent agent(store, its, {node("a")});
     store.until([&] { return !agent.error.empty(); });
     CHECK(agent.error.starts_with(
-        "the rendezvous state of this job cannot be read: the pickle holds an unknown"));
+        "the rendezvous state of this job cannot be read: the pickle has an unknown"));
   }
   SECTION("too few nodes") {
     its.machine.join_timeout = milliseconds(50);

@@ -33,7 +33,8 @@ TEST_CASE("checkpoint: the files and tensors of the index must exist", "[weights
   CHECK(error(R"({"weight_map":{"x":"b.safetensors"}})")
             .ends_with("the file b.safetensors is missing (download it again)"));
   CHECK(error(R"({"weight_map":{"z":"a.safetensors"}})").ends_with("the tensor 'z' is not in a.safetensors"));
-  CHECK(error(R"({"weight_map":{"x":"../a.safetensors"}})").ends_with("does not name a file for the tensor 'x'"));
+  CHECK(error(R"({"weight_map":{"x":"../a.safetensors"}})")
+            .ends_with("does not name a file for the tensor 'x'"));
   CHECK(error("[]").ends_with("is not an index of safetensors files: it has no weight_map"));
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("dcp checkpoint: a missing or truncated file is named", "[weights]") {
   const fs::path part = checkpoint / "__1_0.distcp";
   const std::string whole = acc::read_file(part);
   acc::replace_file(part, std::string_view(whole).substr(0, whole.size() - 100));
-  CHECK(error_of(checkpoint) == part.string() + ": is cut");
+  CHECK(error_of(checkpoint) == part.string() + ": is truncated");
   fs::remove(part);
   CHECK(error_of(checkpoint) == part.string() + ": cannot be read: No such file or directory");
 }

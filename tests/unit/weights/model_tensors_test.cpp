@@ -51,6 +51,6 @@ TEST_CASE("model_tensors: other families and missing sizes are refused", "[weigh
   CHECK(
       error({{"model_type", "t5"}}) ==
       "config.json: describes a model of the family 't5', which acc cannot size from it (put its safetensors "
-      "files beside it: their heads are enough)");
+      "files beside it: their headers are enough)");
   CHECK(error({{"model_type", "gpt2"}}) == "config.json: has no n_embd");
 }

@@ -188,7 +188,7 @@ TEST_CASE("trainer: transformers' state of a training is read, and ours has its 
   const auto broken = folder.write("broken.json", "{");
   CHECK(error_of([&] {
           acc::read_trainer_state(broken);
-        }).starts_with(broken.string() + ": is not a trainer's state"));
+        }).starts_with(broken.string() + ": is not the state of a Trainer"));
 }
 
 TEST_CASE("trainer: invalid data and arguments are reported before the first step", "[runtime]") {

@@ -74,7 +74,7 @@ TEST_CASE("training_arguments: a value that does not fit is named with its flag"
   CHECK(error_of([] { parse({"--bf16", "perhaps"}); }) == "--bf16: \"perhaps\" is not true or false");
   CHECK(error_of([] {
           parse({"--save_strategy", "often"});
-        }) == "--save_strategy: \"often\" is not one of its values (it takes no, steps, epoch, best)");
+        }) == "--save_strategy: \"often\" is not one of its values (use one of no, steps, epoch, best)");
 }
 
 TEST_CASE("training_arguments: a file is read, and what is wrong in it is named", "[runtime]") {
