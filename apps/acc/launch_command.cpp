@@ -128,10 +128,13 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
 int start(const LaunchPlan& plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
   log::open(plan.logging);
-  // Each node says the same but for its own place.
-  if (!plan.engine.empty())
-    log::write(plan.machine_rank == 0 ? log::Level::info : log::Level::debug, plan.engine);
-  for (const std::string& note : plan.notes) log::write(log::Level::info, note);
+  // Each node says the same of the engine but for its own place, and each task the same of everything.
+  const bool first = plan.machine_rank == 0;
+  const auto log_note = [](const std::string& note, bool shown) {
+    log::write(shown ? log::Level::info : log::Level::debug, note);
+  };
+  if (!plan.engine.empty()) log_note(plan.engine, first);
+  for (const std::string& note : plan.notes) log_note(note, first || !plan.task);
   if (const std::string python = interpreter_text(plan); !python.empty()) log::debug("{}", python);
   write_deepspeed_env(plan);
   return launch(plan);

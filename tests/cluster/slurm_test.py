@@ -76,7 +76,9 @@ def a_step_is_one_job(acc):
         one = slurm.acc_words()
         assert places(slurm.run("srun", "-N2", *one)) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]
         # A worker for each task.
-        assert places(slurm.run("srun", "-N2", "--ntasks-per-node=2", *one)) == TWO_EACH
+        several = slurm.run("srun", "-N2", "--ntasks-per-node=2", *one)
+        assert places(several) == TWO_EACH
+        assert several.stderr.count("no GPU is visible") == 1, several.stderr
         cyclic = places(slurm.run("srun", "-N2", "-n4", "--ntasks-per-node=2", "-m", "cyclic", *one))
         assert cyclic == ["rank 0 of 4, local 0, on node0", "rank 1 of 4, local 0, on node1", "rank 2 of 4, local 1, on node0",
                           "rank 3 of 4, local 1, on node1"]
