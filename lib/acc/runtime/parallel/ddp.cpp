@@ -210,6 +210,12 @@ struct DdpReplica::Impl {
 DdpReplica::DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
                        DdpOptions options)
     : impl_(std::make_shared<Impl>()) {
+  if (module == nullptr || group == nullptr) {
+    throw Error(
+        {.what = module == nullptr ? "has no module" : "has no process group: a process alone has none",
+         .where = "Ddp",
+         .hint = "Accelerator::prepare works for one process and for several"});
+  }
   impl_->module = std::move(module);
   impl_->group = std::move(group);
   impl_->native = Group::reclaim_copy(&impl_->group->native());
