@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""acc's rendezvous together with real torchrun agents: torchrun_board.py ACC_BOARD_NODE SCENARIO."""
+"""acc's rendezvous together with real torchrun agents: torchrun_backend.py ACC_BOARD_NODE SCENARIO."""
 
 import socket
 import sys
