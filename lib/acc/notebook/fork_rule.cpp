@@ -39,8 +39,7 @@ void require_fork_can_train(const Environment& environment) {
   if (has_used_cuda()) {
     refuse("this process has used CUDA, which its forks then cannot",
            "use GPUs, and torch::cuda::is_available() too, in the function that is launched alone; in a "
-           "notebook, "
-           "restart the kernel");
+           "notebook, restart the kernel");
   }
 }
 
