@@ -314,6 +314,14 @@ const EngineRow* find_row(const Environment& environment, std::optional<EngineFa
   return found == kEngines.end() ? nullptr : found;
 }
 
+Engine named_by(const EngineRow& row, const Environment& environment) {
+  Engine engine;
+  engine.family = row.family;
+  engine.name = row.name;
+  if (!row.job.empty()) engine.job = environment.get(row.job);
+  return engine;
+}
+
 std::optional<EngineFamily> family_of(std::string_view choice) {
   if (choice == "slurm") return EngineFamily::slurm;
   if (choice == "mpi") return EngineFamily::mpi;
@@ -352,20 +360,19 @@ Engine find_engine(const Environment& environment, std::string_view choice) {
                                      marks_of(*family)),
                  .hint = "drop --engine and ACC_ENGINE"});
   }
-  Engine engine;
-  if (row == nullptr) return engine;
-  engine.family = row->family;
-  engine.name = row->name;
-  engine.job = row->job.empty() ? "" : environment.get(row->job);
+  if (row == nullptr) return {};
+  Engine engine = named_by(*row, environment);
   if (row->read != nullptr) row->read(environment, engine);
   return engine;
 }
 
+std::string full_name(const Engine& engine) {
+  return engine.job.empty() ? engine.name : fmt::format("{} (job {})", engine.name, engine.job);
+}
+
 std::string engine_name(const Environment& environment) {
   const EngineRow* row = find_row(environment, std::nullopt);
-  if (row == nullptr) return {};
-  return row->job.empty() ? std::string(row->name)
-                          : fmt::format("{} (job {})", row->name, environment.get(row->job));
+  return row == nullptr ? std::string() : full_name(named_by(*row, environment));
 }
 
 bool sees_one_device(const Environment& environment) {

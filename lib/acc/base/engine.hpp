@@ -70,7 +70,10 @@ void set_run_id(Engine& engine, const std::string& id, const std::string& origin
 /// value is malformed.
 Engine find_engine(const Environment& environment, std::string_view choice = "auto");
 
-/// The engine or scheduler of this process with its job's id: `Slurm (job 17)`, `Kubernetes`; empty: none.
+/// An engine with its job's id, for people: `Slurm (job 17)`, `Kubernetes`.
+std::string full_name(const Engine& engine);
+
+/// The full name of the engine or scheduler of this process; empty: none. Its other variables are not read.
 std::string engine_name(const Environment& environment);
 
 /// Whether CUDA_VISIBLE_DEVICES names one device, as for a task of `srun --gpus-per-task=1`. Such a task has

@@ -249,10 +249,6 @@ std::string_view choice_of(const Engine& engine) {
   return "auto";
 }
 
-std::string full_name(const Engine& engine) {
-  return engine.job.empty() ? engine.name : fmt::format("{} (job {})", engine.name, engine.job);
-}
-
 // Under torchrun's rules the number of machines is 1 unless it is given.
 std::vector<std::string> note_on_copies(const Engine& engine, const Settings& settings) {
   const bool alone = !settings.given("rdzv_endpoint") && decide_machines(settings).max == 1;
