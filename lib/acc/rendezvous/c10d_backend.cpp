@@ -68,6 +68,8 @@ struct C10dBackend::Impl : StoreMeeting {
     machine.next_round(both_clocks());
   }
 
+  void nodes_changed();
+  void take_in();
   void poll_soon();
   void poll();
   void on_state(StoreOutcome outcome, const std::string& text);
@@ -91,6 +93,7 @@ struct C10dBackend::Impl : StoreMeeting {
   C10dMachine machine;
   const std::string key = "/torch.rendezvous." + options.run_id;
   std::map<RendezvousNode, OwnNode> own = {};
+  std::vector<RendezvousNode> arrived = {};  // of them, those that the machine does not have yet
 
   bool busy = false;   // a store request is pending
   bool again = false;  // poll once more when it is done
@@ -119,6 +122,17 @@ void C10dBackend::Impl::on_store_lost() {
 
 void C10dBackend::Impl::notify_closed() {
   if (!std::exchange(closed_notified, true)) notify(events.on_closed);
+}
+
+void C10dBackend::Impl::nodes_changed() {
+  gather(own.size(), own.size() == options.machine.max_nodes, [this] { take_in(); });
+}
+
+void C10dBackend::Impl::take_in() {
+  for (const RendezvousNode& node : std::exchange(arrived, {})) {
+    if (own.contains(node)) machine.add(node);
+  }
+  poll_soon();
 }
 
 void C10dBackend::Impl::poll_soon() {
@@ -187,7 +201,7 @@ void C10dBackend::Impl::on_status(const RendezvousState& state, Status status) {
       return fail(Error(
           {.kind = ErrorKind::rendezvous,
            .what =
-               nodes(machine.own().size()) + " waited " +
+               nodes(machine.nodes()) + " waited " +
                std::to_string(
                    std::chrono::duration_cast<std::chrono::seconds>(options.machine.join_timeout).count()) +
                " s for a round of at least " + nodes(options.machine.min_nodes),
@@ -224,7 +238,7 @@ void C10dBackend::Impl::request_round() {
   round.reset();
   notified = Notified::nothing;
   machine.next_round(both_clocks());
-  poll_soon();
+  take_in();
 }
 
 void C10dBackend::Impl::missing_nodes(const RendezvousState& state) {
@@ -330,15 +344,14 @@ C10dBackend::C10dBackend(asio::io_context& loop, Store& store, C10dBackendOption
 C10dBackend::~C10dBackend() = default;
 
 void C10dBackend::add(const OwnNode& node) {
-  impl_->machine.add(key_of(node));
-  impl_->own.insert_or_assign(key_of(node), node);
-  impl_->poll_soon();
+  if (impl_->own.insert_or_assign(key_of(node), node).second) impl_->arrived.push_back(key_of(node));
+  impl_->nodes_changed();
 }
 
 void C10dBackend::remove(const OwnNode& node) {
   impl_->machine.remove(key_of(node));
   impl_->own.erase(key_of(node));
-  impl_->poll_soon();
+  impl_->nodes_changed();
 }
 
 void C10dBackend::next_round() {

@@ -27,12 +27,17 @@ void complete(RendezvousState& state) {
 C10dMachine::C10dMachine(const Settings& settings) : settings_(settings) {}
 
 void C10dMachine::add(const RendezvousNode& node) {
-  std::erase(leaving_, node);
-  if (std::ranges::find(own_, node) == own_.end()) own_.push_back(node);
+  leaving_.erase(node);
+  const std::uint64_t next = in_order_.empty() ? 0 : in_order_.rbegin()->first + 1;
+  if (own_.try_emplace(node, next).second) in_order_.emplace(next, node);
 }
 
 void C10dMachine::remove(const RendezvousNode& node) {
-  if (std::erase(own_, node) > 0) leaving_.push_back(node);
+  const auto found = own_.find(node);
+  if (found == own_.end()) return;
+  in_order_.erase(found->second);
+  own_.erase(found);
+  leaving_.insert(node);
 }
 
 void C10dMachine::next_round(Now now) {
@@ -55,9 +60,9 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
     leave(state);
     const bool too_late = wants_round_ && now.steady >= join_deadline_;
     if (too_late && !(state.complete && anyone_in(state))) {
-      for (const RendezvousNode& node : own_) drop(state, node);
+      for (const auto& [at, node] : in_order_) drop(state, node);
     } else if (wants_round_ || joined_) {
-      for (const RendezvousNode& node : own_) enter(state, node);
+      for (const auto& [at, node] : in_order_) enter(state, node);
       complete_if_due(state, now);
     }
     state.closed = closing_;
@@ -73,7 +78,7 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   }
   const WallTime stamp = now.wall + ahead_;
   if (state.deadline == kStartsNow) state.deadline = stamp + settings_.last_call;
-  for (const RendezvousNode& node : own_) {
+  for (const auto& [node, at] : own_) {
     if (mentions(state, node)) state.last_heartbeats[node] = stamp;
   }
   if (!state.times_have_zone) state.times_have_zone = settings_.times_have_zone;
@@ -98,7 +103,7 @@ RendezvousState C10dMachine::without_dead(RendezvousState state, Now now) const 
   const auto timeout = settings_.keep_alive_interval * settings_.keep_alive_max_attempt;
   for (const auto& [node, heartbeat] : heartbeats_) {
     if (now.steady - heartbeat.seen < timeout) continue;
-    if (std::ranges::find(own_, node) == own_.end()) drop(state, node);
+    if (!own_.contains(node)) drop(state, node);
   }
   return state;
 }
@@ -107,7 +112,7 @@ RendezvousState C10dMachine::without_dead(RendezvousState state, Now now) const 
 void C10dMachine::leave(RendezvousState& state) const {
   for (const RendezvousNode& node : leaving_) drop(state, node);
   if (!wants_round_ || !state.complete || state.round != left_) return;
-  for (const RendezvousNode& node : own_) drop_participant(state, node);
+  for (const auto& [node, at] : own_) drop_participant(state, node);
 }
 
 void C10dMachine::enter(RendezvousState& state, const RendezvousNode& node) const {
@@ -144,7 +149,8 @@ void C10dMachine::complete_if_due(RendezvousState& state, Now now) const {
 }
 
 bool C10dMachine::own_heartbeat_due(const RendezvousState& state, Now now) const {
-  return std::ranges::any_of(own_, [&](const RendezvousNode& node) {
+  return std::ranges::any_of(own_, [&](const auto& entry) {
+    const RendezvousNode& node = entry.first;
     if (!mentions(state, node)) return false;
     const auto heartbeat = heartbeats_.find(node);
     return heartbeat == heartbeats_.end() ||
@@ -165,13 +171,12 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now
     wants_round_ = false;
     joined_ = state.round;
     joined_nodes_ = state.participants.size();
-    joined_alone_ = std::ranges::all_of(state.participants, [&](const auto& entry) {
-      return std::ranges::find(own_, entry.first) != own_.end();
-    });
+    joined_alone_ = std::ranges::all_of(state.participants,
+                                        [&](const auto& entry) { return own_.contains(entry.first); });
     skips_last_call_ = false;
     return state.wait_list.empty() ? Status::in_round : Status::changed;
   }
-  const auto is_spare = [&](const RendezvousNode& node) { return state.redundancy_list.contains(node); };
+  const auto is_spare = [&](const auto& entry) { return state.redundancy_list.contains(entry.first); };
   if (std::ranges::all_of(own_, is_spare)) {
     join_deadline_ = now.steady + settings_.join_timeout;
     return Status::spare;
@@ -180,7 +185,8 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now
 }
 
 bool C10dMachine::anyone_in(const RendezvousState& state) const {
-  return std::ranges::any_of(own_, [&](const auto& node) { return state.participants.contains(node); });
+  return std::ranges::any_of(own_,
+                             [&](const auto& entry) { return state.participants.contains(entry.first); });
 }
 
 // Updates the state as torchrun does when a participant is gone.

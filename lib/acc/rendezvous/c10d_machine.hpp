@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <vector>
+#include <set>
 
 #include "acc/rendezvous/rendezvous_state.hpp"
 
@@ -72,7 +72,8 @@ class C10dMachine {
 
   Step step(const RendezvousState& read, Now now);
 
-  const std::vector<RendezvousNode>& own() const { return own_; }
+  /// How many nodes it represents.
+  std::size_t nodes() const { return own_.size(); }
 
  private:
   using SteadyTime = std::chrono::steady_clock::time_point;
@@ -93,8 +94,9 @@ class C10dMachine {
   void drop(RendezvousState& state, const RendezvousNode& node) const;
 
   Settings settings_;
-  std::vector<RendezvousNode> own_ = {};
-  std::vector<RendezvousNode> leaving_ = {};
+  std::map<RendezvousNode, std::uint64_t> own_ = {};       // and when each was added, ...
+  std::map<std::uint64_t, RendezvousNode> in_order_ = {};  // ... and in this order
+  std::set<RendezvousNode> leaving_ = {};
   bool wants_round_ = false;
   bool closing_ = false;
   std::optional<std::int64_t> left_ = {};    // the round that own nodes have left

@@ -79,27 +79,39 @@ RendezvousBackend::Events Coordinator::backend_events() {
 void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
   drop_earlier_connection(info);
   nodes_[id] = {.info = info};
+  by_address_.emplace(info.seen_at, id);
+  not_ready_.insert(id);
   come_back(id, history);
   if (options_.plan.backend != RendezvousKind::static_) return;
-  const auto same = std::ranges::find_if(nodes_, [&](const auto& entry) {
-    return entry.first != id && entry.second.info.node_rank == info.node_rank;
-  });
-  if (same == nodes_.end()) return;
-  nodes_.erase(id);
+  const auto [same, is_free] = by_rank_.try_emplace(info.node_rank, id);
+  if (is_free) return;
+  forget(id);
   send_(id, RoundEnds{{.text = fmt::format("node rank {} is taken by {}; give this node another --node-rank",
-                                           info.node_rank, name_of(same->second.info)),
+                                           info.node_rank, name_of(nodes_.at(same->second).info)),
                        .exit_code = exit_code(ErrorKind::usage)}});
 }
 
 // A node connects anew when it has lost its connection before this coordinator noticed, or was started again.
 void Coordinator::drop_earlier_connection(const NodeInfo& info) {
-  const auto earlier = std::ranges::find_if(nodes_, [&](const auto& entry) {
-    const Node& node = entry.second;
-    if (node.info.seen_at != info.seen_at) return false;
+  const auto is_earlier = [&](const Node& node) {
     if (node.silent && is_same_machine(node.info, info)) return node.info.node_rank == info.node_rank;
     return info.node_port != 0 && is_same_process(node.info, info);
-  });
-  if (earlier != nodes_.end()) on_lost(earlier->first, "it has connected anew", false);
+  };
+  for (auto place = by_address_.lower_bound({info.seen_at, 0});
+       place != by_address_.end() && place->first == info.seen_at; ++place) {
+    if (is_earlier(nodes_.at(place->second))) return on_lost(place->second, "it has connected anew", false);
+  }
+}
+
+void Coordinator::forget(NodeId id) {
+  const Node& node = nodes_.at(id);
+  by_address_.erase({node.info.seen_at, id});
+  if (const auto rank = by_rank_.find(node.info.node_rank); rank != by_rank_.end() && rank->second == id)
+    by_rank_.erase(rank);
+  not_ready_.erase(id);
+  not_done_.erase(id);
+  to_add_.erase(id);
+  nodes_.erase(id);
 }
 
 // Takes a node of the last round off the list of those that are away: it is back, or another process runs in
@@ -135,19 +147,24 @@ void Coordinator::on_join(NodeId id, const Join& request) {
   node.in_round = false;
   node.info.store_port = request.store_port;
   node.ready = true;
+  not_ready_.erase(id);
+  not_done_.erase(id);
+  to_add_.insert(id);
   if (phase_ != Phase::running) return meet_when_all_ready();
   if (!may_stay_spare()) {
-    nodes_.erase(id);
+    forget(id);
     send_(id, RoundEnds{no_place()});
     return;
   }
+  to_add_.erase(id);
   node.in_backend = true;
   backend_.add(in_backend(node.info, id));
   send_(id, Waiting{"the job runs; this node waits for a place, or for the next round", successors_});
 }
 
 bool Coordinator::is_place_of_node(const std::string& address) const {
-  return std::ranges::any_of(nodes_, [&](const auto& entry) { return entry.second.info.seen_at == address; });
+  const auto place = by_address_.lower_bound({address, 0});
+  return place != by_address_.end() && place->first == address;
 }
 
 std::optional<RoundOver> Coordinator::surplus() const {
@@ -171,6 +188,7 @@ void Coordinator::on_worker_failed(NodeId id, const WorkerFailed& message) {
 void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
   if (phase_ != Phase::running || message.round != rounds_) return;
   nodes_.at(id).done = true;
+  not_done_.erase(id);
   finish_when_all_done();
 }
 
@@ -215,9 +233,9 @@ bool Coordinator::survives_loss() const {
 
 void Coordinator::lose(NodeId id, const std::string& text, bool gone, int code) {
   const Node node = nodes_.at(id);
-  nodes_.erase(id);
-  if (node.in_backend) backend_.remove(in_backend(node.info, id));
+  forget(id);
   if (phase_ == Phase::over) return;
+  if (node.in_backend) backend_.remove(in_backend(node.info, id));
   if (node.member && !node.done) full_ = false;
   if (!node.member) return phase_ == Phase::running ? void() : meet_when_all_ready();
   if (!gone && !node.done) away_.push_back(node.info);
@@ -230,6 +248,7 @@ void Coordinator::lose(NodeId id, const std::string& text, bool gone, int code) 
 // Silent nodes may be going on without us. After a network partition the larger part goes on, and of two
 // equal parts the one with the old coordinator.
 bool Coordinator::is_smaller_part() const {
+  if (away_.empty()) return false;
   const int here = count(&Node::member);
   const int away = static_cast<int>(away_.size());
   return has_led_ ? away > here : away > 0 && away >= here;
@@ -237,7 +256,9 @@ bool Coordinator::is_smaller_part() const {
 
 void Coordinator::isolate(const std::string& text) {
   for (auto& [id, node] : nodes_) {
-    if (std::exchange(node.in_backend, false)) backend_.remove(in_backend(node.info, id));
+    if (!std::exchange(node.in_backend, false)) continue;
+    backend_.remove(in_backend(node.info, id));
+    to_add_.insert(id);
   }
   group_changed(fmt::format(
       "{}; {} of {} nodes are silent, and the smaller part of a partitioned network stops its workers", text,
@@ -281,6 +302,8 @@ void Coordinator::on_round(Places places) {
     node->second.member = node->second.in_round = true;
     node->second.ready = false;
     node->second.done = false;
+    not_ready_.insert(own.local_id);
+    not_done_.insert(own.local_id);
     send_(own.local_id, RoundBegins{.number = rounds_,
                                     .ready = {round, restarts_},
                                     .successors = successors_,
@@ -317,11 +340,11 @@ void Coordinator::give_up(const std::string& why) {
 // Waits while the nodes that are away may have met elsewhere, and for all connected nodes: each that is not
 // ready would end the round as soon as it began.
 void Coordinator::meet_when_all_ready() {
-  if (is_smaller_part() || !std::ranges::all_of(nodes_, [](const auto& entry) { return entry.second.ready; }))
-    return;
+  if (is_smaller_part() || !not_ready_.empty()) return;
   const bool stopped = std::exchange(phase_, Phase::gathering) == Phase::ending;
   if (stopped) options_.before_round();
-  for (auto& [id, node] : nodes_) {
+  for (const NodeId id : std::exchange(to_add_, {})) {
+    Node& node = nodes_.at(id);
     backend_.add(in_backend(node.info, id));
     node.in_backend = true;
   }
@@ -329,9 +352,7 @@ void Coordinator::meet_when_all_ready() {
 }
 
 void Coordinator::finish_when_all_done() {
-  const bool all = std::ranges::all_of(
-      nodes_, [](const auto& entry) { return !entry.second.in_round || entry.second.done; });
-  if (!all || finishing_) return;
+  if (!not_done_.empty() || finishing_) return;
   finishing_ = true;
   backend_.finish([this] {
     if (phase_ == Phase::over) return;

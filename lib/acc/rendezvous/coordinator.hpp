@@ -4,7 +4,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "acc/plan/rendezvous_plan.hpp"
@@ -16,7 +18,8 @@ namespace acc::launcher {
 
 /// Leads a job. It knows all nodes of `acc`, adds them to the backend, begins a round when all are ready,
 /// ends it for all when one fails or is lost, and begins another. It has no clock and no socket: nodes are
-/// numbers, events go in, messages come out.
+/// numbers, events go in, messages come out. Only what concerns all nodes, such as the begin of a round,
+/// looks at all of them, so that its work grows linearly with their number.
 class Coordinator {
  public:
   using NodeId = int;
@@ -104,6 +107,7 @@ class Coordinator {
   void isolate(const std::string& text);
   void come_back(NodeId id, const NodeHistory& history);
   void drop_earlier_connection(const NodeInfo& info);
+  void forget(NodeId id);
   void end_round(const RoundOver& over);
   void end_job(const RoundOver& over);
   void meet_when_all_ready();
@@ -121,6 +125,14 @@ class Coordinator {
   Options options_;
   Phase phase_ = Phase::gathering;
   std::map<NodeId, Node> nodes_ = {};
+  /// The same by the address they are seen at, and by rank in a static job.
+  std::set<std::pair<std::string, NodeId>> by_address_ = {};
+  std::map<int, NodeId> by_rank_ = {};
+  /// Those that are not ready, those in the round that are not done, and those that the backend is to be
+  /// told.
+  std::set<NodeId> not_ready_ = {};
+  std::set<NodeId> not_done_ = {};
+  std::set<NodeId> to_add_ = {};
   int rounds_ = 0;
   int restarts_ = 0;
   bool finishing_ = false;

@@ -45,7 +45,6 @@ struct StaticBackend::Impl : StoreMeeting {
   std::map<int, bool> counted = {};
   steady_clock::time_point deadline = {};
   bool wanted = false;
-  bool woken = false;
 };
 
 void StaticBackend::Impl::request_round() {
@@ -54,13 +53,11 @@ void StaticBackend::Impl::request_round() {
   ask_soon();
 }
 
-// Posted, so that nodes added one after the other ask together.
 void StaticBackend::Impl::ask_soon() {
-  if (!wanted || failed || std::exchange(woken, true)) return;
-  asio::post(loop, guard([this] {
-               woken = false;
-               if (wanted) ask_for_ranks();
-             }));
+  if (!wanted || failed) return;
+  gather(own.size(), own.size() == static_cast<std::size_t>(options.num_nodes), [this] {
+    if (wanted && !failed) ask_for_ranks();
+  });
 }
 
 void StaticBackend::Impl::on_store_lost() {

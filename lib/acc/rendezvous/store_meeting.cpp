@@ -1,14 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/store_meeting.hpp"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
+#include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace acc::launcher {
+namespace {
+
+// Some hundred times what it takes to write one node, so that a busy job spends little of its time on this.
+constexpr std::chrono::microseconds kGatherTime{100};
+constexpr std::chrono::microseconds kMaxGatherTime = std::chrono::seconds(1);
+
+}  // namespace
 
 StoreMeeting::StoreMeeting(boost::asio::io_context& the_loop, Store& the_store, Events the_events,
                            std::function<void()> on_lost)
-    : loop(the_loop), store(the_store), events(std::move(the_events)), timer(the_loop) {
+    : loop(the_loop),
+      store(the_store),
+      events(std::move(the_events)),
+      timer(the_loop),
+      gather_timer(the_loop) {
   store.on_closed(std::move(on_lost));
 }
 
@@ -18,6 +32,20 @@ void StoreMeeting::exchange_ranks(RankExchange::Options options,
                    [this, ranked = std::move(ranked)](const auto& error, const auto& ranks) {
                      error ? fail(*error) : ranked(ranks);
                    });
+}
+
+void StoreMeeting::gather(std::size_t nodes, bool all, std::function<void()> gathered) {
+  const auto time = all ? std::chrono::microseconds(0)
+                        : std::min(kGatherTime * static_cast<std::int64_t>(nodes), kMaxGatherTime);
+  const auto due = std::chrono::steady_clock::now() + time;
+  if (gathering && gather_timer.expiry() <= due) return;
+  gathering = true;
+  gather_timer.expires_at(due);
+  gather_timer.async_wait(guard([this, gathered = std::move(gathered)](const auto& error) {
+    if (error) return;
+    gathering = false;
+    gathered();
+  }));
 }
 
 void StoreMeeting::missing(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
@@ -30,6 +31,10 @@ struct StoreMeeting {
   /// Exchanges ranks with the others; `ranked` gets those of the own nodes, and an error fails the meeting.
   void exchange_ranks(RankExchange::Options options,
                       std::function<void(const std::map<int, AssignedRanks>&)> ranked);
+  /// Calls `gathered` once for nodes that come and go one after the other, since what is then written holds
+  /// all `nodes`: after a time in proportion to their number, so that the work does not grow with its square.
+  /// `all`: no more can come, and it is called at once, from the event loop.
+  void gather(std::size_t nodes, bool all, std::function<void()> gathered);
   /// Reports which nodes are missing, if that has changed.
   void missing(const std::string& text);
   /// Reports the error, once and last.
@@ -42,6 +47,8 @@ struct StoreMeeting {
   Store& store;
   Events events;
   boost::asio::steady_timer timer;
+  boost::asio::steady_timer gather_timer;
+  bool gathering = false;
   /// Wraps the store's callbacks, since the store may outlive this.
   CallbackGuard guard = {};
   bool failed = false;

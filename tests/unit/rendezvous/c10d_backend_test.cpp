@@ -370,3 +370,41 @@ TEST_CASE("c10d_backend: a round that is over before it was reported is followed
   CHECK_FALSE(agent.has_event("change"));
   CHECK(agent.rounds[0].second.num_machines == 1);
 }
+
+namespace {
+
+struct CountingClient : acc::launcher::StoreClient {
+  using StoreClient::StoreClient;
+  void compare_set(std::string key, std::string expected, std::string desired,
+                   Handler<std::string> handler) override {
+    written += desired.size();
+    last = desired.size();
+    StoreClient::compare_set(std::move(key), std::move(expected), std::move(desired), std::move(handler));
+  }
+  std::size_t written = 0;
+  std::size_t last = 0;
+};
+
+}  // namespace
+
+// Each write holds all nodes. Written one by one, a hundred would cost fifty times their bytes.
+TEST_CASE("c10d_backend: nodes that come one after the other are written together", "[rendezvous]") {
+  constexpr std::size_t kNodes = 100;
+  BackendStore store;
+  CountingClient client(store.loop);
+  store.connect(client);
+  int rounds = 0;
+  C10dBackend backend(
+      store.loop, client, options(store, kNodes, kNodes),
+      {.on_round = [&](const RendezvousBackend::Rounds& got) { rounds += got.size() == kNodes ? 1 : 0; }});
+  const auto began = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < kNodes; ++i) {
+    backend.add(node("10.0.0." + std::to_string(100 + i)));
+    store.loop.run_for(std::chrono::microseconds(500));
+  }
+  store.until([&] { return rounds == 1; });
+  const auto passed = std::chrono::steady_clock::now() - began;
+  // 100 us for each node in each write, and a few writes of all.
+  const auto bound = static_cast<std::size_t>(passed / std::chrono::microseconds(100)) + 4 * kNodes;
+  CHECK(client.written < bound * client.last / kNodes);
+}

@@ -14,6 +14,7 @@ namespace {
 // A backend with own nodes only: complete with `max_nodes` of them, or when the test says so.
 struct FakeBackend : RendezvousBackend {
   void add(const OwnNode& node) override {
+    ++adds;
     remove(node);
     nodes.push_back(node);
     if (open && static_cast<int>(nodes.size()) == max_nodes) complete();
@@ -44,6 +45,7 @@ struct FakeBackend : RendezvousBackend {
   int max_nodes = 2;
   bool open = true;
   bool closed = false;
+  int adds = 0;
   std::vector<OwnNode> nodes = {};
   std::function<void()> finished = {};
   Events events = {};
@@ -508,4 +510,56 @@ TEST_CASE("coordinator: a surplus node ends if there are no places for spares", 
   job.arrive(1);
   REQUIRE(job.coordinator->surplus());
   CHECK(job.coordinator->surplus()->text == "all places of the job are taken, and those of its spares");
+}
+
+namespace {
+
+// What a job of so many nodes costs that meets, loses one, and meets again with another in its place.
+struct Cost {
+  int adds = 0;
+  int messages = 0;
+  std::size_t bytes = 0;
+};
+
+Cost cost_of(int nodes) {
+  Job job(nodes, 0, 1);
+  const auto arrive = [&](int id) {
+    const std::string address =
+        "10.0." + std::to_string(100 + id / 200) + "." + std::to_string(20 + id % 200);
+    job.coordinator->on_hello(id, {.host = "node" + std::to_string(100 + id),
+                                   .addr = address,
+                                   .pid = 1000 + id,
+                                   .node_port = static_cast<std::uint16_t>(20000 + id),
+                                   .addresses = {address},
+                                   .seen_at = id == 0 ? "" : address});
+    job.join(id);
+  };
+  for (int id = 0; id < nodes; ++id) arrive(id);
+  job.coordinator->on_lost(nodes / 2, "", true);
+  for (int id = 0; id < nodes; ++id) {
+    if (id != nodes / 2) job.join(id);
+  }
+  arrive(nodes);
+  REQUIRE(job.sent_to<RoundBegins>(nodes).size() == 1);
+  Cost cost = {.adds = job.backend.adds};
+  for (const auto& [id, messages] : job.sent) {
+    cost.messages += static_cast<int>(messages.size());
+    for (const NodeMessage& message : messages) cost.bytes += encode(message).size();
+  }
+  return cost;
+}
+
+}  // namespace
+
+TEST_CASE("coordinator: what it sends and tells the backend grows linearly with the nodes", "[rendezvous]") {
+  const Cost small = cost_of(50);
+  const Cost large = cost_of(100);
+  // Of each node once for each time it asked for a round.
+  CHECK(small.adds == 100);
+  CHECK(large.adds == 200);
+  // The begin of a round, its end, the begin of the next; of the lost node and the one in its place, half.
+  CHECK(small.messages == 3 * 49 + 2);
+  CHECK(large.messages == 3 * 99 + 2);
+  // Nine nodes, wherever there are more, are told the addresses of all.
+  CHECK(static_cast<double>(large.bytes) / 100 < 1.03 * static_cast<double>(small.bytes) / 50);
 }
