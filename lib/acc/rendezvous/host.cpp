@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/rendezvous/host.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/asio/post.hpp>
 #include <utility>
 
+#include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/rendezvous/rendezvous_backend.hpp"
 #include "acc/store/client.hpp"
@@ -15,7 +18,33 @@ namespace {
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 constexpr auto kAgentsTimeout = std::chrono::seconds(3);
 
+// What an agent has open besides connections.
+constexpr std::uint64_t kOwnFiles = 64;
+constexpr std::uint64_t kFilesOfWorker = 4;
+
+std::string to_raise(std::uint64_t needed) {
+  return fmt::format("raise the hard limit of open files (ulimit -Hn) to {} or more", needed);
+}
+
 }  // namespace
+
+std::string check_open_files(std::uint64_t max_files, const LaunchPlan& plan) {
+  const auto workers = static_cast<std::uint64_t>(plan.nproc_per_node);
+  const std::uint64_t own = kOwnFiles + kFilesOfWorker * workers;
+  const auto nodes = static_cast<std::uint64_t>(plan.rendezvous.max_nodes);
+  const std::uint64_t with_workers = own + nodes * (1 + workers);
+  if (own + static_cast<std::uint64_t>(plan.rendezvous.min_nodes) > max_files) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = fmt::format("this node hosts the job and may open {} files, too few for connections "
+                                     "to {} nodes",
+                                     max_files, plan.rendezvous.min_nodes),
+                 .hint = to_raise(with_workers)});
+  }
+  if (with_workers <= max_files) return {};
+  return fmt::format(
+      "this node may open {} files, too few for connections to {} nodes and {} workers of each; {}",
+      max_files, nodes, workers, to_raise(with_workers));
+}
 
 std::string coordinator_key(const std::string& run_id) {
   return "/acc/hub/" + run_id;

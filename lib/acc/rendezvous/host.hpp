@@ -3,6 +3,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -83,6 +84,11 @@ class Host {
   bool backend_closed_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+/// Checks that a process that may open `max_files` files can host the job of `plan`. Throws Error{system} if
+/// it cannot hold a connection to each node that the job needs. Returns a warning if the connections of all
+/// workers to their store may not fit; empty: they do.
+std::string check_open_files(std::uint64_t max_files, const LaunchPlan& plan);
 
 /// The key whose value says where nodes of `acc` connect: a port of the host, or `host:port`.
 std::string coordinator_key(const std::string& run_id);

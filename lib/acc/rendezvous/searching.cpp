@@ -2,6 +2,7 @@
 #include "acc/rendezvous/searching.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <boost/asio/ip/udp.hpp>
@@ -83,11 +84,26 @@ void Searching::on_resolved(const Addresses& addresses) {
   if (!hosts || !try_to_host(addresses)) ask_endpoint();
 }
 
+// If not, the node has failed.
+bool Searching::may_hold_connections() {
+  rlimit files = {};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  try {
+    const std::string warning = check_open_files(files.rlim_cur, node_.plan);
+    if (!warning.empty()) node_.events.notice(warning);
+  } catch (const Error& error) {
+    node_.events.failed(error.what(), exit_code(error.kind()));
+    return false;
+  }
+  return true;
+}
+
 // Returns false if another node of this machine hosts already.
 bool Searching::try_to_host(const Addresses& addresses) {
   const RendezvousPlan& wanted = node_.settings;
   const bool must = node_.is_static() || wanted.is_host.value_or(false);
   const std::vector<std::string>& own = node_.ports.own().addresses;
+  if (!may_hold_connections()) return true;
   std::unique_ptr<Host> host;
   try {
     node_.ports.set_address(wanted.endpoint_host.empty() ? "127.0.0.1" : wanted.endpoint_host);
@@ -228,6 +244,7 @@ void Searching::claim_key() {
 }
 
 void Searching::host_as_key_says() {
+  if (!may_hold_connections()) return;
   std::unique_ptr<Host> host;
   try {
     host = host_at_own_port(node_, {});

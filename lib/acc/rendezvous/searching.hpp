@@ -38,6 +38,7 @@ class Searching : public NodeState {
 
   void resolve_endpoint(std::function<void(const Addresses&)> done);
   void on_resolved(const Addresses& addresses);
+  bool may_hold_connections();
   bool try_to_host(const Addresses& addresses);
   void ask_endpoint();
   void ask_endpoint_later();

@@ -2,6 +2,8 @@
 #include "acc/store/listener.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,10 +12,12 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -150,6 +154,7 @@ void Listener::accept_waiting() {
       if (errno == EAGAIN || errno == EWOULDBLOCK) break;
       if (errno == EINTR || errno == ECONNABORTED) continue;
       // No descriptors or no memory: the connection stays in the backlog, and waiting for it would spin.
+      report_refusal(errno);
       return wait_a_little();
     }
     tcp::socket socket(acceptor_.get_executor());
@@ -162,6 +167,21 @@ void Listener::accept_waiting() {
     accepted_(std::move(socket));
   }
   wait();
+}
+
+// Once: it is tried again until others close theirs.
+void Listener::report_refusal(int error) {
+  if (std::exchange(refusal_reported_, true)) return;
+  rlimit files = {};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  const bool too_few = error == EMFILE;
+  error_code ignored;
+  log::write(
+      log::Level::warn,
+      fmt::format(
+          "connections to {} wait: {}{}", name_of(acceptor_.local_endpoint(ignored)), std::strerror(error),
+          too_few ? fmt::format(" ({} for this process; raise the hard limit: ulimit -Hn)", files.rlim_cur)
+                  : std::string()));
 }
 
 void Listener::discard_waiting() {

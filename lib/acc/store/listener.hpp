@@ -21,8 +21,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   /// `acceptor` is listening and non-blocking.
   explicit Listener(boost::asio::ip::tcp::acceptor acceptor);
 
-  /// Calls `accepted` for each connection from now on. If there is no descriptor or memory left, tries again
-  /// a little later.
+  /// Calls `accepted` for each connection from now on. If there is no descriptor or memory left, warns of it
+  /// once and tries again a little later.
   void start(Accepted accepted);
 
   /// Closes the connections in the backlog, which were not accepted yet.
@@ -35,10 +35,12 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void wait();
   void accept_waiting();
   void wait_a_little();
+  void report_refusal(int error);
 
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer pause_;
   Accepted accepted_;
+  bool refusal_reported_ = false;
 };
 
 /// Listens on all `addresses` (numeric, v4 or v6) with one port number; port 0 takes one that is free on all

@@ -71,3 +71,20 @@ TEST_CASE("host: its store names a job that runs elsewhere", "[rendezvous]") {
   test::drive(loop, [&] { return host.is_running_at("10.0.0.1:4000"); });
   CHECK_FALSE(host.is_running_at("10.0.0.2:4000"));
 }
+
+TEST_CASE("host: a job whose connections do not fit into the limit of open files is refused or warned of",
+          "[rendezvous]") {
+  LaunchPlan plan = plan_of(1000);
+  plan.nproc_per_node = 8;
+  CHECK_THROWS_WITH(check_open_files(1024, plan),
+                    "this node hosts the job and may open 1024 files, too few for connections to 1000 nodes "
+                    "(raise the hard limit of open files (ulimit -Hn) to 9096 or more)");
+  CHECK(
+      check_open_files(4096, plan) ==
+      "this node may open 4096 files, too few for connections to 1000 nodes and 8 workers of each; raise the "
+      "hard limit of open files (ulimit -Hn) to 9096 or more");
+  CHECK(check_open_files(9096, plan).empty());
+  // It may begin with less.
+  plan.rendezvous.min_nodes = 1;
+  CHECK_FALSE(check_open_files(1024, plan).empty());
+}

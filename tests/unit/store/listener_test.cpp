@@ -5,12 +5,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/base/log.hpp"
 #include "support/catch.hpp"
 #include "support/store_client.hpp"
 
@@ -153,6 +155,9 @@ TEST_CASE("listener: without a free descriptor it waits, and then continues", "[
   const auto listeners = listen_on(loop, {"127.0.0.1"}, 0);
   Sockets taken;
   listeners.front()->start([&](auto socket) { taken.push_back(std::move(socket)); });
+  std::string warnings;
+  const acc::log::ConsoleRedirect console([&](std::string_view lines) { warnings += lines; });
+  acc::log::open({.level = acc::log::Level::warn});
   // UBSan needs a descriptor to check an object of a new type: it has checked the loop's, and Catch's are
   // outside.
   loop.poll();
@@ -172,6 +177,12 @@ TEST_CASE("listener: without a free descriptor it waits, and then continues", "[
   CHECK(waits);
   while (taken.empty()) loop.run_one();
   CHECK(taken.size() == 1);
+  acc::log::open({.level = acc::log::Level::off});
+  const std::string place = "127.0.0.1:" + std::to_string(listeners.front()->port());
+
+  CHECK(warnings.starts_with("acc: warning: connections to " + place + " wait: Too many open files ("));
+  CHECK(warnings.ends_with(" for this process; raise the hard limit: ulimit -Hn)\n"));
+  CHECK(std::ranges::count(warnings, '\n') == 1);
 }
 
 TEST_CASE("listener: can be closed and destroyed at any time", "[store]") {
