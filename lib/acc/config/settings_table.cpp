@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/config/settings_table.hpp"
+
+#include <string>
+
+namespace acc::launcher {
+namespace {
+
+std::string key_of(const SettingSpec& spec) {
+  if (!spec.in_file && !spec.in_sagemaker) return "";
+  const std::string key(file_key(spec));
+  return spec.section.empty() ? key : std::string(spec.section) + "." + key;
+}
+
+Value row_of(const SettingSpec& spec) {
+  Value words = Value::array();
+  for (const std::string_view word : spec.allowed) words.push_back(word);
+  Value flags = Value::array();
+  for (const Flag& flag : spec.flags) flags.push_back(flag.spelling);
+  Value variables = Value::array();
+  for (const std::string_view variable : {spec.variable, spec.pet}) {
+    if (!variable.empty()) variables.push_back(variable);
+  }
+  return {{"name", spec.name}, {"group", spec.group}, {"help", spec.help},   {"default", default_value(spec)},
+          {"words", words},    {"flags", flags},      {"key", key_of(spec)}, {"variables", variables}};
+}
+
+}  // namespace
+
+Value settings_table() {
+  Value rows = Value::array();
+  for (const SettingSpec& spec : schema()) rows.push_back(row_of(spec));
+  return rows;
+}
+
+}  // namespace acc::launcher
