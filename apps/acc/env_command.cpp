@@ -13,6 +13,7 @@
 #include "acc/config/defaults.hpp"
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
+#include "version.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -35,7 +36,7 @@ void show_environment(const std::string& named) {
   const Environment environment = Environment::of_process();
   const fs::path python = find_python("", environment, kind_of_file, program_path()).file;
   const std::vector<fs::path> folders = python.empty() ? std::vector<fs::path>() : site_packages(python);
-  EnvironmentFacts facts{.version = ACC_VERSION,
+  EnvironmentFacts facts{.version = version_and_commit(),
                          .program = program_folder() / "acc",
                          .python = python,
                          .packages = installed_packages(folders),

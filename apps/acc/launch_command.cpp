@@ -25,6 +25,7 @@
 #include "acc/plan/worker_environment.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
+#include "version.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -150,7 +151,7 @@ int start_or_explain(const LaunchPlan& plan) {
 int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.version) {
-    fmt::print("{}\n", kVersionLine);
+    fmt::print("{}\n", version_text());
     return 0;
   }
   if (command_line.help) {

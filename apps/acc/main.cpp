@@ -13,6 +13,7 @@
 #include "acc/base/text.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
+#include "version.hpp"
 
 namespace {
 
@@ -42,7 +43,8 @@ void open_log(const acc::Environment& environment) {
 
 // CLI11 does not inherit the flag in subcommands.
 void add_version_flag(CLI::App& app) {
-  app.set_version_flag("--version", acc::launcher::kVersionLine, "Print the version and exit");
+  app.set_version_flag("--version", acc::launcher::version_text,
+                       "Print the version and exit; with --json for programs");
   for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
 }
 
@@ -57,6 +59,10 @@ int run(const std::string& name, const std::vector<std::string>& words) {
     if (words[0] == "run")
       return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run");
     if (words[0] == "test") return acc::launcher::test_command(rest);
+  }
+  if (words == std::vector<std::string>{"--version", "--json"}) {
+    fmt::print("{}\n", acc::launcher::version_json());
+    return 0;
   }
   CLI::App app("Launcher for distributed training: Python scripts and C++ programs", "acc");
   app.formatter(acc::launcher::help_format());

@@ -12,6 +12,7 @@
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
 #include "launch_command.hpp"
+#include "version.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -80,7 +81,7 @@ int test_command(const std::vector<std::string>& words) {
   const TestOptions options = read_options(words);
   CommandLine command_line = parse_command_line(with_limits(options), Dialect::launch);
   if (command_line.version) {
-    fmt::print("{}\n", kVersionLine);
+    fmt::print("{}\n", version_text());
     return 0;
   }
   if (command_line.help) {

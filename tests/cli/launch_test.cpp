@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The output and exit codes of `acc launch` before it starts workers.
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "support/catch.hpp"
 #include "support/run.hpp"
@@ -130,7 +131,13 @@ TEST_CASE("cli: help and version need no config", "[cli]") {
     CHECK(run.err.empty());
   }
   const std::string version = acc({"--version"}).out;
-  CHECK(version.starts_with("acc "));
+  CHECK(std::regex_match(version,
+                         std::regex("acc [0-9.]+\ncommit ([0-9a-f]{12}|unknown), [A-Za-z]+ build by .* for "
+                                    "glibc [0-9.]+, with(out libacc| libacc for LibTorch [0-9.]+)\n")));
+  const auto facts = nlohmann::json::parse(acc({"--version", "--json"}).out);
+  CHECK(version.starts_with("acc " + facts.at("version").get<std::string>() + "\n"));
+  CHECK(version.find("commit " + facts.at("commit").get<std::string>().substr(0, 12) + ",") !=
+        std::string::npos);
   for (const std::vector<std::string>& words : {std::vector<std::string>{"launch"},
                                                 {"run"},
                                                 {"test"},
