@@ -5,7 +5,7 @@
     readme_test.py ACC FAKE_NVML_FOLDER
 
 A command is a line of a code block, or what stands between backticks and begins as a command. One that is not in
-`CASES` below, or is there no longer, fails the test.
+`CASES` below, or is there no longer, fails the test. Pages of apps/docs share the cases (guide_test.py).
 """
 
 import contextlib
@@ -223,11 +223,17 @@ def attaches(*parts):
     return case
 
 
+def isolated(*namespaces):
+    """The words in front of a shell's command that give it namespaces of its own."""
+    words = ["unshare", *namespaces, *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if subprocess.run([*words, "--fork", "true"], capture_output=True, check=False).returncode != 0:
+        raise Skipped(f"no namespace can be made here ({' '.join(namespaces)})")
+    return [*words, "bash", "-c"]
+
+
 def in_namespace(case):
     def run(place, command):
-        isolated = ["unshare", "--pid", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--fork", "true"]
-        if subprocess.run(isolated, capture_output=True, check=False).returncode != 0:
-            raise Skipped("no pid namespace can be made here")
+        isolated("--pid")
         case(place, command)
     return run
 
@@ -245,13 +251,13 @@ def on_nodes(commands_of_nodes, *parts):
     """Runs one command per node; all nodes are this machine as node0, in a network namespace."""
     def case(place, command):
         (place.folder / "hosts").write_text("127.0.0.1 localhost node0\n")
-        isolated = ["unshare", "--net", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "bash", "-c"]
+        shell = isolated("--net", "--mount")
         prepare = "ip link set lo up && mount --bind hosts /etc/hosts"
-        if subprocess.run([*isolated, prepare], cwd=place.folder, capture_output=True, check=False).returncode != 0:
+        if subprocess.run([*shell, prepare], cwd=place.folder, capture_output=True, check=False).returncode != 0:
             raise Skipped("no network namespace can be made here")
         nodes = "".join(f"{{ {one}; }} & pids+=($!)\n" for one in commands_of_nodes(command))
         script = f'{prepare}\npids=()\n{nodes}code=0\nfor pid in "${{pids[@]}}"; do wait $pid || code=$?; done\nexit $code'
-        text = place.run(shlex.join([*isolated, script]))
+        text = place.run(shlex.join([*shell, script]))
         for part in parts:
             need(part in text, f"no '{part}' in: {text}")
     return case
@@ -312,6 +318,7 @@ CASES = {
     "cmake --preset dev": builds,
     "cmake --workflow --preset asan": builds,
     "cmake --preset release && cmake --build --preset release": builds,
+    "cmake --preset release -DACC_RUNTIME=OFF && cmake --build --preset release --target acc": builds,
     "cmake --install build/release --prefix ~/.local": builds,
     "acc launch train.py --epochs 3": trains(4, "no", "--epochs 3"),
     "acc launch --num_processes 4 --mixed_precision bf16 train.py": trains(4, "bf16"),
@@ -365,9 +372,11 @@ def main():
         except AssertionError as error:
             print(f"FAILED: {command}: {error}")
             failed = True
+    guide = "\n".join(page.read_text() for page in (ROOT / "apps/docs").glob("*.md"))
     for command in CASES.keys() - set(commands):
-        print(f"FAILED: {command}: is not in README.md")
-        failed = True
+        if command not in guide:
+            print(f"FAILED: {command}: is neither in README.md nor in apps/docs")
+            failed = True
     return failed
 
 
