@@ -73,10 +73,12 @@ if(TARGET acc_runtime)
   install(EXPORT acc-runtime NAMESPACE acc:: DESTINATION ${package_folder})
   install(FILES ${CMAKE_SOURCE_DIR}/scripts/cmake/FindLibTorch.cmake DESTINATION ${package_folder})
   install(FILES ${CMAKE_SOURCE_DIR}/lib/acc/runtime/README.md RENAME runtime.md TYPE DOC)
-  install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md RENAME examples.md TYPE DOC)
-  install(FILES ${CMAKE_SOURCE_DIR}/apps/docs/trainer.md ${CMAKE_SOURCE_DIR}/apps/docs/notebooks.md TYPE DOC)
 endif()
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/apps/docs/reference.md TYPE DOC)
+# The pages in their places, so that their links hold.
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE TYPE DOC)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/apps/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps
+  FILES_MATCHING PATTERN *.md PATTERN *.svg)
+install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps/examples)
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/acc-config.cmake.in acc-config.cmake
   INSTALL_DESTINATION ${package_folder})

@@ -17,7 +17,8 @@ Each fenced block is checked by its language, or as the HTML comments in front o
     <!-- code ... -->       C++ that scripts/tutorial has taken from a program that is compiled and run; also diff, cell
     <!-- not run: WHY -->   the block is only shown
 
-Commands within a line or on indented lines are checked for their words: the subcommand exists, and has the flags.
+Commands within a line are run where readme_test.py has a case for them. Those and commands on indented lines are checked
+for their words: the subcommand exists, and has the flags.
 """
 
 import os
@@ -127,8 +128,7 @@ class Page:
         lines = [line.split("   #")[0].strip() for line in block.text.splitlines() if line.strip()]
         if all(line in CASES for line in lines):
             for line in lines:
-                with tempfile.TemporaryDirectory(prefix="acc-guide-") as folder:
-                    CASES[line](Place(folder), line)
+                run_case(line)
             return
         script = "set -e\n" + block.text
         if "own" in block.marks:
@@ -190,6 +190,18 @@ def check_words(text, known):
                 raise AssertionError(f"`{span}`: acc {' '.join(command)} has no {flag}")
 
 
+def inline_cases(text, blocks):
+    """The commands within lines that readme_test.py has a case for and no block runs."""
+    in_blocks = "\n".join(block.text for block in blocks)
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [span for span in dict.fromkeys(re.findall(r"`([^`\n]+)`", outside)) if span in CASES and span not in in_blocks]
+
+
+def run_case(command):
+    with tempfile.TemporaryDirectory(prefix="acc-guide-") as folder:
+        CASES[command](Place(folder), command)
+
+
 def main():
     names = sys.argv[3:] or sorted(page.name for page in DOCS.glob("*.md"))
     failed = False
@@ -197,7 +209,10 @@ def main():
         text = (DOCS / name).read_text()
         with tempfile.TemporaryDirectory(prefix="acc-guide-") as folder:
             page = Page(name, folder)
-            checks = [(f"{name}, {block}", lambda block=block: page.check(block)) for block in blocks_of(text)]
+            blocks = blocks_of(text)
+            checks = [(f"{name}, {block}", lambda block=block: page.check(block)) for block in blocks]
+            checks += [(f"{name}, {command}", lambda command=command: run_case(command))
+                       for command in inline_cases(text, blocks)]
             checks.append((f"{name}, commands within lines", lambda: check_words(text, {"place": page.place})))
             for title, check in checks:
                 try:
