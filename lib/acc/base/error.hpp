@@ -20,9 +20,9 @@ int exit_code(ErrorKind kind);
 
 /// One problem: what is wrong, where (`file:line`, a flag, a variable), and what to do.
 struct Problem {
-  std::string what = {};
-  std::string where = {};
-  std::string hint = {};
+  std::string what = {};   ///< What is wrong.
+  std::string where = {};  ///< Where: `file:line`, a flag, a variable.
+  std::string hint = {};   ///< What to do.
 
   bool operator==(const Problem&) const = default;
 };
@@ -33,18 +33,19 @@ std::string to_string(const Problem& problem);
 /// An error that the user must fix, caught once, in `main`. An invalid file throws all its problems at once.
 class Error : public std::exception {
  public:
+  /// The kind of an error and its problem, by name.
   struct Fields {
-    ErrorKind kind = ErrorKind::usage;
-    std::string what = {};
-    std::string where = {};
-    std::string hint = {};
+    ErrorKind kind = ErrorKind::usage;  ///< Determines the exit code.
+    std::string what = {};              ///< As in Problem.
+    std::string where = {};             ///< As in Problem.
+    std::string hint = {};              ///< As in Problem.
   };
 
   explicit Error(Fields fields);
   Error(ErrorKind kind, std::vector<Problem> problems);
 
-  ErrorKind kind() const { return kind_; }
-  const std::vector<Problem>& problems() const { return problems_; }
+  ErrorKind kind() const { return kind_; }                            ///< Determines the exit code.
+  const std::vector<Problem>& problems() const { return problems_; }  ///< At least one.
 
   /// One line per problem, without a newline at the end.
   const char* what() const noexcept override { return text_.c_str(); }

@@ -26,15 +26,15 @@ struct NotebookLauncherOptions {
   std::optional<std::uint16_t> use_port = {};
   /// The address of node 0.
   std::string master_addr = "127.0.0.1";
-  int node_rank = 0;
+  int node_rank = 0;  ///< The rank of this node, from 0.
   /// Each node calls notebook_launcher with its own node_rank.
   int num_nodes = 1;
   /// static, c10d or etcd, as torchrun's flags.
   std::string rdzv_backend = "static";
-  std::string rdzv_endpoint = {};
+  std::string rdzv_endpoint = {};  ///< `host[:port]`, where the nodes meet.
   /// key=value,key=value
   std::string rdzv_conf = {};
-  std::string rdzv_id = "none";
+  std::string rdzv_id = "none";  ///< The name of the run, the same on all nodes.
   /// How often all workers are started again after one has failed.
   int max_restarts = 0;
   /// The prefix of lines that `tee` shows, as torchrun's flag.
@@ -47,7 +47,7 @@ struct NotebookLauncherOptions {
   /// The streams that go to files instead of the caller's output, or (`tee`) to both: 0, 1 (stdout), 2
   /// (stderr) or 3, or a list by local rank as in 0:1,1:3.
   std::string redirects = {};
-  std::string tee = {};
+  std::string tee = {};  ///< Streams that are also shown, as torchrun's flag.
   /// Stay on the CPU where there are GPUs.
   bool cpu = false;
   /// Threads of each worker for operations on the CPU; absent: its share of the cores.

@@ -60,8 +60,8 @@ class Accelerator {
   /// An Accelerator can be passed as a PartialState.
   operator const PartialState&() const { return state_; }  // NOLINT: implicit
 
-  // The following functions are those of PartialState.
-
+  /// The function of this name of PartialState.
+  /// @{
   int num_processes() const { return state_.num_processes(); }
   int process_index() const { return state_.process_index(); }
   int local_process_index() const { return state_.local_process_index(); }
@@ -131,14 +131,19 @@ class Accelerator {
   T broadcast_object(const T& object, int from = 0) const {
     return state_.broadcast_object(object, from);
   }
+  /// @}
 
+  /// The precision of prepared models.
   MixedPrecision mixed_precision() const { return preparation_.mixed_precision(); }
-  bool split_batches() const { return preparation_.split_batches(); }
+  bool split_batches() const { return preparation_.split_batches(); }  ///< The option of this name.
+  /// The option of this name.
   std::optional<bool> dispatch_batches() const { return preparation_.dispatch_batches(); }
+  /// Whether prepared loaders give all processes the same number of full batches.
   bool even_batches() const { return preparation_.even_batches(); }
   /// Affects loaders that are prepared later.
   void set_even_batches(bool on) { preparation_.set_even_batches(on); }
-  bool device_placement() const { return preparation_.device_placement(); }
+  bool device_placement() const { return preparation_.device_placement(); }  ///< The option of this name.
+  /// The option of this name.
   const std::filesystem::path& project_dir() const { return preparation_.project_dir(); }
   /// Default: project_dir.
   const std::filesystem::path& logging_dir() const { return preparation_.logging_dir(); }
@@ -158,7 +163,7 @@ class Accelerator {
     return preparation_.prepare(std::forward<Objects>(objects)...);
   }
 
-  using ModelOptions = detail::Preparation::ModelOptions;
+  using ModelOptions = detail::Preparation::ModelOptions;  ///< The options of prepare_model.
 
   /// Together: prepares a module. Throws Error{usage}, see DdpReplica.
   template <detail::TorchModule Module>
@@ -224,9 +229,9 @@ class Accelerator {
 
   /// Whether this batch ends with a step of the optimizers.
   bool sync_gradients() const;
-  void set_sync_gradients(bool on);
-  int gradient_accumulation_steps() const;
-  void set_gradient_accumulation_steps(int steps);
+  void set_sync_gradients(bool on);         ///< Overrides it until the next batch begins.
+  int gradient_accumulation_steps() const;  ///< The number of batches for each step of the optimizers.
+  void set_gradient_accumulation_steps(int steps);  ///< Affects the batches that begin later.
   /// The number of batches that accumulate() has counted since the last end of a loader.
   std::int64_t step() const;
 
@@ -259,6 +264,7 @@ class Accelerator {
   /// prepared optimizer: their gradients would still be scaled.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                              double norm_type = 2);
+  /// Clips each gradient to [-clip_value, clip_value].
   void clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value);
 
   /// Whether an optimizer's last step was skipped because gradients overflowed in fp16.
@@ -351,9 +357,11 @@ class Accelerator {
     (checkpointing_.register_for_checkpointing(stateful(objects)), ...);
   }
 
+  /// Adds a function that save_state calls first.
   HookHandle register_save_state_pre_hook(SaveStatePreHook hook) {
     return checkpointing_.register_save_state_pre_hook(std::move(hook));
   }
+  /// Adds a function that load_state calls first.
   HookHandle register_load_state_pre_hook(LoadStatePreHook hook) {
     return checkpointing_.register_load_state_pre_hook(std::move(hook));
   }

@@ -47,7 +47,7 @@ struct AcceleratorOptions {
   /// The number of batches for each optimizer step, see Accelerator::accumulate.
   /// ACCELERATE_GRADIENT_ACCUMULATION_STEPS takes precedence.
   int gradient_accumulation_steps = 1;
-  GradientAccumulationOptions gradient_accumulation = {};
+  GradientAccumulationOptions gradient_accumulation = {};  ///< Details of gradient accumulation.
   /// Uses the CPU even if there are other devices.
   bool cpu = false;
   /// The batch size of loaders is that of all processes together.
@@ -65,17 +65,17 @@ struct AcceleratorOptions {
   /// The trackers for Accelerator::log, such as `{"tensorboard", "jsonl"}` or `{"all"}`, or a shared_ptr to
   /// the program's own Tracker.
   std::vector<TrackerChoice> log_with = {};
-  std::filesystem::path project_dir = {};
-  ProjectOptions project = {};
+  std::filesystem::path project_dir = {};  ///< The folder for checkpoints and trackers; empty: none.
+  ProjectOptions project = {};             ///< How that folder is used.
   /// Allows optimizers to have parameters that do not belong to a prepared model, such as those of a
   /// trainable loss, whose gradients the program averages itself. Otherwise the first step on several
   /// processes throws Error{usage}.
   bool allow_unprepared_parameters = false;
   /// Calls Accelerator::check_parameters after this many steps of an optimizer; 0: never.
   int check_parameters_every = 0;
-  DdpOptions ddp = {};
-  GradScalerOptions grad_scaler = {};
-  ProcessGroupOptions process_group = {};
+  DdpOptions ddp = {};                     ///< How gradients are averaged.
+  GradScalerOptions grad_scaler = {};      ///< How losses are scaled in fp16.
+  ProcessGroupOptions process_group = {};  ///< How processes join and communicate.
 };
 
 }  // namespace acc

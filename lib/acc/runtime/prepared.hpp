@@ -82,7 +82,9 @@ concept Preparable = IsPreparable<std::remove_cvref_t<T>>::value;
 
 }  // namespace detail
 
+/// A model that was prepared.
 struct PreparedModel {
+  /// Shared with the program.
   std::shared_ptr<torch::nn::Module> module = {};
   /// Null if gradients are not averaged.
   std::shared_ptr<detail::DdpReplica> ddp = {};
@@ -90,16 +92,16 @@ struct PreparedModel {
 
 /// A scheduler of any type. Its state is a JSON object.
 struct PreparedScheduler {
-  std::function<std::string()> state = {};
-  std::function<void(std::string_view)> load_state = {};
+  std::function<std::string()> state = {};                ///< Returns the state.
+  std::function<void(std::string_view)> load_state = {};  ///< Takes a state.
 };
 
 /// The objects that an Accelerator has prepared, each kind in the order of preparation, and its counters.
 /// Checkpoints save them, and free_memory releases them.
 struct Prepared {
-  std::vector<PreparedModel> models = {};
-  std::vector<Optimizer> optimizers = {};
-  std::vector<PreparedScheduler> schedulers = {};
+  std::vector<PreparedModel> models = {};          ///< In the order of preparation.
+  std::vector<Optimizer> optimizers = {};          ///< In the order of preparation.
+  std::vector<PreparedScheduler> schedulers = {};  ///< In the order of preparation.
   /// Shared with the loaders.
   std::vector<std::shared_ptr<LoaderPlan>> loaders = {};
   /// The state of gradient accumulation.

@@ -12,9 +12,9 @@ namespace acc {
 struct ProfileOptions {
   /// The folder to which each process writes its trace `profile_<rank>.json`. Empty: no traces are written.
   std::filesystem::path output_trace_dir = {};
-  bool record_shapes = false;
-  bool profile_memory = false;
-  bool with_flops = false;
+  bool record_shapes = false;   ///< Records the shapes of operations' inputs.
+  bool profile_memory = false;  ///< Records allocations.
+  bool with_flops = false;      ///< Estimates the floating-point operations.
 };
 
 /// Calls `function` under LibTorch's profiler, which also records the kernels of `device`, and writes a trace

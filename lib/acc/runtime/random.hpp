@@ -9,6 +9,7 @@
 
 namespace acc {
 
+/// What set_seed does besides.
 struct SeedOptions {
   /// Adds the process's rank to the seed, so that each process draws different numbers.
   bool device_specific = false;

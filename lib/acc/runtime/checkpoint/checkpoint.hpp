@@ -24,13 +24,13 @@ class ProcessGroup;
 
 /// The processes that write a checkpoint together, from the view of one of them.
 struct SavingProcesses {
-  int index = 0;
-  int local_index = 0;
+  int index = 0;        ///< The rank of this process.
+  int local_index = 0;  ///< Its rank on its machine.
   /// Null for one process.
   std::shared_ptr<ProcessGroup> group = {};
 
-  bool is_main() const { return index == 0; }
-  bool is_local_main() const { return local_index == 0; }
+  bool is_main() const { return index == 0; }              ///< Whether it is rank 0.
+  bool is_local_main() const { return local_index == 0; }  ///< Whether it is the first of its machine.
   /// Whether this process writes the shared files: the first, or the first of each machine.
   bool writes_shared(bool on_each_node) const { return is_main() || (on_each_node && is_local_main()); }
 };
@@ -66,12 +66,12 @@ class HookHandle {
 
 /// The content of a checkpoint. Objects of one kind are in the order in which they were prepared.
 struct CheckpointContent {
-  std::vector<torch::nn::Module*> models = {};
-  std::vector<torch::optim::Optimizer*> optimizers = {};
-  std::vector<Stateful> schedulers = {};
-  std::vector<Stateful> loaders = {};
-  std::optional<Stateful> scaler = {};
-  std::vector<Stateful> registered = {};
+  std::vector<torch::nn::Module*> models = {};            ///< Their parameters and buffers.
+  std::vector<torch::optim::Optimizer*> optimizers = {};  ///< Their states and options.
+  std::vector<Stateful> schedulers = {};                  ///< Their positions.
+  std::vector<Stateful> loaders = {};                     ///< Their positions.
+  std::optional<Stateful> scaler = {};                    ///< The state of fp16's scale.
+  std::vector<Stateful> registered = {};                  ///< The program's own objects.
   /// The gradient buckets of the models: the last bit of summed gradients depends on them. None for a model
   /// whose gradients are not averaged, or have not been averaged yet.
   std::vector<Stateful> gradient_buckets = {};
@@ -80,15 +80,16 @@ struct CheckpointContent {
   /// Whether gradients have been accumulated for a step that has not happened yet; each process saves its
   /// own.
   bool accumulates = false;
-  int num_processes = 1;
+  int num_processes = 1;  ///< The processes that save.
 };
 
+/// How save_checkpoint writes.
 struct SaveCheckpointOptions {
   /// Writes weights as safetensors; off: as torch.save does.
   bool safe_serialization = true;
   /// The first process of each machine writes the shared files, not only that of the first machine.
   bool save_on_each_node = false;
-  std::vector<SaveStatePreHook> hooks = {};
+  std::vector<SaveStatePreHook> hooks = {};  ///< Called before weights are written, in this order.
 };
 
 /// Together: writes a checkpoint that accelerate's load_state can read, and replaces `folder` atomically: if

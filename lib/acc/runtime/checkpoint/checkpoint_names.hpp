@@ -13,8 +13,8 @@ namespace acc {
 
 /// A checkpoint folder whose name ends with a number, as accelerate's `checkpoint_7`.
 struct NumberedCheckpoint {
-  std::int64_t number = 0;
-  std::filesystem::path folder = {};
+  std::int64_t number = 0;            ///< Its iteration.
+  std::filesystem::path folder = {};  ///< Where it is.
 };
 
 /// The checkpoints in `folder`, sorted by number; other entries are ignored. A Trainer's have the prefix

@@ -16,6 +16,7 @@ class Module;
 
 namespace acc {
 
+/// Tensors by name, in an order of their own.
 using OrderedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
 /// The parameters and buffers under the names of Python's state_dict, in its order. They share the module's

@@ -17,21 +17,23 @@ namespace acc {
 struct PtValue;
 struct PtEntry;
 
-using PtList = std::vector<PtValue>;
-using PtDict = std::vector<PtEntry>;
+using PtList = std::vector<PtValue>;  ///< Python's list.
+using PtDict = std::vector<PtEntry>;  ///< Python's dict, in the order of its entries.
 
+/// Python's tuple.
 struct PtTuple {
-  std::vector<PtValue> items;
+  std::vector<PtValue> items;  ///< In order.
 };
 
 /// An object of any other class. Only the name of the class is read; nothing is executed.
 struct PtObject {
-  std::string class_name = {};
+  std::string class_name = {};  ///< The class with its module, as in `collections.OrderedDict`.
 };
 
 /// The content of a file of Python's torch.save: plain data and tensors. std::monostate is Python's None; a
 /// set is read as a list, bytes as a string.
 struct PtValue {
+  /// One of the types that a value may have; monostate is None.
   using Content = std::variant<std::monostate, bool, std::int64_t, double, std::string, at::Tensor, PtList,
                                PtTuple, PtDict, PtObject>;
 
@@ -53,7 +55,7 @@ struct PtValue {
   const T* get_if() const {
     return std::get_if<T>(&content);
   }
-  bool is_none() const;
+  bool is_none() const;  ///< Whether it is Python's None.
 
   /// The value of a dict for the key; null when it is missing, or this is not a dict.
   const PtValue* find(std::string_view key) const;
@@ -62,12 +64,13 @@ struct PtValue {
   /// The value of an integer, a real number, a bool or a tensor of one element; absent for all else.
   std::optional<double> number() const;
 
-  Content content;
+  Content content;  ///< The value.
 };
 
+/// An entry of a dict.
 struct PtEntry {
-  PtValue key = {};
-  PtValue value = {};
+  PtValue key = {};    ///< A text or number, as a rule.
+  PtValue value = {};  ///< Any value.
 };
 
 // Not in the class: Clang makes the members of its vectors there, which need a whole PtEntry.

@@ -9,12 +9,12 @@
 
 namespace acc {
 
-using NamedTensors = std::map<std::string, at::Tensor>;
+using NamedTensors = std::map<std::string, at::Tensor>;  ///< Tensors by name, sorted.
 
 /// A safetensors file: tensors and metadata by name.
 struct Safetensors {
-  NamedTensors tensors = {};
-  std::map<std::string, std::string> metadata = {};
+  NamedTensors tensors = {};                         ///< By name.
+  std::map<std::string, std::string> metadata = {};  ///< Texts by name.
 };
 
 /// Reads a file that Python's safetensors or write_safetensors wrote. The tensors map the file into memory

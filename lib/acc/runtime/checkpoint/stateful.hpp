@@ -23,8 +23,8 @@ std::string to_json(const PtValue& value);
 
 /// Functions that save and load the state of an object.
 struct Stateful {
-  std::function<PtValue()> state = {};
-  std::function<void(const PtValue&)> load_state = {};
+  std::function<PtValue()> state = {};                  ///< Returns the state.
+  std::function<void(const PtValue&)> load_state = {};  ///< Takes a state that `state` returned.
 };
 
 /// An object whose state is JSON text, such as acc's schedulers and loaders.

@@ -20,8 +20,8 @@ struct BatchRule {
 
 /// The part of the batches that a process reads.
 struct Shard {
-  std::size_t index = 0;
-  std::size_t count = 1;
+  std::size_t index = 0;  ///< Which of them, from 0.
+  std::size_t count = 1;  ///< The number of processes.
   /// Every process reads the same number of full batches: the last ones are filled with samples from the
   /// start of the pass.
   bool even_batches = true;

@@ -16,15 +16,17 @@ namespace acc {
 template <class Dataset, class Collator>
 class CollatedDataset {
  public:
+  /// What `get` of the data set returns.
   using Sample = std::remove_cvref_t<decltype(std::declval<Dataset&>().get(std::size_t{0}))>;
 
   CollatedDataset(Dataset dataset, Collator collator)
       : dataset_(std::move(dataset)), collator_(std::move(collator)) {}
 
-  std::optional<std::size_t> size() const { return dataset_.size(); }
+  std::optional<std::size_t> size() const { return dataset_.size(); }  ///< The data set's.
 
   // const only if `get` and the collator can be called while const: the workers of a loader then share the
   // data set.
+  /// The collated samples.
   auto get_batch(c10::ArrayRef<std::size_t> indices) const requires
       requires(const Dataset& dataset, const Collator& collator) {
     std::invoke(collator, std::vector<Sample>{dataset.get(std::size_t{0})});

@@ -49,8 +49,9 @@ class DataLoader {
   using Reader = typename detail::ReaderOf<Dataset>::Type;
 
  public:
-  using Batch = typename Reader::Batch;
-  using Iterator = detail::LoaderIterator<Batch>;
+  using Batch = typename Reader::Batch;            ///< What the loop gets.
+  using Iterator = detail::LoaderIterator<Batch>;  ///< One pass.
+  /// Whether the data set is an IterableDataset.
   static constexpr bool kIterable = IterableDataset<Dataset>;
 
   /// Throws Error{usage} for invalid options, see LoaderPlan.
@@ -69,7 +70,7 @@ class DataLoader {
     return Iterator(plan_, std::move(pass), std::move(source), std::move(entry),
                     detail::DeviceCopy(context_.device));
   }
-  std::default_sentinel_t end() const { return {}; }
+  std::default_sentinel_t end() const { return {}; }  ///< The end of each pass.
 
   /// The number of batches in a pass of this process. Throws Error{usage} for an iterable data set, which
   /// does not know.
@@ -80,22 +81,24 @@ class DataLoader {
 
   /// Sets the epoch of the next pass; by default passes are counted from 0.
   void set_epoch(std::uint64_t epoch) { plan_->set_epoch(epoch); }
-  std::uint64_t epoch() const { return plan_->epoch(); }
+  std::uint64_t epoch() const { return plan_->epoch(); }  ///< The epoch of the next pass.
 
   /// The position of the loop, for `load_state` of a loader over the same data; see LoaderPlan.
   std::string state() const { return plan_->state(); }
+  /// Takes a state that `state` returned.
   void load_state(std::string_view state) { plan_->load_state(state); }
 
-  Dataset& dataset() { return *dataset_; }
-  LoaderPlan& plan() { return *plan_; }
+  Dataset& dataset() { return *dataset_; }  ///< The data set, shared with copies of the loader.
+  LoaderPlan& plan() { return *plan_; }     ///< What is read, without data.
   const LoaderPlan& plan() const { return *plan_; }
   /// Copies of a loader share one plan.
   const std::shared_ptr<LoaderPlan>& shared_plan() const { return plan_; }
+  /// Replaces what is read; Accelerator::prepare calls it.
   void set_plan(std::shared_ptr<LoaderPlan> plan) { plan_ = std::move(plan); }
 
   /// Called by Accelerator::prepare.
   void set_context(detail::LoaderContext context) { context_ = std::move(context); }
-  const detail::LoaderContext& context() const { return context_; }
+  const detail::LoaderContext& context() const { return context_; }  ///< What Accelerator::prepare has set.
 
   template <class AnyDataset>
   friend DataLoader<AnyDataset> skip_first_batches(DataLoader<AnyDataset> loader, std::size_t num_batches);

@@ -14,8 +14,8 @@ at::Tensor read_idx(const std::filesystem::path& file);
 
 /// Images as uint8 [n, 3, 32, 32] and their labels as int64 [n].
 struct LabelledImages {
-  at::Tensor images = {};
-  at::Tensor labels = {};
+  at::Tensor images = {};  ///< [n, channels, height, width], uint8.
+  at::Tensor labels = {};  ///< [n], int64.
 };
 
 /// CIFAR-10 in its binary version: data_batch_1.bin to data_batch_5.bin of `folder`, or test_batch.bin.

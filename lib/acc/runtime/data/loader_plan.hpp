@@ -14,6 +14,7 @@
 
 namespace acc {
 
+/// How a DataLoader reads a data set.
 struct DataLoaderOptions {
   /// Samples in a batch of one process.
   std::size_t batch_size = 1;
@@ -42,7 +43,7 @@ struct DataLoaderOptions {
 struct LoaderPass {
   /// The number of passes that the loader had begun before.
   std::uint64_t number = 0;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 0;  ///< The epoch of this pass.
   /// The loader's seed + epoch, which determines the order and the random numbers of transforms.
   std::uint64_t seed = 0;
   /// The batches of this process in order; empty for an iterable data set, which has no indices.
@@ -65,16 +66,16 @@ class LoaderPlan {
 
   /// 0 for an iterable data set.
   std::size_t dataset_size() const { return dataset_size_.value_or(0); }
-  const BatchRule& rule() const { return rule_; }
-  const Shard& shard() const { return shard_; }
-  std::uint64_t seed() const { return seed_; }
+  const BatchRule& rule() const { return rule_; }  ///< The sizes of the batches.
+  const Shard& shard() const { return shard_; }    ///< The part that this process reads.
+  std::uint64_t seed() const { return seed_; }     ///< The seed of the first pass.
 
-  void set_seed(std::uint64_t seed) { seed_ = seed; }
-  void set_shard(const Shard& shard) { shard_ = shard; }
+  void set_seed(std::uint64_t seed) { seed_ = seed; }     ///< Affects the passes that begin later.
+  void set_shard(const Shard& shard) { shard_ = shard; }  ///< Affects the passes that begin later.
   /// Sets whether rank 0 reads for all: batches are then not distributed by index. Throws Error{usage} for a
   /// sampler that is distributed.
   void set_dispatched(bool dispatched);
-  bool dispatched() const { return dispatched_; }
+  bool dispatched() const { return dispatched_; }  ///< Whether rank 0 reads for all.
 
   /// The epoch of the next pass, from 0; an unfinished pass counts as one.
   std::uint64_t epoch() const { return next_.epoch; }

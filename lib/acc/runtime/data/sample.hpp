@@ -25,7 +25,7 @@ class SampleRandom {
   double uniform(double low = 0, double high = 1);
   /// A whole number from 0 to count - 1; `count` must be at least 1.
   std::int64_t below(std::int64_t count);
-  bool chance(double probability) { return uniform() < probability; }
+  bool chance(double probability) { return uniform() < probability; }  ///< True with this probability.
 
  private:
   std::mt19937_64 engine_;

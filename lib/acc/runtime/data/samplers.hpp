@@ -14,8 +14,8 @@ namespace acc {
 struct SamplerPass {
   /// The loader's seed + epoch.
   std::uint64_t seed = 0;
-  std::size_t process_index = 0;
-  std::size_t num_processes = 1;
+  std::size_t process_index = 0;  ///< The process that asks.
+  std::size_t num_processes = 1;  ///< How many there are.
 };
 
 /// Chooses the samples of a pass and their order. `order` must be a pure function of the pass, so that all
@@ -24,6 +24,7 @@ struct SamplerPass {
 class Sampler {
  public:
   virtual ~Sampler() = default;
+  /// The indices of the samples of the pass, in order.
   virtual std::vector<std::size_t> order(const SamplerPass& pass) const = 0;
 
   /// Whether `order` is the part of one process. The order of any other sampler is distributed over the
@@ -38,12 +39,13 @@ class Sampler {
 class SequentialSampler : public Sampler {
  public:
   explicit SequentialSampler(std::size_t size) : size_(size) {}
-  std::vector<std::size_t> order(const SamplerPass& pass) const override;
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< See Sampler.
 
  private:
   std::size_t size_;
 };
 
+/// How a RandomSampler draws.
 struct RandomSamplerOptions {
   /// Draws with replacement: a sample may be drawn several times or never.
   bool replacement = false;
@@ -52,11 +54,12 @@ struct RandomSamplerOptions {
   std::optional<std::size_t> num_samples = {};
 };
 
+/// All samples in a random order, or some of them.
 class RandomSampler : public Sampler {
  public:
   /// Throws Error{usage} when samples are to be drawn from an empty data set.
   explicit RandomSampler(std::size_t size, const RandomSamplerOptions& options = {});
-  std::vector<std::size_t> order(const SamplerPass& pass) const override;
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< See Sampler.
 
  private:
   std::size_t size_;
@@ -68,7 +71,7 @@ class RandomSampler : public Sampler {
 class SubsetRandomSampler : public Sampler {
  public:
   explicit SubsetRandomSampler(std::vector<std::size_t> indices) : indices_(std::move(indices)) {}
-  std::vector<std::size_t> order(const SamplerPass& pass) const override;
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< See Sampler.
 
  private:
   std::vector<std::size_t> indices_;
@@ -80,7 +83,7 @@ class WeightedRandomSampler : public Sampler {
   /// Throws Error{usage} for a weight that is negative or not finite, when no weight is above 0, or when,
   /// without replacement, there are fewer positive weights than samples to draw.
   WeightedRandomSampler(std::vector<double> weights, std::size_t num_samples, bool replacement = true);
-  std::vector<std::size_t> order(const SamplerPass& pass) const override;
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< See Sampler.
 
  private:
   std::vector<double> weights_;
@@ -90,8 +93,8 @@ class WeightedRandomSampler : public Sampler {
 
 /// The process for which a distributed sampler chooses samples. Default: this process in its job.
 struct SamplerShare {
-  std::optional<std::size_t> process_index = {};
-  std::optional<std::size_t> num_processes = {};
+  std::optional<std::size_t> process_index = {};  ///< The process whose part it is.
+  std::optional<std::size_t> num_processes = {};  ///< The number of parts.
 };
 
 /// A sampler that gives one process its part of the samples, in prepared and other loaders: a prepared loader
@@ -100,6 +103,7 @@ class DistributedSamplerBase : public Sampler {
  public:
   bool distributed() const override { return true; }
   std::size_t num_processes() const override { return num_processes_; }
+  /// The process whose part this is; default: that of the pass.
   std::size_t process_index() const { return process_index_; }
 
   /// The number of samples of the data set.
@@ -118,11 +122,12 @@ class DistributedSamplerBase : public Sampler {
   std::size_t num_processes_ = 1;
 };
 
+/// The options of a DistributedSampler.
 struct DistributedSamplerOptions {
-  bool shuffle = true;
+  bool shuffle = true;  ///< Reads in a new random order in each pass.
   /// Drops the last samples if they cannot be divided evenly, instead of repeating some.
   bool drop_last = false;
-  SamplerShare share = {};
+  SamplerShare share = {};  ///< The process whose part it is.
 };
 
 /// Gives each process the same number of samples: every num_processes-th. If they cannot be divided evenly,
@@ -132,7 +137,7 @@ class DistributedSampler : public DistributedSamplerBase {
  public:
   explicit DistributedSampler(std::size_t size, const DistributedSamplerOptions& options = {})
       : DistributedSamplerBase(size, options.share), options_(options) {}
-  std::vector<std::size_t> order(const SamplerPass& pass) const override;
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< The part of one process.
 
   /// The samples of all processes in a pass, repeated ones included.
   std::size_t total_size() const;
@@ -147,7 +152,7 @@ class DistributedEvalSampler : public DistributedSamplerBase {
  public:
   explicit DistributedEvalSampler(std::size_t size, bool shuffle = false, const SamplerShare& share = {})
       : DistributedSamplerBase(size, share), shuffle_(shuffle) {}
-  std::vector<std::size_t> order(const SamplerPass& pass) const override;
+  std::vector<std::size_t> order(const SamplerPass& pass) const override;  ///< The part of one process.
 
   /// The samples of all processes in a pass: each once.
   std::size_t total_size() const { return size(); }
@@ -161,6 +166,7 @@ class DistributedEvalSampler : public DistributedSamplerBase {
 class BatchSampler {
  public:
   virtual ~BatchSampler() = default;
+  /// The batches of the pass, each by the indices of its samples.
   virtual std::vector<BatchIndices> batches(const SamplerPass& pass) const = 0;
 };
 

@@ -81,14 +81,15 @@ at::Tensor take_rows(const at::Tensor& tensor, c10::ArrayRef<std::size_t> indice
 template <std::size_t N>
 class TensorDataset {
  public:
-  using Batch = std::array<at::Tensor, N>;
+  using Batch = std::array<at::Tensor, N>;  ///< A tensor of rows for each tensor.
 
   /// Throws Error{usage} unless all tensors have the same number of rows.
   template <std::convertible_to<at::Tensor>... Tensors>
   explicit TensorDataset(Tensors... tensors) : tensors_{tensors...}, size_(detail::rows_of(tensors_)) {}
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return size_; }  ///< The number of rows.
 
+  /// Copies of the rows.
   Batch get_batch(c10::ArrayRef<std::size_t> indices) const {
     Batch batch;
     for (std::size_t i = 0; i < N; ++i) batch[i] = take_rows(tensors_[i], indices);

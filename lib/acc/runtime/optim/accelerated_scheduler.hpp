@@ -54,7 +54,7 @@ class AcceleratedScheduler {
 
   /// Accesses the wrapped scheduler, as in `scheduler->last_lr()`.
   Native* operator->() const { return native_.get(); }
-  const std::shared_ptr<Native>& native() const { return native_; }
+  const std::shared_ptr<Native>& native() const { return native_; }  ///< The scheduler that was prepared.
 
  private:
   bool at_end() const {

@@ -8,6 +8,7 @@
 
 namespace acc {
 
+/// accelerate's GradientAccumulationPlugin.
 struct GradientAccumulationOptions {
   /// The last batch of a loader always ends with a step of the optimizer; the count then restarts.
   bool sync_with_dataloader = true;
@@ -28,14 +29,14 @@ class GradientState {
 
   /// Whether this batch ends with a step of the optimizer. True before the first batch.
   bool sync_gradients() const { return sync_gradients_; }
-  void set_sync_gradients(bool on) { sync_gradients_ = on; }
+  void set_sync_gradients(bool on) { sync_gradients_ = on; }  ///< Overrides it until the next batch begins.
 
-  int num_steps() const { return num_steps_; }
-  void set_num_steps(int num_steps);
+  int num_steps() const { return num_steps_; }  ///< The number of batches for a step.
+  void set_num_steps(int num_steps);            ///< Throws Error{usage} for a number below 1.
 
   /// The number of batches counted so far.
   std::int64_t step() const { return step_; }
-  void set_step(std::int64_t step) { step_ = step; }
+  void set_step(std::int64_t step) { step_ = step; }  ///< Continues counting from there.
 
   /// Continues after the `step`-th batch of a checkpoint, whose gradients are still accumulated.
   void resume(std::int64_t step) {
@@ -43,7 +44,7 @@ class GradientState {
     sync_gradients_ = step % num_steps_ == 0;
   }
 
-  const GradientAccumulationOptions& options() const { return options_; }
+  const GradientAccumulationOptions& options() const { return options_; }  ///< As constructed.
 
  private:
   int num_steps_ = 1;

@@ -15,8 +15,8 @@ struct RatePoint {
   std::int64_t step = 0;
   /// The group's rate (or momentum) before the schedule began, and after the previous step.
   double base = 0;
-  double current = 0;
-  std::size_t group = 0;
+  double current = 0;     ///< The rate after the previous step.
+  std::size_t group = 0;  ///< The index of the parameter group.
 };
 
 /// Computes the rate (or momentum) at a point.
@@ -24,7 +24,7 @@ using Rate = std::function<double(const RatePoint&)>;
 
 /// The learning rate as a function of the step, which a Scheduler applies. Pure.
 struct Schedule {
-  Rate rate = {};
+  Rate rate = {};  ///< The learning rate.
   /// The momentum, or Adam's first beta; if empty, it does not change.
   Rate momentum = {};
   /// The length of the schedule, if it is limited: a step beyond it is an error.
@@ -51,23 +51,25 @@ Schedule lambda_lr(std::function<double(std::int64_t)> factor);
 /// Switches to the next schedule at each milestone. Each schedule counts steps from its own start.
 Schedule sequential_lr(std::vector<Schedule> schedules, std::vector<std::int64_t> milestones);
 
+/// The shape of a fall: half a cosine, or a line.
 enum class Anneal { cos, linear };
 
+/// The arguments of PyTorch's OneCycleLR.
 struct OneCycleOptions {
   /// One value for all parameter groups, or one for each.
   std::vector<double> max_lr = {};
-  std::int64_t total_steps = 0;
+  std::int64_t total_steps = 0;  ///< The length of the cycle; must be given.
   /// The fraction of the cycle in which the rate rises.
   double pct_start = 0.3;
-  Anneal anneal_strategy = Anneal::cos;
+  Anneal anneal_strategy = Anneal::cos;  ///< The shape of rise and fall.
   /// Cycles the momentum inversely to the rate; the optimizer must have a momentum.
   bool cycle_momentum = true;
-  double base_momentum = 0.85;
-  double max_momentum = 0.95;
+  double base_momentum = 0.85;  ///< The momentum at the highest rate.
+  double max_momentum = 0.95;   ///< The momentum at the start and the end.
   /// The rate starts at max_lr / div_factor and ends at that / final_div_factor.
   double div_factor = 25;
-  double final_div_factor = 1e4;
-  bool three_phase = false;
+  double final_div_factor = 1e4;  ///< See div_factor.
+  bool three_phase = false;       ///< Falls as long as it rose, and then to the end.
 };
 
 /// A step beyond `total_steps` throws Error{usage}.
@@ -76,8 +78,10 @@ Schedule one_cycle_lr(const OneCycleOptions& options);
 /// The following are transformers' get_*_schedule_with_warmup: the rate rises linearly from 0 to base, then
 /// falls until `num_training_steps`.
 Schedule linear_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps);
+/// Falls as a cosine.
 Schedule cosine_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
                             double num_cycles = 0.5);
+/// Falls by a power of the remaining steps.
 Schedule polynomial_with_warmup(std::int64_t num_warmup_steps, std::int64_t num_training_steps,
                                 double lr_end = 1e-7, double power = 1.0);
 

@@ -37,6 +37,7 @@ class Scheduler {
 
   /// The optimizer whose rates are set. Call set_optimizer after the optimizer was moved.
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
+  /// Continues with another optimizer, as when the first was moved.
   void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
 
   /// The state as a JSON object with Python's names, without the schedule itself.
@@ -56,21 +57,24 @@ class Scheduler {
   std::int64_t last_epoch_ = 0;
 };
 
+/// The arguments of PyTorch's ReduceLROnPlateau.
 struct PlateauOptions {
+  /// Which metric is better.
   enum class Mode { min, max };
+  /// How a threshold is meant.
   enum class ThresholdMode { rel, abs };
 
   /// Whether a lower (min) or a higher (max) metric is better.
   Mode mode = Mode::min;
-  double factor = 0.1;
+  double factor = 0.1;  ///< The rates are multiplied by it.
   /// The number of steps without improvement after which the rates are reduced.
   std::int64_t patience = 10;
   /// The smallest change that counts as an improvement, relative (rel) or absolute (abs).
   double threshold = 1e-4;
-  ThresholdMode threshold_mode = ThresholdMode::rel;
+  ThresholdMode threshold_mode = ThresholdMode::rel;  ///< See threshold.
   /// The number of steps after a reduction that do not count as steps without improvement.
   std::int64_t cooldown = 0;
-  double min_lr = 0;
+  double min_lr = 0;  ///< No rate falls below it.
   /// Reductions smaller than this are skipped.
   double eps = 1e-8;
 };
@@ -82,15 +86,15 @@ class ReduceOnPlateau {
   /// The optimizer must outlive it. Throws Error{usage} for a factor of 1 or more.
   explicit ReduceOnPlateau(torch::optim::Optimizer& optimizer, const PlateauOptions& options = {});
 
-  void step(double metric);
+  void step(double metric);  ///< To be called after each evaluation.
 
-  std::vector<double> last_lr() const;
+  std::vector<double> last_lr() const;  ///< The current rate of each parameter group.
 
   /// The next functions are those of Scheduler.
   torch::optim::Optimizer& optimizer() const { return *optimizer_; }
-  void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }
-  std::string state() const;
-  void load_state(std::string_view state);
+  void set_optimizer(torch::optim::Optimizer& optimizer) { optimizer_ = &optimizer; }  ///< Scheduler's.
+  std::string state() const;                                                           ///< Scheduler's.
+  void load_state(std::string_view state);                                             ///< Scheduler's.
 
  private:
   bool is_better(double metric) const;

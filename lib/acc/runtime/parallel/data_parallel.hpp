@@ -77,7 +77,7 @@ class DataParallel {
   }
 
   Module* operator->() const { return module_.get(); }
-  const std::shared_ptr<Module>& module() const { return module_; }
+  const std::shared_ptr<Module>& module() const { return module_; }  ///< The module on the first device.
 
  private:
   std::shared_ptr<Module> module_;

@@ -44,7 +44,7 @@ struct DdpOptions {
   /// Promises that each step uses the same parameters in the same way. Unused parameters are then found once,
   /// in the first step, and a parameter may be used several times in one backward (activation checkpointing).
   bool static_graph = false;
-  CommHook comm_hook = CommHook::none;
+  CommHook comm_hook = CommHook::none;  ///< How gradients are sent.
 };
 
 namespace detail {
@@ -185,7 +185,8 @@ class Ddp {
   }
 
   Module* operator->() const { return module_.get(); }
-  const std::shared_ptr<Module>& module() const { return module_; }
+  const std::shared_ptr<Module>& module() const { return module_; }  ///< The module that it wraps.
+  /// What averages its gradients.
   const std::shared_ptr<detail::DdpReplica>& replica() const { return replica_; }
 
   /// While the result exists, gradients are accumulated on this process only.

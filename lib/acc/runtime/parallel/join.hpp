@@ -29,7 +29,7 @@ class Joinable {
   template <class Module>
   Joinable(const Ddp<Module>& model) : ddp_(model.replica()) {}  // NOLINT: the same
 
-  const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }
+  const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }  ///< Null for one process.
 
  private:
   std::shared_ptr<detail::DdpReplica> ddp_;

@@ -38,7 +38,7 @@ class Model {
   }
 
   Module* operator->() const { return module_.get(); }
-  const std::shared_ptr<Module>& module() const { return module_; }
+  const std::shared_ptr<Module>& module() const { return module_; }  ///< The module that was prepared.
   /// Null if gradients are not averaged.
   const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }
 

@@ -45,9 +45,9 @@ class ProcessGroup {
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
 
-  int rank() const;
-  int size() const;
-  std::chrono::milliseconds timeout() const;
+  int rank() const;                           ///< The rank of this process, from 0.
+  int size() const;                           ///< The number of processes.
+  std::chrono::milliseconds timeout() const;  ///< The time after which a process gives up.
 
   /// Replaces `tensor` by the sum, mean or maximum of all processes' tensors; the mean of integers is a float
   /// tensor.

@@ -22,6 +22,7 @@ MixedPrecision parse_mixed_precision(std::string_view word, std::string_view whe
 
 std::string_view to_string(MixedPrecision precision);
 
+/// The arguments of PyTorch's autocast.
 struct AutocastOptions {
   /// If false, computes in float32, within another Autocast.
   bool enabled = true;

@@ -14,22 +14,22 @@ namespace acc {
 
 /// The arguments of PyTorch 2.11's GradScaler, with its defaults.
 struct GradScalerOptions {
-  double init_scale = 65536;
+  double init_scale = 65536;  ///< The first scale.
   /// The factor by which the scale grows after `growth_interval` consecutive steps without an overflow.
   double growth_factor = 2;
   /// The factor by which the scale shrinks after an overflow.
   double backoff_factor = 0.5;
-  std::int64_t growth_interval = 2000;
-  bool enabled = true;
+  std::int64_t growth_interval = 2000;  ///< See growth_factor.
+  bool enabled = true;                  ///< If false, nothing is scaled.
 };
 
 /// The entries of Python's GradScaler.state_dict().
 struct GradScalerState {
-  double scale = 0;
-  double growth_factor = 0;
-  double backoff_factor = 0;
-  std::int64_t growth_interval = 0;
-  std::int64_t growth_tracker = 0;
+  double scale = 0;                  ///< The current scale.
+  double growth_factor = 0;          ///< As the option.
+  double backoff_factor = 0;         ///< As the option.
+  std::int64_t growth_interval = 0;  ///< As the option.
+  std::int64_t growth_tracker = 0;   ///< Steps without an overflow since the last change.
 
   bool operator==(const GradScalerState&) const = default;
 };
@@ -51,6 +51,7 @@ class GradScaler {
   /// Error{usage} when that has already been done since the last update, for fp16 gradients, and before the
   /// first `scale`.
   void unscale(torch::optim::Optimizer& optimizer);
+  /// Whether `unscale` was called since the last update.
   bool is_unscaled(const torch::optim::Optimizer& optimizer) const;
 
   /// Calls `unscale` if that has not been done, then steps the optimizer unless a gradient is infinite or
@@ -64,10 +65,10 @@ class GradScaler {
 
   /// The current scale; 1 when not enabled.
   double get_scale() const;
-  bool is_enabled() const;
+  bool is_enabled() const;  ///< The option.
 
-  GradScalerState state() const;
-  void load_state(const GradScalerState& state);
+  GradScalerState state() const;                  ///< For checkpoints.
+  void load_state(const GradScalerState& state);  ///< Continues from there.
 
  private:
   struct Impl;

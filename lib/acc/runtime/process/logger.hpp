@@ -11,8 +11,10 @@
 
 namespace acc {
 
+/// Python's levels.
 enum class LogLevel { debug, info, warning, error, critical };
 
+/// Which processes write a line.
 struct LogOptions {
   /// If false, every process writes.
   bool main_process_only = true;
@@ -20,6 +22,7 @@ struct LogOptions {
   bool in_order = false;
 };
 
+/// What a Logger writes, and where.
 struct LoggerOptions {
   /// The lowest level that is written. Default: ACCELERATE_LOG_LEVEL, else warning.
   std::optional<LogLevel> level = {};
@@ -37,18 +40,23 @@ class Logger {
   /// opened.
   Logger(const PartialState& state, std::string name, const LoggerOptions& options);
 
+  /// See log.
   void debug(std::string_view text, const LogOptions& options = {}) const {
     log(LogLevel::debug, text, options);
   }
+  /// See log.
   void info(std::string_view text, const LogOptions& options = {}) const {
     log(LogLevel::info, text, options);
   }
+  /// See log.
   void warning(std::string_view text, const LogOptions& options = {}) const {
     log(LogLevel::warning, text, options);
   }
+  /// See log.
   void error(std::string_view text, const LogOptions& options = {}) const {
     log(LogLevel::error, text, options);
   }
+  /// See log.
   void critical(std::string_view text, const LogOptions& options = {}) const {
     log(LogLevel::critical, text, options);
   }

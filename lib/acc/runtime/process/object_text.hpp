@@ -23,7 +23,9 @@ struct ObjectText<std::string> {
 template <class T>
 requires std::is_arithmetic_v<T> || std::is_enum_v<T>
 struct ObjectText<T> {
+  /// Serializes the value.
   static std::string write(T value) { return {reinterpret_cast<const char*>(&value), sizeof(value)}; }
+  /// Reads what `write` returned.
   static T read(std::string_view text) {
     T value{};
     std::memcpy(&value, text.data(), sizeof(value));

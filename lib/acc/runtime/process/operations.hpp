@@ -19,9 +19,9 @@ namespace acc {
 
 /// The arguments of pad_across_processes.
 struct PadOptions {
-  std::int64_t dim = 0;
-  double pad_index = 0;
-  bool pad_first = false;
+  std::int64_t dim = 0;    ///< The dimension that is padded.
+  double pad_index = 0;    ///< The value of the new elements.
+  bool pad_first = false;  ///< Pads at the start.
 };
 
 namespace detail {

@@ -33,6 +33,7 @@ class LiveState {
 
 }  // namespace detail
 
+/// How many processes there are, and on which devices.
 enum class DistributedType { no, multi_cpu, multi_gpu };
 
 /// The place of this process in its job, and collective operations: accelerate's PartialState. Every
@@ -47,14 +48,16 @@ class PartialState {
   explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false,
                         CudaBackend cuda_backend = CudaBackend::nccl);
 
-  int num_processes() const { return worker_.world_size; }
-  int process_index() const { return worker_.rank; }
-  int local_process_index() const { return worker_.local_rank; }
-  bool is_main_process() const { return process_index() == 0; }
+  int num_processes() const { return worker_.world_size; }        ///< Over all machines.
+  int process_index() const { return worker_.rank; }              ///< The rank of this process, from 0.
+  int local_process_index() const { return worker_.local_rank; }  ///< Its rank on its machine, from 0.
+  bool is_main_process() const { return process_index() == 0; }   ///< Whether it is rank 0.
+  /// Whether it is the first of its machine.
   bool is_local_main_process() const { return local_process_index() == 0; }
+  /// Whether it has the highest rank.
   bool is_last_process() const { return process_index() == num_processes() - 1; }
-  bool distributed() const { return num_processes() > 1; }
-  DistributedType distributed_type() const;
+  bool distributed() const { return num_processes() > 1; }  ///< Whether there are several processes.
+  DistributedType distributed_type() const;                 ///< How the processes work together.
   /// The CUDA device of the local rank if the CUDA plug-in and a driver are installed, otherwise the CPU.
   at::Device device() const { return device_; }
 
@@ -79,18 +82,22 @@ class PartialState {
   void on_main_process(Function function) const {
     if (is_main_process()) function();
   }
+  /// On the first process of each machine.
   template <class Function>
   void on_local_main_process(Function function) const {
     if (is_local_main_process()) function();
   }
+  /// On the process of the highest rank.
   template <class Function>
   void on_last_process(Function function) const {
     if (is_last_process()) function();
   }
+  /// On the process of this rank.
   template <class Function>
   void on_process(int process_index, Function function) const {
     if (process_index == this->process_index() || !distributed()) function();
   }
+  /// On the process of this rank of each machine.
   template <class Function>
   void on_local_process(int local_process_index, Function function) const {
     if (local_process_index == this->local_process_index() || !distributed()) function();
@@ -169,6 +176,7 @@ class PartialState {
 
   /// The process group of all processes; null if there is only one process.
   const std::shared_ptr<ProcessGroup>& process_group() const { return group_; }
+  /// The place of this process, as the launcher has told it.
   const WorkerEnv& worker() const { return worker_; }
 
  private:

@@ -82,7 +82,7 @@ auto forward_on(Model<Module>& model, Example& batch) requires requires(Module& 
 template <class Module, class TrainData, class EvalData = TrainData>
 class Trainer : public TrainerBase {
  public:
-  using Batch = typename DataLoader<TrainData>::Batch;
+  using Batch = typename DataLoader<TrainData>::Batch;  ///< What the loops get.
   static_assert(std::same_as<Batch, typename DataLoader<EvalData>::Batch>,
                 "training and evaluation data must have batches of the same type");
 
@@ -113,7 +113,7 @@ class Trainer : public TrainerBase {
     return run_evaluation(pass_over(loader_over(std::move(data))), "Prediction", metric_key_prefix, true);
   }
 
-  const std::shared_ptr<Module>& model() const { return module_; }
+  const std::shared_ptr<Module>& model() const { return module_; }  ///< The prepared model.
 
  protected:
   /// Computes the loss of a batch, and the logits and labels that evaluation needs. Override it for another

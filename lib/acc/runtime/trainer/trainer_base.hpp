@@ -38,8 +38,8 @@ struct LossOutput {
 
 /// The predictions and labels of a whole data set, in its order.
 struct EvalPrediction {
-  at::Tensor predictions = {};
-  at::Tensor label_ids = {};
+  at::Tensor predictions = {};  ///< The logits.
+  at::Tensor label_ids = {};    ///< The labels.
 };
 
 /// Computes metrics from all predictions; they are reported with the prefix `eval_`.
@@ -47,7 +47,7 @@ using ComputeMetrics = std::function<Metrics(const EvalPrediction&)>;
 
 /// The result of Trainer::train.
 struct TrainOutput {
-  std::int64_t global_step = 0;
+  std::int64_t global_step = 0;  ///< Steps of the optimizer, over all calls.
   /// The mean loss over the steps of this call.
   double training_loss = 0;
   /// `train_runtime` (seconds), `train_samples_per_second`, `train_steps_per_second`, `train_loss`, `epoch`.
@@ -56,16 +56,16 @@ struct TrainOutput {
 
 /// The result of Trainer::predict.
 struct PredictionOutput {
-  at::Tensor predictions = {};
-  at::Tensor label_ids = {};
+  at::Tensor predictions = {};  ///< The logits.
+  at::Tensor label_ids = {};    ///< The labels.
   /// The metrics of evaluate() with the prefix `test_`.
   Metrics metrics = {};
 };
 
 /// The optional arguments of a Trainer.
 struct TrainerOptions {
-  ComputeMetrics compute_metrics = {};
-  std::vector<std::shared_ptr<TrainerCallback>> callbacks = {};
+  ComputeMetrics compute_metrics = {};  ///< Called after each evaluation; empty: only the loss is reported.
+  std::vector<std::shared_ptr<TrainerCallback>> callbacks = {};  ///< Called in this order.
   /// Used instead of the optimizer that TrainingArguments::optim names.
   std::shared_ptr<torch::optim::Optimizer> optimizer = {};
   /// Used instead of the schedule that TrainingArguments::lr_scheduler_type names.
@@ -96,10 +96,12 @@ class TrainerBase {
   /// evaluation data.
   virtual Metrics evaluate();
 
+  /// With the defaults that depend on others filled in.
   const TrainingArguments& arguments() const { return arguments_; }
-  const TrainerState& state() const { return state_; }
-  Accelerator& accelerator() { return *accelerator_; }
+  const TrainerState& state() const { return state_; }  ///< The progress.
+  Accelerator& accelerator() { return *accelerator_; }  ///< What prepares and communicates.
 
+  /// Adds a callback behind the others.
   void add_callback(std::shared_ptr<TrainerCallback> callback) { callbacks_.add(std::move(callback)); }
 
   /// The main process writes the model as `model.safetensors`, and `training_args.json`, to `folder`;
@@ -124,8 +126,9 @@ class TrainerBase {
   /// A pass over an evaluation set. `for_each` calls its argument for each batch with the result of
   /// compute_loss and the number of samples in the batch.
   struct EvaluationPass {
-    std::size_t num_examples = 0;
-    std::optional<std::size_t> num_batches = {};
+    std::size_t num_examples = 0;                 ///< The number of samples.
+    std::optional<std::size_t> num_batches = {};  ///< Absent if not known.
+    /// Runs the pass.
     std::function<void(const std::function<void(const LossOutput&, std::int64_t rows)>& each)> for_each = {};
   };
 

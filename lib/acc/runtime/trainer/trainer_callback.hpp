@@ -15,49 +15,53 @@ namespace acc {
 
 /// What the Trainer does next; callbacks may change it. The Trainer resets each flag when it has acted on it.
 struct TrainerControl {
-  bool should_training_stop = false;
-  bool should_epoch_stop = false;
-  bool should_save = false;
-  bool should_evaluate = false;
-  bool should_log = false;
+  bool should_training_stop = false;  ///< Ends the training.
+  bool should_epoch_stop = false;     ///< Ends the epoch.
+  bool should_save = false;           ///< Saves a checkpoint.
+  bool should_evaluate = false;       ///< Evaluates.
+  bool should_log = false;            ///< Logs.
 };
 
 /// Functions that are called at the events of a training, with transformers' names. Every process calls its
 /// callbacks at the same steps; changes to `control` must be the same on all processes.
 class TrainerCallback {
  public:
-  using Arguments = TrainingArguments;
-  using State = TrainerState;
-  using Control = TrainerControl;
+  using Arguments = TrainingArguments;  ///< The Trainer's arguments.
+  using State = TrainerState;           ///< Its progress.
+  using Control = TrainerControl;       ///< What it does next.
 
   virtual ~TrainerCallback() = default;
 
-  virtual void on_init_end(const Arguments&, State&, Control&) {}
-  virtual void on_train_begin(const Arguments&, State&, Control&) {}
-  virtual void on_train_end(const Arguments&, State&, Control&) {}
+  virtual void on_init_end(const Arguments&, State&, Control&) {}     ///< The Trainer is constructed.
+  virtual void on_train_begin(const Arguments&, State&, Control&) {}  ///< Before the first step.
+  virtual void on_train_end(const Arguments&, State&, Control&) {}    ///< After the last step.
+  /// Before the first step of an epoch.
   virtual void on_epoch_begin(const Arguments&, State&, Control&) {}
-  virtual void on_epoch_end(const Arguments&, State&, Control&) {}
-  virtual void on_step_begin(const Arguments&, State&, Control&) {}
+  virtual void on_epoch_end(const Arguments&, State&, Control&) {}   ///< After the last step of an epoch.
+  virtual void on_step_begin(const Arguments&, State&, Control&) {}  ///< Before the first batch of a step.
   /// Called after gradients were averaged and clipped, and before parameters change.
   virtual void on_pre_optimizer_step(const Arguments&, State&, Control&) {}
-  virtual void on_optimizer_step(const Arguments&, State&, Control&) {}
+  virtual void on_optimizer_step(const Arguments&, State&, Control&) {}  ///< Parameters have changed.
   /// Called after a batch that does not end a step.
   virtual void on_substep_end(const Arguments&, State&, Control&) {}
-  virtual void on_step_end(const Arguments&, State&, Control&) {}
+  virtual void on_step_end(const Arguments&, State&, Control&) {}  ///< After a step.
+  /// After an evaluation.
   virtual void on_evaluate(const Arguments&, State&, Control&, const Metrics& /*metrics*/) {}
+  /// After a prediction.
   virtual void on_predict(const Arguments&, State&, Control&, const Metrics& /*metrics*/) {}
   /// Called after each batch of an evaluation or prediction. `batches` is the number of batches in the whole
   /// pass, absent if not known.
   virtual void on_prediction_step(const Arguments&, State&, Control&,
                                   std::optional<std::size_t> /*batches*/) {}
-  virtual void on_save(const Arguments&, State&, Control&) {}
+  virtual void on_save(const Arguments&, State&, Control&) {}  ///< A checkpoint is complete.
+  /// After an entry was logged.
   virtual void on_log(const Arguments&, State&, Control&, const Metrics& /*logs*/) {}
 
   /// The name under which its state is saved in checkpoints; empty if it has no state.
   virtual std::string name() const { return {}; }
   /// The state as JSON text.
   virtual std::string state() const { return "{}"; }
-  virtual void load_state(std::string_view /*json*/) {}
+  virtual void load_state(std::string_view /*json*/) {}  ///< Takes a state that `state` returned.
 };
 
 /// Stops training when the metric for the best model has not improved by more than `threshold` in `patience`
@@ -75,7 +79,7 @@ class EarlyStoppingCallback : public TrainerCallback {
 
   std::string name() const override { return "EarlyStoppingCallback"; }
   std::string state() const override;
-  void load_state(std::string_view json) override;
+  void load_state(std::string_view json) override;  ///< See TrainerCallback.
 
  private:
   int patience_;

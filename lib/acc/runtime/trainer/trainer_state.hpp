@@ -20,20 +20,20 @@ struct TrainerState {
   double epoch = 0;
   /// The number of optimizer steps so far.
   std::int64_t global_step = 0;
-  std::int64_t max_steps = 0;
-  std::int64_t num_train_epochs = 0;
-  std::int64_t logging_steps = 500;
-  std::int64_t eval_steps = 500;
-  std::int64_t save_steps = 500;
-  std::int64_t train_batch_size = 0;
+  std::int64_t max_steps = 0;         ///< The steps of the whole training.
+  std::int64_t num_train_epochs = 0;  ///< Its epochs, rounded up.
+  std::int64_t logging_steps = 500;   ///< Steps between logs.
+  std::int64_t eval_steps = 500;      ///< Steps between evaluations.
+  std::int64_t save_steps = 500;      ///< Steps between checkpoints.
+  std::int64_t train_batch_size = 0;  ///< Samples in a batch of one process.
   /// Each entry has a `step`.
   std::vector<Metrics> log_history = {};
-  std::optional<double> best_metric = {};
-  std::optional<std::int64_t> best_global_step = {};
+  std::optional<double> best_metric = {};             ///< Of the best model so far.
+  std::optional<std::int64_t> best_global_step = {};  ///< The step at which it was evaluated.
   /// Empty if there is none yet.
   std::filesystem::path best_model_checkpoint = {};
-  bool is_local_process_zero = true;
-  bool is_world_process_zero = true;
+  bool is_local_process_zero = true;  ///< Whether this is the first process of its machine.
+  bool is_world_process_zero = true;  ///< Whether this is rank 0.
   /// For each callback's name, the JSON text of its state().
   std::map<std::string, std::string> stateful_callbacks = {};
 };

@@ -9,6 +9,7 @@
 
 namespace acc {
 
+/// How decode_image decodes.
 struct DecodeOptions {
   /// If above 0, a JPEG image is decoded at 1/2, 1/4 or 1/8 of its size as long as its shorter side does not
   /// fall below this, as Pillow's draft(). This is several times faster; the pixels differ slightly from

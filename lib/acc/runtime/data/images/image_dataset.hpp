@@ -18,8 +18,8 @@ namespace acc {
 
 /// Image files and the class of each: files[i] is of classes[labels[i]].
 struct ImageFiles {
-  std::vector<std::filesystem::path> files = {};
-  std::vector<std::int64_t> labels = {};
+  std::vector<std::filesystem::path> files = {};  ///< Their paths.
+  std::vector<std::int64_t> labels = {};          ///< Indices in `classes`.
   /// Sorted by name.
   std::vector<std::string> classes = {};
 };
@@ -41,6 +41,7 @@ enum class BrokenImages {
   skip,    ///< the next file that can be read is used instead, so that batches stay full
 };
 
+/// How an ImageDataset reads images.
 struct ImageDatasetOptions {
   /// Applied to each image in order. The resulting images of a batch must have the same size.
   std::vector<ImageTransform> transforms = {};
@@ -48,19 +49,20 @@ struct ImageDatasetOptions {
   std::optional<Normalize> normalize = {};
   /// See DecodeOptions.
   std::int64_t draft_size = 0;
-  BrokenImages broken = BrokenImages::refuse;
+  BrokenImages broken = BrokenImages::refuse;  ///< What to do with images that cannot be read.
 };
 
 /// Images in files, which are read on demand: `for (auto& [images, labels] : loader)`. Images are
 /// [n, 3, height, width], labels int64. Any number of threads may read at once.
 class ImageDataset {
  public:
-  using Batch = std::array<at::Tensor, 2>;
+  using Batch = std::array<at::Tensor, 2>;  ///< Images and labels.
 
   /// Throws Error{usage} when there are no files or not as many labels.
   explicit ImageDataset(ImageFiles files, ImageDatasetOptions options = {});
 
-  std::size_t size() const { return files_->files.size(); }
+  std::size_t size() const { return files_->files.size(); }  ///< The number of files.
+  /// The names of the classes, by label.
   const std::vector<std::string>& classes() const { return files_->classes; }
 
   /// Throws Error{system} naming the file, for one that cannot be read.

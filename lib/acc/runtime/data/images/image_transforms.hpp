@@ -25,6 +25,7 @@ ImageTransform center_crop(std::int64_t size);
 /// Crops `size` x `size` at a random position of the image with `padding` black pixels on each side.
 ImageTransform random_crop(std::int64_t size, std::int64_t padding = 0);
 
+/// What random_resized_crop may cut out.
 struct RandomResizedCropOptions {
   /// The range of the cropped fraction of the area.
   std::array<double, 2> scale = {0.08, 1};
@@ -40,7 +41,7 @@ ImageTransform random_horizontal_flip(double probability = 0.5);
 
 /// Normalises each channel: (value / 255 - mean) / std. The defaults are those of ImageNet.
 struct Normalize {
-  std::array<float, 3> mean = {0.485F, 0.456F, 0.406F};
+  std::array<float, 3> mean = {0.485F, 0.456F, 0.406F};  ///< Of red, green and blue, in [0, 1].
   std::array<float, 3> std = {0.229F, 0.224F, 0.225F};
 };
 
