@@ -2,6 +2,7 @@
 # Writes a header that defines ACC_COMMIT, the commit of the source: by git; in an archive that git made, by commit.txt;
 # otherwise "unknown".
 #   cmake -DSOURCE=<root of acc> -DHEADER=<file> -P this
+cmake_minimum_required(VERSION 3.25)
 
 # Inside the repository of another project (FetchContent, a subdirectory) HEAD would be that one's.
 execute_process(COMMAND git -C ${SOURCE} rev-parse --show-cdup --verify HEAD

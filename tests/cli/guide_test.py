@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the commands of the pages of apps/docs, in the order of each page, in a folder with the files that they name.
+"""Runs the commands of the pages of apps/docs (or of a PAGE beside them), in the order of each page, in a folder with the files that they name.
 
     guide_test.py ACC FAKE_NVML_FOLDER [PAGE ...]
 
@@ -184,8 +184,8 @@ def check_words(text, known):
             raise AssertionError(f"`{span}`: there is no such command") from None
         for word in words:
             flag = word.split("=")[0].replace("_", "-")
-            if command and command[0] in ("launch", "run") and not word.startswith("-") and word.endswith((".py", "...")):
-                break  # the program: what follows is its own
+            if command and command[0] in ("launch", "run") and re.fullmatch(r"[^-].*(/.*|\.py|\.\.\.)", word):
+                break  # the program, as a rule: what follows is its own
             if flag.startswith("-") and flag not in flags and flag != "--json":
                 raise AssertionError(f"`{span}`: acc {' '.join(command)} has no {flag}")
 

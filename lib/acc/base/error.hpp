@@ -33,7 +33,6 @@ std::string to_string(const Problem& problem);
 /// An error that the user must fix, caught once, in `main`. An invalid file throws all its problems at once.
 class Error : public std::exception {
  public:
-  /// The kind of an error and its problem, by name.
   struct Fields {
     ErrorKind kind = ErrorKind::usage;  ///< Determines the exit code.
     std::string what = {};              ///< As in Problem.
