@@ -156,6 +156,16 @@ python_with() {  # MODULE: a python that has it, the active one first
   return 1
 }
 
+# make_environment FOLDER PACKAGE... PART: makes at PART, for install_once, a virtual environment that works at FOLDER.
+make_environment() {
+  local folder=$1 part=${!#} python packages=("${@:2:$#-2}")
+  python=$(python_with ensurepip) || fail "missing Python's venv; as root: apt-get install python3-venv"
+  "$python" -m venv "$part" || fail "cannot make a virtual environment with $python"
+  "$part/bin/python" -m pip install "${packages[@]}" || fail "cannot download ${packages[*]} from the package index"
+  # Its programs name the Python that runs them by its path.
+  grep -rlIF "$part" "$part/bin" "$part/pyvenv.cfg" | xargs -r sed -i "s|$part|$folder|g"
+}
+
 # --- LibTorch --------------------------------------------------------------------------------------------------
 
 is_libtorch() { [[ -f $1/lib/libtorch_cpu.so && -f $1/include/ATen/core/Tensor.h ]]; }
