@@ -51,6 +51,9 @@ void add_notebook_command(CLI::App& app, int& code);
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.
 void add_tpu_config_command(CLI::App& app, int& code);
 
+/// `acc agent`: the far side of `acc launch --hosts`, for ssh.
+void add_agent_command(CLI::App& app, int& code);
+
 /// `acc completion`: prints the completion script for a shell. Must be added after the other commands.
 void add_completion_command(CLI::App& app, int& code);
 

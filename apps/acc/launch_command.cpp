@@ -23,6 +23,7 @@
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
 #include "acc/plan/worker_environment.hpp"
+#include "agent_command.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
 #include "version.hpp"
@@ -94,36 +95,55 @@ void run_with_srun(const CommandLine& command_line, const std::string& command,
                .hint = "--srun needs Slurm's srun on PATH"});
 }
 
-LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
-  LaunchInputs inputs;
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect) {
+  const Environment environment = Environment::of_process();
+  std::optional<ConfigText> config;
+  if (dialect == Dialect::launch) {
+    if (const auto path = choose_file(command_line, environment)) {
+      config = {
+          .path = *path, .text = read_file(*path), .is_default = !command_line.flags.contains("config_file")};
+    }
+  }
+  return gather_inputs(std::move(command_line), dialect, environment, config);
+}
+
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, const Environment& environment,
+                             const std::optional<ConfigText>& config) {
+  GatheredInputs gathered = {.config = config};
+  LaunchInputs& inputs = gathered.inputs;
   inputs.dialect = dialect;
-  inputs.environment = Environment::of_process();
+  inputs.environment = environment;
   inputs.random_id = random_uuid();
   inputs.folder = current_folder();
   inputs.temporary_folder = temporary_folder(inputs.environment);
   inputs.called_as = program_path();
-  std::vector<std::string> notes;
-  bool has_file = false;
-  if (dialect == Dialect::launch) {
-    inputs.file_is_default = !command_line.flags.contains("config_file");
-    if (const auto path = choose_file(command_line, inputs.environment)) {
-      const FileConfig file = read_config(*path);
-      has_file = true;
-      if (has_true_flag(command_line, "strict")) refuse_notes(file);
-      inputs.file = file_settings(file);
-      inputs.file_order = file_order(file);
-      for (const Problem& note : file.notes) notes.push_back(to_string(note));
-    }
+  inputs.file_is_default = !command_line.flags.contains("config_file");
+  if (config) {
+    const FileConfig file = parse_config(config->text, config->path);
+    if (has_true_flag(command_line, "strict")) refuse_notes(file);
+    inputs.file = file_settings(file);
+    inputs.file_order = file_order(file);
+    for (const Problem& note : file.notes) gathered.notes.push_back(to_string(note));
   }
   inputs.command_line = std::move(command_line);
+  return gathered;
+}
+
+LaunchPlan plan_of(GatheredInputs gathered) {
+  LaunchInputs& inputs = gathered.inputs;
   inputs.machine = probe_machine(needs_gpus(inputs));
   if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
   LaunchPlan plan = resolve(inputs);
-  if (const std::string assumed = assumed_text(plan);
-      dialect == Dialect::launch && !has_file && !assumed.empty() && ::isatty(STDERR_FILENO) == 1)
-    notes.push_back("there is no config file: " + assumed + " (`acc config` writes one, --quiet hides this)");
-  plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
+  if (const std::string assumed = assumed_text(plan); inputs.dialect == Dialect::launch && !gathered.config &&
+                                                      !assumed.empty() && ::isatty(STDERR_FILENO) == 1)
+    gathered.notes.push_back("there is no config file: " + assumed +
+                             " (`acc config` writes one, --quiet hides this)");
+  plan.notes.insert(plan.notes.begin(), gathered.notes.begin(), gathered.notes.end());
   return plan;
+}
+
+LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
+  return plan_of(gather_inputs(std::move(command_line), dialect));
 }
 
 int start(const LaunchPlan& plan) {
@@ -163,7 +183,9 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     return 0;
   }
   run_with_srun(command_line, dialect == Dialect::launch ? "launch" : "run", words);
-  return start_or_explain(make_plan(std::move(command_line), dialect));
+  GatheredInputs gathered = gather_inputs(std::move(command_line), dialect);
+  if (const auto code = launch_on_hosts(gathered, words)) return *code;
+  return start_or_explain(plan_of(std::move(gathered)));
 }
 
 }  // namespace acc::launcher

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "acc/plan/command_line.hpp"
+#include "acc/plan/launch_inputs.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/remote/job_spec.hpp"
 
 namespace acc::launcher {
 
@@ -13,6 +16,22 @@ namespace acc::launcher {
 /// allocation. Returns without the flag, and inside a step, which runs on all nodes already.
 void run_with_srun(const CommandLine& command_line, const std::string& command,
                    const std::vector<std::string>& words);
+
+/// What a plan is made of, but for the devices of this machine.
+struct GatheredInputs {
+  LaunchInputs inputs = {};
+  std::optional<ConfigText> config = {};
+  /// About the config file, for the user.
+  std::vector<std::string> notes = {};
+};
+
+/// Reads the environment and the config file of this machine; or takes those that are given.
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect);
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, const Environment& environment,
+                             const std::optional<ConfigText>& config);
+
+/// Makes the plan; looks for the devices of this machine.
+LaunchPlan plan_of(GatheredInputs gathered);
 
 /// Makes the plan for a command line on this machine: reads the environment, the config file and the
 /// devices. On a terminal a note lists what was assumed without a config file.

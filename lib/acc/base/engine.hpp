@@ -21,7 +21,15 @@ struct EngineValue {
 };
 
 /// The words of `--engine` and ACC_ENGINE.
-enum class EngineFamily { none, slurm, mpi, kubernetes, other };
+enum class EngineFamily {
+  none,
+  slurm,
+  mpi,
+  kubernetes,
+  /// acc itself, which starts one of its own on each host (`--hosts`); no variables tell of it.
+  hosts,
+  other,
+};
 
 /// What started this process, perhaps beside others on several nodes: Slurm's srun, an mpirun, a Kubernetes
 /// Job, ... What it does not tell is absent. A task is a process that the engine started.

@@ -87,7 +87,11 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
 
   void redirect(Console console) {
     const std::scoped_lock lock(mutex_);
-    console_ = std::move(console);
+    if (!settled_) console_ = std::move(console);
+  }
+  void settle(Console console) {
+    redirect(std::move(console));
+    settled_ = true;
   }
 
  protected:
@@ -105,6 +109,8 @@ class ConsoleSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
 
  private:
   Console console_ = {};
+  /// The console stays.
+  bool settled_ = false;
 };
 
 std::shared_ptr<spdlog::logger> make_logger(std::vector<spdlog::sink_ptr> sinks, Level level) {
@@ -203,6 +209,10 @@ ConsoleRedirect::ConsoleRedirect(Console console) {
 
 ConsoleRedirect::~ConsoleRedirect() {
   process_log().console->redirect({});
+}
+
+void send_to(Console console) {
+  process_log().console->settle(std::move(console));
 }
 
 bool is_on(Level level) {

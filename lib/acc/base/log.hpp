@@ -57,6 +57,10 @@ class ConsoleRedirect {
   ConsoleRedirect& operator=(const ConsoleRedirect&) = delete;
 };
 
+/// Gives all lines for standard error to `console` instead, in this process and its forks; a ConsoleRedirect
+/// then has no effect.
+void send_to(Console console);
+
 bool is_on(Level level);
 
 /// Writes one line, or several that belong together.

@@ -440,8 +440,10 @@ bool Agent::is_own(const WorkerFailure& failure) const {
 }
 
 void Agent::report_finish() {
-  if (auto& cause = report_.first_failure; cause && is_own(*cause))
+  if (auto& cause = report_.first_failure; cause && is_own(*cause)) {
+    report_.own_failure = true;
     cause->just_above = parts_.processes.is_just_above(cause->local_rank);
+  }
   report_.stop_signal = stop_signal_;
   report_.supervisor_lost = supervisor_lost_;
   if (const std::string lost = parts_.processes.lost_output(); !lost.empty()) {

@@ -115,11 +115,29 @@ class WithoutFailure : public Reporter {
   TextReporter text_{log::write_rendered};
 };
 
+// The client of --hosts shows what all nodes say: each reports a failure of its own worker only.
+class OwnFailure : public Reporter {
+ public:
+  OwnFailure(TextReporter::Write write, std::string host, std::string python)
+      : text_(std::move(write), std::move(host), std::move(python)) {}
+
+  void report(const Event& event) override {
+    const auto* finished = std::get_if<Finished>(&event);
+    if (finished == nullptr || !finished->report.first_failure || finished->report.own_failure)
+      text_.report(event);
+  }
+
+ private:
+  TextReporter text_;
+};
+
 // The reporters for the person and for programs.
 void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters) {
   const std::string host = host_name();
   if (in_program) {
     reporters.add(std::make_unique<WithoutFailure>());
+  } else if (plan.has_client) {
+    reporters.add(std::make_unique<OwnFailure>(log::write_rendered, host, interpreter_text(plan)));
   } else {
     reporters.add(std::make_unique<TextReporter>(log::write_rendered, host, interpreter_text(plan)));
   }

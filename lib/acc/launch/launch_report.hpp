@@ -44,6 +44,8 @@ struct LaunchReport {
   std::optional<int> group_code = {};
   /// Of the last attempt.
   std::optional<WorkerFailure> first_failure = {};
+  /// It is that of a worker of this node.
+  bool own_failure = false;
   /// Ranks that were stopped because of the failure.
   std::vector<int> stopped_ranks = {};
   /// Ranks that were killed because they did not stop.

@@ -18,6 +18,16 @@ namespace {
   throw Error({.kind = ErrorKind::usage, .what = what, .hint = hint});
 }
 
+bool in_file(const LaunchInputs& inputs, std::string_view name) {
+  const auto found = inputs.file.find(name);
+  return found != inputs.file.end() && !found->second.value.is_null();
+}
+
+// Whether a flag, a variable or a named config file gives the setting.
+bool is_given(const LaunchInputs& inputs, const Settings& settings, std::string_view name) {
+  return settings.is_explicit(name) || (!inputs.file_is_default && in_file(inputs, name));
+}
+
 class EngineQuestion {
  public:
   EngineQuestion(const LaunchInputs& inputs, Settings& settings, Engine& engine)
@@ -45,7 +55,7 @@ class EngineQuestion {
     std::vector<std::string> dropped;
     for (const std::string_view name : {"num_machines", "machine_rank", "num_processes", "main_process_ip",
                                         "main_process_port", "distributed_type"}) {
-      if (!inputs_.file_is_default || !in_file(name) || settings_.is_explicit(name)) continue;
+      if (!inputs_.file_is_default || !in_file(inputs_, name) || settings_.is_explicit(name)) continue;
       const std::string type = settings_.text(name);
       if (name == "distributed_type" && type != "NO" && type != "MULTI_CPU") continue;
       settings_.set(name, default_value(*find_setting(name)), "default");
@@ -89,8 +99,9 @@ class EngineQuestion {
     if (of_environment && default_port) {
       settings_.set("main_process_port", *default_port, "MASTER_PORT");
     } else if (engine_.master_port) {
+      const bool derived = engine_.family != EngineFamily::hosts;
       settings_.set("main_process_port", engine_.master_port->value,
-                    "derived from " + engine_.master_port->origin);
+                    (derived ? "derived from " : "") + engine_.master_port->origin);
     }
   }
 
@@ -110,15 +121,7 @@ class EngineQuestion {
   }
 
  private:
-  bool in_file(std::string_view name) const {
-    const auto found = inputs_.file.find(name);
-    return found != inputs_.file.end() && !found->second.value.is_null();
-  }
-
-  // Whether a flag, a variable or a named config file gives the setting.
-  bool is_given(std::string_view name) const {
-    return settings_.is_explicit(name) || (!inputs_.file_is_default && in_file(name));
-  }
+  bool is_given(std::string_view name) const { return launcher::is_given(inputs_, settings_, name); }
 
   // The setting with the number of machines; empty: it is not given.
   std::string_view counted_by() const {
@@ -243,6 +246,7 @@ std::string_view choice_of(const Engine& engine) {
     case EngineFamily::kubernetes:
       return "k8s";
     case EngineFamily::none:
+    case EngineFamily::hosts:
     case EngineFamily::other:
       break;
   }
@@ -257,6 +261,33 @@ std::vector<std::string> note_on_copies(const Engine& engine, const Settings& se
       fmt::format("{} started {} copies of this command, and they do not know of each other: each trains "
                   "alone; `acc launch`, or --engine {}, makes them one job",
                   full_name(engine), engine.size->value, choice_of(engine))};
+}
+
+// Only the commands that start acc on the hosts may be given hosts.
+void refuse_unused_hosts(const Settings& settings) {
+  for (const std::string_view name : {"hosts", "hostfile"}) {
+    if (!settings.given(name)) continue;
+    throw Error({.kind = ErrorKind::usage,
+                 .what = "works with acc launch and acc run only",
+                 .where = settings.origin(name)});
+  }
+}
+
+// The workers of this host. A number of workers that is given besides must say the same.
+void take_slots(const LaunchInputs& inputs, Settings& settings) {
+  const auto check = [&](std::string_view name, const std::optional<EngineValue<int>>& slots) {
+    if (!slots || !is_given(inputs, settings, name)) return;
+    if (trim(settings.text(name)) == fmt::to_string(slots->value)) return;
+    fail(fmt::format("{} ({} = {}) and {} ({}) contradict each other", settings.origin(name), name,
+                     settings.text(name), slots->origin, slots->value),
+         fmt::format("drop {}", settings.origin(name)));
+  };
+  const HostPlace& host = *inputs.host;
+  check("nproc_per_node", host.slots);
+  check("num_processes", host.all_slots);
+  if (!host.slots) return;
+  settings.set("nproc_per_node", fmt::to_string(host.slots->value), host.slots->origin);
+  if (host.all_slots) settings.replace("num_processes", host.all_slots->value, host.all_slots->origin);
 }
 
 // With --gpu-bind=none Slurm does not hide the GPUs of other jobs.
@@ -276,10 +307,15 @@ void note_hidden_gpus(const LaunchInputs& inputs, EngineValues& values) {
 EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
   EngineValues values;
   const std::string choice = settings.text("engine");
-  if (settings.truth("standalone") || choice == "none") return values;
-  Engine engine = find_engine(inputs.environment, choice);
+  if (inputs.host) {
+    take_slots(inputs, settings);
+  } else {
+    refuse_unused_hosts(settings);
+    if (settings.truth("standalone") || choice == "none") return values;
+  }
+  Engine engine = inputs.host ? inputs.host->engine : find_engine(inputs.environment, choice);
   if (!engine) return values;
-  if (inputs.dialect == Dialect::torchrun && !settings.given("engine")) {
+  if (inputs.dialect == Dialect::torchrun && !settings.given("engine") && !inputs.host) {
     values.notes = note_on_copies(engine, settings);
     return values;
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/engine.hpp"
 #include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/base/own_addresses.hpp"
@@ -22,6 +23,14 @@ namespace acc::launcher {
 /// The topology of the CPUs that acc may use and of a machine's GPUs, from the kernel.
 Topology topology_of(const Machine& machine);
 
+/// The place of this node among the hosts on which acc was started from one of them (`--hosts`).
+struct HostPlace {
+  Engine engine = {};
+  /// The workers of this host, and of all; absent: not given (for each host).
+  std::optional<EngineValue<int>> slots = {};
+  std::optional<EngineValue<int>> all_slots = {};
+};
+
 /// Everything that `resolve` depends on, gathered by the command.
 struct LaunchInputs {
   Dialect dialect = Dialect::launch;
@@ -33,6 +42,8 @@ struct LaunchInputs {
   bool file_is_default = false;
   /// The names of these settings in the order of the file.
   std::vector<std::string> file_order = {};
+  /// Absent: acc was not started by --hosts or --hostfile.
+  std::optional<HostPlace> host = {};
   /// The current folder.
   std::filesystem::path folder = {};
   /// TMPDIR if it names a folder.

@@ -160,6 +160,8 @@ struct LaunchPlan {
   int machine_rank = 0;
   /// Each copy of acc is a task of the engine that starts one worker. Tasks then count as machines.
   std::optional<TaskPlace> task = {};
+  /// acc was started here by a client (`--hosts`), which shows what all nodes say.
+  bool has_client = false;
   std::string role = "default";
   std::string run_id = "none";
   std::string master_addr = "127.0.0.1";

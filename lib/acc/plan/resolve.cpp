@@ -101,15 +101,6 @@ OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
   return output;
 }
 
-// In this order: flags, ACC_LOG_LEVEL, LOGLEVEL (torchrun's variable).
-log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
-  log::Options log = {.file = settings.text("log_file"), .pattern = settings.text("log_pattern")};
-  log.level = log::level_of(inputs.environment);
-  if (settings.truth("quiet")) log.level = log::Level::warn;
-  if (settings.given("log_level")) log.level = log::parse_level(settings.text("log_level"), "--log-level");
-  return log;
-}
-
 // torchrun's handlers. Scripts may abbreviate --event-log-handler as --event-log, so both flags accept
 // them.
 void choose_event_outputs(const Settings& settings, LaunchPlan& plan) {
@@ -148,6 +139,9 @@ JobShape shape_with(const EngineValues& engine, const LaunchInputs& inputs, Sett
   std::optional<int> max_gpus;
   if (engine.engine.gpus) max_gpus = engine.engine.gpus->value;
   JobShape shape = decide_shape(inputs, settings, max_gpus);
+  // Hosts may have different numbers of workers.
+  if (inputs.host && inputs.host->all_slots)
+    settings.set("num_processes", inputs.host->all_slots->value, inputs.host->all_slots->origin);
   if (!engine.task) return shape;
   const bool bound = inputs.machine.allowed_cpus < inputs.machine.online_cpus;
   if (!bound) shape.copies_on_machine = engine.task->local_size;
@@ -231,7 +225,9 @@ void refuse_copies(const Engine& engine, const JobShape& shape, const Settings& 
   fail("",
        fmt::format("{} started acc {} times ({}), and each would start a launcher of {} of its own",
                    engine.name, engine.size->value, engine.size->origin, shape.distributed_type),
-       "start acc once with --engine none; for DeepSpeed --deepspeed_multinode_launcher standard");
+       engine.family == EngineFamily::hosts
+           ? "drop " + engine.name + "; for DeepSpeed --deepspeed_multinode_launcher standard"
+           : "start acc once with --engine none; for DeepSpeed --deepspeed_multinode_launcher standard");
 }
 
 HangPlan plan_hang(const Settings& settings) {
@@ -262,6 +258,15 @@ bool needs_gpus(const LaunchInputs& inputs) {
          settings.given("numa_binding");
 }
 
+// In this order: flags, ACC_LOG_LEVEL, LOGLEVEL (torchrun's variable).
+log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
+  log::Options log = {.file = settings.text("log_file"), .pattern = settings.text("log_pattern")};
+  log.level = log::level_of(inputs.environment);
+  if (settings.truth("quiet")) log.level = log::Level::warn;
+  if (settings.given("log_level")) log.level = log::parse_level(settings.text("log_level"), "--log-level");
+  return log;
+}
+
 LaunchPlan resolve(const LaunchInputs& inputs) {
   Settings settings(inputs);
   const EngineValues engine = ask_engine(inputs, settings);
@@ -274,6 +279,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.num_machines = shape.num_machines;
   plan.machine_rank = shape.machine_rank;
   plan.task = engine.task;
+  plan.has_client = inputs.host.has_value();
   plan.inherited = inputs.environment;
   plan.inherited.erase(kSecretVariable);
   plan.role = settings.text("role");

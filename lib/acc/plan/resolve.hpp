@@ -10,6 +10,9 @@ namespace acc::launcher {
 /// the driver. Throws as Settings does.
 bool needs_gpus(const LaunchInputs& inputs);
 
+/// How acc logs, by these settings and ACC_LOG_LEVEL. Throws Error{usage} for a level that does not exist.
+log::Options choose_log(const LaunchInputs& inputs, const Settings& settings);
+
 /// Decides everything about a job. A pure function but for the callbacks in `inputs`: equal inputs give
 /// equal plans. Throws Error{usage} if the inputs contradict each other; what only prevents a start on this
 /// machine becomes a problem of the plan.

@@ -133,6 +133,11 @@ void Settings::set(std::string_view name, Value value, std::string origin) {
   settings_[std::string(name)] = {std::move(value), std::move(origin)};
 }
 
+void Settings::replace(std::string_view name, Value value, std::string origin) {
+  explicit_.erase(std::string(name));
+  set(name, std::move(value), std::move(origin));
+}
+
 std::string truth_text(bool value, TruthStyle style) {
   if (style == TruthStyle::lower) return value ? "true" : "false";
   return value ? "True" : "False";

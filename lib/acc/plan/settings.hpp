@@ -46,6 +46,8 @@ class Settings {
   const std::string& origin(std::string_view name) const { return (*this)[name].origin; }
 
   void set(std::string_view name, Value value, std::string origin);
+  /// The same; a flag or a variable that gave another value no longer counts.
+  void replace(std::string_view name, Value value, std::string origin);
 
   const std::map<std::string, Setting, std::less<>>& all() const { return settings_; }
   /// Variables that have no effect, one line each.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent_command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/own_addresses.hpp"
+#include "acc/plan/engine_values.hpp"
+#include "acc/plan/job_shape.hpp"
+#include "acc/plan/resolve.hpp"
+#include "acc/remote/agent.hpp"
+#include "acc/remote/client.hpp"
+#include "acc/remote/hosts.hpp"
+#include "acc/rendezvous/job_secret.hpp"
+#include "commands.hpp"
+
+namespace acc::launcher {
+namespace {
+
+std::chrono::milliseconds to_milliseconds(double seconds) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+std::chrono::milliseconds positive_seconds(const Settings& settings, std::string_view name) {
+  const double value = settings.number(name);
+  if (value > 0 && value < 1e9) return to_milliseconds(value);
+  throw Error({.kind = ErrorKind::usage,
+               .what = fmt::format("{:g} is not a positive number of seconds", value),
+               .where = settings.origin(name)});
+}
+
+// Each host asks its engine as its own agent will: contradictions show before anything is started.
+void check_places(const LaunchInputs& given, const std::vector<Host>& hosts, const std::string& flag) {
+  LaunchInputs inputs = given;
+  for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
+    inputs.host = place_of_host(hosts, rank, flag);
+    Settings settings(inputs);
+    ask_engine(inputs, settings);
+  }
+}
+
+// The nodes prove to each other that they belong to the job, by a secret of this run.
+Environment environment_of_job(const LaunchInputs& inputs, const Settings& settings) {
+  std::vector<std::string> exported;
+  if (settings.given("export")) exported = settings["export"].value.get<std::vector<std::string>>();
+  Environment environment = carried_environment(inputs.environment, exported, settings.origin("export"));
+  const bool has_own = settings.text("rdzv_conf").find("secret_file") != std::string::npos;
+  if (!has_own && !environment.contains(kSecretVariable)) environment.set(kSecretVariable, draw_nonce());
+  return environment;
+}
+
+GatheredInputs inputs_on_host(const JobSpec& spec) {
+  GatheredInputs gathered = gather_inputs(parse_command_line(spec.words, spec.dialect), spec.dialect,
+                                          spec.environment, spec.config);
+  gathered.inputs.host = spec.host;
+  return gathered;
+}
+
+int agent_command() {
+  if (::isatty(STDIN_FILENO) == 1) {
+    throw Error(
+        {.what = "is not for a terminal: `acc launch --hosts` starts it on each host", .where = "acc agent"});
+  }
+  return run_agent(
+      {.version = kVersionLine,
+       .check =
+           [](const JobSpec& spec) {
+             const LaunchPlan plan = plan_of(inputs_on_host(spec));
+             if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
+           },
+       .run = [](const JobSpec& spec) { return start_or_explain(plan_of(inputs_on_host(spec))); }});
+}
+
+}  // namespace
+
+std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::vector<std::string>& words) {
+  const LaunchInputs& inputs = gathered.inputs;
+  const auto& flags = inputs.command_line.flags;
+  if (!flags.contains("hosts") && !flags.contains("hostfile")) return std::nullopt;
+  const Settings settings(inputs);
+  const std::vector<Host> hosts = hosts_of(settings);
+  const std::string flag = hosts_flag(settings);
+  check_hosts(inputs, settings, hosts);
+  check_places(inputs, hosts, flag);
+  log::open(choose_log(inputs, settings));
+  RemoteJob job = {
+      .hosts = hosts, .flag = flag, .environment = inputs.environment, .run_id = inputs.random_id};
+  job.spec = {.version = kVersionLine,
+              .dialect = inputs.dialect,
+              .words = words,
+              .folder = inputs.folder,
+              .environment = environment_of_job(inputs, settings),
+              .config = gathered.config};
+  if (settings.given("node_timeout")) job.spec.silence = positive_seconds(settings, "node_timeout");
+  job.shell = remote_shell(inputs.environment, program_folder() / "acc", own_names(), job.spec.silence);
+  const MachineRange machines = decide_machines(settings);
+  job.survives_loss = settings.given("nnodes") && machines.min < machines.max;
+  job.in_order = settings.given("dry_run");
+  job.host_timeout = positive_seconds(settings, "host_timeout");
+  job.grace = to_milliseconds(settings.number("shutdown_timeout"));
+  return run_on_hosts(job);
+}
+
+void add_agent_command(CLI::App& app, int& code) {
+  CLI::App* command =
+      app.add_subcommand("agent",
+                         "The far side of `acc launch --hosts`, which starts it on each host over ssh: reads "
+                         "what to run on standard\n"
+                         "input, runs it there, and ends it when that input ends. Not to be called by hand");
+  command->group("");  // for acc itself only
+  command->callback([&code] { code = agent_command(); });
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/agent.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/machine.hpp"
+#include "acc/base/own_addresses.hpp"
+#include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/base/text.hpp"
+#include "acc/launch/exit_status.hpp"
+#include "acc/launch/relay.hpp"
+#include "acc/remote/frames.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using asio::posix::stream_descriptor;
+using boost::system::error_code;
+using std::chrono::steady_clock;
+
+// Output is read no faster than ssh takes it.
+constexpr std::size_t kMaxQueued = std::size_t{1} << 20U;
+constexpr int kMaxPortsTried = 1000;
+constexpr auto kEndOfStreams = std::chrono::seconds(1);
+
+// Below the ports that the kernel gives to clients; a listener that another process opens meanwhile is
+// refused to the store of node 0, and said there.
+std::uint16_t find_port() {
+  const std::uint32_t first = random_number();
+  for (std::uint32_t tried = 0; tried < kMaxPortsTried; ++tried) {
+    const auto port = static_cast<std::uint16_t>(20000 + (first + tried) % 10000);
+    const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
+  }
+  return 29500;
+}
+
+// The address at which ssh came in can be reached from outside; it may be a loopback.
+HostReady describe_host() {
+  const OwnNames own = own_names();
+  HostReady ready = {.host_name = own.host_name, .port = find_port()};
+  const std::vector<std::string> of_ssh = split(Environment::of_process().get("SSH_CONNECTION"), ' ');
+  if (of_ssh.size() == 4) {
+    ready.client = of_ssh[0];
+    ready.addresses.push_back(of_ssh[2]);
+  }
+  for (const std::string& address : addresses_for_others(own)) ready.addresses.push_back(address);
+  return ready;
+}
+
+class HostAgent {
+ public:
+  explicit HostAgent(const HostJob& job) : job_(job) {}
+  int run();
+
+ private:
+  void read_input();
+  void on_frame(const Frame& frame);
+  void on_spec(const std::string& text);
+  void on_start(const std::string& text);
+  void on_signal(const std::string& text);
+  void refuse(ErrorKind kind, std::vector<Problem> problems);
+  void start_job();
+  [[noreturn]] static void be_job(const HostJob& job, const JobSpec& spec, int log);
+  void forward(const std::shared_ptr<stream_descriptor>& from, FrameKind kind);
+  void stream_ended();
+  void send(FrameKind kind, std::string_view payload = {});
+  void write_queue();
+  void keep_alive();
+  void end_when_done();
+  void lose_client(const char* why);
+
+  const HostJob& job_;
+  asio::io_context loop_{1};
+  stream_descriptor in_{loop_};
+  stream_descriptor out_{loop_};
+  asio::steady_timer alive_{loop_};
+  asio::steady_timer last_output_{loop_};
+  std::array<char, std::size_t{64} << 10U> in_buffer_ = {};
+  FrameReader frames_{false};
+  FrameReader log_frames_{false};
+  std::string queue_ = {};
+  std::string writing_ = {};
+  std::optional<JobSpec> spec_ = {};
+  std::optional<Process> process_ = {};
+  std::optional<int> code_ = {};
+  /// Streams of the job that wait until the queue is shorter.
+  std::vector<std::function<void()>> stalled_ = {};
+  int streams_ = 0;
+  steady_clock::time_point heard_ = steady_clock::now();
+  bool paused_ = false;
+  bool lost_ = false;
+  bool done_ = false;
+};
+
+int HostAgent::run() {
+  ::signal(SIGPIPE, SIG_IGN);
+  in_.assign(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  out_.assign(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  queue_ = greeting();
+  write_queue();
+  read_input();
+  loop_.run();
+  return code_.value_or(exit_code(ErrorKind::system));
+}
+
+void HostAgent::read_input() {
+  in_.async_read_some(asio::buffer(in_buffer_), [this](error_code error, std::size_t size) {
+    if (done_) return;
+    if (error) return lose_client("its input ended");
+    heard_ = steady_clock::now();
+    paused_ = false;
+    try {
+      for (const Frame& frame : frames_.feed({in_buffer_.data(), size})) on_frame(frame);
+    } catch (const Error& wrong) {
+      refuse(wrong.kind(), wrong.problems());
+    } catch (const std::exception& wrong) {
+      refuse(ErrorKind::system, {{.what = wrong.what()}});
+    }
+    if (!done_) read_input();
+  });
+}
+
+void HostAgent::on_frame(const Frame& frame) {
+  switch (frame.kind) {
+    case FrameKind::spec:
+      return on_spec(frame.payload);
+    case FrameKind::start:
+      return on_start(frame.payload);
+    case FrameKind::signal:
+      return on_signal(frame.payload);
+    case FrameKind::pause:
+      paused_ = true;
+      return;
+    default:
+      return;
+  }
+}
+
+void HostAgent::on_spec(const std::string& text) {
+  if (const std::string theirs = version_of_spec(text); theirs != job_.version) {
+    return refuse(
+        ErrorKind::usage,
+        {{.what = fmt::format("has {}, and the host that starts the job {}", job_.version, theirs),
+          .hint = "install the same version on all hosts"}});
+  }
+  spec_ = parse_job_spec(text);
+  keep_alive();
+  if (::chdir(spec_->folder.c_str()) != 0) {
+    return refuse(ErrorKind::usage,
+                  {{.what = std::strerror(errno),
+                    .where = spec_->folder.string(),
+                    .hint = "the folder from which the job is started must be on every host"}});
+  }
+  spec_->environment = environment_on_host(Environment::of_process(), spec_->environment);
+  try {
+    job_.check(*spec_);
+  } catch (const Error& error) {
+    return refuse(error.kind(), error.problems());
+  }
+  send(FrameKind::ready, to_json(describe_host()));
+}
+
+void HostAgent::refuse(ErrorKind kind, std::vector<Problem> problems) {
+  send(FrameKind::refused, to_json(Refusal{kind, std::move(problems)}));
+  code_ = exit_code(kind);
+  if (process_) ::kill(process_->id(), SIGKILL);
+  end_when_done();
+}
+
+void HostAgent::on_start(const std::string& text) {
+  if (!spec_ || process_) return;
+  const StartOrder order = parse_start_order(text);
+  Engine& engine = spec_->host.engine;
+  const std::string origin = engine.master_addr ? engine.master_addr->origin : engine.name;
+  engine.run_id = {order.run_id, engine.name};
+  engine.master_addr = {order.address, origin};
+  engine.master_port = {order.port, fmt::format("a free port of the {}", origin)};
+  start_job();
+}
+
+// The second signal kills the workers, as in the launcher.
+void HostAgent::on_signal(const std::string& text) {
+  const auto signal = parse_integer(text);
+  if (process_ && !code_ && signal && *signal > 0 && *signal < NSIG)
+    ::kill(process_->id(), static_cast<int>(*signal));
+}
+
+// In the child: the loop's descriptors are closed before anything else runs.
+void HostAgent::be_job(const HostJob& job, const JobSpec& spec, int log) {
+  constexpr int kLog = 3;
+  if (log != kLog) ::dup2(log, kLog);
+  ::syscall(SYS_close_range, kLog + 1U, ~0U, 0U);
+  ::fcntl(kLog, F_SETFD, FD_CLOEXEC);
+  log::send_to([](std::string_view lines) { write_all(kLog, encode(FrameKind::log, lines)); });
+  int code = exit_code(ErrorKind::system);
+  try {
+    code = job.run(spec);
+  } catch (const Error& error) {
+    for (const Problem& problem : error.problems()) log::write(log::Level::error, to_string(problem));
+    code = exit_code(error.kind());
+  } catch (const std::exception& error) {
+    log::write(log::Level::error, std::string("internal error: ") + error.what());
+  }
+  std::fflush(nullptr);
+  ::_exit(code);
+}
+
+void HostAgent::start_job() {
+  Channel out = make_pipe();
+  Channel err = make_pipe();
+  Channel log = make_pipe();
+  const Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const ProcessLauncher launcher = {.environment = spec_->environment,
+                                    .in = nothing.get(),
+                                    .out = out.workers.get(),
+                                    .err = err.workers.get()};
+  process_.emplace(
+      launcher.fork(loop_.get_executor(), [&]() -> int { be_job(job_, *spec_, log.workers.get()); }));
+  for (auto& [channel, kind] :
+       {std::pair(&out, FrameKind::out), std::pair(&err, FrameKind::err), std::pair(&log, FrameKind::log)}) {
+    ++streams_;
+    forward(std::make_shared<stream_descriptor>(loop_, channel->ours.release()), kind);
+  }
+  process_->async_wait([this](error_code error, int) {
+    if (error) return;
+    code_ = shell_code(to_exit_status(process_->native_exit_code()));
+    process_->detach();
+    // A process that the job left behind, which its guardian kills, may hold the streams for a moment.
+    last_output_.expires_after(kEndOfStreams);
+    last_output_.async_wait([this](error_code cancelled) {
+      if (!cancelled) end_when_done();
+    });
+    if (streams_ == 0) end_when_done();
+  });
+}
+
+// Passes on what a stream of the job brings; the log comes as frames already.
+void HostAgent::forward(const std::shared_ptr<stream_descriptor>& from, FrameKind kind) {
+  if (queue_.size() > kMaxQueued && !lost_) {
+    stalled_.emplace_back([this, from, kind] { forward(from, kind); });
+    return;
+  }
+  from->async_wait(stream_descriptor::wait_read, [this, from, kind](error_code error) {
+    static std::array<char, std::size_t{64} << 10U> buffer;
+    const ssize_t size = error ? 0 : ::read(from->native_handle(), buffer.data(), buffer.size());
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return forward(from, kind);
+    if (size <= 0) return stream_ended();
+    const std::string_view chunk(buffer.data(), static_cast<std::size_t>(size));
+    if (kind == FrameKind::log) {
+      for (const Frame& frame : log_frames_.feed(chunk)) send(kind, frame.payload);
+    } else {
+      send(kind, chunk);
+    }
+    forward(from, kind);
+  });
+}
+
+void HostAgent::stream_ended() {
+  if (--streams_ == 0 && code_) end_when_done();
+}
+
+void HostAgent::send(FrameKind kind, std::string_view payload) {
+  if (lost_) return;
+  queue_ += encode(kind, payload);
+  write_queue();
+}
+
+void HostAgent::write_queue() {
+  if (!writing_.empty() || lost_) return;
+  if (queue_.empty()) {
+    for (const auto& go_on : std::exchange(stalled_, {})) go_on();
+    if (done_) loop_.stop();
+    return;
+  }
+  writing_ = std::exchange(queue_, {});
+  asio::async_write(out_, asio::buffer(writing_), [this](error_code error, std::size_t) {
+    writing_.clear();
+    if (error) return lose_client("nobody reads its output");
+    write_queue();
+  });
+}
+
+// Heartbeats show each side that the other is there: a cable that is cut ends no connection.
+void HostAgent::keep_alive() {
+  const auto silence = spec_->silence;
+  if (!paused_ && steady_clock::now() - heard_ > silence) return lose_client("it was silent");
+  send(FrameKind::heartbeat);
+  alive_.expires_after(silence / 4);
+  alive_.async_wait([this](error_code error) {
+    if (!error) keep_alive();
+  });
+}
+
+// The exit code is the last frame.
+void HostAgent::end_when_done() {
+  if (std::exchange(done_, true)) return;
+  if (lost_) return loop_.stop();
+  alive_.cancel();
+  send(FrameKind::exit, fmt::to_string(*code_));
+}
+
+// Kills the job: its guardian ends what it has started.
+void HostAgent::lose_client(const char* why) {
+  if (std::exchange(lost_, true)) return;
+  log::debug("the job ends here: {}", why);
+  in_.close();
+  alive_.cancel();
+  queue_.clear();
+  stalled_.clear();
+  if (!process_ || code_) return loop_.stop();
+  ::kill(process_->id(), SIGKILL);
+}
+
+}  // namespace
+
+int run_agent(const HostJob& job) {
+  return HostAgent(job).run();
+}
+
+}  // namespace acc::launcher

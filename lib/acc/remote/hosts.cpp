@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/hosts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+
+#include "acc/base/engine.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/host_list.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+namespace {
+
+constexpr int kMaxSlots = 100'000;
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+bool is_blank(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
+
+// ssh would take a leading dash for an option.
+void check_name(const std::string& name, const std::string& where) {
+  const std::string host = name.substr(name.rfind('@') + 1);
+  const bool valid =
+      !host.empty() && !name.starts_with('-') && !host.starts_with('-') &&
+      std::ranges::all_of(name, [](unsigned char c) {
+        return std::isgraph(c) != 0 &&
+               std::string_view("'\"\\`$;&|<>()").find(static_cast<char>(c)) == std::string_view::npos;
+      });
+  if (!valid) fail(where, fmt::format("'{}' is not the name of a host", name), "as in node1 or user@node1");
+}
+
+int parse_slots(std::string_view text, const std::string& name, const std::string& where) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 1 || *number > kMaxSlots) {
+    fail(where, fmt::format("'{}' is not a number of workers for {}", text, name),
+         number == 0 ? "leave a host without workers out" : "at least 1");
+  }
+  return static_cast<int>(*number);
+}
+
+// `host` or `host:4`. An address of IPv6 has more colons, and no number behind it.
+Host parse_host(const std::string& word, const std::string& where) {
+  Host host = {.name = word, .origin = where};
+  if (std::ranges::count(word, ':') == 1) {
+    const std::size_t colon = word.find(':');
+    host.name = word.substr(0, colon);
+    host.slots = parse_slots(word.substr(colon + 1), host.name, where);
+  }
+  check_name(host.name, where);
+  return host;
+}
+
+// One acc runs on each host, so a name stands for one node.
+void check_duplicate(const std::vector<Host>& hosts, const Host& host) {
+  const auto bare = [](const Host& one) { return one.name.substr(one.name.rfind('@') + 1); };
+  const auto first = std::ranges::find(hosts, bare(host), bare);
+  if (first == hosts.end()) return;
+  const bool same_place = first->origin == host.origin;
+  fail(host.origin,
+       fmt::format("{} is named twice{}", bare(host), same_place ? "" : ", first at " + first->origin),
+       fmt::format("one line with its workers, as in {}:4", bare(host)));
+}
+
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : line) {
+    if (!is_blank(c)) {
+      word += c;
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+Host parse_line(const std::vector<std::string>& words, const std::string& where) {
+  Host host = parse_host(words.front(), where);
+  std::optional<int> max_slots;
+  for (auto word = words.begin() + 1; word != words.end(); ++word) {
+    const std::size_t equals = word->find('=');
+    const std::string key = word->substr(0, equals);
+    const std::string value = equals == std::string::npos ? "" : word->substr(equals + 1);
+    if (key == "slots") {
+      if (host.slots) fail(where, fmt::format("the workers of {} are given twice", host.name));
+      host.slots = parse_slots(value, host.name, where);
+    } else if (key == "max_slots" || key == "max-slots") {
+      max_slots = parse_slots(value, host.name, where);
+    } else {
+      fail(where, fmt::format("'{}' after the host is not known", *word),
+           "slots=N is; ports, users and keys belong in ~/.ssh/config");
+    }
+  }
+  if (max_slots && host.slots && *max_slots < *host.slots)
+    fail(where, fmt::format("slots={} is above max_slots={}", *host.slots, *max_slots));
+  return host;
+}
+
+}  // namespace
+
+std::vector<Host> parse_hosts(std::string_view list, std::string_view where) {
+  std::vector<Host> hosts;
+  for (const std::string& word : expand_host_list(list, where)) {
+    const Host host = parse_host(word, std::string(where));
+    check_duplicate(hosts, host);
+    hosts.push_back(host);
+  }
+  if (hosts.empty()) fail(std::string(where), "names no host", "as in --hosts node1,node2:4");
+  return hosts;
+}
+
+std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
+  std::vector<Host> hosts;
+  std::vector<Problem> problems;
+  int number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    const std::string where = fmt::format("{}:{}", file, ++number);
+    const std::vector<std::string> words = words_of(std::string_view(line).substr(0, line.find('#')));
+    if (words.empty()) continue;
+    try {
+      const Host host = parse_line(words, where);
+      check_duplicate(hosts, host);
+      hosts.push_back(host);
+    } catch (const Error& error) {
+      problems.insert(problems.end(), error.problems().begin(), error.problems().end());
+    }
+  }
+  if (hosts.empty() && problems.empty())
+    problems.push_back(
+        {.what = "names no host", .where = file, .hint = "a line for each, as in node1 slots=4"});
+  if (!problems.empty()) throw Error(ErrorKind::usage, problems);
+  return hosts;
+}
+
+std::string hosts_flag(const Settings& settings) {
+  return settings.given("hosts") ? settings.origin("hosts") : settings.origin("hostfile");
+}
+
+std::vector<Host> hosts_of(const Settings& settings) {
+  const bool listed = settings.given("hosts");
+  if (listed && settings.given("hostfile")) {
+    fail("",
+         fmt::format("{} and {} both name the hosts", settings.origin("hosts"), settings.origin("hostfile")),
+         "give one of them");
+  }
+  if (listed) return parse_hosts(settings.text("hosts"), settings.origin("hosts"));
+  if (!settings.given("hostfile")) return {};
+  const std::string file = settings.text("hostfile");
+  return parse_hostfile(read_file(file), file);
+}
+
+HostPlace place_of_host(const std::vector<Host>& hosts, int rank, const std::string& flag) {
+  const Host& host = hosts.at(static_cast<std::size_t>(rank));
+  const int count = static_cast<int>(hosts.size());
+  const std::string list = fmt::format("{} ({} host{})", flag, count, count == 1 ? "" : "s");
+  const std::string place = fmt::format("{}, number {} of {}", host.name, rank + 1, flag);
+  HostPlace result;
+  result.engine = {.family = EngineFamily::hosts,
+                   .name = flag,
+                   .rank = EngineValue<int>{rank, place},
+                   .size = EngineValue<int>{count, list},
+                   .node_rank = EngineValue<int>{rank, place},
+                   .num_nodes = EngineValue<int>{count, list},
+                   .node = host.name,
+                   .master_addr = EngineValue<std::string>{hosts.front().name, "first of " + flag}};
+  if (host.slots) result.slots = {*host.slots, fmt::format("{}:{} of {}", host.name, *host.slots, flag)};
+  int sum = 0;
+  for (const Host& one : hosts) {
+    if (!one.slots) return result;
+    sum += *one.slots;
+  }
+  result.all_slots = {sum, fmt::format("all workers of {}", flag)};
+  return result;
+}
+
+void check_hosts(const LaunchInputs& inputs, const Settings& settings, const std::vector<Host>& hosts) {
+  const std::string flag = hosts_flag(settings);
+  const std::string choice = settings.text("engine");
+  if (settings.given("engine") && choice != "none" && choice != "auto") {
+    fail("",
+         fmt::format("{} {} and {} both say what starts acc on each node", settings.origin("engine"), choice,
+                     flag),
+         "give one of them");
+  }
+  for (const std::string_view other : {"srun", "standalone"}) {
+    if (!settings.truth(other)) continue;
+    fail("", fmt::format("{} and {} contradict each other", settings.origin(other), flag),
+         "give one of them");
+  }
+  if (settings.given("attach")) {
+    fail(settings.origin("attach"), fmt::format("the terminal cannot be given to a worker of {}", flag),
+         "start the job without it, and attach a debugger on the host");
+  }
+  if (choice == "none") return;
+  const Engine engine = find_engine(inputs.environment);
+  if (!engine.has_others()) return;
+  fail("",
+       fmt::format("{} started {} copies of this command, and each would start the job on the {} hosts of {}",
+                   full_name(engine), engine.size->value, hosts.size(), flag),
+       fmt::format("drop {}, or start acc once", flag));
+}
+
+}  // namespace acc::launcher

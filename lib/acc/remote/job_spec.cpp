@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/job_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "acc/config/value.hpp"
+
+namespace acc::launcher {
+namespace {
+
+constexpr std::array<std::string_view, 24> kCarriedPrefixes = {
+    "ACC_",          "ACCELERATE_",  "CUDA_",    "DEEPSPEED_",
+    "FI_",           "FSDP_",        "GLOO_",    "HF_",
+    "KMP_",          "MEGATRON_LM_", "MKL_",     "MLFLOW_",
+    "NCCL_",         "NVTE_",        "OMP_",     "PARALLELISM_CONFIG_",
+    "PET_",          "PYTHON",       "PYTORCH_", "TORCH",
+    "TRANSFORMERS_", "TRITON_",      "UCX_",     "WANDB_"};
+constexpr std::array<std::string_view, 2> kCarriedNames = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+// They describe the client, or a worker that it is.
+constexpr std::array<std::string_view, 6> kKept = {"ACC_RSH",
+                                                   "TORCHELASTIC_RUN_ID",
+                                                   "TORCHELASTIC_ERROR_FILE",
+                                                   "TORCHELASTIC_RESTART_COUNT",
+                                                   "TORCHELASTIC_MAX_RESTARTS",
+                                                   "TORCHELASTIC_USE_AGENT_STORE"};
+
+bool is_carried(std::string_view name) {
+  if (std::ranges::find(kKept, name) != kKept.end()) return false;
+  return std::ranges::find(kCarriedNames, name) != kCarriedNames.end() ||
+         std::ranges::any_of(kCarriedPrefixes,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// A text is not always UTF-8, as JSON is: bytes beyond ASCII are written as the characters U+0080 to U+00FF.
+std::string to_characters(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      text += c;
+    } else {
+      text += static_cast<char>(0xc0U | byte >> 6U);
+      text += static_cast<char>(0x80U | (byte & 0x3fU));
+    }
+  }
+  return text;
+}
+
+std::string to_bytes(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80 || i + 1 == text.size()) {
+      bytes += text[i];
+    } else {
+      bytes += static_cast<char>((byte & 0x03U) << 6U | (static_cast<unsigned char>(text[++i]) & 0x3fU));
+    }
+  }
+  return bytes;
+}
+
+std::vector<std::string> to_characters(const std::vector<std::string>& texts) {
+  std::vector<std::string> result;
+  for (const std::string& text : texts) result.push_back(to_characters(text));
+  return result;
+}
+
+std::string text_at(const Value& json, const char* name) {
+  return to_bytes(json.at(name).get<std::string>());
+}
+
+std::vector<std::string> texts_at(const Value& json, const char* name) {
+  std::vector<std::string> result;
+  for (const Value& text : json.at(name)) result.push_back(to_bytes(text.get<std::string>()));
+  return result;
+}
+
+template <class T>
+Value to_value(const std::optional<EngineValue<T>>& value) {
+  if (!value) return nullptr;
+  if constexpr (std::is_same_v<T, std::string>) {
+    return {{"value", to_characters(value->value)}, {"origin", to_characters(value->origin)}};
+  } else {
+    return {{"value", value->value}, {"origin", to_characters(value->origin)}};
+  }
+}
+
+template <class T>
+std::optional<EngineValue<T>> engine_value_at(const Value& json, const char* name) {
+  const Value& value = json.at(name);
+  if (value.is_null()) return std::nullopt;
+  if constexpr (std::is_same_v<T, std::string>) {
+    return EngineValue<T>{text_at(value, "value"), text_at(value, "origin")};
+  } else {
+    return EngineValue<T>{value.at("value").get<T>(), text_at(value, "origin")};
+  }
+}
+
+Value to_value(const HostPlace& host) {
+  const Engine& engine = host.engine;
+  return {{"flag", to_characters(engine.name)},     {"node", to_characters(engine.node)},
+          {"rank", to_value(engine.rank)},          {"size", to_value(engine.size)},
+          {"master", to_value(engine.master_addr)}, {"slots", to_value(host.slots)},
+          {"all_slots", to_value(host.all_slots)}};
+}
+
+HostPlace host_at(const Value& json) {
+  HostPlace host;
+  host.engine.family = EngineFamily::hosts;
+  host.engine.name = text_at(json, "flag");
+  host.engine.node = text_at(json, "node");
+  host.engine.rank = host.engine.node_rank = engine_value_at<int>(json, "rank");
+  host.engine.size = host.engine.num_nodes = engine_value_at<int>(json, "size");
+  host.engine.master_addr = engine_value_at<std::string>(json, "master");
+  host.slots = engine_value_at<int>(json, "slots");
+  host.all_slots = engine_value_at<int>(json, "all_slots");
+  return host;
+}
+
+// Ends the exceptions of the JSON library.
+template <class Parse>
+auto parse(std::string_view text, Parse read) {
+  try {
+    return read(Value::parse(text));
+  } catch (const Value::exception& error) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = fmt::format("acc sent no message that this one knows: {}", error.what())});
+  }
+}
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
+}  // namespace
+
+std::string to_json(const JobSpec& spec) {
+  Value environment = Value::object();
+  for (const auto& [name, value] : spec.environment.variables())
+    environment[to_characters(name)] = to_characters(value);
+  Value json = {{"acc", spec.version},
+                {"torchrun", spec.dialect == Dialect::torchrun},
+                {"words", to_characters(spec.words)},
+                {"folder", to_characters(spec.folder.string())},
+                {"environment", std::move(environment)},
+                {"host", to_value(spec.host)},
+                {"silence", spec.silence.count()}};
+  if (spec.config) {
+    json["config"] = {{"path", to_characters(spec.config->path.string())},
+                      {"text", to_characters(spec.config->text)},
+                      {"default", spec.config->is_default}};
+  }
+  return json.dump();
+}
+
+JobSpec parse_job_spec(std::string_view text) {
+  return parse(text, [](const Value& json) {
+    JobSpec spec = {.version = json.at("acc").get<std::string>(),
+                    .dialect = json.at("torchrun").get<bool>() ? Dialect::torchrun : Dialect::launch,
+                    .words = texts_at(json, "words"),
+                    .folder = text_at(json, "folder"),
+                    .host = host_at(json.at("host")),
+                    .silence = std::chrono::milliseconds(json.at("silence").get<std::int64_t>())};
+    for (const auto& [name, value] : json.at("environment").items())
+      spec.environment.set(to_bytes(name), to_bytes(value.get<std::string>()));
+    if (const auto config = json.find("config"); config != json.end()) {
+      spec.config = ConfigText{.path = text_at(*config, "path"),
+                               .text = text_at(*config, "text"),
+                               .is_default = config->at("default").get<bool>()};
+    }
+    return spec;
+  });
+}
+
+std::string version_of_spec(std::string_view text) {
+  const Value json = Value::parse(text, nullptr, false);
+  const auto version = json.is_object() ? json.find("acc") : json.end();
+  return version != json.end() && version->is_string() ? version->get<std::string>() : "";
+}
+
+std::string to_json(const HostReady& ready) {
+  return Value{{"host", to_characters(ready.host_name)},
+               {"addresses", ready.addresses},
+               {"client", ready.client},
+               {"port", ready.port}}
+      .dump();
+}
+
+HostReady parse_host_ready(std::string_view text) {
+  return parse(text, [](const Value& json) {
+    return HostReady{.host_name = text_at(json, "host"),
+                     .addresses = texts_at(json, "addresses"),
+                     .client = text_at(json, "client"),
+                     .port = json.at("port").get<std::uint16_t>()};
+  });
+}
+
+std::string to_json(const Refusal& refusal) {
+  Value problems = Value::array();
+  for (const Problem& one : refusal.problems) {
+    problems.push_back({{"what", to_characters(one.what)},
+                        {"where", to_characters(one.where)},
+                        {"hint", to_characters(one.hint)}});
+  }
+  return Value{{"kind", static_cast<int>(refusal.kind)}, {"problems", std::move(problems)}}.dump();
+}
+
+Refusal parse_refusal(std::string_view text) {
+  return parse(text, [](const Value& json) {
+    const int kind = json.at("kind").get<int>();
+    const bool known = kind >= 0 && kind <= static_cast<int>(ErrorKind::rendezvous);
+    Refusal refusal = {.kind = known ? static_cast<ErrorKind>(kind) : ErrorKind::system};
+    for (const Value& one : json.at("problems"))
+      refusal.problems.push_back({text_at(one, "what"), text_at(one, "where"), text_at(one, "hint")});
+    return refusal;
+  });
+}
+
+std::string to_json(const StartOrder& order) {
+  return Value{{"address", order.address}, {"port", order.port}, {"run_id", order.run_id}}.dump();
+}
+
+StartOrder parse_start_order(std::string_view text) {
+  return parse(text, [](const Value& json) {
+    return StartOrder{.address = text_at(json, "address"),
+                      .port = json.at("port").get<std::uint16_t>(),
+                      .run_id = text_at(json, "run_id")};
+  });
+}
+
+Environment carried_environment(const Environment& environment, const std::vector<std::string>& exported,
+                                const std::string& where) {
+  Environment carried;
+  for (const auto& [name, value] : environment.variables()) {
+    if (is_carried(name)) carried.set(name, value);
+  }
+  for (const std::string& one : exported) {
+    const std::size_t equals = one.find('=');
+    const std::string name = one.substr(0, equals);
+    const auto own = environment.find(name);
+    if (name.empty() || (equals == std::string::npos && !own)) {
+      throw Error({.kind = ErrorKind::usage,
+                   .what = fmt::format("'{}' is not a variable that is set", one),
+                   .where = where,
+                   .hint = "NAME of one that is, or NAME=VALUE"});
+    }
+    carried.set(name, equals == std::string::npos ? *own : one.substr(equals + 1));
+  }
+  return carried;
+}
+
+Environment environment_on_host(Environment own, const Environment& carried) {
+  own.overlay(carried);
+  for (const std::string_view name : kCarriedNames) {
+    const std::string folder = carried.get(name);
+    if (folder.empty()) continue;
+    own.set("PATH", fmt::format("{}/bin:{}", folder, own.get("PATH", "/usr/local/bin:/usr/bin:/bin")));
+    break;
+  }
+  return own;
+}
+
+std::string meeting_address(const std::vector<HostReady>& hosts) {
+  const HostReady& first = hosts.front();
+  const bool one_machine =
+      std::ranges::all_of(hosts, [&](const HostReady& host) { return host.host_name == first.host_name; });
+  for (const HostReady& other : hosts) {
+    const bool seen = !other.client.empty() && !is_loopback(other.client);
+    if (seen && std::ranges::find(first.addresses, other.client) != first.addresses.end())
+      return other.client;
+  }
+  const auto found = std::ranges::find_if_not(first.addresses, is_loopback);
+  if (one_machine || found == first.addresses.end())
+    return first.addresses.empty() ? "127.0.0.1" : first.addresses.front();
+  return *found;
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/config/schema.hpp"
+#include "acc/plan/launch_inputs.hpp"
+
+namespace acc::launcher {
+
+/// The config file of the client, which the hosts need not have.
+struct ConfigText {
+  std::filesystem::path path = {};
+  std::string text = {};
+  /// It is the default one, not one that the user named.
+  bool is_default = false;
+
+  bool operator==(const ConfigText&) const = default;
+};
+
+/// All that the agent of a host needs for its part of the job. It travels on standard input, so that neither
+/// the command nor a variable is seen in the process table.
+struct JobSpec {
+  /// Of the acc that sends it; the other has to be the same.
+  std::string version = {};
+  Dialect dialect = Dialect::launch;
+  /// The words behind `acc launch` or `acc run`, as typed.
+  std::vector<std::string> words = {};
+  /// The current folder of the client.
+  std::filesystem::path folder = {};
+  /// The variables that are carried to the host.
+  Environment environment = {};
+  std::optional<ConfigText> config = {};
+  /// This node's place; the address and port at which the nodes meet come with the StartOrder.
+  HostPlace host = {};
+  /// How long the other side may be silent.
+  std::chrono::milliseconds silence = std::chrono::seconds(20);
+};
+
+/// A host answers that the job can start there.
+struct HostReady {
+  std::string host_name = {};
+  /// Addresses at which others may reach it, the most promising first.
+  std::vector<std::string> addresses = {};
+  /// Where the client's connection came from; empty: it came without ssh.
+  std::string client = {};
+  /// A port that is free there, where the nodes can meet.
+  std::uint16_t port = 0;
+
+  bool operator==(const HostReady&) const = default;
+};
+
+/// A host answers why the job cannot start there.
+struct Refusal {
+  ErrorKind kind = ErrorKind::usage;
+  std::vector<Problem> problems = {};
+
+  bool operator==(const Refusal&) const = default;
+};
+
+/// Where the nodes meet, and the name of the run.
+struct StartOrder {
+  std::string address = {};
+  std::uint16_t port = 0;
+  std::string run_id = {};
+
+  bool operator==(const StartOrder&) const = default;
+};
+
+// As JSON, and back. parse_*() throw Error{system} for anything else.
+
+std::string to_json(const JobSpec& spec);
+JobSpec parse_job_spec(std::string_view text);
+/// The version of the acc that sent a spec, which this one may not understand; empty: none.
+std::string version_of_spec(std::string_view text);
+std::string to_json(const HostReady& ready);
+HostReady parse_host_ready(std::string_view text);
+std::string to_json(const Refusal& refusal);
+Refusal parse_refusal(std::string_view text);
+std::string to_json(const StartOrder& order);
+StartOrder parse_start_order(std::string_view text);
+
+/// The variables that a host gets from the client: those with the prefixes of kCarriedPrefixes that describe
+/// no single process, the active virtual environment, and `exported`: NAME, or NAME=VALUE. Throws
+/// Error{usage} for a NAME that is not set.
+Environment carried_environment(const Environment& environment, const std::vector<std::string>& exported,
+                                const std::string& where);
+
+/// The environment of the job on a host: its own with the carried variables; an active virtual environment
+/// comes first on PATH, as its `activate` does it.
+Environment environment_on_host(Environment own, const Environment& carried);
+
+/// The address at which the nodes meet: one of the first host at which another host saw it, where the job is
+/// started from it; else the first that is no loopback, unless all hosts are one machine.
+std::string meeting_address(const std::vector<HostReady>& hosts);
+
+}  // namespace acc::launcher

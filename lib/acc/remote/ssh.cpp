@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/ssh.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+namespace {
+
+constexpr int kAliveMessages = 4;
+constexpr int kNotFound = 127;
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words = split(text, ' ');
+  std::erase(words, "");
+  return words;
+}
+
+// For a shell of any kind: inside of single quotes.
+std::string in_quotes(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string last_line(std::string_view text) {
+  text = trim(text);
+  return std::string(trim(text.substr(text.rfind('\n') + 1)));
+}
+
+struct KnownError {
+  std::string_view text;
+  ErrorKind kind;
+  std::string_view what;
+  std::string_view hint;
+};
+
+// Parts of ssh's messages.
+constexpr KnownError kKnown[] = {
+    {"Could not resolve hostname", ErrorKind::usage, "ssh knows no host of this name",
+     "is it spelled right? ~/.ssh/config may give it a HostName"},
+    {"Permission denied", ErrorKind::usage, "ssh was not let in",
+     "a key without a passphrase, or an agent that has it, must be accepted there: ssh-copy-id {}"},
+    {"Host key verification failed", ErrorKind::usage, "ssh does not know the host's key",
+     "connect once by hand: ssh {}"},
+    {"Connection refused", ErrorKind::rendezvous, "no ssh server answers",
+     "does sshd run there, and on that port?"},
+    {"timed out", ErrorKind::rendezvous, "the host does not answer", "is it up, and its name the right one?"},
+    {"No route to host", ErrorKind::rendezvous, "the host cannot be reached", "is it up?"},
+};
+
+std::string said(const std::string& errors) {
+  const std::string line = last_line(errors);
+  return line.empty() ? "" : fmt::format(": {}", line);
+}
+
+}  // namespace
+
+RemoteShell remote_shell(const Environment& environment, const std::filesystem::path& acc,
+                         const OwnNames& own, std::chrono::milliseconds silence) {
+  RemoteShell shell = {.words = words_of(environment.get("ACC_RSH", "ssh")), .acc = acc, .own = own};
+  if (shell.words.empty()) shell.words = {"ssh"};
+  if (std::filesystem::path(shell.words.front()).filename() != "ssh") return shell;
+  const auto interval = std::max<std::int64_t>(1, silence.count() / 1000 / kAliveMessages);
+  for (const std::string& option :
+       {std::string("BatchMode=yes"), fmt::format("ServerAliveInterval={}", interval),
+        fmt::format("ServerAliveCountMax={}", kAliveMessages), std::string("ControlMaster=no")}) {
+    shell.words.insert(shell.words.end(), {"-o", option});
+  }
+  shell.words.insert(shell.words.end(), {"-T", "-x"});
+  return shell;
+}
+
+bool is_this_machine(const std::string& host, const OwnNames& own) {
+  return host == "localhost" || host == own.host_name;
+}
+
+std::vector<std::string> agent_command(const RemoteShell& shell, const std::string& host) {
+  if (is_this_machine(host, shell.own)) return {shell.acc.string(), "agent"};
+  std::vector<std::string> command = shell.words;
+  command.push_back(host);
+  // The login shell there may be any; PATH is short when no one logs in.
+  command.push_back(
+      fmt::format("sh -c 'if test -x \"$0\"; then exec \"$0\" agent; else exec acc agent; fi' {}",
+                  in_quotes(shell.acc.string())));
+  return command;
+}
+
+ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& shell,
+                          std::chrono::milliseconds limit) {
+  const std::string tool = is_this_machine(failed.host, shell.own) ? "acc agent" : shell.words.front();
+  const auto problem = [&](ErrorKind kind, std::string what, std::string hint) {
+    return ConnectionProblem{kind, {.what = std::move(what), .hint = std::move(hint)}};
+  };
+  for (const KnownError& known : kKnown) {
+    if (!has(failed.errors, known.text)) continue;
+    return problem(known.kind, fmt::format("{}{}", known.what, said(failed.errors)),
+                   fmt::format(fmt::runtime(known.hint), failed.host));
+  }
+  if (!failed.status) {
+    return problem(ErrorKind::rendezvous,
+                   fmt::format("no answer within {:g} s{}", static_cast<double>(limit.count()) / 1000,
+                               said(failed.errors)),
+                   fmt::format("is it up? try: {} {} true", tool, failed.host));
+  }
+  const bool missing = *failed.status == ExitStatus(Exited{kNotFound}) || has(failed.errors, "not found");
+  if (missing) {
+    return problem(ErrorKind::usage,
+                   fmt::format("acc is missing there: neither {} nor acc on PATH{}", shell.acc.string(),
+                               said(failed.errors)),
+                   "install it at the same path, or on the PATH of a shell that nobody logs in to");
+  }
+  if (has(failed.errors, "no such command")) {
+    return problem(ErrorKind::usage, "acc there is older than --hosts" + said(failed.errors),
+                   "install the same version on all hosts");
+  }
+  const std::string output = last_line(failed.output);
+  return problem(
+      ErrorKind::rendezvous,
+      fmt::format("{} ended with {} before acc answered{}{}", tool, to_string(*failed.status),
+                  said(failed.errors), output.empty() ? "" : fmt::format("; it printed: {}", output)),
+      fmt::format("try: {} {} true", tool, failed.host));
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,369 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that `acc launch --hosts` starts through a real sshd of the test's own, whose aliases stand for hosts; in the case of
+the cut cable the hosts are network namespaces. Usage: see run_cases()."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+from cluster import SKIPPED, WORKERS, Cluster, case, environ_of, run_cases
+
+# Each host must answer within this time; the machine of the test may be slow.
+PATIENT = ["--host-timeout", "120"]
+SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
+
+
+def skip(reason):
+    print("skipped:", reason)
+    sys.exit(SKIPPED)
+
+
+class Sshd:
+    """An sshd with throwaway keys, and a client for it: `rsh`. Everything that it starts bears a mark in its environment."""
+
+    def __init__(self, acc, prefix=(), address="127.0.0.1"):
+        if not SSHD or not shutil.which("ssh-keygen"):
+            skip("no sshd here (apt-get install openssh-server openssh-client)")
+        self.acc, self.prefix, self.address = acc, list(prefix), address
+        self.mark = f"ACC_TEST_SSH=s{os.getpid()}"
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="acc-ssh-"))
+        self.rsh = self.folder / "ssh"
+        self.clients = []
+
+    def __enter__(self):
+        at = self.folder
+        if os.geteuid() == 0:
+            os.makedirs("/run/sshd", exist_ok=True)
+        for key in ("host", "user", "wrong", "forced"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", at / key], check=True)
+        # The last key runs a script of the test in place of the command that was asked for.
+        forced = at / "forced.sh"
+        forced.write_text("#!/bin/sh\n")
+        forced.chmod(0o755)
+        (at / "authorized_keys").write_text((at / "user.pub").read_text() + f'command="{forced}" ' + (at / "forced.pub").read_text())
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        (at / "sshd_config").write_text(f"""
+Port {self.port}
+ListenAddress {self.address}
+HostKey {at}/host
+PidFile none
+AuthorizedKeysFile {at}/authorized_keys
+PermitRootLogin prohibit-password
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+UsePAM no
+StrictModes no
+UseDNS no
+MaxStartups 200
+SetEnv {self.mark}
+""")
+        self.alias("*", HostName=self.address)
+        self.rsh.write_text(f'#!/bin/sh\nexec ssh -F {at}/config "$@"\n')
+        self.rsh.chmod(0o755)
+        name, value = self.mark.split("=")
+        with open(at / "log", "wb") as log:
+            self.server = subprocess.Popen([*self.prefix, SSHD, "-D", "-e", "-f", at / "sshd_config"], stdin=subprocess.DEVNULL,
+                                           stdout=log, stderr=log, env={**os.environ, name: value}, start_new_session=True)
+        self.until("sshd listens", lambda: "Server listening" in (at / "log").read_text())
+        return self
+
+    def __exit__(self, kind, *_):
+        for client in self.clients:
+            if client.poll() is None:
+                client.kill()
+            client.communicate()
+        if kind is None:
+            self.until("nothing of the jobs is left", lambda: not self.jobs(), 15)
+        self.server.terminate()
+        self.server.wait()
+        for pid in self.marked():
+            os.kill(pid, signal.SIGKILL)
+        if kind is not None:
+            print((self.folder / "log").read_text()[-3000:], file=sys.stderr)
+        shutil.rmtree(self.folder)
+
+    def alias(self, name, **options):
+        """Adds a host to the client's configuration; of each option the first counts."""
+        options = {"Port": self.port, "HostName": self.address, "IdentityFile": self.folder / "user", "IdentitiesOnly": "yes",
+                   "UserKnownHostsFile": self.folder / "known_hosts", "StrictHostKeyChecking": "accept-new", "LogLevel": "ERROR",
+                   **options}
+        config = self.folder / "config"
+        before = config.read_text() if config.exists() else ""
+        config.write_text(f"Host {name}\n" + "".join(f"  {key} {value}\n" for key, value in options.items()) + before)
+
+    def forced_host(self, name, script):
+        """An alias whose login runs a shell script, which finds the command in $SSH_ORIGINAL_COMMAND."""
+        (self.folder / "forced.sh").write_text("#!/bin/sh\n" + script)
+        self.alias(name, IdentityFile=self.folder / "forced")
+
+    def start(self, hosts, *words, env=None, prefix=(), **options):
+        """Starts `acc launch --hosts HOSTS WORDS...`."""
+        name, value = self.mark.split("=")
+        settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "text": True,
+                    "env": {**os.environ, "ACC_RSH": str(self.rsh), name: value, **(env or {})}, **options}
+        self.clients.append(subprocess.Popen([*prefix, self.acc, "launch", "--hosts", hosts, *words], **settings))
+        return self.clients[-1]
+
+    def run(self, hosts, *words, **options):
+        job = self.start(hosts, *words, **options)
+        out, err = job.communicate(timeout=240)
+        return subprocess.CompletedProcess(job.args, job.returncode, out, err)
+
+    def shell(self, hosts, script, *flags, **options):
+        """A job of one shell script in each worker, to its end."""
+        return self.run(hosts, *PATIENT, "--nproc_per_node", "1", *flags, "--no_python", "/bin/sh", "-c", script, **options)
+
+    def marked(self):
+        """The pids of all processes with the mark: sshd's sessions, agents, launchers, workers, clients."""
+        return [int(entry) for entry in os.listdir("/proc")
+                if entry.isdigit() and self.mark.encode() in environ_of(entry).split(b"\0")]
+
+    def jobs(self):
+        return [pid for pid in self.marked() if pid != self.server.pid]
+
+    def workers(self):
+        return [pid for pid in self.marked() if b"LOCAL_RANK=" in environ_of(pid)]
+
+    def until(self, what, condition, limit=60.0):
+        """Waits until `condition()` holds and returns the seconds that took."""
+        began = time.monotonic()
+        while not condition():
+            assert time.monotonic() - began < limit, f"not within {limit} s: {what}\n{(self.folder / 'log').read_text()[-3000:]}"
+            time.sleep(0.02)
+        return time.monotonic() - began
+
+
+@case
+def two_hosts_train(acc):
+    """PyTorch's DDP on two hosts."""
+    python = os.environ.get("ACC_PEER_PYTHON")
+    if not python:
+        skip("ACC_PEER_PYTHON is not set")
+    with Sshd(acc) as hosts:
+        done = hosts.run("one,two:2", *PATIENT, "--cpu", "--python", python, str(WORKERS / "ddp.py"), env={"OMP_NUM_THREADS": "1"})
+        assert done.returncode == 0, done
+        assert sorted(done.stdout.splitlines()) == [f"attempt 0 rank {rank} of 3 trained" for rank in range(3)], done
+        assert "acc: one: --hosts: 2 nodes; this is node 0, one, with 1 worker; they meet at" in done.stderr, done.stderr
+
+
+@case
+def output_and_environment_come_as_they_are(acc):
+    with Sshd(acc) as hosts:
+        script = 'echo "out $RANK $NCCL_DEBUG $OWN $UNKNOWN."; echo "err $RANK $PWD" >&2; printf "\\377\\0unended"'
+        done = hosts.shell("one,two", script, "--export", "OWN", "--export", "UNKNOWN=here", text=False, cwd=hosts.folder,
+                           env={"NCCL_DEBUG": "a b'\"$", "OWN": "mine", "OTHER": "x"})
+        assert done.returncode == 0, done
+        # The last lines have no end, and are not torn apart.
+        for rank in (b"0", b"1"):
+            assert b"out " + rank + b" a b'\"$ mine here.\n" in done.stdout, done
+            assert b"err " + rank + b" " + str(hosts.folder).encode() + b"\n" in done.stderr, done
+        assert done.stdout.count(b"\377\0unended") == 2, done
+        assert b"\nOTHER=" not in hosts.shell("one", "env", text=False, env={"OTHER": "x"}).stdout
+        much = hosts.shell("one,two", "seq 1 20000 | sed s/^/$RANK:/", env={})
+        lines = much.stdout.splitlines()
+        assert [line for line in lines if line.startswith("1:")] == [f"1:{i}" for i in range(1, 20001)]
+        assert len(lines) == 40000
+        # Neither words nor variables are seen on the way: they come by standard input.
+        seen = hosts.shell("one", "cat /proc/$PPID/cmdline | tr '\\0' ' '", "--export", "UNKNOWN=here").stdout
+        assert "here" not in seen and "agent" in seen, seen
+
+
+@case
+def the_first_failure_is_told_once(acc):
+    with Sshd(acc) as hosts:
+        done = hosts.shell("one,two,three", 'if [ $RANK = 1 ]; then echo "reason" >&2; exit 7; fi; sleep 1000')
+        assert done.returncode == 7, done
+        assert done.stderr.count("failed with exit code 7") == 1, done.stderr
+        assert re.search(r"acc: two: rank 1 \(local rank 0, pid \d+\) on host \S+ failed with exit code 7\n", done.stderr), done.stderr
+        assert done.stderr.count("  | reason") == 1, done.stderr
+        killed = hosts.shell("one,two", "[ $RANK = 0 ] || kill -9 $$; sleep 1000")
+        assert killed.returncode == 137, killed
+
+
+@case
+def a_signal_stops_all_hosts(acc):
+    with Sshd(acc) as hosts:
+        words = [*PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                 "trap 'echo stopped $RANK; exit 0' INT TERM; echo begun; while :; do sleep 0.1; done"]
+        for number in (signal.SIGINT, signal.SIGTERM):
+            job = hosts.start("one,two", *words)
+            assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+            job.send_signal(number)
+            out, err = job.communicate(timeout=60)
+            assert job.returncode == 128 + number, (job.returncode, err)
+            assert sorted(out.splitlines()) == ["stopped 0", "stopped 1"], out
+            assert err.count(f"{number.name} received") == 1, err
+        # While the hosts are still connecting.
+        hosts.forced_host("slow", "exec sleep 1000")
+        job = hosts.start("one,slow", *words)
+        hosts.until("the host is connected", lambda: any(b"sleep\0001000" in command_line(pid) for pid in hosts.marked()))
+        job.send_signal(signal.SIGINT)
+        assert job.wait(timeout=30) == 130
+
+
+def command_line(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+@case
+def a_killed_client_takes_all_with_it(acc):
+    with Sshd(acc) as hosts:
+        job = hosts.start("one,two", *PATIENT, "--nproc_per_node", "2", "--no_python", "/bin/sh", "-c",
+                          "setsid sh -c 'trap \"\" HUP TERM INT; sleep 1000' & echo begun; wait")
+        assert [job.stdout.readline() for _ in range(4)] == ["begun\n"] * 4
+        job.kill()
+        print("all ended after", round(hosts.until("no worker is left", lambda: not hosts.workers(), 20), 2), "s")
+
+
+@case
+def a_stopped_client_ends_nothing(acc):
+    """Ctrl-Z: the client is silent for longer than its agents would bear."""
+    with Sshd(acc) as hosts:
+        go = hosts.folder / "go"
+        job = hosts.start("one,two", *PATIENT, "--node-timeout", "2", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          f"echo begun; until [ -e {go} ]; do sleep 0.1; done; echo done")
+        assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+        job.send_signal(signal.SIGTSTP)
+        hosts.until("the client is stopped", lambda: pathlib.Path(f"/proc/{job.pid}/stat").read_text().rsplit(")")[1].split()[0] == "T")
+        time.sleep(5)
+        job.send_signal(signal.SIGCONT)
+        go.touch()
+        out, err = job.communicate(timeout=60)
+        assert job.returncode == 0 and out == "done\ndone\n", (job.returncode, out, err)
+
+
+@case
+def a_lost_connection_ends_the_job(acc):
+    with Sshd(acc) as hosts:
+        job = hosts.start("one,two", *PATIENT, "--node-timeout", "3", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          "echo begun $RANK $$; exec sleep 1000")
+        begun = sorted(job.stdout.readline() for _ in range(2))
+        assert begun[1].startswith("begun 1 "), begun
+        # A connection that carries nothing more, as a cable that is cut: of both sides only silence is seen.
+        ssh = [pid for pid in hosts.marked() if b"\0two\0" in command_line(pid) and b"ssh\0" in command_line(pid)]
+        for pid in ssh:
+            os.kill(pid, signal.SIGSTOP)
+        out, err = job.communicate(timeout=60)
+        assert job.returncode == 75 and "two: the connection is lost: nothing came for 3 s" in err, (job.returncode, err)
+
+
+@case
+def a_cut_cable_ends_the_job_on_both_sides(acc):
+    with Cluster(acc, 2) as cluster:
+        on_node = ["bash", str(pathlib.Path(__file__).parent.parent / "support" / "netns_node.sh"), cluster.tag, "run"]
+        with Sshd(acc, prefix=[*on_node, "1", "env", cluster.mark], address="10.77.0.11") as hosts:
+            hosts.alias("node1", HostName="10.77.0.11")
+            words = ["--node-timeout", "4", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c", "echo begun; exec sleep 1000"]
+            # The first is this machine: acc is started without ssh there.
+            job = hosts.start("node0,node1", *PATIENT, *words, prefix=[*on_node, "0", "env", cluster.mark])
+            assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+            cluster.node("cut", 1)
+            _, err = job.communicate(timeout=60)
+            assert job.returncode == 75 and "node1: the connection is lost: nothing came for 4 s" in err, (job.returncode, err)
+            # Nothing told the far side: its own agent noticed.
+            hosts.until("node 1 is empty", lambda: not hosts.workers(), 30)
+            cluster.node("heal", 1)
+
+
+@case
+def bad_hosts_are_named_together(acc):
+    with Sshd(acc) as hosts, socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        hosts.alias("refusing", Port=1)
+        hosts.alias("silent", Port=silent.getsockname()[1])
+        hosts.alias("locked", IdentityFile=hosts.folder / "wrong")
+        hosts.alias("nowhere", HostName="no-such-host.invalid")
+        hosts.forced_host("bare", 'PATH=/usr/bin:/bin; eval "$(echo "$SSH_ORIGINAL_COMMAND" | sed s:/acc\\\':/no-acc\\\':)"')
+        began = time.monotonic()
+        done = hosts.run("good,refusing,silent,locked,nowhere,bare", "--host-timeout", "10", "--nproc_per_node", "1", "--no_python",
+                         "/bin/true")
+        took = time.monotonic() - began
+        assert done.returncode == 2 and done.stdout == "", done
+        said = done.stderr.splitlines()
+        assert [line.split(":")[1].strip() for line in said] == ["refusing", "silent", "locked", "nowhere", "bare"], done.stderr
+        for line, what in zip(said, ["no ssh server answers: ssh: connect to host", "no answer within 10 s", "ssh was not let in",
+                                     "ssh knows no host of this name", "acc is missing there"]):
+            assert what in line, line
+        assert took < 20, took
+        print("named after", round(took, 1), "s")
+
+
+@case
+def what_a_host_lacks_is_named(acc):
+    with Sshd(acc) as hosts:
+        missing = hosts.run("one,two", *PATIENT, "--nproc_per_node", "1", "--no_python", "./no-such-program")
+        assert missing.returncode == 2, missing
+        assert re.match(r"acc: one, two: \./no-such-program: ", missing.stderr), missing.stderr
+        # A folder that only the client has: the host gets another path in its place.
+        here = hosts.folder / "here"
+        here.mkdir()
+        hosts.forced_host("other", f'rmdir {here} && eval "$SSH_ORIGINAL_COMMAND"')
+        gone = hosts.run("other", *PATIENT, "--no_python", "/bin/true", cwd=here)
+        assert gone.returncode == 2 and f"acc: other: {here}: No such file or directory (the folder" in gone.stderr, gone
+        plans = hosts.run("one:2,two", *PATIENT, "--cpu", "--dry_run", "/bin/true")
+        assert plans.returncode == 0 and plans.stdout.index("one:2 of --hosts") < plans.stdout.index("two, number 2 of --hosts"), plans
+        for words, what in [(["--hosts", "a,a"], "a is named twice"), (["--hosts", "a:0"], "'0' is not a number of workers for a"),
+                            (["--hosts", "a,b", "--num_machines", "3"], "--num_machines (num_machines = 3) and --hosts (2 hosts)"),
+                            (["--hosts", "a:2,b:2", "--num_processes", "3"], "--num_processes (num_processes = 3) and all workers"),
+                            (["--hosts", "a", "--srun"], "--srun and --hosts contradict each other")]:
+            refused = subprocess.run([acc, "launch", *words, "/bin/true"], text=True, capture_output=True)
+            assert refused.returncode == 2 and what in refused.stderr, refused
+
+
+@case
+def logins_that_talk_and_jump_hosts_work(acc):
+    with Sshd(acc) as hosts:
+        hosts.forced_host("talking", 'echo Welcome; echo to you >&2; eval "$SSH_ORIGINAL_COMMAND"')
+        done = hosts.shell("talking", "echo it runs")
+        assert done.returncode == 0 and done.stdout == "it runs\n", done
+        hosts.alias("behind", ProxyCommand=f"{hosts.rsh} gate nc -q0 %h %p" if shutil.which("nc") else f"{hosts.rsh} -W %h:%p gate")
+        done = hosts.shell("behind,one", "echo $RANK")
+        assert done.returncode == 0 and sorted(done.stdout.split()) == ["0", "1"], done
+        here = hosts.shell("localhost,one", "echo ${SSH_CONNECTION:+over ssh}", env={"SSH_CONNECTION": ""})
+        assert sorted(here.stdout.splitlines()) == ["", "over ssh"], here
+
+
+@case
+def the_agent_refuses_another_version_and_ends_with_its_input(acc):
+    def frame(kind, payload):
+        return kind + struct.pack("<I", len(payload)) + payload
+
+    agent = subprocess.Popen([acc, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, _ = agent.communicate(frame(b"S", json.dumps({"acc": "acc 0.0.0"}).encode()), timeout=30)
+    assert agent.returncode == 2 and b"and the host that starts the job acc 0.0.0" in out, out
+    agent = subprocess.Popen([acc, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, _ = agent.communicate(b"", timeout=30)
+    assert agent.returncode == 1, agent.returncode
+    agent = subprocess.Popen([acc, "agent"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    out, _ = agent.communicate(b"no frame at all", timeout=30)
+    assert agent.returncode == 1 and b"something else than acc's frames" in out, out
+
+
+@case
+def sixty_four_hosts(acc):
+    with Sshd(acc) as hosts:
+        began = time.monotonic()
+        done = hosts.shell(f"h[1-64]", "echo $RANK")
+        took = time.monotonic() - began
+        assert done.returncode == 0, (done.returncode, done.stderr[-3000:])
+        assert sorted(map(int, done.stdout.split())) == list(range(64))
+        print("64 hosts:", round(took, 1), "s")
+
+
+if __name__ == "__main__":
+    run_cases()

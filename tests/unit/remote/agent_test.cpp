@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/agent.hpp"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
+#include "acc/remote/frames.hpp"
+#include "support/catch.hpp"
+
+using acc::Descriptor;
+using acc::Error;
+using acc::launcher::encode;
+using acc::launcher::Frame;
+using acc::launcher::FrameKind;
+using acc::launcher::FrameReader;
+using acc::launcher::HostJob;
+using acc::launcher::JobSpec;
+using acc::launcher::parse_host_ready;
+using acc::launcher::parse_refusal;
+
+namespace {
+
+/// An agent in a child process, whose input and output are a socket to this one.
+class AgentProcess {
+ public:
+  explicit AgentProcess(const HostJob& job) {
+    int ends[2] = {-1, -1};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    ours_ = Descriptor(ends[0]);
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ != 0) {
+      ::close(ends[1]);
+      return;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(ends[1], STDIN_FILENO);
+    ::dup2(ends[1], STDOUT_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    ::_exit(acc::launcher::run_agent(job));
+  }
+  ~AgentProcess() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+  }
+  AgentProcess(const AgentProcess&) = delete;
+  AgentProcess& operator=(const AgentProcess&) = delete;
+
+  void send(FrameKind kind, std::string_view payload = {}) {
+    CHECK(acc::write_all(ours_.get(), encode(kind, payload)));
+  }
+  void send_text(std::string_view text) { CHECK(acc::write_all(ours_.get(), text)); }
+  void close_input() { ::shutdown(ours_.get(), SHUT_WR); }
+
+  /// The next frame of this kind; others are skipped. An empty payload with kind heartbeat: the stream ended.
+  Frame next(FrameKind kind) {
+    for (;;) {
+      while (!frames_.empty()) {
+        Frame frame = frames_.front();
+        frames_.erase(frames_.begin());
+        if (frame.kind == kind) return frame;
+      }
+      std::array<char, 4096> buffer = {};
+      const ssize_t size = ::read(ours_.get(), buffer.data(), buffer.size());
+      if (size <= 0) return {};
+      frames_ = reader_.feed({buffer.data(), static_cast<std::size_t>(size)});
+    }
+  }
+
+  int exit_code() {
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+
+ private:
+  Descriptor ours_ = {};
+  pid_t pid_ = 0;
+  FrameReader reader_{true};
+  std::vector<Frame> frames_ = {};
+};
+
+JobSpec spec_of(const std::string& version = "acc 1") {
+  JobSpec spec = {.version = version, .folder = "/", .environment = {{"NCCL_DEBUG", "x"}}};
+  spec.host.engine.name = "--hosts";
+  spec.host.engine.rank = acc::EngineValue<int>{0, "a"};
+  spec.host.engine.size = acc::EngineValue<int>{2, "a,b"};
+  spec.host.engine.master_addr = acc::EngineValue<std::string>{"a", "first of --hosts"};
+  return spec;
+}
+
+const std::string kStart =
+    to_json(acc::launcher::StartOrder{.address = "10.0.0.7", .port = 23456, .run_id = "run"});
+
+HostJob job_of(std::function<int(const JobSpec&)> run) {
+  return {.version = "acc 1", .check = [](const JobSpec&) {}, .run = std::move(run)};
+}
+
+/// Runs until it is killed.
+int wait_for_ever(const JobSpec&) {
+  acc::write_all(STDOUT_FILENO, "runs");
+  for (;;) ::pause();
+}
+
+void begin(AgentProcess& agent, const JobSpec& spec = spec_of()) {
+  agent.send(FrameKind::spec, to_json(spec));
+  CHECK(parse_host_ready(agent.next(FrameKind::ready).payload).port >= 20000);
+  agent.send(FrameKind::start, kStart);
+}
+
+}  // namespace
+
+TEST_CASE("agent: runs a job with its place, and passes on output and exit code", "[remote]") {
+  AgentProcess agent(job_of([](const JobSpec& spec) {
+    const acc::Engine& engine = spec.host.engine;
+    const std::string variable = acc::Environment::of_process().get("NCCL_DEBUG");
+    acc::write_all(STDOUT_FILENO, engine.master_addr->value + " " + engine.run_id->value + " " + variable);
+    acc::write_all(STDERR_FILENO, "error");
+    acc::log::write(acc::log::Level::info, "a line of acc");
+    return engine.master_port->value == 23456 ? 5 : 6;
+  }));
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "10.0.0.7 run x");
+  CHECK(agent.exit_code() == 5);
+}
+
+TEST_CASE("agent: keeps both streams of the workers and acc's own lines apart", "[remote]") {
+  AgentProcess agent(job_of([](const JobSpec&) {
+    acc::write_all(STDERR_FILENO, "error");
+    acc::log::write(acc::log::Level::warn, "a line of acc");
+    return 0;
+  }));
+  begin(agent);
+  std::map<FrameKind, std::string> got;
+  for (Frame frame = agent.next(FrameKind::err); frame.kind == FrameKind::err;
+       frame = agent.next(FrameKind::err))
+    got[frame.kind] += frame.payload;
+  CHECK(got[FrameKind::err] == "error");
+  AgentProcess other(job_of([](const JobSpec&) {
+    acc::log::write(acc::log::Level::warn, "a line of acc");
+    return 0;
+  }));
+  begin(other);
+  CHECK(other.next(FrameKind::log).payload == "acc: warning: a line of acc\n");
+  CHECK(other.next(FrameKind::exit).payload == "0");
+}
+
+TEST_CASE("agent: an error of the job is told by acc, and is its exit code", "[remote]") {
+  AgentProcess agent(job_of([](const JobSpec&) -> int {
+    throw Error({.kind = acc::ErrorKind::rendezvous, .what = "nobody came"});
+  }));
+  begin(agent);
+  CHECK(agent.next(FrameKind::log).payload == "acc: nobody came\n");
+  CHECK(agent.next(FrameKind::exit).payload == "75");
+}
+
+TEST_CASE("agent: refuses what cannot start, and says why", "[remote]") {
+  HostJob job = job_of([](const JobSpec&) { return 0; });
+  job.check = [](const JobSpec&) { throw Error({.what = "no such file", .where = "train.py"}); };
+  AgentProcess agent(job);
+  agent.send(FrameKind::spec, to_json(spec_of()));
+  CHECK(parse_refusal(agent.next(FrameKind::refused).payload).problems ==
+        std::vector<acc::Problem>{{.what = "no such file", .where = "train.py"}});
+  CHECK(agent.exit_code() == 2);
+
+  AgentProcess other(job_of([](const JobSpec&) { return 0; }));
+  other.send(FrameKind::spec, to_json(spec_of("acc 2")));
+  CHECK(parse_refusal(other.next(FrameKind::refused).payload).problems.front().what ==
+        "has acc 1, and the host that starts the job acc 2");
+
+  AgentProcess elsewhere(job_of([](const JobSpec&) { return 0; }));
+  JobSpec spec = spec_of();
+  spec.folder = "/no/such/folder";
+  elsewhere.send(FrameKind::spec, to_json(spec));
+  CHECK(parse_refusal(elsewhere.next(FrameKind::refused).payload).problems.front().where ==
+        "/no/such/folder");
+}
+
+TEST_CASE("agent: bytes of another program end it", "[remote]") {
+  AgentProcess agent(job_of([](const JobSpec&) { return 0; }));
+  agent.send_text("GET / HTTP/1.0\r\n\r\n");
+  CHECK(agent.next(FrameKind::refused).kind == FrameKind::refused);
+  CHECK(agent.exit_code() == 1);
+}
+
+TEST_CASE("agent: passes signals on", "[remote]") {
+  AgentProcess agent(job_of(wait_for_ever));
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "runs");
+  agent.send(FrameKind::signal, "15");
+  CHECK(agent.next(FrameKind::exit).payload == "143");
+}
+
+TEST_CASE("agent: kills the job when its input ends", "[remote]") {
+  AgentProcess agent(job_of(wait_for_ever));
+  begin(agent);
+  CHECK(agent.next(FrameKind::out).payload == "runs");
+  agent.close_input();
+  CHECK(agent.exit_code() == 128 + SIGKILL);
+}
+
+TEST_CASE("agent: kills the job when the client is silent, unless it said that it would be", "[remote]") {
+  JobSpec spec = spec_of();
+  spec.silence = std::chrono::milliseconds(200);
+  AgentProcess agent(job_of(wait_for_ever));
+  begin(agent, spec);
+  CHECK(agent.exit_code() == 128 + SIGKILL);
+
+  AgentProcess paused(job_of([](const JobSpec&) {
+    ::usleep(600'000);  // three times the allowed silence
+    return 0;
+  }));
+  paused.send(FrameKind::spec, to_json(spec));
+  paused.next(FrameKind::ready);
+  paused.send_text(encode(FrameKind::start, kStart) + encode(FrameKind::pause));
+  CHECK(paused.exit_code() == 0);
+}
