@@ -100,8 +100,7 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect) {
   std::optional<ConfigText> config;
   if (dialect == Dialect::launch) {
     if (const auto path = choose_file(command_line, environment)) {
-      config = {
-          .path = *path, .text = read_file(*path), .is_default = !command_line.flags.contains("config_file")};
+      config = {.path = *path, .text = read_file(*path)};
     }
   }
   return gather_inputs(std::move(command_line), dialect, environment, config);
@@ -182,9 +181,9 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
     return 0;
   }
-  run_with_srun(command_line, dialect == Dialect::launch ? "launch" : "run", words);
   GatheredInputs gathered = gather_inputs(std::move(command_line), dialect);
   if (const auto code = launch_on_hosts(gathered, words)) return *code;
+  run_with_srun(gathered.inputs.command_line, dialect == Dialect::launch ? "launch" : "run", words);
   return start_or_explain(plan_of(std::move(gathered)));
 }
 

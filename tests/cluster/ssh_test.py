@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from cluster import SKIPPED, WORKERS, Cluster, case, environ_of, run_cases
+from cluster import SKIPPED, WORKERS, Cluster, case, environ_of, run_cases, send
 
 # Each host must answer within this time; the machine of the test may be slow.
 PATIENT = ["--host-timeout", "120"]
@@ -68,7 +68,7 @@ UseDNS no
 MaxStartups 200
 SetEnv {self.mark}
 """)
-        self.alias("*", HostName=self.address)
+        self.alias("* !locked")  # ssh adds the keys of all blocks that match
         self.rsh.write_text(f'#!/bin/sh\nexec ssh -F {at}/config "$@"\n')
         self.rsh.chmod(0o755)
         name, value = self.mark.split("=")
@@ -83,15 +83,15 @@ SetEnv {self.mark}
             if client.poll() is None:
                 client.kill()
             client.communicate()
-        if kind is None:
-            self.until("nothing of the jobs is left", lambda: not self.jobs(), 15)
-        self.server.terminate()
-        self.server.wait()
-        for pid in self.marked():
-            os.kill(pid, signal.SIGKILL)
-        if kind is not None:
-            print((self.folder / "log").read_text()[-3000:], file=sys.stderr)
-        shutil.rmtree(self.folder)
+        try:
+            if kind is None:
+                self.until("nothing of the jobs is left", lambda: not self.jobs(), 15)
+        finally:
+            self.server.terminate()
+            self.server.wait()
+            for pid in self.marked():
+                send(pid, signal.SIGKILL)
+            shutil.rmtree(self.folder)
 
     def alias(self, name, **options):
         """Adds a host to the client's configuration; of each option the first counts."""
@@ -107,12 +107,12 @@ SetEnv {self.mark}
         (self.folder / "forced.sh").write_text("#!/bin/sh\n" + script)
         self.alias(name, IdentityFile=self.folder / "forced")
 
-    def start(self, hosts, *words, env=None, prefix=(), **options):
+    def start(self, hosts, *words, env=None, prefix=(), flag="--hosts", **options):
         """Starts `acc launch --hosts HOSTS WORDS...`."""
         name, value = self.mark.split("=")
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL, "text": True,
                     "env": {**os.environ, "ACC_RSH": str(self.rsh), name: value, **(env or {})}, **options}
-        self.clients.append(subprocess.Popen([*prefix, self.acc, "launch", "--hosts", hosts, *words], **settings))
+        self.clients.append(subprocess.Popen([*prefix, self.acc, "launch", flag, hosts, *words], **settings))
         return self.clients[-1]
 
     def run(self, hosts, *words, **options):
@@ -132,6 +132,12 @@ SetEnv {self.mark}
     def jobs(self):
         return [pid for pid in self.marked() if pid != self.server.pid]
 
+    def connections(self, host):
+        """The client's processes that run ssh to this host."""
+        found = [pid for pid in self.marked() if f"\0{host}\0".encode() in command_line(pid) and command_line(pid).startswith(b"ssh\0")]
+        assert found, f"no ssh to {host} runs"
+        return found
+
     def workers(self):
         return [pid for pid in self.marked() if b"LOCAL_RANK=" in environ_of(pid)]
 
@@ -139,7 +145,7 @@ SetEnv {self.mark}
         """Waits until `condition()` holds and returns the seconds that took."""
         began = time.monotonic()
         while not condition():
-            assert time.monotonic() - began < limit, f"not within {limit} s: {what}\n{(self.folder / 'log').read_text()[-3000:]}"
+            assert time.monotonic() - began < limit, f"not within {limit} s: {what}"
             time.sleep(0.02)
         return time.monotonic() - began
 
@@ -205,9 +211,9 @@ def a_signal_stops_all_hosts(acc):
             assert sorted(out.splitlines()) == ["stopped 0", "stopped 1"], out
             assert err.count(f"{number.name} received") == 1, err
         # While the hosts are still connecting.
-        hosts.forced_host("slow", "exec sleep 1000")
+        hosts.forced_host("slow", "exec cat >/dev/null")
         job = hosts.start("one,slow", *words)
-        hosts.until("the host is connected", lambda: any(b"sleep\0001000" in command_line(pid) for pid in hosts.marked()))
+        hosts.until("the host is connected", lambda: any(command_line(pid) == b"cat\0" for pid in hosts.marked()))
         job.send_signal(signal.SIGINT)
         assert job.wait(timeout=30) == 130
 
@@ -254,11 +260,24 @@ def a_lost_connection_ends_the_job(acc):
         begun = sorted(job.stdout.readline() for _ in range(2))
         assert begun[1].startswith("begun 1 "), begun
         # A connection that carries nothing more, as a cable that is cut: of both sides only silence is seen.
-        ssh = [pid for pid in hosts.marked() if b"\0two\0" in command_line(pid) and b"ssh\0" in command_line(pid)]
-        for pid in ssh:
+        for pid in hosts.connections("two"):
             os.kill(pid, signal.SIGSTOP)
         out, err = job.communicate(timeout=60)
         assert job.returncode == 75 and "two: the connection is lost: nothing came for 3 s" in err, (job.returncode, err)
+
+
+@case
+def a_range_of_hosts_goes_on_without_one(acc):
+    with Sshd(acc) as hosts:
+        job = hosts.start("one,two", *PATIENT, "--nnodes", "1:2", "--rdzv_backend", "c10d", "--rdzv_conf", "last_call_timeout=2",
+                          "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                          "echo $RANK of $WORLD_SIZE; [ $WORLD_SIZE = 1 ] || exec sleep 1000")
+        assert sorted(job.stdout.readline() for _ in range(2)) == ["0 of 2\n", "1 of 2\n"]
+        for pid in hosts.connections("two"):
+            os.kill(pid, signal.SIGKILL)
+        out, err = job.communicate(timeout=60)
+        assert job.returncode == 0 and out == "0 of 1\n", (job.returncode, out, err)
+        assert "acc: two: the connection is lost; the job goes on without it\n" in err, err
 
 
 @case
@@ -317,7 +336,13 @@ def what_a_host_lacks_is_named(acc):
         assert gone.returncode == 2 and f"acc: other: {here}: No such file or directory (the folder" in gone.stderr, gone
         plans = hosts.run("one:2,two", *PATIENT, "--cpu", "--dry_run", "/bin/true")
         assert plans.returncode == 0 and plans.stdout.index("one:2 of --hosts") < plans.stdout.index("two, number 2 of --hosts"), plans
-        for words, what in [(["--hosts", "a,a"], "a is named twice"), (["--hosts", "a:0"], "'0' is not a number of workers for a"),
+        listed = hosts.folder / "hosts"
+        listed.write_text("# two\none slots=2\ntwo:1\n")
+        counted = hosts.run(str(listed), *PATIENT, "--no_python", "/bin/sh", "-c", "echo $RANK $LOCAL_RANK", flag="--hostfile")
+        assert sorted(counted.stdout.splitlines()) == ["0 0", "1 1", "2 0"], counted
+        listed.write_text("one\none\n")
+        for words, what in [(["--hostfile", str(listed)], f"{listed}:2: one is named twice, first at {listed}:1"),
+                            (["--hosts", "a,a"], "a is named twice"), (["--hosts", "a:0"], "'0' is not a number of workers for a"),
                             (["--hosts", "a,b", "--num_machines", "3"], "--num_machines (num_machines = 3) and --hosts (2 hosts)"),
                             (["--hosts", "a:2,b:2", "--num_processes", "3"], "--num_processes (num_processes = 3) and all workers"),
                             (["--hosts", "a", "--srun"], "--srun and --hosts contradict each other")]:

@@ -167,10 +167,9 @@ void HostAgent::on_frame(const Frame& frame) {
 
 void HostAgent::on_spec(const std::string& text) {
   if (const std::string theirs = version_of_spec(text); theirs != job_.version) {
-    return refuse(
-        ErrorKind::usage,
-        {{.what = fmt::format("has {}, and the host that starts the job {}", job_.version, theirs),
-          .hint = "install the same version on all hosts"}});
+    return refuse(ErrorKind::usage,
+                  {{.what = fmt::format("has {}, and the host that starts the job {}", job_.version, theirs),
+                    .hint = "install the same version on all hosts"}});
   }
   spec_ = parse_job_spec(text);
   keep_alive();

@@ -2,6 +2,7 @@
 #include "acc/remote/client.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,6 +40,15 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMaxConnecting = 32;
 constexpr std::size_t kMaxErrors = std::size_t{16} << 10U;
 
+// Each connection needs four descriptors here; ssh keeps the original limit.
+rlimit raise_open_files() {
+  rlimit before = {};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit max = {.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &max);
+  return before;
+}
+
 /// The client's end of one connection: a child that runs ssh, and the frames through it.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
@@ -53,7 +63,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Connection(asio::io_context& loop, Events events)
       : loop_(loop), events_(std::move(events)), in_(loop), out_(loop), err_(loop) {}
 
-  void open(const std::vector<std::string>& command, const Environment& environment) {
+  void open(const std::vector<std::string>& command, const Environment& environment,
+            const rlimit& open_files) {
     const auto program = find_program(command.front(), environment);
     if (program.empty()) {
       throw Error({.kind = ErrorKind::usage,
@@ -70,7 +81,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const ProcessLauncher launcher = {.environment = environment,
                                       .in = theirs_in.native_handle(),
                                       .out = theirs_out.native_handle(),
-                                      .err = theirs_err.native_handle()};
+                                      .err = theirs_err.native_handle(),
+                                      .open_files = open_files};
     process_.emplace(launcher(loop_.get_executor(), program, command));
     heard_ = steady_clock::now();
     streams_ = 2;
@@ -234,6 +246,7 @@ class Client {
   [[noreturn]] void fail_start();
 
   const RemoteJob& job_;
+  const rlimit open_files_ = raise_open_files();
   asio::io_context loop_{1};
   OutputSink out_;
   std::optional<OutputSink> err_ = {};
@@ -313,7 +326,7 @@ void Client::connect(std::size_t index) {
                                     }});
   const std::vector<std::string> command = agent_command(job_.shell, run.host.name);
   log::debug("{}: {}", run.host.name, join(command, " "));
-  run.connection->open(command, job_.environment);
+  run.connection->open(command, job_.environment, open_files_);
   JobSpec spec = job_.spec;
   spec.host = place_of_host(job_.hosts, static_cast<int>(index), job_.flag);
   run.connection->send(FrameKind::spec, to_json(spec));

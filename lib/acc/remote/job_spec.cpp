@@ -151,8 +151,7 @@ std::string to_json(const JobSpec& spec) {
                 {"silence", spec.silence.count()}};
   if (spec.config) {
     json["config"] = {{"path", to_characters(spec.config->path.string())},
-                      {"text", to_characters(spec.config->text)},
-                      {"default", spec.config->is_default}};
+                      {"text", to_characters(spec.config->text)}};
   }
   return json.dump();
 }
@@ -168,9 +167,7 @@ JobSpec parse_job_spec(std::string_view text) {
     for (const auto& [name, value] : json.at("environment").items())
       spec.environment.set(to_bytes(name), to_bytes(value.get<std::string>()));
     if (const auto config = json.find("config"); config != json.end()) {
-      spec.config = ConfigText{.path = text_at(*config, "path"),
-                               .text = text_at(*config, "text"),
-                               .is_default = config->at("default").get<bool>()};
+      spec.config = ConfigText{.path = text_at(*config, "path"), .text = text_at(*config, "text")};
     }
     return spec;
   });

@@ -20,8 +20,6 @@ namespace acc::launcher {
 struct ConfigText {
   std::filesystem::path path = {};
   std::string text = {};
-  /// It is the default one, not one that the user named.
-  bool is_default = false;
 
   bool operator==(const ConfigText&) const = default;
 };

@@ -116,7 +116,7 @@ ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& she
                                said(failed.errors)),
                    fmt::format("is it up? try: {} {} true", tool, failed.host));
   }
-  const bool missing = *failed.status == ExitStatus(Exited{kNotFound}) || has(failed.errors, "not found");
+  const bool missing = *failed.status == ExitStatus(Exited{kNotFound});
   if (missing) {
     return problem(ErrorKind::usage,
                    fmt::format("acc is missing there: neither {} nor acc on PATH{}", shell.acc.string(),

@@ -22,7 +22,7 @@ TEST_CASE("job_spec: what is sent comes back, whatever bytes it has", "[remote]"
                   .words = {"--hosts", "a,b", "tr\xffin.py", "ü 'x' \"y\""},
                   .folder = "/home/me/a b\xfe",
                   .environment = {{"NCCL_DEBUG", "INFO\n"}, {"ACC_JOB_SECRET", "s3cret"}}};
-  spec.config = {.path = "/etc/job.yaml", .text = "num_processes: 2\n", .is_default = true};
+  spec.config = {.path = "/etc/job.yaml", .text = "num_processes: 2\n"};
   spec.silence = std::chrono::seconds(7);
   spec.host.engine = {.family = acc::EngineFamily::hosts,
                       .name = "--hosts",
