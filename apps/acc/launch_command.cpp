@@ -4,14 +4,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <system_error>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/subprocess/command.hpp"
+#include "acc/base/text.hpp"
 #include "acc/cli/explain.hpp"
 #include "acc/cli/help.hpp"
 #include "acc/cli/shell_completion.hpp"
@@ -23,6 +26,7 @@
 #include "acc/plan/resolve.hpp"
 #include "acc/plan/settings.hpp"
 #include "acc/plan/worker_environment.hpp"
+#include "acc/script/job_script.hpp"
 #include "agent_command.hpp"
 #include "commands.hpp"
 #include "help_format.hpp"
@@ -66,6 +70,34 @@ bool is_open_mpi(const Environment& environment) {
 
 bool names_mpi_hosts(const LaunchInputs& inputs) {
   return inputs.command_line.flags.contains("mpirun_hostfile") || inputs.file.contains("mpirun_hostfile");
+}
+
+void probe_machine_for(LaunchInputs& inputs) {
+  inputs.machine = probe_machine(needs_gpus(inputs));
+  if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
+}
+
+// `acc` where a shell would find this program by that name, else its path.
+std::string word_for_acc(const Environment& environment) {
+  const std::filesystem::path own = program_path();
+  for (const std::string& folder : split(environment.get("PATH"), ':')) {
+    const std::filesystem::path found = std::filesystem::path(folder) / "acc";
+    std::error_code error;
+    if (kind_of_file(found) == FileKind::executable)
+      return std::filesystem::equivalent(found, own, error) ? "acc" : absolute_path(own).string();
+  }
+  return absolute_path(own).string();
+}
+
+int print_script(GatheredInputs gathered) {
+  LaunchInputs& inputs = gathered.inputs;
+  probe_machine_for(inputs);
+  const ScriptJob job = plan_script(inputs, word_for_acc(inputs.environment), gathered.config);
+  fmt::print("{}", job_script(job));
+  std::vector<std::string> notes = gathered.notes;
+  std::ranges::move(script_notes(job, inputs.environment), std::back_inserter(notes));
+  for (const std::string& note : notes) log::write(log::Level::info, note);
+  return 0;
 }
 
 void write_deepspeed_env(const LaunchPlan& plan) {
@@ -130,8 +162,7 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, const En
 
 LaunchPlan plan_of(GatheredInputs gathered) {
   LaunchInputs& inputs = gathered.inputs;
-  inputs.machine = probe_machine(needs_gpus(inputs));
-  if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
+  probe_machine_for(inputs);
   LaunchPlan plan = resolve(inputs);
   if (const std::string assumed = assumed_text(plan); inputs.dialect == Dialect::launch && !gathered.config &&
                                                       !assumed.empty() && ::isatty(STDERR_FILENO) == 1)
@@ -182,6 +213,7 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     return 0;
   }
   GatheredInputs gathered = gather_inputs(std::move(command_line), dialect);
+  if (gathered.inputs.command_line.flags.contains("print_script")) return print_script(std::move(gathered));
   if (const auto code = launch_on_hosts(gathered, words)) return *code;
   run_with_srun(gathered.inputs.command_line, dialect == Dialect::launch ? "launch" : "run", words);
   return start_or_explain(plan_of(std::move(gathered)));

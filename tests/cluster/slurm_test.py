@@ -125,6 +125,74 @@ def an_allocation_is_one_job_through_srun(acc):
 
 
 @case
+def a_printed_script_is_submitted_as_it_is(acc):
+    with Slurm(acc, 2) as slurm:
+        folder = slurm.folder.name
+        script = os.path.join(folder, "job.sh")
+        shutil.copy(WORKER, os.path.join(folder, "my train.py"))
+
+        def printed(*flags, arguments=()):
+            made = slurm.run(acc, "launch", "--print-script", "slurm", "--python", sys.executable, "--nnodes", "2", "--num_processes",
+                             "4", "--num_cpu_threads_per_process", "1", *flags, "my train.py", *arguments)
+            assert made.returncode == 0, made
+            pathlib.Path(script).write_text(made.stdout)
+            tested = slurm.run("sbatch", "--test-only", script)
+            assert tested.returncode == 0 and " on nodes node[0-1] " in tested.stderr, tested
+
+        def submitted():
+            done = slurm.run("sbatch", "--parsable", "-D", folder, script)
+            assert done.returncode == 0, done
+            return done.stdout.strip(), pathlib.Path(folder) / f"my-train-{done.stdout.strip()}.out"
+
+        def has(job, *words):
+            shown = slurm.run("scontrol", "show", "job", job).stdout
+            return all(word in shown for word in words)
+
+        def starts_again_and_ends(job):
+            """Slurm delays a job that was queued again by two minutes, once its first start has left the nodes."""
+            if has(job, "JobState=PENDING Reason=BeginTime", "Restarts=1"):
+                slurm.run("scontrol", "update", f"jobid={job}", "starttime=now")
+            return has(job, "JobState=COMPLETED", "Restarts=1")
+
+        # One of the two GPUs of a node for each worker; there is no driver for them.
+        printed("--multi_gpu")
+        printed("--cpu", arguments=["a b", "it's $HOME", "two\nlines"])
+        job, out = submitted()
+        slurm.until("the job has ended well", lambda: has(job, "JobState=COMPLETED"))
+        lines = out.read_text().splitlines()
+        assert sorted(line for line in lines if line.startswith("rank ")) == TWO_EACH, lines
+        # A job that asks for another start gets it.
+        printed("--cpu", arguments=["requeue"])
+        job, out = submitted()
+        slurm.until("the job has started again and ended well", lambda: starts_again_and_ends(job))
+        again = out.read_text().split("acc: Slurm (job")[2]
+        assert sorted(line for line in again.splitlines() if line.startswith("rank ")) == TWO_EACH, out.read_text()
+
+
+@case
+def a_shell_on_a_login_node_is_told_where_to_start(acc):
+    with Slurm(acc, 2) as slurm:
+        # Commands run on node 0.
+        there = slurm.run("salloc", "-w", "node1", *slurm.acc_words())
+        assert there.returncode == 2 and there.stdout == "", there
+        assert re.search(r"acc: this is a shell on node0 in the allocation of job \d+, whose node is node1\. ", there.stderr), there
+        one = ["--nproc_per_node", "1"]
+        assert places(slurm.run("salloc", "-w", "node1", *slurm.acc_words("--srun", *one))) == ["rank 0 of 1, local 0, on node1"]
+        assert places(slurm.run("salloc", "-w", "node0", *slurm.acc_words(*one))) == ["rank 0 of 1, local 0, on node0"]
+
+
+@case
+def tasks_have_the_output_of_their_rank_on_the_node(acc):
+    with Slurm(acc, 1) as slurm:
+        logs = os.path.join(slurm.folder.name, "logs")
+        done = slurm.run("srun", "-N1", "--ntasks-per-node=2", *slurm.acc_words("--tee", "1:1", "--log-dir", logs))
+        assert done.returncode == 0, done
+        assert sorted(done.stdout.splitlines()) == ["[default1]:rank 1 of 2, local 1, on node0", "rank 0 of 2, local 0, on node0"], done
+        only = slurm.run("srun", "-N1", "--ntasks-per-node=2", *slurm.acc_words("--local-ranks-filter", "1", "--log-dir", logs))
+        assert only.stdout.splitlines() == ["rank 1 of 2, local 1, on node0"], only
+
+
+@case
 def copies_are_refused_or_told(acc):
     with Slurm(acc, 2) as slurm:
         several = slurm.run("srun", "-N2", "--ntasks-per-node=2", *slurm.acc_words("--nproc_per_node", "2"))

@@ -38,6 +38,14 @@ struct ConfigReport {
   std::vector<Problem> misspelt = {};
 };
 
+/// A config file, and what it contains.
+struct ConfigText {
+  std::filesystem::path path = {};
+  std::string text = {};
+
+  bool operator==(const ConfigText&) const = default;
+};
+
 /// Reads a config file of accelerate, of any version: JSON if the name ends in `.json`, else YAML. Each
 /// value has the type of its setting, and each key of a section its current name. Throws Error{config} with
 /// all errors of the file, each with `file:line:column` and, for an unknown key, the nearest known one;

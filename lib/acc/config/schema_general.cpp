@@ -291,6 +291,10 @@ std::vector<SettingSpec> configuration_rows() {
        .flags = {{.spelling = "--dry-run", .torchrun = true, .new_to_torchrun = true, .implicit_value = "\"text\""}},
        .help = "Show what would be started and where each value comes from, and start nothing; `=json` for "
                "programs."},
+      {.name = "print_script", .allowed = {"slurm", "k8s", "jobset", "pbs"},
+       .flags = {accelerate("--print-script")},
+       .help = "Print a script (slurm, pbs) or a manifest of Kubernetes (k8s: an Indexed Job, jobset) that starts this "
+               "command on a cluster, and start nothing."},
       {.name = "strict", .type = ValueType::boolean, .default_value = "false",
        .flags = {accelerate_switch("--strict")},
        .help = "Refuse a config file with keys that are unknown or have no effect, instead of noting them."},

@@ -117,7 +117,9 @@ class Parser {
     const KnownFlag known = find_long(name, word);
     std::optional<std::string> value;
     if (equals != std::string::npos) value = word.substr(equals + 1);
+    const std::size_t first = next_ - 1;
     store(known, name, value);
+    add_typed(known, {words_.begin() + to_offset(first), words_.begin() + to_offset(next_)});
   }
 
   KnownFlag find_long(const std::string& name, const std::string& word) const {
@@ -176,11 +178,14 @@ class Parser {
       if (known == known_.end()) fail("", "unrecognized arguments: " + word);
       if (known->flag->implicit_value) {
         store(*known, spelling, std::nullopt);
+        add_typed(*known, {spelling});
         continue;
       }
       std::string rest = word.substr(i + 1);
       if (rest.starts_with('=')) rest.erase(0, 1);
-      store(*known, spelling, i + 1 < word.size() ? std::optional(rest) : std::nullopt);
+      const bool has_rest = i + 1 < word.size();
+      store(*known, spelling, has_rest ? std::optional(rest) : std::nullopt);
+      add_typed(*known, {spelling, has_rest ? rest : words_[next_ - 1]});
       return;
     }
   }
@@ -204,6 +209,12 @@ class Parser {
     }
     result_.flags[name] = Setting{std::move(value), spelling};
   }
+
+  void add_typed(const KnownFlag& known, std::vector<std::string> words) {
+    result_.typed.push_back({.setting = std::string(known.spec->name), .words = std::move(words)});
+  }
+
+  static std::ptrdiff_t to_offset(std::size_t place) { return static_cast<std::ptrdiff_t>(place); }
 
   std::string next_value(const std::string& where) {
     if (next_ == words_.size() || is_option(words_[next_])) fail(where, "expected one argument");

@@ -11,10 +11,20 @@
 
 namespace acc::launcher {
 
+/// A flag as it was typed: `--nnodes 2`, `--nnodes=2`, `-r3`.
+struct TypedFlag {
+  std::string setting = {};
+  std::vector<std::string> words = {};
+
+  bool operator==(const TypedFlag&) const = default;
+};
+
 /// The parsed command line of `acc launch` or `acc run`.
 struct CommandLine {
   /// By setting name. The origin is the flag as the user spelled it.
   std::map<std::string, Setting, std::less<>> flags = {};
+  /// All flags in their order, also those that later ones override.
+  std::vector<TypedFlag> typed = {};
   /// The program and its arguments, unchanged.
   std::vector<std::string> program = {};
   bool help = false;

@@ -11,18 +11,11 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/config/read.hpp"
 #include "acc/config/schema.hpp"
 #include "acc/plan/launch_inputs.hpp"
 
 namespace acc::launcher {
-
-/// The config file of the client, which the hosts need not have.
-struct ConfigText {
-  std::filesystem::path path = {};
-  std::string text = {};
-
-  bool operator==(const ConfigText&) const = default;
-};
 
 /// All that the agent of a host needs for its part of the job. It travels on standard input, so that neither
 /// the command nor a variable is seen in the process table.
@@ -36,6 +29,7 @@ struct JobSpec {
   std::filesystem::path folder = {};
   /// The variables that are carried to the host.
   Environment environment = {};
+  /// The config file of the client, which the host need not have.
   std::optional<ConfigText> config = {};
   /// This node's place; the address and port at which the nodes meet come with the StartOrder.
   HostPlace host = {};

@@ -58,6 +58,18 @@ TEST_CASE("command_line: short flags may be combined with each other and a value
   CHECK(line.program == Words{"pkg.train"});
 }
 
+TEST_CASE("command_line: flags stay as they were typed, in their order", "[plan]") {
+  using acc::launcher::TypedFlag;
+  const CommandLine line =
+      torchrun({"-mr3", "-t", "1", "--nnodes=1", "--nnodes", "2", "--stand", "pkg.train", "-r3"});
+  CHECK(line.typed == std::vector<TypedFlag>{{"module", {"-m"}},
+                                             {"redirects", {"-r", "3"}},
+                                             {"tee", {"-t", "1"}},
+                                             {"nnodes", {"--nnodes=1"}},
+                                             {"nnodes", {"--nnodes", "2"}},
+                                             {"standalone", {"--stand"}}});
+}
+
 TEST_CASE("command_line: torchrun accepts unambiguous abbreviations, launch none", "[plan]") {
   CHECK(torchrun({"--stand", "--nproc=2", "t.py"}).flags.at("nproc_per_node").value == "2");
   CHECK(torchrun_error({"--ma", "1", "t.py"}).starts_with("ambiguous option: --ma could match "));

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/script/job_script.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "acc/base/engine.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+#include "acc/plan/job_shape.hpp"
+#include "acc/plan/resolve.hpp"
+#include "acc/script/batch_script.hpp"
+#include "acc/script/job_manifest.hpp"
+#include "acc/script/script_words.hpp"
+
+namespace acc::launcher {
+namespace {
+
+[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+/// How the command reaches the nodes of a job.
+struct KindRow {
+  std::string_view word;
+  ScriptKind kind;
+  /// The engine that acc finds there, by its word of --engine; empty: none in particular.
+  std::string_view engine;
+  /// The nodes do not see the files of this machine.
+  bool in_pods;
+};
+
+constexpr std::array kKinds = {
+    KindRow{"slurm", ScriptKind::slurm, "slurm", false}, KindRow{"k8s", ScriptKind::k8s, "k8s", true},
+    KindRow{"jobset", ScriptKind::jobset, "k8s", true}, KindRow{"pbs", ScriptKind::pbs, "mpi", false}};
+
+const KindRow& row_of(std::string_view word) {
+  return *std::ranges::find(kKinds, word, &KindRow::word);
+}
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+class ScriptPlanner {
+ public:
+  ScriptPlanner(const LaunchInputs& inputs, const std::string& acc, std::optional<ConfigText> config)
+      : inputs_(inputs),
+        settings_(inputs),
+        row_(row_of(settings_.text("print_script"))),
+        acc_(acc),
+        config_(std::move(config)) {}
+
+  ScriptJob plan() {
+    check_surroundings();
+    check_settings();
+    set_shape();
+    set_words();
+    set_environment();
+    const LaunchPlan plan = resolve(node_inputs());
+    const auto grace = std::chrono::ceil<std::chrono::seconds>(plan.shutdown_timeout);
+    constexpr int kMargin = 15;
+    job_.grace_seconds = static_cast<int>(grace.count()) + kMargin;
+    return std::move(job_);
+  }
+
+ private:
+  // What an engine told this process does not hold for the job. A pod that is not one of a Job knows nothing.
+  void check_surroundings() const {
+    const Engine engine = find_engine(inputs_.environment);
+    if (!engine || (engine.family == EngineFamily::kubernetes && !engine.rank && !engine.problem)) return;
+    fail("--print-script",
+         fmt::format("acc runs in {} here, which starts the command itself", full_name(engine)),
+         "print the script outside of it");
+  }
+
+  void check_settings() const {
+    if (inputs_.command_line.program.empty())
+      fail("", "the following arguments are required: training_script",
+           "as in `acc launch train.py --lr 0.1`");
+    // They give the nodes of a job, which the script asks an engine for.
+    for (const std::string_view name : {"hosts", "hostfile", "srun", "machine_rank", "main_process_ip"}) {
+      const auto flag = inputs_.command_line.flags.find(name);
+      const bool of_file =
+          name == "main_process_ip" && settings_.given(name) && (!inputs_.file_is_default || row_.in_pods);
+      if (flag == inputs_.command_line.flags.end() && !of_file && !is_explicit(name)) continue;
+      const std::string origin =
+          flag == inputs_.command_line.flags.end() ? settings_.origin(name) : flag->second.origin;
+      fail(origin,
+           "the script asks the engine for nodes, which are not known yet: it tells acc there which they are",
+           "drop it, or --print-script");
+    }
+    if (settings_.is_explicit("engine") && settings_.text("engine") != row_.engine)
+      fail(settings_.origin("engine"), fmt::format("is not {}, which acc finds in such a job", row_.engine),
+           "drop it");
+    const std::string workers = settings_.text("nproc_per_node");
+    const bool here = workers == "gpu" && !visible_gpus(inputs_.machine, inputs_.environment).empty();
+    if (is_one_of(workers, {"gpu", "cpu", "auto"}) && !here)
+      fail(settings_.origin("nproc_per_node"),
+           fmt::format("how many workers `{}` means on a node of the job is not known here", workers),
+           "give their number");
+  }
+
+  bool is_explicit(std::string_view name) const {
+    return settings_.all().contains(name) && settings_.is_explicit(name);
+  }
+
+  void set_shape() {
+    const bool on_cpu = settings_.truth("use_cpu") || settings_.text("distributed_type") == "MULTI_CPU";
+    is_counted_ = settings_.given("num_processes") && !settings_.given("nproc_per_node");
+    const JobShape shape = decide_shape(inputs_, settings_);
+    if (shape.delegated) {
+      fail("--print-script",
+           fmt::format("jobs of {} are started by another launcher on their nodes", shape.distributed_type),
+           "for DeepSpeed --deepspeed_multinode_launcher standard lets acc start them");
+    }
+    job_.kind = row_.kind;
+    job_.requeues_on_preemption = inputs_.command_line.flags.contains("requeue_on_preemption");
+    job_.min_nodes = shape.min_machines;
+    job_.nodes = shape.num_machines;
+    job_.workers_per_node = shape.nproc_per_node;
+    if (job_.min_nodes != job_.nodes && row_.kind != ScriptKind::slurm) {
+      fail(settings_.origin("nnodes"),
+           fmt::format("{} starts a fixed number of nodes, not {}", row_.word, settings_.text("nnodes")),
+           "give one number");
+    }
+    if (job_.nodes > 1 && settings_.truth("standalone"))
+      fail(settings_.origin("standalone"), fmt::format("is a job of one machine, not of {}", job_.nodes),
+           "drop it");
+    set_devices(shape, on_cpu);
+  }
+
+  void set_devices(const JobShape& shape, bool on_cpu) {
+    const bool any = !visible_gpus(inputs_.machine, inputs_.environment).empty();
+    const std::string ids = settings_.text("gpu_ids");
+    const bool named = !ids.empty() && ids != "all";
+    const bool gpus =
+        !on_cpu && (any || named ||
+                    is_one_of(shape.distributed_type, {"MULTI_GPU", "FSDP", "DEEPSPEED", "MEGATRON_LM"}));
+    if (gpus) job_.gpus_per_node = named ? static_cast<int>(split(ids, ',').size()) : job_.workers_per_node;
+    job_.may_use_gpus = !gpus && !on_cpu;
+    constexpr int kThreadsWithGpu = 8;
+    constexpr int kThreads = 4;
+    int threads = on_cpu ? kThreads : kThreadsWithGpu;
+    if (settings_.given("num_cpu_threads_per_process"))
+      threads = static_cast<int>(settings_.integer("num_cpu_threads_per_process"));
+    job_.cpus_per_node = job_.workers_per_node * std::max(threads, 1);
+  }
+
+  // The engine tells acc the number of nodes, but for pods. A number of workers over all of them is one per
+  // node, so that whoever changes the nodes of the script changes nothing else.
+  void set_words() {
+    const CommandLine& line = inputs_.command_line;
+    const bool counts = is_counted_ && (job_.nodes > 1 || job_.workers_per_node > 1);
+    job_.typed = {"acc", "launch"};
+    job_.words = {row_.in_pods ? "acc" : acc_, "launch"};
+    if (row_.in_pods && (job_.nodes > 1 || row_.kind == ScriptKind::jobset)) {
+      job_.words.insert(job_.words.end(), {"--nnodes", fmt::to_string(job_.nodes)});
+    } else if (job_.min_nodes != job_.nodes) {
+      job_.words.insert(job_.words.end(), {"--nnodes", fmt::format("{}:{}", job_.min_nodes, job_.nodes)});
+    }
+    if (counts)
+      job_.words.insert(job_.words.end(), {"--nproc_per_node", fmt::to_string(job_.workers_per_node)});
+    if (row_.in_pods && config_) {
+      const bool is_json = config_->path.extension() == ".json";
+      job_.config = {.path = is_json ? "/etc/acc/config.json" : "/etc/acc/config.yaml",
+                     .text = config_->text};
+      job_.words.insert(job_.words.end(), {"--config_file", job_.config->path.string()});
+    }
+    for (const TypedFlag& flag : line.typed) {
+      job_.typed.insert(job_.typed.end(), flag.words.begin(), flag.words.end());
+      if (is_one_of(flag.setting, {"print_script", "nnodes", "num_machines"})) continue;
+      if (flag.setting == "num_processes" && counts) continue;
+      if (flag.setting == "config_file" && job_.config) continue;
+      job_.words.insert(job_.words.end(), flag.words.begin(), flag.words.end());
+    }
+    for (std::vector<std::string>* words : {&job_.typed, &job_.words}) {
+      if (line.program.front().starts_with('-') && line.program.front() != "-") words->emplace_back("--");
+      words->insert(words->end(), line.program.begin(), line.program.end());
+    }
+    job_.name = dns_label(std::filesystem::path(line.program.front()).stem().string());
+  }
+
+  // Variables of settings, but for those that the job gets from its engine, or that a flag overrides.
+  void set_environment() {
+    for (const SettingSpec& spec : schema()) {
+      for (const std::string_view variable : {spec.variable, spec.pet}) {
+        if (variable.empty() || settings_.origin(spec.name) != variable) continue;
+        if (is_one_of(spec.name, {"nnodes", "engine"})) continue;
+        job_.environment.set(std::string(variable), inputs_.environment.get(variable));
+      }
+    }
+  }
+
+  // The inputs of acc on the first node of the job.
+  LaunchInputs node_inputs() const {
+    LaunchInputs node = inputs_;
+    node.command_line = parse_command_line({job_.words.begin() + 2, job_.words.end()}, inputs_.dialect);
+    // The NUMA nodes of another machine are not those of the node.
+    node.command_line.flags.erase("numa_binding");
+    node.environment = engine_environment();
+    node.environment.overlay(job_.environment);
+    for (const char* name : {"PATH", "HOME"}) node.environment.set(name, inputs_.environment.get(name));
+    if (row_.in_pods) node.file_is_default = false;
+    node.machine.gpus.clear();
+    for (int i = 0; i < job_.gpus_per_node; ++i) node.machine.gpus.push_back({.index = i});
+    node.look_up = [](const std::string&) { return HostLookup{.addresses = {"127.0.0.1"}}; };
+    node.full_host_name = [] { return std::string("pod-0.job"); };
+    node.exchange = [](const Environment&, int, const std::string&) {
+      return FirstTask{.text = "node0", .job = "job"};
+    };
+    return node;
+  }
+
+  Environment engine_environment() const {
+    const std::string nodes = fmt::to_string(job_.nodes);
+    switch (row_.kind) {
+      case ScriptKind::slurm:
+        return {{"SLURM_JOB_ID", "1"},
+                {"SLURM_STEP_ID", "0"},
+                {"SLURM_PROCID", "0"},
+                {"SLURM_LOCALID", "0"},
+                {"SLURM_NODEID", "0"},
+                {"SLURMD_NODENAME", "node0"},
+                {"SLURM_STEP_NODELIST", "node0"},
+                {"SLURM_STEP_NUM_NODES", nodes},
+                {"SLURM_STEP_NUM_TASKS", nodes}};
+      case ScriptKind::k8s:
+        if (job_.nodes == 1) return {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}};
+        [[fallthrough]];
+      case ScriptKind::jobset:
+        return {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"JOB_COMPLETION_INDEX", "0"}};
+      case ScriptKind::pbs:
+        if (job_.nodes == 1) return {};
+        return {{"OMPI_COMM_WORLD_RANK", "0"},
+                {"OMPI_COMM_WORLD_SIZE", nodes},
+                {"OMPI_COMM_WORLD_LOCAL_RANK", "0"},
+                {"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}};
+    }
+    return {};
+  }
+
+  const LaunchInputs& inputs_;
+  Settings settings_;
+  const KindRow& row_;
+  const std::string& acc_;
+  std::optional<ConfigText> config_;
+  /// The number of workers over all nodes was given.
+  bool is_counted_ = false;
+  ScriptJob job_ = {};
+};
+
+}  // namespace
+
+ScriptJob plan_script(const LaunchInputs& inputs, const std::string& acc,
+                      std::optional<ConfigText> config) {
+  return ScriptPlanner(inputs, acc, std::move(config)).plan();
+}
+
+std::string job_script(const ScriptJob& job) {
+  switch (job.kind) {
+    case ScriptKind::slurm:
+      return slurm_script(job);
+    case ScriptKind::k8s:
+      return indexed_job_manifest(job);
+    case ScriptKind::jobset:
+      return jobset_manifest(job);
+    case ScriptKind::pbs:
+      return pbs_script(job);
+  }
+  return {};
+}
+
+std::vector<std::string> script_notes(const ScriptJob& job, const Environment& environment) {
+  std::vector<std::string> notes;
+  if (job.may_use_gpus) {
+    notes.emplace_back(
+        "--print-script: no GPU is asked for, as this machine has none; --multi_gpu asks for one per worker");
+  }
+  if (environment.contains(kSecretVariable))
+    notes.push_back(
+        fmt::format("{} is not written into the script: give it to the job yourself", kSecretVariable));
+  return notes;
+}
+
+}  // namespace acc::launcher
