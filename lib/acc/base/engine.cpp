@@ -182,7 +182,12 @@ void read_slurm_step(const Environment& environment, Engine& engine) {
 void read_slurm_allocation(const Environment& environment, Engine& engine) {
   engine.node = environment.get("SLURMD_NODENAME");
   engine.num_nodes = read_number(environment, "SLURM_JOB_NUM_NODES", 1);
-  if (!engine.num_nodes || engine.num_nodes->value == 1) return;
+  if (!engine.num_nodes || engine.num_nodes->value == 1) {
+    constexpr std::string_view kList = "SLURM_JOB_NODELIST";
+    const std::vector<std::string> hosts = expand_host_list(environment.get(kList), kList);
+    if (engine.node.empty() && hosts.size() == 1) engine.allocated_host = hosts.front();
+    return;
+  }
   const std::string what = environment.contains("SLURM_PROCID")
                                ? fmt::format("this is job {}'s batch script on {}", engine.job, engine.node)
                                : fmt::format("this is a shell in the allocation of job {}", engine.job);

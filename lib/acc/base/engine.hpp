@@ -52,6 +52,9 @@ struct Engine {
   bool several_per_node = false;
   /// The engine's name of this node, which may differ from the host name.
   std::string node = {};
+  /// The host of a Slurm allocation of one, in a shell that may run elsewhere: that of salloc on a login
+  /// node.
+  std::string allocated_host = {};
   /// An address of the node of rank 0, and a port that all tasks derive alike.
   std::optional<EngineValue<std::string>> master_addr = {};
   std::optional<EngineValue<int>> master_port = {};

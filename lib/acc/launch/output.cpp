@@ -261,7 +261,8 @@ void Output::on_growth(std::function<void()> grown) {
 WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::string& line_prefix,
                            std::optional<int> rank) {
   const bool has_folder = !folder.empty();
-  const WorkerNumbers worker = {.local_rank = local_rank, .rank = rank.value_or(local_rank)};
+  const WorkerNumbers worker = {.local_rank = impl_->plan.first_local_rank + local_rank,
+                                .rank = rank.value_or(local_rank)};
   const StreamPlan out = plan_stream(impl_->plan, worker, Streams::out, has_folder);
   const StreamPlan err = plan_stream(impl_->plan, worker, Streams::err, has_folder);
   if (has_folder) impl_->open_filtered(folder.parent_path());

@@ -290,6 +290,26 @@ void take_slots(const LaunchInputs& inputs, Settings& settings) {
   if (host.all_slots) settings.replace("num_processes", host.all_slots->value, host.all_slots->origin);
 }
 
+// Slurm's name of a node need not be its host name, but it stands for one of its addresses.
+bool is_own_host(const LaunchInputs& inputs, const std::string& host) {
+  const OwnNames own = inputs.own_names();
+  const auto first_label = [](const std::string& name) { return name.substr(0, name.find('.')); };
+  if (first_label(own.host_name) == first_label(host)) return true;
+  return std::ranges::any_of(inputs.look_up(host).addresses, [&](const std::string& address) {
+    return std::ranges::find(own.addresses, address) != own.addresses.end();
+  });
+}
+
+// In the shell that salloc opens on a login node.
+void check_host(const LaunchInputs& inputs, const Engine& engine) {
+  if (engine.allocated_host.empty() || is_own_host(inputs, engine.allocated_host)) return;
+  fail(fmt::format("this is a shell on {} in the allocation of job {}, whose node is {}. acc would run here, "
+                   "not there. "
+                   "Write: srun --ntasks-per-node=1 acc launch …",
+                   inputs.own_names().host_name, engine.job, engine.allocated_host),
+       "or acc launch --srun …; to run here --engine none");
+}
+
 // With --gpu-bind=none Slurm does not hide the GPUs of other jobs.
 void note_hidden_gpus(const LaunchInputs& inputs, EngineValues& values) {
   const auto& gpus = values.engine.gpus;
@@ -319,6 +339,7 @@ EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
     values.notes = note_on_copies(engine, settings);
     return values;
   }
+  check_host(inputs, engine);
   EngineQuestion question(inputs, settings, engine);
   if (question.applies()) {
     values.notes = question.drop_default_file();

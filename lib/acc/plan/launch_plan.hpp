@@ -73,6 +73,8 @@ struct StreamMap {
 
 /// Where the output of workers goes.
 struct OutputPlan {
+  /// The local rank of the first worker: above 0 where the engine started several tasks on the node.
+  int first_local_rank = 0;
   StreamMap redirects = {};
   StreamMap tee = {};
   /// The parent of the per-job log folder; empty: a new folder under TMPDIR if one is needed.

@@ -134,6 +134,15 @@ void assign_devices(const LaunchInputs& inputs, const Settings& settings, Launch
   plan.device_of_rank.erase(plan.device_of_rank.begin(), plan.device_of_rank.begin() + place);
 }
 
+// A task of an engine is one of the workers that share the node, unless the engine bound it to its own CPUs.
+void bind_to_cpus(const LaunchInputs& inputs, const Settings& settings, const JobShape& shape,
+                  LaunchPlan& plan) {
+  plan.cpus_of_rank = decide_numa_binding(inputs, settings, plan.environment,
+                                          shape.copies_on_machine * plan.nproc_per_node, !shape.use_cpu);
+  if (shape.copies_on_machine == 1 || plan.cpus_of_rank.empty()) return;
+  plan.cpus_of_rank = {plan.cpus_of_rank.at(static_cast<std::size_t>(plan.task->local_rank))};
+}
+
 // The tasks of an engine count as machines of one worker each, unless the engine bound each to its own CPUs.
 JobShape shape_with(const EngineValues& engine, const LaunchInputs& inputs, Settings& settings) {
   std::optional<int> max_gpus;
@@ -311,13 +320,13 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.output = plan_output(inputs, settings);
+  if (plan.task) plan.output.first_local_rank = plan.task->local_rank;
   plan.logging = choose_log(inputs, settings);
   choose_event_outputs(settings, plan);
   plan.output.observed = plan.hang.timeout.count() > 0;
   plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
-  plan.cpus_of_rank =
-      decide_numa_binding(inputs, settings, plan.environment, plan.nproc_per_node, !shape.use_cpu);
+  bind_to_cpus(inputs, settings, shape, plan);
   plan.settings = settings.all();
   return plan;
 }

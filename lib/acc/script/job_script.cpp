@@ -255,8 +255,7 @@ class ScriptPlanner {
 
 }  // namespace
 
-ScriptJob plan_script(const LaunchInputs& inputs, const std::string& acc,
-                      std::optional<ConfigText> config) {
+ScriptJob plan_script(const LaunchInputs& inputs, const std::string& acc, std::optional<ConfigText> config) {
   return ScriptPlanner(inputs, acc, std::move(config)).plan();
 }
 

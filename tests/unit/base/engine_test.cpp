@@ -150,6 +150,12 @@ TEST_CASE("engine: a batch script and a shell of salloc run on one node alone", 
   const Engine alone = find_engine(with(script, {{"SLURM_JOB_NUM_NODES", "1"}}));
   CHECK_FALSE(alone.problem);
   CHECK_FALSE(alone.has_others());
+  CHECK(alone.allocated_host.empty());
+  // salloc opens its shell where it was called.
+  const Engine of_one =
+      find_engine({{"SLURM_JOB_ID", "4"}, {"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_JOB_NODELIST", "node[1]"}});
+  CHECK_FALSE(of_one.problem);
+  CHECK(of_one.allocated_host == "node1");
 }
 
 TEST_CASE("engine: Open MPI", "[base]") {

@@ -402,6 +402,16 @@ TEST_CASE("agent: workers get their place in the job", "[launch]") {
   CHECK(second.folder.empty());
 }
 
+TEST_CASE("agent: the lines of a task of an engine name its rank on the node", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Exited{0});
+  LaunchPlan plan = plan_of(1);
+  plan.output.first_local_rank = 3;
+  job.run(plan);
+  REQUIRE(job.processes.started().size() == 1);
+  CHECK(job.processes.started()[0].line_prefix == "[default3]:");
+}
+
 TEST_CASE("agent: a plain process gets no rank", "[launch]") {
   Job job;
   job.processes.will_end(0, Exited{0});

@@ -131,6 +131,49 @@ TEST_CASE("engine_values: a task that sees one device has LOCAL_RANK 0", "[plan]
   CHECK(worker(isolated).get("CUDA_VISIBLE_DEVICES") == "1");
 }
 
+TEST_CASE("engine_values: a task is bound as one of the workers of its node", "[plan]") {
+  const auto bound = [](int rank, const Words& flags, int allowed_cpus) {
+    Words words = {"--numa-binding", "exclusive"};
+    words.insert(words.end(), flags.begin(), flags.end());
+    words.emplace_back("train.py");
+    LaunchInputs inputs = started_by(four_tasks(rank), words);
+    inputs.machine.allowed_cpus = allowed_cpus;
+    inputs.topology = [](const acc::Machine&) {
+      return acc::Topology{
+          .cpus = {{.id = 0, .core = 0}, {.id = 1, .core = 1}, {.id = 2, .core = 2}, {.id = 3, .core = 3}}};
+    };
+    const LaunchPlan plan = resolve(inputs);
+    REQUIRE(plan.cpus_of_rank.size() == 1);
+    return plan.cpus_of_rank.front().cpus;
+  };
+  CHECK(bound(2, {}, 32) == acc::CpuSet{0, 1});
+  CHECK(bound(3, {}, 32) == acc::CpuSet{2, 3});
+  // Slurm bound the task itself: it shares these with no other.
+  CHECK(bound(3, {}, 4) == acc::CpuSet{0, 1, 2, 3});
+}
+
+TEST_CASE("engine_values: output of a task is directed by its rank on the node", "[plan]") {
+  CHECK(plan_of(four_tasks(2), {"train.py"}).output.first_local_rank == 0);
+  CHECK(plan_of(four_tasks(3), {"train.py"}).output.first_local_rank == 1);
+  CHECK(plan_of(kSecondOfTwo, {"train.py"}).output.first_local_rank == 0);
+}
+
+TEST_CASE("engine_values: a shell of salloc on a login node is not the node", "[plan]") {
+  Environment shell = {{"SLURM_JOB_ID", "4"}, {"SLURM_JOB_NUM_NODES", "1"}, {"SLURM_JOB_NODELIST", "node1"}};
+  CHECK(refusal(shell, {"train.py"}) ==
+        "this is a shell on node0 in the allocation of job 4, whose node is node1. acc would run here, not "
+        "there. Write: "
+        "srun --ntasks-per-node=1 acc launch … (or acc launch --srun …; to run here --engine none)");
+  CHECK(refusal(shell, {"--engine", "none", "train.py"}) == "no error");
+  // torchrun's rules ask no engine.
+  CHECK(plan_of(shell, {"train.py"}, Dialect::torchrun).num_machines == 1);
+  shell.set("SLURM_JOB_NODELIST", "node0");
+  CHECK(refusal(shell, {"train.py"}) == "no error");
+  // Another name for an own address.
+  shell.set("SLURM_JOB_NODELIST", "train");
+  CHECK(refusal(shell, {"train.py"}) == "no error");
+}
+
 TEST_CASE("engine_values: several tasks per node and a number of workers exclude each other", "[plan]") {
   CHECK(refusal(four_tasks(3), {"--nproc-per-node", "4", "train.py"}) ==
         "Slurm started 2 tasks on node2 and --nproc-per-node 4 was asked: that is 8 workers (use "

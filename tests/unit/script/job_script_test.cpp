@@ -7,10 +7,10 @@
 #include "support/inputs.hpp"
 
 using acc::Environment;
+using acc::launcher::ConfigText;
 using acc::launcher::LaunchInputs;
 using acc::launcher::plan_script;
 using acc::launcher::script_notes;
-using acc::launcher::ConfigText;
 using acc::launcher::ScriptJob;
 using acc::test::error_of;
 using acc::test::inputs;
