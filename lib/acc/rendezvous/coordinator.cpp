@@ -124,7 +124,10 @@ void Coordinator::come_back(NodeId id, const NodeHistory& history) {
                        : is_same_machine(one, node.info) && history.round == 0;
   });
   if (found == away_.end() && node.member && id != 0) found = std::ranges::find(away_, NodeInfo{});
-  if (found != away_.end()) away_.erase(found);
+  if (found != away_.end()) {
+    std::swap(*found, away_.back());
+    away_.pop_back();
+  }
   latest_round_ = std::max(latest_round_, history.round);
   const bool counts = rounds_ == 0 && history.round > 0 && options_.plan.min_nodes == options_.plan.max_nodes;
   restarts_ = std::max(restarts_, history.restarts + (counts ? 1 : 0));
