@@ -118,6 +118,65 @@ GpuInventory query_nvml() {
   return inventory;
 }
 
+namespace {
+
+// nvmlClocksThrottleReason*, those of the hardware; HW slowdown is set together with its reason.
+std::vector<std::string> slowdowns_in(unsigned long long reasons) {
+  constexpr unsigned long long kHwSlowdown = 0x8;
+  constexpr unsigned long long kHwThermal = 0x40;
+  constexpr unsigned long long kHwPowerBrake = 0x80;
+  std::vector<std::string> found;
+  if ((reasons & kHwThermal) != 0) found.emplace_back("heat");
+  if ((reasons & kHwPowerBrake) != 0) found.emplace_back("power brake");
+  if (found.empty() && (reasons & kHwSlowdown) != 0) found.emplace_back("hardware slowdown");
+  return found;
+}
+
+GpuHealth query_health(const Nvml& nvml, const Gpu& gpu) {
+  constexpr int kUncorrected = 1;  // NVML_MEMORY_ERROR_TYPE_UNCORRECTED
+  constexpr int kSinceLoad = 0;    // NVML_VOLATILE_ECC
+  GpuHealth health{.gpu = gpu};
+  const Device device = nvml.device(static_cast<unsigned>(gpu.index));
+  health.lost = device == nullptr;
+  if (health.lost) return health;
+  Memory memory = {};
+  auto* memory_of = nvml.find<int(Device, Memory*)>("nvmlDeviceGetMemoryInfo");
+  if (memory_of != nullptr && memory_of(device, &memory) == kSuccess) health.free_bytes = memory.free;
+  unsigned long long number = 0;
+  auto* errors_of = nvml.find<int(Device, int, int, unsigned long long*)>("nvmlDeviceGetTotalEccErrors");
+  if (errors_of != nullptr && errors_of(device, kUncorrected, kSinceLoad, &number) == kSuccess)
+    health.uncorrected_errors = number;
+  auto* reasons_of = nvml.find<int(Device, unsigned long long*)>("nvmlDeviceGetCurrentClocksThrottleReasons");
+  if (reasons_of != nullptr && reasons_of(device, &number) == kSuccess)
+    health.slowdowns = slowdowns_in(number);
+  // Ampere and later remap rows; older GPUs retire pages.
+  unsigned corrected = 0;
+  unsigned uncorrected = 0;
+  unsigned pending = 0;
+  unsigned failed = 0;
+  auto* rows_of =
+      nvml.find<int(Device, unsigned*, unsigned*, unsigned*, unsigned*)>("nvmlDeviceGetRemappedRows");
+  if (rows_of != nullptr && rows_of(device, &corrected, &uncorrected, &pending, &failed) == kSuccess) {
+    health.needs_reset = pending != 0;
+    health.needs_repair = failed != 0;
+    return health;
+  }
+  auto* pages_of = nvml.find<int(Device, unsigned*)>("nvmlDeviceGetRetiredPagesPendingStatus");
+  if (pages_of != nullptr && pages_of(device, &pending) == kSuccess) health.needs_reset = pending != 0;
+  return health;
+}
+
+}  // namespace
+
+GpuHealthReport query_gpu_health() {
+  const GpuInventory inventory = query_nvml();
+  GpuHealthReport report{.driver_version = inventory.driver_version};
+  const Nvml nvml;
+  if (!nvml) return report;
+  for (const Gpu& gpu : inventory.gpus) report.gpus.push_back(query_health(nvml, gpu));
+  return report;
+}
+
 std::vector<GpuProcess> query_gpu_processes() {
   std::vector<GpuProcess> processes;
   const Nvml nvml;

@@ -33,6 +33,31 @@ struct GpuInventory {
 /// permission the answer is empty; never throws.
 GpuInventory query_nvml();
 
+/// Faults and load of a GPU. What the driver does not report is absent.
+struct GpuHealth {
+  Gpu gpu = {};
+  /// The driver knows the GPU but cannot reach it.
+  bool lost = false;
+  std::optional<std::uint64_t> free_bytes = {};
+  /// Memory errors that ECC could not correct, since the driver was loaded.
+  std::optional<std::uint64_t> uncorrected_errors = {};
+  /// Pages or rows of memory with errors wait for a reset of the GPU to be replaced.
+  bool needs_reset = false;
+  /// No row is left to replace one with errors.
+  bool needs_repair = false;
+  /// Reasons of the hardware to lower the clocks: `heat`, `power brake`, `hardware slowdown`.
+  std::vector<std::string> slowdowns = {};
+
+  bool operator==(const GpuHealth&) const = default;
+};
+
+/// As query_nvml(), with the health of each GPU, which can take seconds.
+struct GpuHealthReport {
+  std::vector<GpuHealth> gpus = {};
+  std::string driver_version = {};
+};
+GpuHealthReport query_gpu_health();
+
 /// A process that holds a context on a GPU.
 struct GpuProcess {
   int gpu = 0;

@@ -35,3 +35,39 @@ TEST_CASE("nvml: reports a process on a GPU with its memory and the GPU's utiliz
   ::setenv("FAKE_NVML_GPUS", "0", 1);
   CHECK(acc::query_gpu_processes().empty());
 }
+
+TEST_CASE("nvml: reports what is wrong with a GPU", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "3", 1);
+  ::setenv("FAKE_NVML_ECC", "0:2", 1);
+  ::setenv("FAKE_NVML_SLOWDOWN", "1:72", 1);
+  ::setenv("FAKE_NVML_USED", "1:20", 1);
+  ::setenv("FAKE_NVML_REMAPPED", "0:1", 1);
+  ::setenv("FAKE_NVML_LOST", "2:1", 1);
+  const acc::GpuHealthReport report = acc::query_gpu_health();
+  for (const char* name : {"ECC", "SLOWDOWN", "USED", "REMAPPED", "LOST"})
+    ::unsetenv((std::string("FAKE_NVML_") + name).c_str());
+  CHECK(report.driver_version == "999.1");
+  REQUIRE(report.gpus.size() == 3);
+  CHECK(report.gpus[0].gpu.index == 0);
+  CHECK(report.gpus[0].uncorrected_errors == 2U);
+  CHECK(report.gpus[0].needs_reset);
+  CHECK_FALSE(report.gpus[0].needs_repair);
+  CHECK(report.gpus[0].slowdowns.empty());
+  CHECK(report.gpus[1].uncorrected_errors == 0U);
+  CHECK(report.gpus[1].free_bytes == std::uint64_t{60} << 30U);
+  CHECK(report.gpus[1].slowdowns == std::vector<std::string>{"heat"});
+  CHECK(report.gpus[2].lost);
+  CHECK(report.gpus[2].free_bytes == std::nullopt);
+}
+
+TEST_CASE("nvml: one reason of a slowdown is told, the general one if there is no other", "[base]") {
+  ::setenv("FAKE_NVML_GPUS", "1", 1);
+  const auto reasons = [](const char* bits) {
+    ::setenv("FAKE_NVML_SLOWDOWN", bits, 1);
+    return acc::query_gpu_health().gpus.at(0).slowdowns;
+  };
+  CHECK(reasons("0:8") == std::vector<std::string>{"hardware slowdown"});
+  CHECK(reasons("0:200") == std::vector<std::string>{"heat", "power brake"});
+  CHECK(reasons("0:4").empty());  // a power limit that was set
+  ::unsetenv("FAKE_NVML_SLOWDOWN");
+}
