@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/preflight/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/preflight/judgement.hpp"
+#include "acc/preflight/node_json.hpp"
+#include "acc/preflight/peer_probe.hpp"
+#include "acc/preflight/report.hpp"
+#include "acc/preflight/schedule.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace asio = boost::asio;
+using Clock = std::chrono::steady_clock;
+using Keys = std::vector<std::string>;
+using Texts = std::vector<std::string>;
+using std::chrono::milliseconds;
+
+// Connections that a node opens at the same time.
+constexpr int kParallel = 64;
+constexpr auto kConnect = std::chrono::seconds(3);
+
+/// The keys of the round.
+class KeyNames {
+ public:
+  explicit KeyNames(int attempt) : prefix_(fmt::format("/acc/preflight/{}/", attempt)) {}
+
+  // From each node.
+  std::string health(int rank) const { return of("health", rank); }
+  std::string connections(int rank) const { return of("connections", rank); }
+  std::string transfers(int rank) const { return of("transfers", rank); }
+  std::string read(int rank) const { return of("read", rank); }
+  // From rank 0.
+  std::string peers() const { return prefix_ + "peers"; }
+  std::string blocked() const { return prefix_ + "blocked"; }
+  std::string findings() const { return prefix_ + "findings"; }
+
+ private:
+  std::string of(const char* what, int rank) const { return fmt::format("{}{}/{}", prefix_, what, rank); }
+  std::string prefix_;
+};
+
+// Completes a coroutine by a handler that the store can copy.
+template <typename Value, typename Start>
+asio::awaitable<Value> completion(Start start) {
+  auto initiate = [start = std::move(start)](auto handler) mutable {
+    auto shared = std::make_shared<decltype(handler)>(std::move(handler));
+    start([shared](Value value) {
+      // The coroutine goes on inside this call, in which the store may destroy its copy of the handler.
+      auto own = std::move(*shared);
+      std::move(own)(std::move(value));
+    });
+  };
+  co_return co_await asio::async_initiate<const asio::use_awaitable_t<>&, void(Value)>(std::move(initiate),
+                                                                                       asio::use_awaitable);
+}
+
+/// The values, or absent when not all keys come in time or the store is lost.
+asio::awaitable<std::optional<Texts>> present(Store& store, Keys keys, milliseconds limit) {
+  auto start = [&store, keys = std::move(keys), limit](auto done) {
+    store.get_when_present(keys, limit, [done](StoreOutcome outcome, Texts values) {
+      done(outcome == StoreOutcome::done ? std::optional(std::move(values)) : std::nullopt);
+    });
+  };
+  co_return co_await completion<std::optional<Texts>>(std::move(start));
+}
+
+asio::awaitable<std::optional<std::string>> value_now(Store& store, std::string key) {
+  auto start = [&store, key = std::move(key)](auto done) {
+    store.get(key, [done](StoreOutcome, std::optional<std::string> value) { done(std::move(value)); });
+  };
+  co_return co_await completion<std::optional<std::string>>(std::move(start));
+}
+
+asio::awaitable<bool> removed(Store& store, std::string key) {
+  auto start = [&store, key = std::move(key)](auto done) {
+    store.delete_key(key, [done](StoreOutcome, bool was) { done(was); });
+  };
+  co_return co_await completion<bool>(std::move(start));
+}
+
+Json to_json(const PeerAddress& peer) {
+  return {{"rank", peer.rank}, {"address", peer.address}, {"port", peer.port}, {"token", peer.token}};
+}
+
+std::string encode(const std::vector<PeerAddress>& peers) {
+  Json list = Json::array();
+  for (const PeerAddress& peer : peers) list.push_back(to_json(peer));
+  return to_text(list);
+}
+
+std::vector<PeerAddress> decode_peers(const std::string& text) {
+  std::vector<PeerAddress> peers;
+  for (const Json& object : Json::parse(text))
+    peers.push_back({.rank = object.at("rank"),
+                     .address = object.at("address"),
+                     .port = object.at("port"),
+                     .token = object.at("token")});
+  return peers;
+}
+
+using Pairs = std::set<std::pair<int, int>>;
+
+// Pairs one of which cannot connect to the other.
+Pairs blocked_pairs(const std::vector<ConnectionCheck>& connections) {
+  Pairs blocked;
+  for (const ConnectionCheck& one : connections)
+    if (!one.error.empty()) blocked.insert(std::minmax(one.from, one.to));
+  return blocked;
+}
+
+// For rank 0.
+NodeCheckResult full_result(const Observations& seen, const std::vector<Finding>& findings) {
+  NodeCheckResult result{.passed = !has_errors(findings), .clean = findings.empty(), .ends_job = true};
+  if (!result.passed) result.summary = refusal_text(findings);
+  result.text = preflight_text(seen, findings);
+  result.json = preflight_json(seen, findings);
+  return result;
+}
+
+/// What one node does in the exchange.
+class Exchange {
+ public:
+  Exchange(asio::io_context& loop, Store& store, const NodeCheckJob& job, NodeHealth own,
+           ExchangeLimits limits, Clock::time_point began)
+      : loop_(loop),
+        store_(store),
+        job_(job),
+        own_(std::move(own)),
+        limits_(limits),
+        began_(began),
+        names_(job.attempt),
+        probe_(loop, job.round.machine_rank) {}
+
+  static asio::awaitable<NodeCheckResult> run(std::unique_ptr<Exchange> exchange) {
+    co_return co_await exchange->run();
+  }
+
+ private:
+  asio::awaitable<NodeCheckResult> run() {
+    own_.port = probe_.port();
+    store_.set(names_.health(rank()), probe_.token() + encode(own_));
+    if (rank() == 0) co_await collect_health();
+    const auto text = co_await of_first(names_.peers(), limits_.self);
+    if (!text) co_return lost("who takes part");
+    peers_ = decode_peers(*text);
+    const bool takes_part = std::ranges::find(peers_, rank(), &PeerAddress::rank) != peers_.end();
+    if (takes_part) co_await connect_all();
+    if (rank() == 0) co_await collect_connections();
+    const auto pairs = co_await of_first(names_.blocked(), connect_time());
+    if (!pairs) co_return lost("who can connect to whom");
+    if (takes_part) co_await measure_all(Json::parse(*pairs).get<Pairs>());
+    if (rank() == 0) co_await collect_transfers();
+    const auto verdict = co_await of_first(names_.findings(), measuring_time());
+    if (!verdict) co_return lost("what was found");
+    store_.set(names_.read(rank()), "");
+    const std::vector<Finding> findings = decode_findings(*verdict);
+    if (rank() == 0) co_await remove_keys();
+    co_return result_of(findings);
+  }
+
+  int rank() const { return job_.round.machine_rank; }
+  int num_nodes() const { return job_.round.num_machines; }
+  milliseconds connect_time() const { return kConnect * (1 + num_nodes() / kParallel); }
+  // With two directions, and a partner that is late.
+  static milliseconds measuring_time() { return std::chrono::seconds(10); }
+
+  // Waits for what rank 0 publishes after it has waited itself.
+  asio::awaitable<std::optional<std::string>> of_first(std::string key, milliseconds work) {
+    const Keys keys(1, std::move(key));
+    const auto values = co_await present(store_, keys, work + 2 * limits_.step);
+    co_return values ? std::optional(values->front()) : std::nullopt;
+  }
+
+  NodeCheckResult lost(const char* what) const {
+    const std::string summary =
+        fmt::format("the preflight failed: {} was not told {} by rank 0 in time", own_.host, what);
+    return {.passed = false, .clean = false, .ends_job = true, .summary = summary};
+  }
+
+  // The values of those nodes that publish theirs in time, by rank.
+  asio::awaitable<std::vector<std::optional<std::string>>> of_all(std::string (KeyNames::*key)(int) const,
+                                                                  milliseconds work) {
+    Keys keys;
+    for (int one = 0; one < num_nodes(); ++one) keys.push_back((names_.*key)(one));
+    std::vector<std::optional<std::string>> values;
+    if (auto all = co_await present(store_, keys, work + limits_.step)) {
+      values.assign(all->begin(), all->end());
+    } else {
+      for (const std::string& one : keys) values.push_back(co_await value_now(store_, one));
+    }
+    co_return values;
+  }
+
+  asio::awaitable<void> collect_health() {
+    const auto values = co_await of_all(&KeyNames::health, limits_.self);
+    seen_.num_nodes = num_nodes();
+    std::vector<PeerAddress> peers;
+    for (const auto& value : values) {
+      if (!value) continue;
+      const std::size_t token = probe_.token().size();
+      const NodeHealth& node = seen_.nodes.emplace_back(decode_health(value->substr(token)));
+      peers.push_back({node.rank, node.address, node.port, value->substr(0, token)});
+    }
+    store_.set(names_.peers(), encode(peers));
+  }
+
+  asio::awaitable<void> connect_all() {
+    // Beginning with the next rank, so that not all nodes connect to the same one at once.
+    std::vector<PeerAddress> others;
+    for (const PeerAddress& peer : peers_)
+      if (peer.rank != rank()) others.push_back(reachable(peer));
+    std::ranges::stable_sort(others, {}, [&](const PeerAddress& peer) {
+      return (peer.rank - rank() + num_nodes()) % num_nodes();
+    });
+    std::vector<ConnectionCheck> connections;
+    asio::steady_timer all_done(loop_, Clock::time_point::max());
+    std::size_t next = 0;
+    int running = std::min(kParallel, static_cast<int>(others.size()));
+    const auto connect_some = [&]() -> asio::awaitable<void> {
+      while (next < others.size()) connections.push_back(co_await probe_.connect(others[next++]));
+      if (--running == 0) all_done.cancel();
+    };
+    for (int count = running; count > 0; --count) asio::co_spawn(loop_, connect_some(), asio::detached);
+    boost::system::error_code ignored;
+    while (running > 0) co_await all_done.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    store_.set(names_.connections(rank()), launcher::encode(connections));
+  }
+
+  // Rank 0 may know itself by a loopback address only: the others use the one that its name has for them.
+  PeerAddress reachable(PeerAddress peer) const {
+    const bool is_loopback = peer.address.starts_with("127.") || peer.address == "::1";
+    const auto& meeting = own_.meeting.found.addresses;
+    if (peer.rank == 0 && is_loopback && !meeting.empty()) peer.address = meeting.front();
+    return peer;
+  }
+
+  asio::awaitable<void> collect_connections() {
+    for (const auto& value : co_await of_all(&KeyNames::connections, connect_time())) {
+      if (!value) continue;
+      for (ConnectionCheck& one : decode_connections(*value)) seen_.connections.push_back(std::move(one));
+    }
+    store_.set(names_.blocked(), to_text(Json(blocked_pairs(seen_.connections))));
+  }
+
+  asio::awaitable<void> measure_all(const Pairs& blocked) {
+    const Schedule schedule = make_schedule(num_nodes(), blocked);
+    std::vector<Transfer> transfers;
+    for (std::size_t turn = 0; turn < schedule.turns.size(); ++turn) {
+      const auto partner = schedule.turns[turn].at(static_cast<std::size_t>(rank()));
+      if (!partner) continue;
+      const auto peer = std::ranges::find(peers_, *partner, &PeerAddress::rank);
+      if (peer == peers_.end()) continue;
+      transfers.push_back(co_await probe_.measure(reachable(*peer), static_cast<int>(turn), schedule.time));
+    }
+    probe_.end_turns();
+    store_.set(names_.transfers(rank()), launcher::encode(transfers));
+  }
+
+  asio::awaitable<void> collect_transfers() {
+    for (const auto& value : co_await of_all(&KeyNames::transfers, measuring_time())) {
+      if (!value) continue;
+      for (Transfer& one : decode_transfers(*value)) seen_.transfers.push_back(std::move(one));
+    }
+    seen_.seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    store_.set(names_.findings(), launcher::encode(judge(seen_)));
+  }
+
+  // The workers find an empty store.
+  asio::awaitable<void> remove_keys() {
+    co_await of_all(&KeyNames::read, milliseconds(0));
+    for (int one = 0; one < num_nodes(); ++one) {
+      co_await removed(store_, names_.health(one));
+      co_await removed(store_, names_.connections(one));
+      co_await removed(store_, names_.transfers(one));
+      co_await removed(store_, names_.read(one));
+    }
+    co_await removed(store_, names_.peers());
+    co_await removed(store_, names_.blocked());
+    co_await removed(store_, names_.findings());
+  }
+
+  NodeCheckResult result_of(const std::vector<Finding>& findings) const {
+    if (rank() == 0) return full_result(seen_, findings);
+    NodeCheckResult result{.passed = !has_errors(findings)};
+    if (!result.passed) result.summary = refusal_text(findings);
+    // Of errors every node hears when the job ends.
+    std::vector<Finding> own;
+    std::ranges::copy_if(findings, std::back_inserter(own), [&](const Finding& one) {
+      return result.passed && std::ranges::find(one.nodes, rank()) != one.nodes.end();
+    });
+    result.clean = own.empty();
+    result.text = findings_text(own);
+    return result;
+  }
+
+  asio::io_context& loop_;
+  Store& store_;
+  const NodeCheckJob& job_;
+  NodeHealth own_;
+  ExchangeLimits limits_;
+  Clock::time_point began_;
+  KeyNames names_;
+  PeerProbe probe_;
+  std::vector<PeerAddress> peers_ = {};
+  /// On rank 0.
+  Observations seen_ = {};
+};
+
+}  // namespace
+
+NodeCheckResult check_alone(NodeHealth own, std::chrono::duration<double> took) {
+  Observations seen{.seconds = took.count()};
+  own.rank = 0;
+  seen.nodes.push_back(std::move(own));
+  return full_result(seen, judge(seen));
+}
+
+asio::awaitable<NodeCheckResult> check_together(asio::io_context& loop, Store& store, const NodeCheckJob& job,
+                                                NodeHealth own, ExchangeLimits limits,
+                                                Clock::time_point began) {
+  return Exchange::run(std::make_unique<Exchange>(loop, store, job, std::move(own), limits, began));
+}
+
+}  // namespace acc::launcher

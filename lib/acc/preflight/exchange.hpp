@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <string>
+
+#include "acc/preflight/node_health.hpp"
+#include "acc/preflight/self_probe.hpp"
+#include "acc/store/store.hpp"
+
+namespace acc::launcher {
+
+/// What the checks came to, as this node is told.
+struct NodeCheckResult {
+  bool passed = true;
+  /// Nothing was found that the user of this node must hear of.
+  bool clean = true;
+  /// This node ends the job for all, since it knows first: it has rank 0, or its checks could not go on.
+  bool ends_job = false;
+  /// Why no worker is to be started, in one line; empty: passed.
+  std::string summary = {};
+  /// For the user of this node: on rank 0 the table, else the warnings about this node.
+  std::string text = {};
+  /// Everything, on rank 0.
+  std::string json = {};
+
+  bool operator==(const NodeCheckResult&) const = default;
+};
+
+/// How long the nodes wait for each other.
+struct ExchangeLimits {
+  /// For what a node finds out about itself.
+  std::chrono::milliseconds self = std::chrono::seconds(20);
+  /// Beyond the time that a step takes by itself.
+  std::chrono::milliseconds step = std::chrono::seconds(10);
+};
+
+/// Judges a job of one node, which asked itself for so long.
+NodeCheckResult check_alone(NodeHealth own, std::chrono::duration<double> took);
+
+/// Checks all nodes of the round, together: each calls it, with the time at which it began, and publishes in
+/// the store of the round what it has found out (`own`) and measured. Rank 0 collects it, judges and
+/// publishes the findings; at the end it removes all keys from the store. Whoever does not come in time is
+/// missing in the findings.
+boost::asio::awaitable<NodeCheckResult> check_together(boost::asio::io_context& loop, Store& store,
+                                                       const NodeCheckJob& job, NodeHealth own,
+                                                       ExchangeLimits limits,
+                                                       std::chrono::steady_clock::time_point began);
+
+}  // namespace acc::launcher

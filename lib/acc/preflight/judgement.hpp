@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "acc/preflight/node_health.hpp"
+
+namespace acc::launcher {
+
+/// What was checked; to_string() gives the names in JSON.
+enum class Check {
+  presence,    ///< the node took part
+  answer,      ///< driver, disk and resolver answered in time
+  devices,     ///< as many GPUs as the others, all of the same kind
+  driver,      ///< the version of the others
+  ecc,         ///< no memory errors
+  slowdown,    ///< the hardware does not lower the clocks
+  xid,         ///< no fault in the kernel log
+  gpu_memory,  ///< free for the job
+  memory,      ///< as much as the others
+  clock,       ///< like those of the others
+  disk,        ///< room for the log files
+  name,        ///< the meeting address and the node's own name resolve
+  connection,  ///< every node reaches every other one
+  bandwidth,   ///< like that of the others
+};
+const char* to_string(Check check);
+
+enum class Severity {
+  warning,  ///< the job can run
+  error,    ///< the job would fail, or crawl: it is not started
+};
+
+/// Something that is wrong, or unlike the other nodes.
+struct Finding {
+  Severity severity = Severity::warning;
+  Check check = Check::presence;
+  /// The ranks of the nodes that it is about.
+  std::vector<int> nodes = {};
+  /// Begins with their names.
+  std::string text = {};
+  /// What to do.
+  std::string hint = {};
+
+  bool operator==(const Finding&) const = default;
+};
+
+/// Pure: what the observations mean; errors first.
+std::vector<Finding> judge(const Observations& seen);
+
+bool has_errors(const std::vector<Finding>& findings);
+
+/// The name of a node: its host, with its rank in parentheses where several have the same host; `node 3` for
+/// one that did not report.
+std::string name_of(const Observations& seen, int rank);
+
+/// How far each node's clock is ahead of the median of all, in seconds, by rank; absent: not known.
+std::vector<std::optional<double>> clock_offsets(const Observations& seen);
+
+/// The best that a node sends and receives, in bytes/s; absent: not measured.
+std::optional<double> best_sent(const Observations& seen, int rank);
+std::optional<double> best_received(const Observations& seen, int rank);
+
+/// `9.4 Gbit/s`, `1.5 GiB`.
+std::string bit_rate(double bytes_per_second);
+std::string byte_size(std::uint64_t bytes);
+
+}  // namespace acc::launcher

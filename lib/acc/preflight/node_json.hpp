@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "acc/preflight/node_health.hpp"
+
+namespace acc::launcher {
+
+using Json = nlohmann::ordered_json;
+
+/// As in `acc test --nodes --json` and in the store of the job.
+Json to_json(const NodeHealth& node);
+Json to_json(const ConnectionCheck& connection);
+Json to_json(const Transfer& transfer);
+
+template <typename Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json();
+}
+
+/// One line; what is not UTF-8 is replaced.
+std::string to_text(const Json& json);
+
+}  // namespace acc::launcher

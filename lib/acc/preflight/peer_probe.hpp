@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "acc/preflight/node_health.hpp"
+
+namespace acc::launcher {
+
+/// Where a node answers the probes of others, and the token that it answers to.
+struct PeerAddress {
+  int rank = 0;
+  std::string address = {};
+  std::uint16_t port = 0;
+  std::string token = {};
+};
+
+/// Opens connections to other nodes, on a port that the kernel chooses, as those of Gloo and NCCL, and
+/// answers theirs. Who does not send the token is not answered.
+class PeerProbe {
+ public:
+  /// Listens. `loop` outlives it, and its coroutines end with the loop. Throws boost::system::system_error.
+  PeerProbe(boost::asio::io_context& loop, int rank);
+
+  std::uint16_t port() const { return port_; }
+  const std::string& token() const { return token_; }
+
+  /// Connects to the peer and compares clocks; gives up after 3 s.
+  boost::asio::awaitable<ConnectionCheck> connect(PeerAddress peer);
+
+  /// Measures both directions with `peer`, each for `time`, when the peer has come to the same turn. Gives up
+  /// when it does not within some seconds. Returns what the peer sends to this node.
+  boost::asio::awaitable<Transfer> measure(PeerAddress peer, int turn, std::chrono::milliseconds time);
+
+  /// This node has no further turn: it serves peers at once.
+  void end_turns();
+
+ private:
+  using Socket = boost::asio::ip::tcp::socket;
+
+  boost::asio::awaitable<void> accept();
+  boost::asio::awaitable<void> serve(Socket socket);
+  boost::asio::awaitable<void> serve_data(Socket& socket, int turn);
+  boost::asio::awaitable<Transfer> receive(PeerAddress peer, int turn, std::chrono::milliseconds time);
+  boost::asio::awaitable<void> wait_until_served(int turn);
+  void enter(int turn);
+
+  boost::asio::io_context& loop_;
+  int rank_;
+  std::string token_;
+  boost::asio::ip::tcp::acceptor acceptor_;
+  std::uint16_t port_ = 0;
+  /// The turn that this node is in, and the last one in which its partner was served.
+  int turn_ = -1;
+  int served_ = -1;
+  /// Cancelled when either changes.
+  boost::asio::steady_timer changed_;
+};
+
+}  // namespace acc::launcher

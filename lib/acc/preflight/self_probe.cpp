@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/preflight/self_probe.hpp"
+
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/udp.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+namespace {
+
+/// A question that may never be answered, asked by a thread of its own.
+template <typename Answer>
+class Question {
+ public:
+  Question(std::string whom, std::function<Answer()> ask) : whom_(std::move(whom)) {
+    auto task = std::make_shared<std::packaged_task<Answer()>>(std::move(ask));
+    answer_ = task->get_future();
+    std::thread([task] { (*task)(); }).detach();
+  }
+
+  /// Adds whom it asks to `unanswered` and returns an empty answer when there is none before the deadline.
+  Answer answer(std::chrono::steady_clock::time_point deadline, std::vector<std::string>& unanswered) {
+    if (answer_.wait_until(deadline) == std::future_status::ready) return answer_.get();
+    unanswered.push_back(whom_);
+    return {};
+  }
+
+ private:
+  std::string whom_;
+  std::future<Answer> answer_;
+};
+
+struct Disk {
+  std::uint64_t free = 0;
+  std::string error = {};
+};
+
+// The folder itself may be created later.
+Disk ask_disk(std::filesystem::path folder) {
+  std::error_code ignored;
+  while (!std::filesystem::exists(folder, ignored) && folder.has_relative_path())
+    folder = folder.parent_path();
+  struct statvfs about = {};
+  if (::statvfs(folder.c_str(), &about) != 0) return {.error = std::strerror(errno)};
+  Disk disk{.free = std::uint64_t{about.f_bavail} * about.f_frsize};
+  if ((about.f_flag & ST_RDONLY) != 0)
+    disk.error = std::strerror(EROFS);
+  else if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    disk.error = std::strerror(errno);
+  return disk;
+}
+
+// The field of /proc/meminfo, in bytes.
+std::uint64_t memory_field(std::string_view name) {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word) {
+    std::uint64_t kib = 0;
+    if (word == name && file >> kib) return kib * 1024;
+  }
+  return 0;
+}
+
+// By the routes of the kernel: nothing is sent.
+std::string address_towards(const std::string& address) {
+  namespace asio = boost::asio;
+  boost::system::error_code error;
+  const auto to = asio::ip::make_address(address, error);
+  if (error) return {};
+  asio::io_context loop;
+  asio::ip::udp::socket socket(loop);
+  constexpr std::uint16_t kAny = 9;
+  socket.connect({to, kAny}, error);
+  if (error) return {};
+  const auto own = socket.local_endpoint(error);
+  return error ? std::string() : own.address().to_string();
+}
+
+// A worker sees the devices of CUDA_VISIBLE_DEVICES.
+std::vector<GpuHealth> visible(std::vector<GpuHealth> all, const Environment& environment) {
+  Machine machine;
+  for (const GpuHealth& one : all) machine.gpus.push_back(one.gpu);
+  const std::vector<Gpu> seen = visible_gpus(machine, environment);
+  std::erase_if(all, [&](const GpuHealth& one) { return std::ranges::find(seen, one.gpu) == seen.end(); });
+  return all;
+}
+
+}  // namespace
+
+NodeHealth probe_self(const NodeCheckJob& job, std::chrono::milliseconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  const bool several = job.round.num_machines > 1;
+  NodeHealth node{.rank = job.round.machine_rank,
+                  .host = host_name(),
+                  .workers = job.workers,
+                  .log_folder = job.log_folder,
+                  .meeting = {.name = job.meeting_host}};
+  if (several && !job.environment.find("GLOO_SOCKET_IFNAME")) node.own_name = ResolvedName{.name = node.host};
+
+  Question<GpuHealthReport> driver("the NVIDIA driver", query_gpu_health);
+  Question<Disk> disk("the disk of " + job.log_folder,
+                      [folder = job.log_folder] { return ask_disk(folder); });
+  Question<HostLookup> meeting("the resolver for " + job.meeting_host,
+                               [host = job.meeting_host] { return look_up(host); });
+  std::optional<Question<HostLookup>> own;
+  if (node.own_name)
+    own.emplace("the resolver for " + node.host, [host = node.host] { return look_up(host); });
+
+  if (const auto log = read_kernel_log()) node.xids = find_xids(*log);
+  node.memory_bytes = memory_field("MemTotal:");
+  node.free_memory_bytes = memory_field("MemAvailable:");
+  GpuHealthReport gpus = driver.answer(deadline, node.unanswered);
+  node.gpus = visible(std::move(gpus.gpus), job.environment);
+  node.driver = std::move(gpus.driver_version);
+  Disk space = disk.answer(deadline, node.unanswered);
+  node.free_disk_bytes = space.free;
+  node.disk_error = std::move(space.error);
+  node.meeting.found = meeting.answer(deadline, node.unanswered);
+  if (own) node.own_name->found = own->answer(deadline, node.unanswered);
+  if (!node.meeting.found.addresses.empty())
+    node.address = address_towards(node.meeting.found.addresses.front());
+  return node;
+}
+
+}  // namespace acc::launcher

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/preflight/exchange.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+#include <list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "acc/preflight/peer_probe.hpp"
+#include "acc/store/client.hpp"
+#include "acc/store/server.hpp"
+#include "support/catch.hpp"
+#include "support/observations.hpp"
+
+using namespace acc;
+using namespace acc::test;
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using nlohmann::json;
+
+namespace {
+
+/// A store on an event loop of this process.
+class StoreOfJob {
+ public:
+  StoreOfJob() : thread_([this] { loop_.run(); }) {}
+  ~StoreOfJob() {
+    loop_.stop();
+    thread_.join();
+  }
+  std::uint16_t port() const { return server_.port(); }
+
+ private:
+  asio::io_context loop_{1};
+  StoreServer server_{loop_, {}};
+  std::thread thread_;
+};
+
+/// The checks of one node, on a thread of its own.
+class Node {
+ public:
+  Node(std::uint16_t port, NodeHealth own, int num_nodes, ExchangeLimits limits = {})
+      : job_{.round = {.machine_rank = own.rank, .num_machines = num_nodes}},
+        own_(std::move(own)),
+        thread_([this, port, limits] { run(port, limits); }) {}
+
+  const NodeCheckResult& result() {
+    if (thread_.joinable()) thread_.join();
+    REQUIRE(result_);
+    return *result_;
+  }
+  std::int64_t keys_left() {
+    result();
+    return keys_left_;
+  }
+  ~Node() {
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  void run(std::uint16_t port, ExchangeLimits limits) {
+    asio::io_context loop(1);
+    StoreClient store(loop);
+    const auto done = [&](const std::exception_ptr&, NodeCheckResult found) {
+      result_ = std::move(found);
+      store.num_keys([&](StoreOutcome, std::int64_t count) {
+        keys_left_ = count;
+        loop.stop();
+      });
+    };
+    store.connect(
+        {"127.0.0.1", port}, std::chrono::steady_clock::now() + 30s, [](const std::string&) {},
+        [&](std::optional<Error> error) {
+          if (!error)
+            asio::co_spawn(loop,
+                           check_together(loop, store, job_, own_, limits, std::chrono::steady_clock::now()),
+                           done);
+        });
+    loop.run();
+  }
+
+  NodeCheckJob job_;
+  NodeHealth own_;
+  std::optional<NodeCheckResult> result_ = {};
+  std::int64_t keys_left_ = -1;
+  std::thread thread_;
+};
+
+NodeHealth node_here(int rank) {
+  NodeHealth node = healthy_node(rank);
+  node.address = "127.0.0.1";
+  node.meeting.found.addresses = {"127.0.0.1"};
+  return node;
+}
+
+json row(const json& list, const char* name, int from, int to) {
+  for (const json& one : list.at(name))
+    if (one.at("from") == from && one.at("to") == to) return one;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("exchange: three nodes meet, measure each pair in both directions and agree", "[preflight]") {
+  const StoreOfJob store;
+  std::list<Node> nodes;
+  for (const int rank : {2, 0, 1}) nodes.emplace_back(store.port(), node_here(rank), 3);
+  const auto& first = std::next(nodes.begin())->result();
+  CHECK(first.passed);
+  CHECK(first.ends_job);
+  const json report = json::parse(first.json);
+  CHECK(report["nodes"].size() == 3);
+  for (const auto& [from, to] : {std::pair(0, 1), {0, 2}, {1, 0}, {1, 2}, {2, 0}, {2, 1}}) {
+    INFO(from << " to " << to);
+    CHECK(row(report, "connections", from, to)["error"] == "");
+    CHECK(std::abs(row(report, "connections", from, to)["clock_offset_seconds"].get<double>()) < 1);
+    // Far below what loopback does, far above a transfer that waited for another.
+    CHECK(row(report, "transfers", from, to)["bytes_per_second"].get<double>() > 1e6);
+  }
+  CHECK(std::next(nodes.begin())->keys_left() <= 1);  // the handshake of torch's clients leaves one
+  CHECK(nodes.front().result().passed);
+  CHECK_FALSE(nodes.front().result().ends_job);
+}
+
+TEST_CASE("exchange: a finding reaches every node, and its node by name", "[preflight]") {
+  const StoreOfJob store;
+  std::list<Node> nodes;
+  for (const int rank : {0, 1, 2}) {
+    NodeHealth own = node_here(rank);
+    if (rank == 1) own.gpus.pop_back();
+    nodes.emplace_back(store.port(), own, 3);
+  }
+  for (Node& node : nodes) {
+    CHECK_FALSE(node.result().passed);
+    CHECK(node.result().summary ==
+          "the preflight failed: node1: has 1 GPU, others have 2; the table is on node 0");
+  }
+  CHECK(nodes.front().result().text.find("error: node1: has 1 GPU") != std::string::npos);
+}
+
+TEST_CASE("exchange: a warning is told on rank 0 and to its node", "[preflight]") {
+  const StoreOfJob store;
+  std::list<Node> nodes;
+  for (const int rank : {0, 1, 2}) {
+    NodeHealth own = node_here(rank);
+    if (rank == 1) own.driver = "535.1";
+    nodes.emplace_back(store.port(), own, 3);
+  }
+  Node& first = nodes.front();
+  Node& second = *std::next(nodes.begin());
+  CHECK(first.result().passed);
+  CHECK_FALSE(first.result().clean);
+  CHECK(second.result().passed);
+  CHECK(second.result().text.find("warning: node1: has the driver 535.1, others 550.54") !=
+        std::string::npos);
+  CHECK(nodes.back().result().text.find("driver") == std::string::npos);
+}
+
+TEST_CASE("exchange: a node that does not come is named, and the others go on", "[preflight]") {
+  const StoreOfJob store;
+  const ExchangeLimits limits = {.self = 100ms, .step = 200ms};
+  Node first(store.port(), node_here(0), 3, limits);
+  Node last(store.port(), node_here(2), 3, limits);
+  CHECK(first.result().summary ==
+        "the preflight failed: node 1: took no part in the preflight; the table is on node 0");
+  CHECK(json::parse(first.result().json)["connections"].size() == 2);
+  CHECK_FALSE(last.result().passed);
+}
+
+TEST_CASE("exchange: without rank 0 a node says what it waited for", "[preflight]") {
+  const StoreOfJob store;
+  Node node(store.port(), node_here(1), 2, {.self = 50ms, .step = 50ms});
+  CHECK(node.result().ends_job);
+  CHECK(node.result().summary == "the preflight failed: node1 was not told who takes part by rank 0 in time");
+}
+
+TEST_CASE("exchange: a pair that cannot connect is named and not measured", "[preflight]") {
+  const StoreOfJob store;
+  std::list<Node> nodes;
+  for (const int rank : {0, 1, 2}) {
+    NodeHealth own = node_here(rank);
+    // Where nothing listens for node 1's token: its probes are answered by nobody.
+    if (rank == 1) own.address = "127.0.0.300";
+    nodes.emplace_back(store.port(), own, 3);
+  }
+  const json report = json::parse(nodes.front().result().json);
+  CHECK(nodes.front().result().summary ==
+        "the preflight failed: node1: no other node can connect to it; the table is on node 0");
+  CHECK(row(report, "transfers", 0, 1) == nullptr);
+  CHECK(row(report, "transfers", 0, 2)["bytes_per_second"].get<double>() > 0);
+}
+
+TEST_CASE("peer_probe: a stranger without the token gets no answer", "[preflight]") {
+  asio::io_context loop(1);
+  PeerProbe probe(loop, 0);
+  std::thread thread([&] { loop.run(); });
+  asio::io_context own;
+  asio::ip::tcp::socket socket(own);
+  socket.connect({asio::ip::make_address("127.0.0.1"), probe.port()});
+  asio::write(socket, asio::buffer(std::string(probe.token().size(), 'x') + "t00000000"));
+  char byte = 0;
+  boost::system::error_code error;
+  CHECK(asio::read(socket, asio::buffer(&byte, 1), error) == 0);
+  CHECK(error == asio::error::eof);
+  loop.stop();
+  thread.join();
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/preflight/node_check.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "support/catch.hpp"
+
+using namespace acc::launcher;
+
+TEST_CASE("node_check: the child's result arrives on the event loop", "[preflight]") {
+  boost::asio::io_context loop(1);
+  NodeCheck check(loop);
+  std::optional<NodeCheckResult> result;
+  check.start({.log_folder = "/tmp", .meeting_host = "127.0.0.1"},
+              [&](NodeCheckResult found) { result = found; });
+  loop.run();
+  REQUIRE(result);
+  CHECK(result->passed);
+  CHECK(nlohmann::json::parse(result->json)["nodes"].size() == 1);
+}
+
+TEST_CASE("node_check: nothing arrives after the end of the object", "[preflight]") {
+  boost::asio::io_context loop(1);
+  bool called = false;
+  {
+    NodeCheck check(loop);
+    check.start({.log_folder = "/tmp", .meeting_host = "127.0.0.1"},
+                [&](const NodeCheckResult&) { called = true; });
+  }
+  loop.run();
+  CHECK_FALSE(called);
+}
+
+TEST_CASE("node_check: a job whose store a worker serves is not checked in vain", "[preflight]") {
+  const NodeCheckResult result =
+      run_node_check({.round = {.num_machines = 2, .use_agent_store = false}, .log_folder = "/tmp"});
+  CHECK_FALSE(result.passed);
+  CHECK(result.summary.ends_with("no agent serves the store of this job"));
+}
+
+TEST_CASE("node_check: a result survives the way through the pipe", "[preflight]") {
+  const NodeCheckResult sent = {
+      .passed = false, .clean = false, .ends_job = true, .summary = "s", .text = "t\n", .json = "{}"};
+  CHECK(decode_result(encode(sent)) == sent);
+  CHECK_THROWS(decode_result(""));
+}
