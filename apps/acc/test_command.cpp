@@ -18,14 +18,20 @@ namespace acc::launcher {
 namespace {
 
 constexpr std::string_view kHelp =
-    "usage: acc test [--json] [--time-limit SECONDS] [--config_file FILE] [options of acc launch]\n\n"
+    "usage: acc test [--nodes] [--json] [--time-limit SECONDS] [--config_file FILE] [options of acc "
+    "launch]\n\n"
     "Starts a distributed sanity program with the config: checks what a training needs, measures every\n"
     "pair of processes, all-reduces and each rank's speed, and names the outlier. Exits 0 when all checks\n"
     "passed with the configured number of processes.\n\n"
+    "  --nodes               only check the nodes and the network between them: devices, memory, disk, "
+    "clocks,\n"
+    "                        names, connections and bandwidth; exits 1 and says what to do if something is "
+    "wrong\n"
     "  --json                what it found, as one JSON object on standard output\n"
     "  --time-limit SECONDS  of each step, 60 by default; then it names the rank that is missing and ends\n";
 
 struct TestOptions {
+  bool nodes = false;
   bool json = false;
   double time_limit = 60;
   /// The flags for acc launch.
@@ -44,7 +50,9 @@ TestOptions read_options(const std::vector<std::string>& words) {
   constexpr std::string_view kTimeLimit = "--time-limit";
   TestOptions options;
   for (auto word = words.begin(); word != words.end(); ++word) {
-    if (*word == "--json") {
+    if (*word == "--nodes") {
+      options.nodes = true;
+    } else if (*word == "--json") {
       options.json = true;
     } else if (*word == kTimeLimit) {
       if (std::next(word) == words.end()) throw Error({.what = "expected one argument", .where = *word});
@@ -75,6 +83,16 @@ int requested_processes(const LaunchPlan& plan) {
   return plan.num_machines * plan.nproc_per_node;
 }
 
+// Starts no worker, so that what is wrong with the workers of this node does not matter.
+int check_nodes(CommandLine command_line, bool json) {
+  command_line.program = {(program_folder() / "acc").string()};
+  LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
+  plan.preflight = Preflight::alone;
+  plan.preflight_json = json;
+  plan.problems.clear();
+  return start_or_explain(plan);
+}
+
 }  // namespace
 
 int test_command(const std::vector<std::string>& words) {
@@ -93,6 +111,7 @@ int test_command(const std::vector<std::string>& words) {
                  .where = "acc test " + command_line.program.front()});
   }
   run_with_srun(command_line, "test", words);
+  if (options.nodes) return check_nodes(std::move(command_line), options.json);
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};
   if (kind_of_file(program) != FileKind::executable) {

@@ -189,6 +189,10 @@ std::vector<SettingSpec> failure_rows() {
       {.name = "monitor_interval", .type = ValueType::number, .default_value = "0.1",
        .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .help = "Accepted for compatibility with torchrun; acc does not poll."},
+      {.name = "preflight", .type = ValueType::boolean, .default_value = "false",
+       .flags = {own_switch("--preflight")},
+       .help = "Check the nodes and the network between them before each start of the workers, and start none if "
+               "something is wrong; on all nodes, or on none."},
       {.name = "hang_timeout", .type = ValueType::number, .default_value = "0",
        .flags = {own("--hang-timeout")},
        .help = "Seconds without activity of a rank after which the job counts as hung; 0: never."},

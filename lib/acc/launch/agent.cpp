@@ -48,6 +48,7 @@ class Agent {
  private:
   void run_attempt();
   bool meet();
+  bool check_nodes();
   bool goes_on();
   void leave();
   void start_workers();
@@ -98,6 +99,8 @@ class Agent {
   std::optional<OomWatch> oom_ = {};
   /// All ranks were idle, and the plan says that this ends the attempt.
   bool hung_ = false;
+  /// What the checks before this attempt came to.
+  std::optional<NodeCheckResult> checked_ = {};
   /// The workers are stopped, as by Ctrl-Z.
   bool suspended_ = false;
 
@@ -145,6 +148,10 @@ bool Agent::goes_on() {
       parts_.rendezvous.fail({.again = plan_.hang.then == OnHang::restart && attempt_ < plan_.max_restarts,
                               .text = "the workers of node " + parts_.host + " hang",
                               .exit_code = kHungCode});
+    } else if (checked_ && !checked_->passed) {
+      // Otherwise another node ends the job.
+      if (checked_->ends_job)
+        parts_.rendezvous.fail({.text = checked_->summary, .exit_code = exit_code(ErrorKind::system)});
     } else {
       parts_.rendezvous.finish();
     }
@@ -178,10 +185,11 @@ void Agent::run_attempt() {
   job_done_ = false;
   grace_end_.reset();
   hung_ = false;
+  checked_.reset();
   oom_.emplace(parts_.cgroups);
   try {
     next_event(parts_.processes.now());
-    if (meet()) start_workers();
+    if (meet() && check_nodes()) start_workers();
     while (running_ > 0 && !must_end()) next_event(std::nullopt);
   } catch (...) {
     stop_workers();
@@ -203,6 +211,16 @@ bool Agent::meet() {
   round_ = ready_->round;
   attempt_ = report_.restarts = ready_->restarts;
   return true;
+}
+
+// Returns false when no worker is to be started.
+bool Agent::check_nodes() {
+  if (!parts_.check_nodes) return true;
+  parts_.check_nodes(round_, attempt_);
+  while (!checked_ && !must_end()) next_event(std::nullopt);
+  if (!checked_) return false;
+  parts_.reporter.report(PreflightFinished{*checked_});
+  return checked_->passed && plan_.preflight != Preflight::alone && !must_end();
 }
 
 void Agent::start_workers() {
@@ -249,6 +267,7 @@ AgentEvent Agent::next_event(std::optional<TimePoint> deadline) {
   if (const auto* of_node = std::get_if<NodeEvent>(&event)) on_node_event(*of_node);
   if (const auto* arrived = std::get_if<SignalArrived>(&event)) on_signal(*arrived);
   on_hang(event);
+  if (auto* checked = std::get_if<NodesChecked>(&event)) checked_ = std::move(checked->result);
   if (std::holds_alternative<ReaderLost>(event)) on_reader_lost();
   if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = kill_now_ = true;
   return event;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "acc/launch/exit_status.hpp"
@@ -13,11 +14,16 @@
 
 namespace acc::launcher {
 
+/// Begins to check the nodes of a round before its workers start; NodesChecked follows.
+using CheckNodes = std::function<void(const Round& round, int attempt)>;
+
 /// What the agent works with; tests pass fakes.
 struct JobParts {
   Processes& processes;
   Rendezvous& rendezvous;
   Reporter& reporter;
+  /// Empty: they are not checked.
+  CheckNodes check_nodes = {};
   LogFolder logs = {};
   CgroupPaths cgroups = {};
   /// The host name in the failure report.

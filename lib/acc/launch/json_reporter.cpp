@@ -89,6 +89,12 @@ std::string add(Json& line, const WaitingForNodes& event) {
   return "waiting_for_nodes";
 }
 
+std::string add(Json& line, const PreflightFinished& event) {
+  line["passed"] = event.result.passed;
+  line["report"] = event.result.json.empty() ? Json() : Json::parse(event.result.json);
+  return "preflight";
+}
+
 std::string add(Json& line, const GroupChanged& event) {
   line.update({{"text", event.text}, {"again", event.again}});
   return "group_changed";

@@ -35,6 +35,7 @@
 #include "acc/launch/terminal_loan.hpp"
 #include "acc/launch/text_reporter.hpp"
 #include "acc/plan/worker_environment.hpp"
+#include "acc/preflight/node_check.hpp"
 #include "acc/rendezvous/cluster_node.hpp"
 #include "acc/rendezvous/single_node.hpp"
 
@@ -70,6 +71,18 @@ void show_stacks(const LaunchPlan& plan, const JobView& job, Descriptor to) {
       if (!write_all(connection, text)) ::_exit(1);
     });
   });
+}
+
+NodeCheckJob check_of(const LaunchPlan& plan, const Round& round, int attempt) {
+  const std::string& endpoint = plan.rendezvous.endpoint_host;
+  std::filesystem::path logs = plan.output.log_dir;
+  if (logs.empty()) logs = temporary_folder(plan.inherited).value_or("/tmp");
+  return {.round = round,
+          .attempt = attempt,
+          .workers = plan.nproc_per_node,
+          .log_folder = absolute_path(logs).string(),
+          .meeting_host = endpoint.empty() ? round.master_addr : endpoint,
+          .environment = plan.inherited};
 }
 
 // Says where the output of the other ranks is while one is debugged.
@@ -131,11 +144,31 @@ class OwnFailure : public Reporter {
   TextReporter text_;
 };
 
+// Writes the result of the preflight to standard output, where nothing else goes, and tells a person the
+// rest.
+class ResultOnOutput : public Reporter {
+ public:
+  explicit ResultOnOutput(bool json) : json_(json) {}
+
+  void report(const Event& event) override {
+    const auto* finished = std::get_if<PreflightFinished>(&event);
+    if (finished == nullptr || finished->result.json.empty()) return text_.report(event);
+    const std::string text = json_ ? finished->result.json + '\n' : finished->result.text;
+    if (!write_all(STDOUT_FILENO, text)) log::write(log::Level::warn, "the result could not be written");
+  }
+
+ private:
+  bool json_;
+  TextReporter text_{log::write_rendered};
+};
+
 // The reporters for the person and for programs.
 void add_reporters(const LaunchPlan& plan, bool in_program, Output& output, Reporters& reporters) {
   const std::string host = host_name();
   if (in_program) {
     reporters.add(std::make_unique<WithoutFailure>());
+  } else if (plan.preflight == Preflight::alone) {
+    reporters.add(std::make_unique<ResultOnOutput>(plan.preflight_json));
   } else if (plan.has_client) {
     reporters.add(std::make_unique<OwnFailure>(log::write_rendered, host, interpreter_text(plan)));
   } else {
@@ -241,13 +274,20 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(job.reporters);
   reporters.add(status);
   reporters.add(hang);
+  NodeCheck preflight(job.loop);
+  const auto check_nodes = [&](const Round& round, int attempt) {
+    preflight.start(check_of(plan, round, attempt),
+                    [&](NodeCheckResult result) { processes.post(NodesChecked{std::move(result)}); });
+  };
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
   nodes = rendezvous.get();
-  LaunchReport report = run(plan, {.processes = processes,
-                                   .rendezvous = *rendezvous,
-                                   .reporter = reporters,
-                                   .logs = job.left.logs,
-                                   .host = host_name()});
+  LaunchReport report =
+      run(plan, {.processes = processes,
+                 .rendezvous = *rendezvous,
+                 .reporter = reporters,
+                 .check_nodes = plan.preflight == Preflight::none ? nullptr : CheckNodes(check_nodes),
+                 .logs = job.left.logs,
+                 .host = host_name()});
   control.end(report.exit_code);
   return report;
 }

@@ -13,6 +13,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/preflight/exchange.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc::launcher {
@@ -84,10 +85,15 @@ struct HangStacks {
 struct HangExamined {
   int attempt = 0;
 };
+/// The nodes of the round have been checked.
+struct NodesChecked {
+  NodeCheckResult result = {};
+};
 /// The deadline passed without an event.
 struct TimeUp {};
-using AgentEvent = std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten,
-                                SupervisorLost, ReaderLost, Hung, HangStacks, HangExamined, TimeUp>;
+using AgentEvent =
+    std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten, SupervisorLost,
+                 ReaderLost, Hung, HangStacks, HangExamined, NodesChecked, TimeUp>;
 
 /// The interface between the agent, which decides, and the system. Single-threaded: every event is delivered
 /// by next(), so the agent reads as a sequence and its tests need no processes.

@@ -11,6 +11,7 @@
 
 #include "acc/launch/launch_report.hpp"
 #include "acc/plan/launch_plan.hpp"
+#include "acc/preflight/exchange.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
 
 namespace acc::launcher {
@@ -59,6 +60,10 @@ struct Restarting {
 struct WaitingForNodes {
   std::string text = {};
 };
+/// The nodes were checked, before their workers start.
+struct PreflightFinished {
+  NodeCheckResult result = {};
+};
 /// The membership changed: a new rendezvous begins (`again`) or the job ends.
 struct GroupChanged {
   std::string text = {};
@@ -90,8 +95,8 @@ struct Finished {
   LaunchReport report = {};
 };
 using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Suspended,
-                           Resumed, Restarting, WaitingForNodes, GroupChanged, HangFound, HangStacksFound,
-                           Warning, Failed, Finished>;
+                           Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged, HangFound,
+                           HangStacksFound, Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

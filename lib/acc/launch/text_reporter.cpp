@@ -176,6 +176,10 @@ std::string text_of(const WaitingForNodes& event) {
   return fmt::format("acc: {}\n", event.text);
 }
 
+std::string text_of(const PreflightFinished& event) {
+  return event.result.text.empty() ? "" : fmt::format("acc: {}", event.result.text);
+}
+
 std::string text_of(const GroupChanged& event) {
   return fmt::format("acc: {}{}\n", event.text, event.again ? "; the nodes meet again" : "");
 }
@@ -210,6 +214,8 @@ constexpr log::Level kLevel<Stopping> = log::Level::info;
 template <>
 constexpr log::Level kLevel<WaitingForNodes> = log::Level::info;
 template <>
+constexpr log::Level kLevel<PreflightFinished> = log::Level::info;
+template <>
 constexpr log::Level kLevel<Failed> = log::Level::error;
 template <>
 constexpr log::Level kLevel<Finished> = log::Level::error;
@@ -227,6 +233,9 @@ void TextReporter::report(const Event& event) {
       },
       event);
   if (text.empty()) return;
+  if (const auto* preflight = std::get_if<PreflightFinished>(&event);
+      preflight != nullptr && !preflight->result.clean)
+    return write_(log::Level::warn, text);
   write_(std::visit([](const auto& one) { return kLevel<std::decay_t<decltype(one)>>; }, event), text);
 }
 

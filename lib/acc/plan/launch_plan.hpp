@@ -111,6 +111,13 @@ struct HangPlan {
   bool operator==(const HangPlan&) const = default;
 };
 
+/// Whether the nodes are checked before their workers start (`--preflight`).
+enum class Preflight {
+  none,
+  before_workers,
+  alone,  ///< `acc test --nodes`: no worker is started
+};
+
 /// Words before a rank's program, such as a debugger (`--wrap-rank`).
 struct RankWrap {
   /// Absent: every rank.
@@ -180,6 +187,9 @@ struct LaunchPlan {
   std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
   HangPlan hang = {};
+  Preflight preflight = Preflight::none;
+  /// With Preflight::alone: the result as JSON, not as a table.
+  bool preflight_json = false;
   /// The workers run in a pid namespace of the job.
   bool pid_namespace = false;
   /// The rank attached to the terminal, if it runs on this node; the others then get no input.

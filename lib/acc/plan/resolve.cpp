@@ -254,6 +254,17 @@ HangPlan plan_hang(const Settings& settings) {
           .cpu_counts = settings.text("hang_watch") == "activity"};
 }
 
+// Between machines the checks meet in the store that the agents of torch 2.6 and later, and acc, serve.
+Preflight plan_preflight(const Settings& settings, const LaunchPlan& plan) {
+  if (!settings.truth("preflight")) return Preflight::none;
+  const bool several = plan.rendezvous.max_nodes > 1;
+  if (several && (!plan.use_agent_store || plan.rendezvous.agents != TorchAgents::v2_6))
+    fail(settings.origin("preflight"), "needs a store that acc serves, and here a worker or torchrun does",
+         "leave out torch_version and TORCH_DISABLE_SHARE_RDZV_TCP_STORE, or check with `acc test --nodes` "
+         "before");
+  return Preflight::before_workers;
+}
+
 }  // namespace
 
 bool needs_gpus(const LaunchInputs& inputs) {
@@ -319,6 +330,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   set_limits(settings, plan);
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
+  plan.preflight = plan_preflight(settings, plan);
   plan.output = plan_output(inputs, settings);
   if (plan.task) plan.output.first_local_rank = plan.task->local_rank;
   plan.logging = choose_log(inputs, settings);
