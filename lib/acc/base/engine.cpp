@@ -221,9 +221,21 @@ void read_worker_set(const Environment& environment, Engine& engine) {
   if (!leader.empty()) engine.master_addr = {leader, "LWS_LEADER_ADDRESS"};
 }
 
+// JobSet keeps the number in an annotation; manifests hand it to the container under this name. The port
+// stays: each pod has an address of its own.
+void read_restart_of_job_set(const Environment& environment, Engine& engine) {
+  constexpr std::string_view kAttempt = "JOBSET_RESTART_ATTEMPT";
+  const Number attempt = read_number(environment, kAttempt);
+  if (!attempt) return;
+  engine.run_id = {
+      fmt::format("{}.{}", environment.get("JOBSET_NAME", "jobset"), attempt->value),
+      environment.contains("JOBSET_NAME") ? "JOBSET_NAME and JOBSET_RESTART_ATTEMPT" : std::string(kAttempt)};
+}
+
 void read_indexed_job(const Environment& environment, Engine& engine) {
   constexpr std::string_view kIndex = "JOB_COMPLETION_INDEX";
   engine.rank = engine.node_rank = read_number(environment, kIndex);
+  read_restart_of_job_set(environment, engine);
   engine.problem = {.what = fmt::format("{} found, the number of pods is not in the environment",
                                         assignment(environment, kIndex)),
                     .hint = "give --nnodes"};
@@ -378,6 +390,53 @@ std::string full_name(const Engine& engine) {
 std::string engine_name(const Environment& environment) {
   const EngineRow* row = find_row(environment, std::nullopt);
   return row == nullptr ? std::string() : full_name(named_by(*row, environment));
+}
+
+namespace {
+
+struct StopRow {
+  std::string_view engine;
+  /// Seconds between SIGTERM and SIGKILL by default; negative: it sends no SIGKILL.
+  int grace;
+  std::string_view setting;
+};
+
+constexpr std::string_view kOpenMpiSetting = "odls_base_sigkill_timeout";
+constexpr std::array kStops = {
+    StopRow{"Open MPI", 1, kOpenMpiSetting},
+    StopRow{"PRRTE", 1, kOpenMpiSetting},
+    StopRow{"MPI (Hydra)", -1, ""},
+    StopRow{"Slurm", 30, "KillWait of slurm.conf"},
+    StopRow{"Flux", 5, "kill-timeout of flux-config-exec"},
+    StopRow{"LSF", 10, "JOB_TERMINATE_INTERVAL of lsb.params"},
+    StopRow{"PBS", 10, "kill_delay of the queue"},
+};
+constexpr StopRow kPodStop = {"", 30, "terminationGracePeriodSeconds of the pod"};
+
+// Processes of mpirun see what it was given by --mca; PRRTE has a prefix of its own.
+Number open_mpi_setting(const Environment& environment) {
+  for (const std::string_view prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {
+    if (const Number seconds = read_number(environment, fmt::format("{}{}", prefix, kOpenMpiSetting)))
+      return seconds;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<EngineStop> engine_stop(const Environment& environment) {
+  const EngineRow* row = find_row(environment, std::nullopt);
+  if (row == nullptr) return std::nullopt;
+  EngineStop stop = {.engine = std::string(row->name)};
+  const auto* found = std::ranges::find(kStops, row->name, &StopRow::engine);
+  const bool is_pod = row->family == EngineFamily::kubernetes;
+  if (found == kStops.end() && !is_pod) return stop;
+  const StopRow& known = is_pod ? kPodStop : *found;
+  stop.setting = known.setting;
+  if (known.grace >= 0) stop.grace = std::chrono::seconds(known.grace);
+  if (known.setting != kOpenMpiSetting) return stop;
+  if (const Number given = open_mpi_setting(environment)) stop.grace = std::chrono::seconds(given->value);
+  return stop;
 }
 
 bool sees_one_device(const Environment& environment) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,6 +87,22 @@ std::string full_name(const Engine& engine);
 
 /// The full name of the engine or scheduler of this process; empty: none. Its other variables are not read.
 std::string engine_name(const Environment& environment);
+
+/// How an engine ends what it started.
+struct EngineStop {
+  /// `Slurm`, `Open MPI`, ...
+  std::string engine = {};
+  /// Between SIGTERM and SIGKILL, unless the site has changed it; absent: it sends no SIGKILL.
+  std::optional<std::chrono::milliseconds> grace = {};
+  /// What changes it, as in `KillWait of slurm.conf`.
+  std::string setting = {};
+
+  bool operator==(const EngineStop&) const = default;
+};
+
+/// How the engine or scheduler of this process ends it: it does so whether or not it is asked for counts and
+/// ranks. Absent: none was found. Throws Error{usage} if Open MPI's grace is malformed.
+std::optional<EngineStop> engine_stop(const Environment& environment);
 
 /// Whether CUDA_VISIBLE_DEVICES names one device, as for a task of `srun --gpus-per-task=1`. Such a task has
 /// LOCAL_RANK 0, whatever its place on the node.

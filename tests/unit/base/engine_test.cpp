@@ -313,3 +313,39 @@ TEST_CASE("engine: names of engines and schedulers, with the job", "[base]") {
   CHECK(acc::engine_name({{"KUBERNETES_SERVICE_HOST", "h"}}) == "Kubernetes");
   CHECK(acc::engine_name({{"OMPI_COMM_WORLD_RANK", "0"}, {"SLURM_JOB_ID", "17"}}) == "Open MPI");
 }
+
+TEST_CASE("engine: a restart of a JobSet is another run, where the manifest tells it", "[base]") {
+  const Environment pod = {{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}, {"JOB_COMPLETION_INDEX", "1"}};
+  CHECK_FALSE(find_engine(pod).run_id);
+  const Engine second = find_engine(with(pod, {{"JOBSET_NAME", "train"}, {"JOBSET_RESTART_ATTEMPT", "1"}}));
+  CHECK(second.run_id == Text{"train.1", "JOBSET_NAME and JOBSET_RESTART_ATTEMPT"});
+  CHECK_FALSE(second.master_port);
+  CHECK(find_engine(with(pod, {{"JOBSET_RESTART_ATTEMPT", "0"}})).run_id ==
+        Text{"jobset.0", "JOBSET_RESTART_ATTEMPT"});
+  CHECK(error_of([&] {
+          find_engine(with(pod, {{"JOBSET_RESTART_ATTEMPT", "x"}}));
+        }) ==
+        "JOBSET_RESTART_ATTEMPT: must be a whole number of at least 0, not 'x' (the engine sets it; --engine "
+        "none "
+        "ignores it)");
+}
+
+TEST_CASE("engine: each gives its own time between SIGTERM and SIGKILL", "[base]") {
+  using std::chrono::seconds;
+  const auto grace = [](const Environment& environment) { return acc::engine_stop(environment)->grace; };
+  CHECK_FALSE(acc::engine_stop({{"PATH", "/bin"}}));
+  CHECK(acc::engine_stop({{"SLURM_JOB_ID", "4"}}) ==
+        acc::EngineStop{"Slurm", seconds(30), "KillWait of slurm.conf"});
+  CHECK(acc::engine_stop({{"KUBERNETES_SERVICE_HOST", "10.0.0.1"}}) ==
+        acc::EngineStop{"Kubernetes", seconds(30), "terminationGracePeriodSeconds of the pod"});
+  CHECK(grace({{"LWS_WORKER_INDEX", "0"}}) == seconds(30));
+  CHECK(grace({{"FLUX_JOB_ID", "f1"}}) == seconds(5));
+  // The innermost ends its processes first.
+  const Environment mpirun = with(engine_inside_slurm("mpirun", "node1"), {{"OMPI_COMM_WORLD_RANK", "1"}});
+  CHECK(acc::engine_stop(mpirun) == acc::EngineStop{"Open MPI", seconds(1), "odls_base_sigkill_timeout"});
+  CHECK(grace(with(mpirun, {{"OMPI_MCA_odls_base_sigkill_timeout", "60"}})) == seconds(60));
+  CHECK_FALSE(grace({{"PMI_RANK", "0"}, {"MPI_LOCALRANKID", "0"}}));
+  CHECK_FALSE(grace({{"SGE_TASK_ID", "1"}}));
+  // Workers of acc are signalled by Slurm like all others.
+  CHECK(grace({{"SLURM_JOB_ID", "4"}, {"TORCHELASTIC_RUN_ID", "4.0.0"}}) == seconds(30));
+}

@@ -37,15 +37,21 @@ struct ChildSetup {
 
 // System calls, because the thread sanitizer's sigaction() records the handler in memory, which is the
 // parent's here.
-void reset_signals() {
-  struct {
-    unsigned long handler = 0;  // SIG_DFL
+void set_disposition(int signal, unsigned long handler) {
+  const struct {
+    unsigned long handler;
     unsigned long flags = 0;
     unsigned long restorer = 0;
     unsigned long mask = 0;
-  } const standard;
-  for (int signal = 1; signal < NSIG; ++signal)
-    ::syscall(SYS_rt_sigaction, signal, &standard, nullptr, sizeof standard.mask);
+  } action = {.handler = handler};
+  ::syscall(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
+}
+
+void reset_signals(const std::vector<int>& ignored) {
+  constexpr unsigned long kDefault = 0;  // SIG_DFL
+  constexpr unsigned long kIgnore = 1;   // SIG_IGN
+  for (int signal = 1; signal < NSIG; ++signal) set_disposition(signal, kDefault);
+  for (const int signal : ignored) set_disposition(signal, kIgnore);
 }
 
 void take_place(ProcessPlace place) {
@@ -59,7 +65,7 @@ void take_place(ProcessPlace place) {
 }
 
 bool prepare(const ProcessLauncher& launcher, pid_t parent) {
-  reset_signals();
+  reset_signals(launcher.ignored_signals);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Otherwise Yama allows only the child's ancestors to attach a debugger.
   ::prctl(PR_SET_PTRACER, parent);

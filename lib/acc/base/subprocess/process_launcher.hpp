@@ -35,9 +35,9 @@ enum class ProcessPlace {
 
 /// A launcher for Boost.Process. It creates the child with clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD), so
 /// the cost does not depend on the size of this process, and a failure between clone and exec is known
-/// without a pipe. The child has the default signal dispositions, an empty signal mask, and no descriptors
-/// but 0, 1 and 2; it is killed when the thread that started it ends, and this process and its descendants
-/// may attach a debugger to it.
+/// without a pipe. The child has the default signal dispositions but for `ignored_signals`, an empty signal
+/// mask, and no descriptors but 0, 1 and 2; it is killed when the thread that started it ends, and this
+/// process and its descendants may attach a debugger to it.
 class ProcessLauncher {
  public:
   Environment environment = {};
@@ -46,6 +46,8 @@ class ProcessLauncher {
   int out = -1;
   int err = -1;
   ProcessPlace place = ProcessPlace::session;
+  /// Signals that the child ignores until it installs a handler.
+  std::vector<int> ignored_signals = {};
   /// Absent: inherited.
   std::optional<rlimit> open_files = {};
   /// Called in the child before exec, in the parent's memory: it must not allocate. If it returns false, with

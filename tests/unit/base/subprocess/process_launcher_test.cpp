@@ -64,6 +64,12 @@ TEST_CASE("process launcher: a child has its environment, default signals, no ma
   CHECK(text == "yes\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\n0\n1\n2\n");
 }
 
+TEST_CASE("process launcher: a child ignores the signals that it is to ignore", "[base]") {
+  const std::string text = output_of({.environment = kEnvironment, .ignored_signals = {SIGUSR1, SIGUSR2}},
+                                     "kill -USR1 $$; kill -USR2 $$; grep SigIgn /proc/self/status");
+  CHECK(text == "SigIgn:\t0000000000000a00\n");
+}
+
 TEST_CASE("process launcher: a child leads a session, or a group of ours", "[base]") {
   const std::string ids = "echo $(ps -o pid= -o pgid= -o sid= -p $$) $$";
   const auto leads = [&](ProcessPlace place) {
