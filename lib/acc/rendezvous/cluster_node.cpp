@@ -55,6 +55,11 @@ void ClusterNode::finish() {
   state_->send(WorkersDone{node_.last_round.number()});
 }
 
+void ClusterNode::announce_end(int signal) {
+  if (!state_->host() && node_.last_round.coordinator().protocol < kProtocol) return;
+  state_->send(EndNotice{.signal = signal, .host = node_.ports.own().host_name});
+}
+
 void ClusterNode::leave(const std::string& why, int code) {
   node_.wants_round = false;
   reminder_.cancel();
@@ -222,6 +227,7 @@ void ClusterNode::on_message(const NodeMessage& message) {
     if (!waiting->successors.empty()) node_.last_round.set_successors(waiting->successors);
     emit(Notice{waiting->text});
   }
+  if (const auto* notice = std::get_if<EndNotice>(&message)) emit(*notice);
   if (std::holds_alternative<JobEnds>(message)) {
     log::debug("rendezvous: all workers of all nodes have succeeded");
     node_.over = true;

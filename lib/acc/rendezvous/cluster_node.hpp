@@ -37,6 +37,7 @@ class ClusterNode : public Rendezvous {
   void join() override;
   void fail(const RoundOver& failure) override;
   void finish() override;
+  void announce_end(int signal) override;
   void leave(const std::string& why, int code) override;
   std::string state() const override { return state_->name(); }
 

@@ -139,6 +139,7 @@ void Coordinator::on_message(NodeId id, const NodeMessage& message) {
   if (const auto* failure = std::get_if<WorkerFailed>(&message)) on_worker_failed(id, *failure);
   if (const auto* success = std::get_if<WorkersDone>(&message)) on_workers_done(id, *success);
   if (const auto* leave = std::get_if<Leave>(&message)) on_leave(id, *leave);
+  if (const auto* notice = std::get_if<EndNotice>(&message)) on_end_notice(id, *notice);
 }
 
 void Coordinator::on_join(NodeId id, const Join& request) {
@@ -198,6 +199,13 @@ void Coordinator::on_workers_done(NodeId id, const WorkersDone& message) {
 void Coordinator::on_leave(NodeId id, const Leave& message) {
   lose(id, fmt::format("{} has left: {}", name_of(nodes_.at(id).info), message.why), !message.superseded,
        message.exit_code);
+}
+
+// A node of an older acc would take a message that it does not know for an error.
+void Coordinator::on_end_notice(NodeId id, const EndNotice& notice) {
+  for (const auto& [other, node] : nodes_) {
+    if (other != id && node.info.protocol >= kProtocol) send_(other, notice);
+  }
 }
 
 void Coordinator::on_lost(NodeId id, const std::string& why, bool gone) {

@@ -102,6 +102,7 @@ class Coordinator {
   void on_worker_failed(NodeId id, const WorkerFailed& message);
   void on_workers_done(NodeId id, const WorkersDone& message);
   void on_leave(NodeId id, const Leave& message);
+  void on_end_notice(NodeId id, const EndNotice& notice);
   void on_round(Places places);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
   void isolate(const std::string& text);

@@ -43,8 +43,8 @@ constexpr auto kFields<NodeInfo> =
     std::tuple(Field{"host", &NodeInfo::host}, Field{"addr", &NodeInfo::addr}, Field{"pid", &NodeInfo::pid},
                Field{"node_rank", &NodeInfo::node_rank}, Field{"role", &NodeInfo::role},
                Field{"workers", &NodeInfo::workers}, Field{"store_port", &NodeInfo::store_port},
-               Field{"link_port", &NodeInfo::node_port}, Field{"addresses", &NodeInfo::addresses},
-               Field{"seen_at", &NodeInfo::seen_at});
+               Field{"link_port", &NodeInfo::node_port}, Field{"protocol", &NodeInfo::protocol},
+               Field{"addresses", &NodeInfo::addresses}, Field{"seen_at", &NodeInfo::seen_at});
 template <>
 constexpr auto kFields<NodeHistory> = std::tuple(Field{"round", &NodeHistory::round},
                                                  Field{"restarts", &NodeHistory::restarts},
@@ -90,6 +90,9 @@ constexpr auto kFields<JobEnds> = std::tuple();
 template <>
 constexpr auto kFields<Waiting> = std::tuple(Field{"text", &Waiting::text},
                                              Field{"heirs", &Waiting::successors});
+template <>
+constexpr auto kFields<EndNotice> = std::tuple(Field{"signal", &EndNotice::signal},
+                                               Field{"host", &EndNotice::host});
 template <>
 constexpr auto kFields<Heartbeat> = std::tuple();
 
@@ -144,6 +147,8 @@ template <>
 constexpr std::string_view kName<JobEnds> = "job_ends";
 template <>
 constexpr std::string_view kName<Waiting> = "waiting";
+template <>
+constexpr std::string_view kName<EndNotice> = "end_notice";
 template <>
 constexpr std::string_view kName<Heartbeat> = "beat";
 

@@ -25,6 +25,8 @@ struct NodeInfo {
   /// Ports where it would serve the store of the next round's workers, and where nodes would connect to it.
   std::uint16_t store_port = 0;
   std::uint16_t node_port = 0;
+  /// What it understands: 2 is EndNotice.
+  int protocol = 1;
   /// Numeric addresses of its network interfaces, without loopback; its workers connect from one of them.
   std::vector<std::string> addresses = {};
   /// The address from which it is connected; filled in by the coordinator.
@@ -134,13 +136,16 @@ struct Waiting {
   bool operator==(const Waiting&) const = default;
 };
 
+/// The version of NodeInfo::protocol that this acc speaks.
+constexpr int kProtocol = 2;
+
 /// Both sides send it, so each notices when the other is silent.
 struct Heartbeat {
   bool operator==(const Heartbeat&) const = default;
 };
 
 using NodeMessage = std::variant<Challenge, Proof, Hello, Join, WorkerFailed, WorkersDone, Leave, RoundBegins,
-                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, Heartbeat>;
+                                 RoundEnds, Dropped, Moved, Full, JobEnds, Waiting, EndNotice, Heartbeat>;
 
 /// One line of JSON, with its newline.
 std::string encode(const NodeMessage& message);

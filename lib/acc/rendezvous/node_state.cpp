@@ -31,6 +31,7 @@ NodeInfo NodeContext::introduction() const {
           .role = plan.role,
           .workers = plan.nproc_per_node,
           .node_port = ports.port(),
+          .protocol = kProtocol,
           .addresses = addresses_for_others(ports.own())};
 }
 

@@ -37,9 +37,17 @@ struct JobDone {};
 struct Notice {
   std::string text = {};
 };
+/// Another node got a signal that announces the end of the job.
+struct EndNotice {
+  int signal = 0;
+  /// That node.
+  std::string host = {};
+
+  bool operator==(const EndNotice&) const = default;
+};
 /// After leave(): nobody needs this node any more.
 struct Left {};
-using NodeEvent = std::variant<RoundReady, RoundOver, JobDone, Notice, Left>;
+using NodeEvent = std::variant<RoundReady, RoundOver, JobDone, Notice, EndNotice, Left>;
 
 /// How the nodes of a job find each other and stay together. It answers by events, during the call or later
 /// from the event loop.
@@ -63,6 +71,8 @@ class Rendezvous {
   virtual void fail(const RoundOver& failure) = 0;
   /// All workers of this node have succeeded: JobDone follows, or RoundOver when another node's did not.
   virtual void finish() = 0;
+  /// This node got a signal that announces the end of the job: EndNotice follows on the others that run acc.
+  virtual void announce_end(int /*signal*/) {}
   /// This node leaves, because of `why`; only Left follows. `code` is the job's exit code, if it cannot go on
   /// without this node.
   virtual void leave(const std::string& why, int code) = 0;

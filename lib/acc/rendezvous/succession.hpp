@@ -70,6 +70,7 @@ class LastRound {
   int restarts() const { return history_.restarts; }
   int nodes() const { return nodes_; }
   const NodeHistory& history() const { return history_; }
+  const NodeInfo& coordinator() const { return coordinator_; }
   /// This node was in no round, and knows of no other node.
   bool is_unknown() const { return history_.round == 0 && successors_.empty(); }
   bool has_successor(const NodeInfo& node) const { return place_among(successors_, node).has_value(); }

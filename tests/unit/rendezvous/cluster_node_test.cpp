@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <set>
@@ -134,6 +135,23 @@ TEST_CASE("cluster_node: a failure ends the round for all, and the next round ha
   CHECK(cluster[0].events.last<RoundReady>().restarts == 1);
   CHECK(cluster[1].events.last<RoundReady>().restarts == 1);
   CHECK(cluster[0].round().master_port != old_port);
+}
+
+TEST_CASE("cluster_node: a notice of the end on one node, whichever it is, reaches the others",
+          "[rendezvous]") {
+  const auto from = static_cast<std::size_t>(GENERATE(0, 1, 2));
+  Cluster cluster(RendezvousKind::static_, 3, 3);
+  for (int i = 0; i < 3; ++i) cluster.add();
+  cluster.until_all_ready();
+  cluster[from].rendezvous->announce_end(SIGUSR1);
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (i != from) cluster.until([&] { return cluster[i].events.has<EndNotice>(); });
+  }
+  for (const auto& node : cluster.nodes) node->rendezvous->finish();
+  cluster.until([&] { return cluster[from].events.has<JobDone>(); });
+  CHECK_FALSE(cluster[from].events.has<EndNotice>());
+  CHECK(cluster[from == 0 ? 1 : 0].events.last<EndNotice>().signal == SIGUSR1);
+  CHECK_FALSE(cluster[from == 0 ? 1 : 0].events.last<EndNotice>().host.empty());
 }
 
 TEST_CASE("cluster_node: all succeed, and the host leaves last", "[rendezvous]") {

@@ -389,6 +389,23 @@ TEST_CASE("coordinator: a signal to one node ends a job that needs it, with its 
                   .exit_code = 143});
 }
 
+TEST_CASE("coordinator: a notice of the end reaches all other nodes that understand it", "[rendezvous]") {
+  Job job(4);
+  for (const int node : {0, 1, 2, 3}) {
+    job.coordinator->on_hello(node, {.host = "node" + std::to_string(node),
+                                     .addr = "10.0.0.1",
+                                     .pid = 100 + node,
+                                     .node_rank = node,
+                                     .protocol = node == 3 ? 1 : kProtocol});
+    job.join(node);
+  }
+  const EndNotice notice = {.signal = 10, .host = "node1"};
+  job.coordinator->on_message(1, notice);
+  job.coordinator->on_message(7, notice);  // not a node of the job
+  for (const int node : {0, 2}) CHECK(job.sent_to<EndNotice>(node) == std::vector<EndNotice>{notice});
+  for (const int node : {1, 3}) CHECK(job.sent_to<EndNotice>(node).empty());
+}
+
 TEST_CASE("coordinator: a node that leaves counts as lost", "[rendezvous]") {
   Job job(2, 1);
   job.arrive(0);

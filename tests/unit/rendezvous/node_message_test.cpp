@@ -16,7 +16,8 @@ const NodeInfo kNode = {.host = "node1",
                         .role = "r",
                         .workers = 8,
                         .store_port = 4000,
-                        .node_port = 4001};
+                        .node_port = 4001,
+                        .protocol = 2};
 
 }  // namespace
 
@@ -54,6 +55,7 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
                                              Moved{"10.0.0.2", 4003},
                                              JobEnds{},
                                              Waiting{"for node 1", {kNode}},
+                                             EndNotice{10, "node1"},
                                              Heartbeat{}};
   for (const NodeMessage& message : messages) {
     const std::string line = encode(message);
@@ -64,6 +66,11 @@ TEST_CASE("node_message: every message arrives as it was sent", "[rendezvous]") 
 
 TEST_CASE("node_message: unknown fields are ignored", "[rendezvous]") {
   CHECK(decode(R"({"message":"done","round":2,"colour":"red"})") == NodeMessage(WorkersDone{2}));
+}
+
+TEST_CASE("node_message: a node of an older acc speaks protocol 1", "[rendezvous]") {
+  const auto hello = std::get<Hello>(decode(R"({"message": "hello", "node": {"host": "node1"}})"));
+  CHECK(hello.node.protocol == 1);
 }
 
 TEST_CASE("node_message: invalid messages are refused", "[rendezvous]") {
