@@ -185,7 +185,11 @@ std::vector<SettingSpec> failure_rows() {
       {.name = "shutdown_timeout", .type = ValueType::number, .default_value = "30",
        .flags = {later("--shutdown-timeout")}, .pet = "PET_SHUTDOWN_TIMEOUT",
        .help = "Seconds between asking workers to end and killing them (default: "
-               "TORCH_ELASTIC_SHUTDOWN_TIMEOUT)."},
+               "TORCH_ELASTIC_SHUTDOWN_TIMEOUT; less where what started acc gives less)."},
+      {.name = "requeue_on_preemption", .type = ValueType::boolean, .default_value = "false",
+       .flags = {own_switch("--requeue-on-preemption")},
+       .help = "Exit code 75, which asks a scheduler to start the job again, if the job got SIGTERM, or "
+               "notice of its end by SIGUSR1 or SIGUSR2, and ended in time without a failure."},
       {.name = "monitor_interval", .type = ValueType::number, .default_value = "0.1",
        .flags = {both("--monitor-interval")}, .pet = "PET_MONITOR_INTERVAL",
        .help = "Accepted for compatibility with torchrun; acc does not poll."},
@@ -210,7 +214,8 @@ std::vector<SettingSpec> failure_rows() {
                "processes are killed at once."},
       {.name = "signals_to_handle", .default_value = "\"SIGTERM,SIGINT,SIGHUP,SIGQUIT\"",
        .flags = {both("--signals-to-handle")}, .pet = "PET_SIGNALS_TO_HANDLE",
-       .help = "Signals that end the job, besides these four; others are forwarded to the workers."},
+       .help = "Signals that end the job, besides these four; SIGUSR1 and SIGUSR2 are otherwise passed on to "
+               "processes of workers that handle them."},
   });
 }
 

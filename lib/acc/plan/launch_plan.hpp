@@ -186,6 +186,13 @@ struct LaunchPlan {
   /// A worker that fails sooner after its start is not restarted.
   std::chrono::milliseconds min_uptime = {};
   std::chrono::milliseconds shutdown_timeout = std::chrono::seconds(30);
+  /// A SIGTERM within this time of another is the same request.
+  std::chrono::milliseconds repeated_sigterm = std::chrono::milliseconds(100);
+  /// Signals that announce the end of the job: all nodes learn of one, and workers ignore it until they
+  /// install a handler.
+  std::set<int> notice_signals = {};
+  /// Exit code 75 after a notice, or a SIGTERM, that the job obeyed in time.
+  bool requeue_on_preemption = false;
   HangPlan hang = {};
   Preflight preflight = Preflight::none;
   /// With Preflight::alone: the result as JSON, not as a table.
@@ -195,7 +202,7 @@ struct LaunchPlan {
   /// The rank attached to the terminal, if it runs on this node; the others then get no input.
   std::optional<int> attach = {};
   std::vector<RankWrap> wraps = {};
-  /// The signals that end the job; others are forwarded to the workers.
+  /// The signals that end the job; others are passed on to the workers.
   std::set<int> stop_signals = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
   /// The text of `--signals-to-handle`, which workers see.
   std::string signals_to_handle = "SIGTERM,SIGINT,SIGHUP,SIGQUIT";

@@ -15,6 +15,7 @@
 #include "acc/plan/job_shape.hpp"
 #include "acc/plan/numa_binding.hpp"
 #include "acc/plan/other_launchers.hpp"
+#include "acc/plan/preemption.hpp"
 #include "acc/plan/rendezvous.hpp"
 #include "acc/plan/visible_devices.hpp"
 
@@ -169,7 +170,7 @@ void set_shutdown_timeout(const Environment& environment, Settings& settings) {
   settings.set("shutdown_timeout", *seconds, std::string(kVariable));
 }
 
-void set_limits(Settings& settings, LaunchPlan& plan) {
+void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
   const std::int64_t restarts = settings.integer("max_restarts");
   if (restarts < 0 || restarts > 1'000'000'000)
     fail(settings.origin("max_restarts"), "must be a non-negative number");
@@ -179,7 +180,11 @@ void set_limits(Settings& settings, LaunchPlan& plan) {
   if (plan.dialect == Dialect::torchrun && !settings.given("retry_on"))
     settings.set("retry_on", "all", "torchrun's default");
   plan.retry_on = parse_retry_on(settings.text("retry_on"), settings.origin("retry_on"));
+  plan.signals_to_handle = settings.text("signals_to_handle");
+  for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
+    plan.stop_signals.insert(signal);
   set_shutdown_timeout(plan.inherited, settings);
+  plan_preemption(inputs, settings, plan);
   const auto seconds = [&](std::string_view name) {
     const double value = settings.number(name);
     if (value < 0 || value > 1e9) fail(settings.origin(name), "must be a non-negative number of seconds");
@@ -188,9 +193,6 @@ void set_limits(Settings& settings, LaunchPlan& plan) {
   plan.min_uptime = seconds("min_uptime");
   plan.shutdown_timeout = seconds("shutdown_timeout");
   plan.pid_namespace = settings.truth("pid_namespace");
-  plan.signals_to_handle = settings.text("signals_to_handle");
-  for (const int signal : parse_signals(plan.signals_to_handle, settings.origin("signals_to_handle")))
-    plan.stop_signals.insert(signal);
 }
 
 // The path of the file timer, from torchrun's variables.
@@ -327,7 +329,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
     plan.engine = engine_text(engine.engine, plan);
   }
   refuse_plug_ins(settings);
-  set_limits(settings, plan);
+  set_limits(inputs, settings, plan);
   plan.timer_file = choose_timer_file(inputs);
   plan.hang = plan_hang(settings);
   plan.preflight = plan_preflight(settings, plan);

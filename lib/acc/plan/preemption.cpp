@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/plan/preemption.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+#include "acc/base/engine.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Slurm sends SIGTERM twice at a time limit, and to each process of the job.
+constexpr milliseconds kRepeatedByEngine = std::chrono::seconds(2);
+
+double seconds(milliseconds time) {
+  return static_cast<double>(time.count()) / 1000;
+}
+
+// How mpirun is given its setting, which its processes see; empty: the site configures another engine.
+std::string mpirun_flag(const EngineStop& stop) {
+  if (stop.engine == "Open MPI") return "mpirun --mca " + stop.setting;
+  return stop.engine == "PRRTE" ? "prterun --prtemca " + stop.setting : std::string();
+}
+
+void fit_grace(const EngineStop& stop, Settings& settings, LaunchPlan& plan) {
+  constexpr std::string_view kName = "shutdown_timeout";
+  if (!stop.grace) return;
+  const milliseconds grace = grace_within(*stop.grace);
+  const double wanted = settings.number(kName);
+  if (wanted <= seconds(grace)) return;
+  const bool is_given = settings.given(kName);
+  if (!is_given) {
+    settings.set(
+        kName, seconds(grace),
+        fmt::format("{} kills {:g} s after SIGTERM ({})", stop.engine, seconds(*stop.grace), stop.setting));
+  }
+  const std::string flag = mpirun_flag(stop);
+  if (flag.empty() || plan.machine_rank != 0) return;
+  plan.notes.push_back(fmt::format("{} kills {:g} s after SIGTERM; a checkpoint at the end needs {} {:g}",
+                                   stop.engine, seconds(*stop.grace), flag, std::max(60.0, wanted * 1.25)));
+}
+
+}  // namespace
+
+milliseconds grace_within(milliseconds engine_grace) {
+  return engine_grace - std::min<milliseconds>(engine_grace / 5, std::chrono::seconds(5));
+}
+
+void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
+  plan.requeue_on_preemption = settings.truth("requeue_on_preemption");
+  const auto stop = engine_stop(inputs.environment);
+  if (stop) {
+    plan.repeated_sigterm = kRepeatedByEngine;
+    fit_grace(*stop, settings, plan);
+  }
+  if (!stop && !plan.requeue_on_preemption) return;
+  for (const int signal : {SIGUSR1, SIGUSR2}) {
+    if (!plan.stop_signals.contains(signal)) plan.notice_signals.insert(signal);
+  }
+}
+
+}  // namespace acc::launcher

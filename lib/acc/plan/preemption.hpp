@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "acc/plan/launch_inputs.hpp"
+#include "acc/plan/launch_plan.hpp"
+#include "acc/plan/settings.hpp"
+
+namespace acc::launcher {
+
+/// The grace period of workers, so that they are killed, and reported, before an engine that waits for
+/// `engine_grace` kills acc: a fifth less, at most 5 s.
+std::chrono::milliseconds grace_within(std::chrono::milliseconds engine_grace);
+
+/// Decides how the job meets the signals of what started acc, whatever else that is asked for: it sends them
+/// to jobs under `--engine none` and under torchrun's rules too. A `shutdown_timeout` that is not given gets
+/// shorter than the engine's grace; one that is given stays, with a note if the engine is known to be faster.
+/// To be called before `shutdown_timeout` is read. Throws Error{usage}.
+void plan_preemption(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan);
+
+}  // namespace acc::launcher
