@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <iterator>
 #include <system_error>
 
+#include "acc/base/blocked_signals.hpp"
+#include "acc/base/engine.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
@@ -20,6 +23,7 @@
 #include "acc/cli/shell_completion.hpp"
 #include "acc/config/defaults.hpp"
 #include "acc/config/read.hpp"
+#include "acc/launch/guard.hpp"
 #include "acc/launch/launch.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/engine_values.hpp"
@@ -100,6 +104,20 @@ int print_script(GatheredInputs gathered) {
   return 0;
 }
 
+// Slurm sends SIGUSR1 to every process of a job, even to one that does not run workers yet.
+void survive_early_notices(const Environment& environment) {
+  if (!engine_stop(environment)) return;
+  ::signal(SIGUSR1, SIG_IGN);
+  ::signal(SIGUSR2, SIG_IGN);
+}
+
+// From here to the end of this process its signals belong to the job: one that comes when the job has ended
+// must not replace its exit code.
+void keep_exit_code(const LaunchPlan& plan) {
+  const sigset_t signals = signal_set_of(forwarded_signals(plan.stop_signals));
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 void write_deepspeed_env(const LaunchPlan& plan) {
   if (plan.deepspeed_env.empty()) return;
   const std::filesystem::path file = ".deepspeed_env";
@@ -129,6 +147,7 @@ void run_with_srun(const CommandLine& command_line, const std::string& command,
 
 GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect) {
   const Environment environment = Environment::of_process();
+  survive_early_notices(environment);
   std::optional<ConfigText> config;
   if (dialect == Dialect::launch) {
     if (const auto path = choose_file(command_line, environment)) {
@@ -188,6 +207,7 @@ int start(const LaunchPlan& plan) {
   for (const std::string& note : plan.notes) log_note(note, first || !plan.task);
   if (const std::string python = interpreter_text(plan); !python.empty()) log::debug("{}", python);
   write_deepspeed_env(plan);
+  keep_exit_code(plan);
   return launch(plan);
 }
 

@@ -14,6 +14,7 @@
 #include "acc/base/text.hpp"
 #include "acc/base/topology.hpp"
 #include "acc/control/process_table.hpp"
+#include "acc/launch/launch_report.hpp"
 #include "acc/launch/process_tree.hpp"
 #include "acc/store/server.hpp"
 #include "support/catch.hpp"
@@ -175,6 +176,77 @@ TEST_CASE("launch: USR1 and USR2 are only forwarded", "[process]") {
   CHECK(reports.next() == "signal " + std::to_string(signal));
   job.signal(SIGTERM);
   CHECK(shell_code(job.wait()) == 143);
+}
+
+TEST_CASE("launch: USR1 reaches processes that handle it, and leaves the others alone", "[process]") {
+  ReportFifo reports;
+  ReportFifo gate;
+  Launched job(stub({"workers=2"}, {"child", reports.path(), "rank", "0", "on-tell", std::to_string(SIGUSR1),
+                                    reports.path(), "tell", reports.path(), "up", "await", gate.path()}));
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 4; ++i) processes.push_back(reports.next_process());
+  job.signal(SIGUSR1);
+  CHECK(reports.next() == "signal " + std::to_string(SIGUSR1));
+  job.wait_for_error("acc: SIGUSR1 received; rank 1 has no handler for it and was left alone\n");
+  for (const pid_t process : processes) CHECK(read_process(process)->state != 'Z');
+  std::ofstream(gate.path()) << "xx" << std::flush;
+  CHECK(shell_code(job.wait()) == 0);
+}
+
+namespace {
+
+// As Slurm does: every process of the job gets the signal.
+void signal_everybody(const Launched& job, int signal) {
+  for (const Descendant& process : descendants_of(job.supervisor())) ::kill(process.pid, signal);
+  job.signal(signal);
+}
+
+}  // namespace
+
+TEST_CASE("launch: a notice to every process of a job ends none of them", "[process]") {
+  const bool requeue = GENERATE(true, false);
+  const int signal = GENERATE(SIGUSR1, SIGUSR2);
+  ReportFifo reports;
+  ReportFifo gate;
+  Launched job(stub({"workers=2", "engine=1", requeue ? "requeue=1" : "restarts=0"},
+                    {"child", reports.path(), "rank", "0", "on-tell", std::to_string(signal), reports.path(),
+                     "tell", reports.path(), "up", "await", gate.path()}));
+  std::vector<pid_t> processes;
+  for (int i = 0; i < 4; ++i) processes.push_back(reports.next_process());
+  signal_everybody(job, signal);
+  const std::string said =
+      "acc: " + signal_name(signal) +
+      " received, the job is to end soon; passed on to rank 0; rank 1 has no handler for it "
+      "and was left alone\n";
+  job.wait_for_error(said);
+  CHECK(reports.next() == "signal " + std::to_string(signal));
+  for (const pid_t process : processes) CHECK(read_process(process)->state != 'Z');
+  std::ofstream(gate.path()) << "xx" << std::flush;
+  CHECK(shell_code(job.wait()) == (requeue ? kRequeueCode : 0));
+  CHECK(job.err() == said + (requeue
+                                 ? "acc: the job was preempted and ended in time; exit code 75 asks for its "
+                                   "requeue\n"
+                                 : ""));
+}
+
+TEST_CASE("launch: an engine's repeated SIGTERM is one request", "[process]") {
+  const bool requeue = GENERATE(true, false);
+  ReportFifo reports;
+  ReportFifo gate;
+  const std::string term = std::to_string(SIGTERM);
+  Launched job(stub({"workers=2", "engine=1", requeue ? "requeue=1" : "restarts=0"},
+                    {"on-tell", term, reports.path(), "tell", reports.path(), "up", "await", gate.path()}));
+  reports.next_processes(2);
+  // At a time limit of Slurm.
+  for (const int signal : {SIGTERM, SIGCONT, SIGTERM}) signal_everybody(job, signal);
+  CHECK(reports.next() == "signal " + term);
+  // Later than a signal that only reaches several processes.
+  CHECK_FALSE(job.ends_within(200));
+  job.signal(SIGTERM);
+  CHECK_FALSE(job.ends_within(200));
+  std::ofstream(gate.path()) << "xx" << std::flush;
+  CHECK(shell_code(job.wait()) == (requeue ? kRequeueCode : 143));
+  CHECK_FALSE(has(job.err(), "second signal"));
 }
 
 TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {

@@ -34,6 +34,8 @@ class FakeProcesses : public Processes {
   }
   /// The worker does not end on a signal other than SIGKILL.
   void ignores_signals(int local_rank) { deaf_.insert(local_rank); }
+  /// The worker handles no signal that is only passed on.
+  void has_no_handler(int local_rank) { without_handler_.insert(local_rank); }
   void signal_arrives(int signal, std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, SignalArrived{signal}});
   }
@@ -94,6 +96,12 @@ class FakeProcesses : public Processes {
     signals_.emplace_back(local_rank, signal);
     const bool ends = signal == SIGKILL || (!deaf_.contains(local_rank) && ends_job(signal));
     if (ends && running_.contains(local_rank)) queue_.push_back(end(local_rank, Signaled{signal}));
+  }
+
+  bool signal_if_handled(int local_rank, int signal) override {
+    if (without_handler_.contains(local_rank)) return false;
+    signals_.emplace_back(local_rank, signal);
+    return true;
   }
 
   bool signal_orphans(int signal) override {
@@ -195,6 +203,7 @@ class FakeProcesses : public Processes {
   std::deque<AgentEvent> queue_ = {};
   std::set<int> running_ = {};
   std::set<int> deaf_ = {};
+  std::set<int> without_handler_ = {};
   int leaves_ = 0;
   int orphans_ = 0;
   bool orphans_deaf_ = false;

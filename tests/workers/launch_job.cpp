@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // acc::launcher::launch() with a plan from the command line: acc-test-launch-job [key=value...] PROGRAM
 // [ARG...]
+#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -21,6 +22,11 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
     plan.max_restarts = std::stoi(value);
   } else if (key == "grace_ms") {
     plan.shutdown_timeout = std::chrono::milliseconds(std::stoi(value));
+  } else if (key == "engine") {
+    plan.repeated_sigterm = std::chrono::seconds(2);
+    plan.notice_signals = {SIGUSR1, SIGUSR2};
+  } else if (key == "requeue") {
+    plan.requeue_on_preemption = true;
   } else if (key == "hang_ms") {
     plan.hang.timeout = std::chrono::milliseconds(std::stoi(value));
     plan.output.observed = true;

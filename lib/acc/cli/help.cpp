@@ -154,7 +154,10 @@ std::span<const ExitCodeMeaning> exit_code_meanings() {
       ExitCodeMeaning{"0", "every worker succeeded"},
       ExitCodeMeaning{"1", "the system refused: permissions, a full disk, a port in use"},
       ExitCodeMeaning{"2", "usage or configuration"},
-      ExitCodeMeaning{"75", "the nodes of the job did not find each other in time"},
+      ExitCodeMeaning{
+          "75",
+          "try again later: the nodes of the job did not find each other in time, or it was preempted "
+          "(--requeue-on-preemption)"},
       ExitCodeMeaning{"124", "the job hung and was stopped for it (--hang-timeout, --on-hang)"},
       ExitCodeMeaning{"128 + n", "ended by signal n: acc itself, or the worker that failed first"},
       ExitCodeMeaning{"any other", "the code of the worker that failed first, unchanged"},

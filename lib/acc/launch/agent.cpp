@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -16,8 +17,10 @@ namespace {
 
 using TimePoint = Processes::TimePoint;
 
-// A repeated signal within this time counts once: Slurm sends SIGTERM twice within milliseconds.
+// A repeated signal within this time counts once: it can reach several processes of acc.
 constexpr auto kRepeatedSignal = std::chrono::milliseconds(100);
+// The same for a notice: an engine may send it to every process of every node.
+constexpr auto kRepeatedNotice = std::chrono::seconds(2);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -64,6 +67,10 @@ class Agent {
   void on_worker_ended(const WorkerEnded& ended);
   void on_node_event(NodeEvent event);
   void on_signal(const SignalArrived& arrived);
+  bool is_repeat(int signal) const;
+  std::optional<int> notice_that_ended(const ExitStatus& status) const;
+  void on_notice(const EndNotice& notice);
+  void pass_on(const SignalPassedOn& signal);
   void on_reader_lost();
   void suspend_or_resume(bool suspended);
   void on_hang(const AgentEvent& event);
@@ -75,6 +82,9 @@ class Agent {
   bool is_own(const WorkerFailure& failure) const;
   std::vector<int> ranks_where(bool Worker::*mark) const;
   int rank_of(int local_rank) const { return round_.first_rank + local_rank; }
+  bool is_preempted() const {
+    return plan_.requeue_on_preemption && (!noticed_.empty() || stop_signal_ == SIGTERM);
+  }
   bool asked_to_end() const { return stop_signal_ || supervisor_lost_; }
   bool must_end() const { return asked_to_end() || over_ || hung_ || !failed_.empty(); }
 
@@ -104,6 +114,8 @@ class Agent {
   /// The workers are stopped, as by Ctrl-Z.
   bool suspended_ = false;
 
+  /// When each signal announced the end of the job, on any node.
+  std::map<int, TimePoint> noticed_ = {};
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
   /// When workers that were asked to end are killed; set once they were asked.
@@ -130,6 +142,7 @@ LaunchReport Agent::run() {
   finish_output();
   // A signal may have come while the last output was written.
   report_.stop_signal = stop_signal_;
+  report_.preempted = is_preempted();
   report_.exit_code = exit_code_of(report_);
   return report_;
 }
@@ -243,7 +256,8 @@ void Agent::start_worker(int local_rank) {
                        .rank = rank_of(local_rank),
                        .program = worker_program(plan_, rank_of(local_rank)),
                        .arguments = wrapped_command(plan_, rank_of(local_rank), local_rank),
-                       .environment = plan_.inherited};
+                       .environment = plan_.inherited,
+                       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()}};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
   start.line_prefix =
@@ -278,7 +292,9 @@ void Agent::on_worker_ended(const WorkerEnded& ended) {
   worker.status = ended.status;
   worker.when = ended.when;
   --running_;
-  if (!succeeded(ended.status) && !worker.stopped) {
+  if (const auto notice = notice_that_ended(ended.status)) {
+    on_notice({.signal = *notice});
+  } else if (!succeeded(ended.status) && !worker.stopped) {
     if (failed_.empty())
       uptime_ = std::chrono::floor<std::chrono::milliseconds>(parts_.processes.now() - began_);
     failed_.push_back(ended.local_rank);
@@ -290,6 +306,7 @@ void Agent::on_worker_ended(const WorkerEnded& ended) {
 void Agent::on_node_event(NodeEvent event) {
   if (auto* ready = std::get_if<RoundReady>(&event)) ready_ = std::move(*ready);
   if (auto* over = std::get_if<RoundOver>(&event); over != nullptr && !over_) over_ = std::move(*over);
+  if (const auto* notice = std::get_if<EndNotice>(&event)) on_notice(*notice);
   if (const auto* notice = std::get_if<Notice>(&event)) parts_.reporter.report(WaitingForNodes{notice->text});
   if (std::holds_alternative<JobDone>(event)) job_done_ = true;
   if (std::holds_alternative<Left>(event)) left_ = true;
@@ -299,19 +316,57 @@ void Agent::on_signal(const SignalArrived& arrived) {
   const int signal = arrived.signal;
   if (!plan_.stop_signals.contains(signal)) {
     if (signal == SIGTSTP || (signal == SIGCONT && suspended_)) return suspend_or_resume(signal == SIGTSTP);
+    if (plan_.notice_signals.contains(signal)) return on_notice({.signal = signal});
+    // Their default action would end a worker.
+    if (signal == SIGUSR1 || signal == SIGUSR2) return pass_on({.signal = signal});
     return signal_workers(signal);
   }
-  const TimePoint now = parts_.processes.now();
   if (arrived.now) kill_now_ = true;
   if (stop_signal_) {
-    if (now - stopped_at_ > kRepeatedSignal) kill_now_ = true;
+    if (!is_repeat(signal)) kill_now_ = true;
     return;
   }
   stop_signal_ = signal;
-  stopped_at_ = now;
+  stopped_at_ = parts_.processes.now();
   parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
+}
+
+// Whether the signal is the request to end that was made already, not an impatient second one.
+bool Agent::is_repeat(int signal) const {
+  const bool by_engine = signal == SIGTERM && stop_signal_ == SIGTERM;
+  const auto elapsed = parts_.processes.now() - stopped_at_;
+  return elapsed <= (by_engine ? plan_.repeated_sigterm : kRepeatedSignal);
+}
+
+// A worker that a notice has ended obeyed it. Workers start with such a signal ignored, but Python sets the
+// default action again when it exits, and Slurm's own signal comes beside the one that is passed on.
+std::optional<int> Agent::notice_that_ended(const ExitStatus& status) const {
+  const auto* signaled = std::get_if<Signaled>(&status);
+  if (signaled == nullptr || !plan_.notice_signals.contains(signaled->signal)) return std::nullopt;
+  return signaled->signal;
+}
+
+// The first of a signal counts, wherever it arrived, and is published to all nodes.
+void Agent::on_notice(const EndNotice& notice) {
+  const TimePoint now = parts_.processes.now();
+  const auto [first, is_new] = noticed_.try_emplace(notice.signal, now);
+  if (!is_new && now - first->second <= kRepeatedNotice) return;
+  first->second = now;
+  if (notice.host.empty()) parts_.rendezvous.announce_end(notice.signal);
+  pass_on({.signal = notice.signal, .is_notice = true, .host = notice.host});
+}
+
+void Agent::pass_on(const SignalPassedOn& signal) {
+  SignalPassedOn event = signal;
+  for (int local_rank = 0; local_rank < plan_.nproc_per_node; ++local_rank) {
+    const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+    if (worker.pid == 0 || worker.status) continue;
+    const bool handled = parts_.processes.signal_if_handled(local_rank, event.signal);
+    (handled ? event.ranks : event.ranks_without_handler).push_back(rank_of(local_rank));
+  }
+  parts_.reporter.report(event);
 }
 
 // SIGSTOP, since the kernel ignores SIGTSTP in an orphaned process group, as a worker's is.
@@ -465,6 +520,7 @@ void Agent::report_finish() {
     cause->just_above = parts_.processes.is_just_above(cause->local_rank);
   }
   report_.stop_signal = stop_signal_;
+  report_.preempted = is_preempted();
   report_.supervisor_lost = supervisor_lost_;
   if (const std::string lost = parts_.processes.lost_output(); !lost.empty()) {
     const bool succeeded = exit_code_of(report_) == 0;

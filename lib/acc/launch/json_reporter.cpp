@@ -64,6 +64,15 @@ std::string add(Json& line, const Stopping& event) {
   return "stopping";
 }
 
+std::string add(Json& line, const SignalPassedOn& event) {
+  line.update({{"signal", signal_name(event.signal)},
+               {"is_notice", event.is_notice},
+               {"from", event.host.empty() ? line["host"] : Json(event.host)},
+               {"ranks", event.ranks},
+               {"ranks_without_handler", event.ranks_without_handler}});
+  return "signal_passed_on";
+}
+
 std::string add(Json& line, const Killed& event) {
   line.update({{"ranks", event.ranks}, {"grace_s", seconds(event.grace)}, {"asked", event.asked}});
   return "killed";

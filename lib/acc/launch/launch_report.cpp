@@ -15,8 +15,16 @@
 
 namespace acc::launcher {
 
+bool asks_for_requeue(const LaunchReport& report) {
+  const bool failed = report.first_failure && !is_consequence(*report.first_failure);
+  const int others = report.group_code.value_or(0);
+  return report.preempted && !report.supervisor_lost && !report.hung && !failed &&
+         report.killed_ranks.empty() && (others == 0 || others == kRequeueCode);
+}
+
 int exit_code_of(const LaunchReport& report) {
   if (report.supervisor_lost) return 128 + SIGKILL;
+  if (asks_for_requeue(report)) return kRequeueCode;
   if (report.stop_signal) return 128 + *report.stop_signal;
   if (report.hung) return kHungCode;
   int code = 0;

@@ -36,6 +36,10 @@ struct WorkerFailure {
 /// The exit code of `acc` when it stopped a job that hung: timeout(1)'s code.
 constexpr int kHungCode = 124;
 
+/// The exit code of `acc` that asks an engine to start the job again (`--requeue-on-preemption`):
+/// sysexits.h's EX_TEMPFAIL, that of a rendezvous that timed out.
+constexpr int kRequeueCode = 75;
+
 /// How a job ended.
 struct LaunchReport {
   /// exit_code_of() of the other members.
@@ -54,6 +58,8 @@ struct LaunchReport {
   bool hung = false;
   /// The signal that ended the job.
   std::optional<int> stop_signal = {};
+  /// `--requeue-on-preemption`, and the job got notice of its end, or SIGTERM.
+  bool preempted = false;
   /// The supervisor was killed.
   bool supervisor_lost = false;
   /// Some output of the workers was lost.
@@ -61,8 +67,13 @@ struct LaunchReport {
   int restarts = 0;
 };
 
-/// The exit code of `acc`, the first that applies: 128 + n for a signal that ended it, kHungCode, the group's
-/// code, that of the worker that failed first as a shell gives it, 1 if only output was lost, 0.
+/// Whether the job was preempted and obeyed: no worker had to be killed, none failed for a reason of its own,
+/// and the nodes have agreed on no other exit code.
+bool asks_for_requeue(const LaunchReport& report);
+
+/// The exit code of `acc`, the first that applies: kRequeueCode if asks_for_requeue(), 128 + n for a signal
+/// that ended it, kHungCode, the group's code, that of the worker that failed first as a shell gives it, 1 if
+/// only output was lost, 0.
 int exit_code_of(const LaunchReport& report);
 
 /// Whether the worker failed because it lost another one: its error file says so, or its last message is that

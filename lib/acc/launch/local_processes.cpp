@@ -93,6 +93,7 @@ Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const Wo
                                     .out = streams.out.get(),
                                     .err = streams.err.get(),
                                     .place = foreground ? ProcessPlace::foreground : ProcessPlace::session,
+                                    .ignored_signals = worker.ignored_signals,
                                     .open_files = open_files,
                                     .before_exec = [&binding] { return binding.apply(); }};
   return start(launcher, loop, worker);
@@ -228,6 +229,22 @@ void LocalProcesses::signal(int local_rank, int signal) {
   if (worker == workers_.end()) return;
   log::debug("sends {} to local rank {}", signal_name(signal), local_rank);
   ::kill(-worker->second.id(), signal);
+}
+
+bool LocalProcesses::signal_if_handled(int local_rank, int signal) {
+  const auto worker = workers_.find(local_rank);
+  if (worker == workers_.end()) return false;
+  const pid_t leader = worker->second.id();
+  std::vector<Descendant> processes = descendants_of(leader);
+  processes.push_back({.pid = leader, .parent = ::getpid()});
+  bool any = false;
+  for (const Descendant& process : processes) {
+    if (::getpgid(process.pid) != leader || !handles_signal(process.pid, signal)) continue;
+    if (!signal_descendant(process, signal)) continue;
+    log::debug("sends {} to process {} of local rank {}", signal_name(signal), process.pid, local_rank);
+    any = true;
+  }
+  return any;
 }
 
 bool LocalProcesses::signal_orphans(int signal) {

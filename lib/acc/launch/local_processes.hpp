@@ -73,6 +73,7 @@ class LocalProcesses : public Processes {
 
   StartedWorker start(const WorkerStart& worker) override;
   void signal(int local_rank, int signal) override;
+  bool signal_if_handled(int local_rank, int signal) override;
   bool signal_orphans(int signal) override;
   AgentEvent next(std::optional<TimePoint> deadline) override;
   void post(AgentEvent event) override { events_.push_back(std::move(event)); }

@@ -12,7 +12,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,6 +45,17 @@ std::optional<pid_t> parent_of(const fs::path& process) {
   return static_cast<pid_t>(*parent);
 }
 
+// Whether the set of this name in a status file of proc(5), a number in hexadecimal, has the signal.
+bool is_in_set(const fs::path& status, std::string_view name, int signal) {
+  std::ifstream lines(status);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name)) continue;
+    const unsigned long long set = std::strtoull(line.c_str() + name.size(), nullptr, 16);
+    return (set >> static_cast<unsigned>(signal - 1) & 1U) != 0;
+  }
+  return false;
+}
+
 Descriptor open_process(pid_t pid) {
   return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }
@@ -68,6 +81,19 @@ std::vector<Descendant> descendants_of(pid_t ancestor, const fs::path& proc) {
   }
   found.erase(found.begin());
   return found;
+}
+
+bool handles_signal(pid_t process, int signal, const fs::path& proc) {
+  const fs::path folder = proc / std::to_string(process);
+  if (is_in_set(folder / "status", "SigCgt:", signal)) return true;
+  int threads = 0;
+  std::error_code error;
+  for (fs::directory_iterator thread(folder / "task", error), end; !error && thread != end;
+       thread.increment(error)) {
+    if (!is_in_set(thread->path() / "status", "SigBlk:", signal)) return false;
+    ++threads;
+  }
+  return threads > 0;
 }
 
 Descriptor signal_descendant(const Descendant& descendant, int signal) {

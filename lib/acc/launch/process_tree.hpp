@@ -21,6 +21,10 @@ struct Descendant {
 /// which adopts orphans. Reads /proc of every process of the machine.
 std::vector<Descendant> descendants_of(pid_t ancestor, const std::filesystem::path& proc = "/proc");
 
+/// Whether the process can do something about `signal`: it has a handler for it (SigCgt in proc(5)), or all
+/// its threads block it, as for sigwait(3) and signalfd(2).
+bool handles_signal(pid_t process, int signal, const std::filesystem::path& proc = "/proc");
+
 /// Sends `signal` unless the process has ended or its pid was reused. Returns a pidfd, which becomes readable
 /// when the process ends; empty when nothing was sent.
 Descriptor signal_descendant(const Descendant& descendant, int signal);

@@ -41,6 +41,8 @@ struct WorkerStart {
   /// The CPUs it is bound to; nullopt: those of acc.
   std::optional<CpuBinding> binding = {};
   WorkerInput input = WorkerInput::shared;
+  /// Signals that it ignores until it installs a handler.
+  std::vector<int> ignored_signals = {};
 };
 
 /// The process ids of a worker.
@@ -114,6 +116,9 @@ class Processes {
 
   /// Signals the process group of the worker; does nothing when the worker has ended.
   virtual void signal(int local_rank, int signal) = 0;
+
+  /// Signals those processes in the group of the worker that handle the signal. Returns whether there is one.
+  virtual bool signal_if_handled(int local_rank, int signal) = 0;
 
   /// Signals every process that the workers have left, after all workers have ended. Returns false when there
   /// is none; otherwise OrphansGone follows.

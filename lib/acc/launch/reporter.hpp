@@ -40,6 +40,17 @@ struct Stopping {
   int workers = 0;
   std::chrono::milliseconds grace = {};
 };
+/// A signal that does not end the job was passed on to the workers that handle it.
+struct SignalPassedOn {
+  int signal = 0;
+  /// It announces the end of the job.
+  bool is_notice = false;
+  /// The node that received it; empty: this one.
+  std::string host = {};
+  /// Ranks that were signalled, and those that have no handler.
+  std::vector<int> ranks = {};
+  std::vector<int> ranks_without_handler = {};
+};
 /// These workers were killed: they did not end in time, or a second signal arrived.
 struct Killed {
   std::vector<int> ranks = {};
@@ -94,9 +105,9 @@ struct Failed {
 struct Finished {
   LaunchReport report = {};
 };
-using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, Killed, Suspended,
-                           Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged, HangFound,
-                           HangStacksFound, Warning, Failed, Finished>;
+using Event = std::variant<AttemptStarted, WorkerStarted, WorkerFinished, Stopping, SignalPassedOn, Killed,
+                           Suspended, Resumed, Restarting, WaitingForNodes, PreflightFinished, GroupChanged,
+                           HangFound, HangStacksFound, Warning, Failed, Finished>;
 
 /// Receives the events of a job.
 class Reporter {

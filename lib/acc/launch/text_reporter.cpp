@@ -126,6 +126,21 @@ std::string text_of(const Stopping& event) {
                      workers(event.workers), seconds(event.grace));
 }
 
+// Without a notice only those are named whom the signal would have killed.
+std::string text_of(const SignalPassedOn& event) {
+  const std::vector<int>& deaf = event.ranks_without_handler;
+  const std::string from = event.host.empty() ? "" : " by node " + event.host;
+  std::string text = fmt::format("acc: {} received{}", signal_name(event.signal), from);
+  if (event.is_notice) text += ", the job is to end soon";
+  if (event.is_notice && !event.ranks.empty())
+    text += fmt::format("; passed on to {}", name_ranks(event.ranks));
+  if (!deaf.empty()) {
+    text += fmt::format("; {} {} no handler for it and {} left alone", name_ranks(deaf),
+                        deaf.size() == 1 ? "has" : "have", deaf.size() == 1 ? "was" : "were");
+  }
+  return event.is_notice || !deaf.empty() ? text + "\n" : std::string();
+}
+
 std::string text_of(const Killed& event) {
   const std::string ranks = name_ranks(event.ranks);
   const std::string_view were = event.ranks.size() == 1 ? "was" : "were";
@@ -155,6 +170,9 @@ std::string text_of(const HangStacksFound& event) {
 
 std::string text_of(const Finished& event, const std::string& host, const std::string& python) {
   if (event.report.hung) return fmt::format("acc: the job hung and was stopped (exit code {})\n", kHungCode);
+  if (asks_for_requeue(event.report))
+    return fmt::format("acc: the job was preempted and ended in time; exit code {} asks for its requeue\n",
+                       kRequeueCode);
   if (!event.report.first_failure) return {};
   const WorkerFailure& failure = *event.report.first_failure;
   std::string text = failure_text(failure, failure.host == host ? python : "");
@@ -211,6 +229,8 @@ template <>
 constexpr log::Level kLevel<WorkerFinished> = log::Level::debug;
 template <>
 constexpr log::Level kLevel<Stopping> = log::Level::info;
+template <>
+constexpr log::Level kLevel<SignalPassedOn> = log::Level::info;
 template <>
 constexpr log::Level kLevel<WaitingForNodes> = log::Level::info;
 template <>

@@ -49,6 +49,7 @@ struct CountingRendezvous : Rendezvous {
     if (others) return emit(*others);
     emit(JobDone{});
   }
+  void announce_end(int signal) override { announced.push_back(signal); }
   void leave(const std::string& why, int code) override {
     left_because = why;
     left_with = code;
@@ -65,6 +66,7 @@ struct CountingRendezvous : Rendezvous {
   int restarts = 0;
   int finished = 0;
   std::vector<RoundOver> failures = {};
+  std::vector<int> announced = {};
   std::string left_because = "did not leave";
   int left_with = -1;
 };
@@ -315,6 +317,125 @@ TEST_CASE("agent: a repeated signal within 100 ms counts once", "[launch]") {
   job.run(plan_of(1));
   CHECK(job.processes.signals() == Signals{{0, SIGTERM}, {0, SIGKILL}});
   CHECK(job.processes.elapsed() >= 30s);
+}
+
+TEST_CASE("agent: SIGTERM repeated within the time of an engine counts once, Ctrl-C does not", "[launch]") {
+  const auto killed_after = [](int first, int second, std::chrono::milliseconds later) {
+    Job job;
+    job.processes.ignores_signals(0);
+    job.processes.signal_arrives(first, 10ms);
+    job.processes.signal_arrives(second, 10ms + later);
+    LaunchPlan plan = plan_of(1);
+    plan.repeated_sigterm = 2s;
+    job.run(plan);
+    return job.processes.elapsed();
+  };
+  CHECK(killed_after(SIGTERM, SIGTERM, 5ms) >= 30s);
+  CHECK(killed_after(SIGTERM, SIGTERM, 2s) >= 30s);
+  CHECK(killed_after(SIGTERM, SIGTERM, 2100ms) < 3s);
+  CHECK(killed_after(SIGINT, SIGINT, 500ms) < 1s);
+  CHECK(killed_after(SIGTERM, SIGINT, 500ms) < 1s);
+}
+
+namespace {
+
+LaunchPlan preemptible(int workers, int max_restarts = 0) {
+  LaunchPlan plan = plan_of(workers, max_restarts);
+  plan.notice_signals = {SIGUSR1, SIGUSR2};
+  plan.requeue_on_preemption = true;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("agent: a notice reaches the workers that handle it, and is published once", "[launch]") {
+  Job job;
+  job.processes.has_no_handler(1);
+  // Slurm signals the supervisor, the guardian and the agent, and then the other node does.
+  job.processes.signal_arrives(SIGUSR1, 10ms);
+  job.processes.signal_arrives(SIGUSR1, 11ms);
+  job.processes.other_nodes_send(EndNotice{SIGUSR1, "node1"}, 12ms);
+  job.processes.will_end(0, Exited{0}, 1s);
+  job.processes.will_end(1, Exited{0}, 1s);
+  LaunchPlan plan = preemptible(2);
+  SECTION("without --requeue-on-preemption the exit code is that of the workers") {
+    plan.requeue_on_preemption = false;
+    CHECK(job.run(plan).exit_code == 0);
+  }
+  SECTION("with it the job asks for its requeue") {
+    CHECK(job.run(plan).exit_code == kRequeueCode);
+  }
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}});
+  CHECK(job.rendezvous.announced == std::vector<int>{SIGUSR1});
+  const auto passed_on = job.reporter.all<SignalPassedOn>();
+  REQUIRE(passed_on.size() == 1);
+  CHECK(passed_on[0].is_notice);
+  CHECK(passed_on[0].ranks == std::vector<int>{0});
+  CHECK(passed_on[0].ranks_without_handler == std::vector<int>{1});
+  CHECK(job.processes.started()[0].ignored_signals == std::vector<int>{SIGUSR1, SIGUSR2});
+}
+
+TEST_CASE("agent: a notice of another node is not published again; a later one is a new one", "[launch]") {
+  Job job;
+  job.processes.other_nodes_send(EndNotice{SIGUSR1, "node1"}, 10ms);
+  job.processes.signal_arrives(SIGUSR1, 5s);
+  job.processes.will_end(0, Exited{0}, 10s);
+  CHECK(job.run(preemptible(1)).exit_code == kRequeueCode);
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}, {0, SIGUSR1}});
+  CHECK(job.rendezvous.announced == std::vector<int>{SIGUSR1});
+  CHECK(job.reporter.all<SignalPassedOn>().at(0).host == "node1");
+}
+
+TEST_CASE("agent: a worker that a notice has ended is not a failure", "[launch]") {
+  Job job;
+  job.processes.will_end(0, Signaled{SIGUSR1}, 1s);
+  job.processes.will_end(1, Exited{0}, 5s);
+  CHECK(job.run(preemptible(2)).exit_code == kRequeueCode);
+  CHECK(job.processes.signals() == Signals{{1, SIGUSR1}});  // the other one is told, not stopped
+  Job other;
+  other.processes.will_end(0, Signaled{SIGUSR1}, 1s);
+  CHECK(other.run(plan_of(2)).exit_code == 128 + SIGUSR1);
+}
+
+TEST_CASE("agent: a preempted job that ends in time asks for its requeue", "[launch]") {
+  Job job;
+  SECTION("by SIGTERM") {
+    job.processes.signal_arrives(SIGTERM, 10ms);
+    CHECK(job.run(preemptible(2)).exit_code == kRequeueCode);
+    CHECK(job.rendezvous.left_with == kRequeueCode);
+  }
+  SECTION("but not if a worker had to be killed") {
+    job.processes.ignores_signals(1);
+    job.processes.signal_arrives(SIGTERM, 10ms);
+    CHECK(job.run(preemptible(2)).exit_code == 143);
+    CHECK(job.rendezvous.left_with == 143);
+  }
+  SECTION("nor if a worker fails") {
+    job.processes.signal_arrives(SIGUSR1, 10ms);
+    job.processes.will_end(0, Exited{7}, 1s);
+    CHECK(job.run(preemptible(2)).exit_code == 7);
+  }
+  SECTION("nor if a person ends it") {
+    job.processes.signal_arrives(SIGINT, 10ms);
+    CHECK(job.run(preemptible(2)).exit_code == 130);
+  }
+  SECTION("nor without a preemption") {
+    job.processes.will_end(0, Exited{0}, 1s);
+    CHECK(job.run(preemptible(1)).exit_code == 0);
+  }
+}
+
+TEST_CASE("agent: without an engine USR1 is passed on to the workers of this node alone", "[launch]") {
+  Job job;
+  job.processes.has_no_handler(1);
+  job.processes.signal_arrives(SIGUSR1, 10ms);
+  job.processes.will_end(0, Exited{0}, 1s);
+  job.processes.will_end(1, Exited{0}, 1s);
+  CHECK(job.run(plan_of(2)).exit_code == 0);
+  CHECK(job.processes.signals() == Signals{{0, SIGUSR1}});
+  CHECK(job.rendezvous.announced.empty());
+  CHECK(job.reporter.all<SignalPassedOn>().at(0).ranks_without_handler == std::vector<int>{1});
+  CHECK(job.processes.started()[0].ignored_signals.empty());
 }
 
 TEST_CASE("agent: other signals are only forwarded to the workers", "[launch]") {

@@ -46,6 +46,7 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       WorkerFinished{3, 1, 12, Exited{0}},
       WorkerFinished{3, 1, 12, Signaled{SIGKILL}},
       Stopping{SIGTERM, 2, 1500ms},
+      SignalPassedOn{SIGUSR1, true, "", {0}, {1}},
       Killed{{1, 2}, 30s, true},
       Suspended{},
       Resumed{},
@@ -58,6 +59,11 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       Finished{{.exit_code = 139, .first_failure = failure(), .stop_signal = SIGINT}}};
   for (const Event& event : events) CHECK(schema.violation(line_of(event)).empty());
   CHECK_FALSE(schema.violation(json::parse(R"({"schema": 1, "event": "warning"})")).empty());
+}
+
+TEST_CASE("event_json: a signal that is passed on names the node that received it", "[launch]") {
+  CHECK(line_of(SignalPassedOn{.signal = SIGUSR1})["from"] == "node0");
+  CHECK(line_of(SignalPassedOn{.signal = SIGUSR1, .host = "node1"})["from"] == "node1");
 }
 
 TEST_CASE("event_json: a line has time and place, then the event", "[launch]") {

@@ -33,3 +33,41 @@ TEST_CASE("launch_report: lost output changes the exit code of success only", "[
   CHECK(exit_code_of({.output_lost = true}) == 1);
   CHECK(exit_code_of({.first_failure = WorkerFailure{.status = Exited{42}}, .output_lost = true}) == 42);
 }
+
+TEST_CASE("launch_report: a job that was preempted and obeyed asks for its requeue", "[launch]") {
+  const LaunchReport noticed = {.preempted = true};
+  CHECK(exit_code_of(noticed) == kRequeueCode);
+  const LaunchReport told = {.stop_signal = SIGTERM, .preempted = true};
+  CHECK(exit_code_of(told) == kRequeueCode);
+  SECTION("also with output lost, or when it only lost a peer that was preempted as well") {
+    LaunchReport report = told;
+    report.output_lost = true;
+    report.first_failure = WorkerFailure{
+        .status = Exited{1}, .stderr_tail = "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n"};
+    report.group_code = kRequeueCode;
+    CHECK(exit_code_of(report) == kRequeueCode);
+  }
+  SECTION("but not when a worker failed by itself") {
+    LaunchReport report = noticed;
+    report.first_failure = WorkerFailure{.status = Exited{7}};
+    CHECK(exit_code_of(report) == 7);
+    report = told;
+    report.first_failure = WorkerFailure{.status = Exited{7}};
+    CHECK(exit_code_of(report) == 143);
+  }
+  SECTION("nor when a worker had to be killed, here or on another node") {
+    LaunchReport report = told;
+    report.killed_ranks = {1};
+    CHECK(exit_code_of(report) == 143);
+    report = told;
+    report.group_code = 143;
+    CHECK(exit_code_of(report) == 143);
+  }
+  SECTION("nor when it hung, or lost its supervisor") {
+    LaunchReport report = noticed;
+    report.hung = true;
+    CHECK(exit_code_of(report) == kHungCode);
+    report.supervisor_lost = true;
+    CHECK(exit_code_of(report) == 137);
+  }
+}

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <csignal>
+
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -37,4 +39,31 @@ TEST_CASE("descendants: other processes are not signalled", "[launch]") {
 TEST_CASE("descendants: without children there is nothing to reap or kill", "[launch]") {
   CHECK_FALSE(reap_orphans([](pid_t) { return false; }));
   CHECK_FALSE(kill_descendants());
+}
+
+TEST_CASE("handles_signal: a handler, or all threads wait for the signal", "[launch]") {
+  const test::TemporaryFolder proc;
+  const std::string nothing =
+      "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000200\nSigCgt:\t0000000000000000\n";
+  const std::string catches =
+      "SigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nSigCgt:\t0000000180004002\n";
+  const std::string blocks =
+      "SigBlk:\t0000000000000200\nSigIgn:\t0000000000000200\nSigCgt:\t0000000000000000\n";
+  proc.write("10/status", nothing);
+  proc.write("10/task/10/status", nothing);
+  proc.write("11/status", "Name:\tSigCgt: ff\n" + catches);
+  proc.write("12/status", blocks);
+  proc.write("12/task/12/status", blocks);
+  proc.write("12/task/13/status", blocks);
+  proc.write("14/status", blocks);
+  proc.write("14/task/14/status", blocks);
+  proc.write("14/task/15/status", nothing);
+  const auto handles = [&](pid_t pid, int signal) { return handles_signal(pid, signal, proc.path()); };
+  CHECK_FALSE(handles(10, SIGUSR1));
+  CHECK(handles(11, SIGTERM));
+  CHECK_FALSE(handles(11, SIGUSR1));
+  CHECK(handles(12, SIGUSR1));
+  CHECK_FALSE(handles(12, SIGUSR2));
+  CHECK_FALSE(handles(14, SIGUSR1));
+  CHECK_FALSE(handles(99, SIGUSR1));
 }

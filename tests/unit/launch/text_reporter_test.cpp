@@ -64,6 +64,31 @@ TEST_CASE("text_reporter: one line for a signal", "[launch]") {
   CHECK(text_of(Stopping{SIGPIPE, 0, 30s}) == "acc: the reader of its output is gone\n");
 }
 
+TEST_CASE("text_reporter: a notice names whom it reached, another signal only whom it did not", "[launch]") {
+  CHECK(text_of(SignalPassedOn{SIGUSR1, true, "", {0, 1}, {}}) ==
+        "acc: SIGUSR1 received, the job is to end soon; passed on to ranks 0, 1\n");
+  CHECK(text_of(SignalPassedOn{SIGUSR2, true, "node1", {0}, {1}}) ==
+        "acc: SIGUSR2 received by node node1, the job is to end soon; passed on to rank 0; rank 1 has no "
+        "handler "
+        "for it and was left alone\n");
+  CHECK(text_of(SignalPassedOn{SIGUSR1, true, "", {}, {}}) ==
+        "acc: SIGUSR1 received, the job is to end soon\n");
+  CHECK(text_of(SignalPassedOn{SIGUSR1, false, "", {0, 1}, {}}).empty());
+  CHECK(text_of(SignalPassedOn{SIGUSR1, false, "", {0}, {1, 2}}) ==
+        "acc: SIGUSR1 received; ranks 1, 2 have no handler for it and were left alone\n");
+}
+
+TEST_CASE("text_reporter: a requeue is said instead of a failure that follows from it", "[launch]") {
+  LaunchReport report = {.preempted = true};
+  const std::string requeue =
+      "acc: the job was preempted and ended in time; exit code 75 asks for its requeue\n";
+  CHECK(text_of(Finished{report}) == requeue);
+  report.first_failure = failure();
+  CHECK(text_of(Finished{report}).starts_with("acc: rank 1 (local rank 1, pid 12) on host h failed"));
+  report.first_failure->stderr_tail = "RuntimeError: Connection closed by peer [10.0.0.2]:4242\n";
+  CHECK(text_of(Finished{report}) == requeue);
+}
+
 TEST_CASE("text_reporter: names the ranks that had to be killed", "[launch]") {
   CHECK(text_of(Killed{{1, 3}, 30s, false}) == "acc: ranks 1, 3 did not end within 30 s and were killed\n");
   CHECK(text_of(Killed{{1}, 30s, true}) == "acc: second signal: rank 1 was killed\n");
