@@ -11,6 +11,7 @@ import sys
 from cluster import SKIPPED, SUPPORT, WORKERS, Cluster, case, run_cases
 
 WORKER = WORKERS / "meet.py"
+UNTIL_TOLD = WORKERS / "until_told.py"
 
 class Slurm(Cluster):
     """A Slurm on the nodes; its commands run on node 0."""
@@ -43,8 +44,17 @@ class Slurm(Cluster):
         out, err = job.communicate(timeout=60)
         return subprocess.CompletedProcess(job.args, job.returncode, out, err)
 
-    def acc_words(self, *flags, command="launch", arguments=()):
-        return [self.acc, command, "--python", sys.executable, *flags, str(WORKER), *arguments]
+    def acc_words(self, *flags, command="launch", worker=WORKER, arguments=()):
+        return [self.acc, command, "--python", sys.executable, *flags, str(worker), *arguments]
+
+    def submit(self, *lines, flags=("-N2",)):
+        """Submits a batch script of these lines; returns its job."""
+        script = os.path.join(self.folder.name, "job.sh")
+        pathlib.Path(script).write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        done = self.run("sbatch", "--parsable", "--open-mode=append", "-o", os.path.join(self.folder.name, "job-%j.out"), *flags,
+                        script)
+        assert done.returncode == 0, done
+        return Job(self, done.stdout.strip())
 
     def batch(self, *lines, flags=("-N2",)):
         """A batch script of these lines, to its end: its output and exit code."""
@@ -52,6 +62,42 @@ class Slurm(Cluster):
         pathlib.Path(script).write_text("\n".join(["#!/bin/sh", *lines, ""]))
         done = self.run("sbatch", "--wait", "-o", out, *flags, script)
         return subprocess.CompletedProcess(done.args, done.returncode, pathlib.Path(out).read_text(), done.stderr)
+
+
+class Job:
+    """A batch job."""
+
+    def __init__(self, slurm, number):
+        self.slurm, self.number = slurm, number
+
+    def output(self):
+        out = pathlib.Path(self.slurm.folder.name, f"job-{self.number}.out")
+        return out.read_text() if out.exists() else ""
+
+    def until_says(self, *texts, limit=60):
+        """Waits until its output has all these texts."""
+        self.until(f"{texts} in the output", lambda: all(text in self.output() for text in texts), limit)
+        return self.output()
+
+    def field(self, name):
+        """A field of `scontrol show job`, such as JobState."""
+        shown = self.slurm.run("scontrol", "show", "job", self.number).stdout
+        return re.search(rf"\b{name}=(\S+)", shown)[1]
+
+    def until(self, what, condition, limit=60):
+        try:
+            self.slurm.until(what, condition, limit)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.slurm.run('scontrol', 'show', 'job', self.number).stdout}{self.output()}")
+
+    def until_state(self, state):
+        self.until(f"job {state}", lambda: self.field("JobState") == state)
+
+    def start_again(self):
+        """Does not wait the two minutes after which Slurm starts a requeued job."""
+        self.until_state("PENDING")
+        done = self.slurm.run("scontrol", "update", f"jobid={self.number}", "starttime=now")
+        assert done.returncode == 0, done
 
 
 def places(done):
@@ -235,6 +281,74 @@ def an_mpirun_is_one_job(acc):
             # Without Slurm, on one machine.
             done = slurm.run(mpirun, "-np", "2", *slurm.acc_words(), env=root)
             assert places(done) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"], done
+
+
+@case
+def a_time_limit_is_met_after_a_notice(acc):
+    """USR1 comes up to a minute before the end, and at the end SIGTERM twice within milliseconds, to every process."""
+    with Slurm(acc, 2) as slurm:
+        words = slurm.acc_words(worker=UNTIL_TOLD, arguments=["--until", "SIGTERM", "--takes", "1"])
+        job = slurm.submit(f"srun {' '.join(words)}", "echo step ended with $?", flags=("-N2", "-t1", "--signal=USR1@30"))
+        job.until_says("rank 0 on node0: got SIGUSR1", "rank 1 has no handler for it and was left alone")
+        said = job.until_says("rank 0 on node0: saved", "rank 1 on node1: saved", limit=100)
+        job.until_state("TIMEOUT")
+        said = job.output()
+        assert said.count("acc: SIGUSR1 received, the job is to end soon; passed on to rank 0\n") == 1, said
+        assert said.count("acc: SIGUSR1 received, the job is to end soon; rank 1 has no handler") == 1, said
+        assert said.count("acc: SIGTERM received, stopping 1 worker (grace 25 s)\n") == 2 and "second signal" not in said, said
+
+
+@case
+def a_preempted_job_is_requeued(acc):
+    with Slurm(acc, 2) as slurm:
+        words = slurm.acc_words("--requeue-on-preemption", worker=UNTIL_TOLD,
+                                arguments=["--until", "SIGUSR1", "SIGTERM", "--runs", "2"])
+        job = slurm.submit(f"srun {' '.join(words)}", "code=$?", "echo step ended with $code", "exit $code")
+        run = [f"run {job.number}.0.{restarts}, restart {restarts}\n" for restarts in range(3)]
+        for restarts in range(2):
+            job.until_says(f"rank 0 on node0: {run[restarts]}", f"rank 1 on node1: {run[restarts]}")
+            if restarts == 0:
+                assert slurm.run("scancel", "-s", "USR1", job.number).returncode == 0
+                said = job.until_says("step ended with 75")
+                assert said.count("acc: the job was preempted and ended in time; exit code 75 asks for its requeue\n") == 2, said
+            else:
+                assert slurm.run("scontrol", "requeue", job.number).returncode == 0
+            job.start_again()
+        said = job.until_says("step ended with 0")
+        assert f"rank 0 on node0: {run[2]}" in said and f"rank 1 on node1: {run[2]}" in said, said
+        job.until_state("COMPLETED")
+        assert job.field("Restarts") == "2"
+
+
+@case
+def a_cancelled_job_has_one_exit_code(acc):
+    with Slurm(acc, 2) as slurm:
+        step = slurm.on_node(0, "srun", "-N2", *slurm.acc_words(worker=UNTIL_TOLD), stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, env={**os.environ, "HOME": slurm.folder.name,
+                                                          "SLURM_CONF": f"{slurm.slurm}/slurm.conf"})
+        started = {step.stdout.readline(), step.stdout.readline()}
+        assert all(" restart 0" in line for line in started), started
+        number = re.search(r"run (\d+)\.", started.pop())[1]
+        assert slurm.run("scancel", number).returncode == 0
+        _, said = step.communicate(timeout=60)
+        assert step.returncode == 143, said
+        # srun may say it of both at once.
+        ends = re.findall(r"srun: error: (\S+): tasks? \S+: (.*)", said)
+        assert {how for _, how in ends} == {"Exited with exit code 143"}, said
+        assert sorted(node for node, _ in ends) in (["node0", "node1"], ["node[0-1]"]), said
+
+
+@case
+def a_killed_node_is_named(acc):
+    with Slurm(acc, 2) as slurm:
+        job = slurm.submit(f"srun {' '.join(slurm.acc_words(worker=UNTIL_TOLD))}", "echo step ended with $?",
+                           flags=("-N2", "--no-requeue"))
+        job.until_says("rank 0 on node0: run", "rank 1 on node1: run")
+        slurm.node("crash", 1)
+        said = job.until_says("the job needs all its nodes", limit=5)
+        assert re.search(r"acc: node node1 \(10\.77\.0\.11, pid \d+\) was lost: its connection closed; the job needs all its "
+                         r"nodes\n", said), said
+        job.until_says("node0: task 0: Exited with exit code 75")
 
 
 @case

@@ -81,6 +81,7 @@ SlurmctldTimeout=10
 SlurmdTimeout=${SLURM_UP_SLURMD_TIMEOUT:-10}
 InactiveLimit=0
 JobRequeue=1
+RequeueExit=75
 PropagateResourceLimits=NONE
 $GRESTYPES
 NodeName=$NL $ADDR CPUs=$CPUS RealMemory=4000 $GRES
