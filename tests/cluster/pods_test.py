@@ -2,6 +2,7 @@
 """Pods of Kubernetes, played by nodes with the variables and names that pods have. Usage: see run_cases()."""
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -17,9 +18,9 @@ class Pods(Cluster):
         for pod in range(self.count):
             self.add_name(pod, f"10.77.0.{10 + index}", f"train-{index}.train.default.svc.cluster.local train-{index}")
 
-    def start(self, index, *flags, **variables):
+    def start(self, index, *flags, worker=(WORKERS / "meet.py",), **variables):
         """acc launch as the command of the container of pod `index`."""
-        words = [self.acc, "launch", "--python", sys.executable, *flags, str(WORKERS / "meet.py")]
+        words = [self.acc, "launch", "--python", sys.executable, *flags, *map(str, worker)]
         return self.on_node(index, "unshare", "--uts", "sh", "-c", f'hostname train-{index}; exec "$@"', "sh", *words,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env={**os.environ, **IN_A_POD, "HOME": self.folder.name, **variables})
@@ -66,6 +67,26 @@ def pods_that_are_told_everything_are_one_job(acc):
                            "PET_MASTER_ADDR": "train-0.train.default.svc.cluster.local", "JOB_COMPLETION_INDEX": str(i)}]:
             both = [pods.start(i, **told(i)) for i in range(2)]
             assert ended(both) == ["rank 0 of 2, local 0, on train-0", "rank 1 of 2, local 0, on train-1"]
+
+
+@case
+def an_evicted_pod_ends_the_job_with_one_code(acc):
+    """Of two pods one gets SIGTERM; the other one has to save and to end too."""
+    with Pods(acc, 2) as pods:
+        pods.name_pod(0)
+        pods.name_pod(1)
+        worker = [WORKERS / "until_told.py", "--until", "SIGTERM"]
+        for flags, code in [([], 143), (["--requeue-on-preemption"], 75)]:
+            both = [pods.start(i, "--nnodes", "2", *flags, worker=worker, JOB_COMPLETION_INDEX=str(i), JOBSET_NAME="train",
+                               JOBSET_RESTART_ATTEMPT="3") for i in range(2)]
+            for i in range(2):
+                assert both[i].stdout.readline() == f"rank {i} on train-{i}: run train.3, restart 0\n"
+            os.kill(pods.agent_pids(1)[0], signal.SIGTERM)
+            done = [pod.communicate(timeout=60) for pod in both]
+            assert [pod.returncode for pod in both] == [code, code], done
+            assert [out for out, _ in done] == [f"rank {i} on train-{i}: got SIGTERM\nrank {i} on train-{i}: saved\n"
+                                                for i in range(2)], done
+            assert "acc: SIGTERM received, stopping 1 worker (grace 25 s)\n" in done[1][1], done
 
 
 if __name__ == "__main__":

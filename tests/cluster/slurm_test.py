@@ -278,9 +278,14 @@ def an_mpirun_is_one_job(acc):
                 words = [mpirun, *mpiruns[mpirun].format(each).split(), *slurm.acc_words(*flags)]
                 done = slurm.run("salloc", "-N2", "--ntasks-per-node", each, *words, env=root)
                 assert places(done) == TWO_EACH, done
+                assert done.stderr.count("mpirun --mca odls_base_sigkill_timeout 60") == (mpirun == "mpirun.openmpi"), done
             # Without Slurm, on one machine.
             done = slurm.run(mpirun, "-np", "2", *slurm.acc_words(), env=root)
             assert places(done) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"], done
+        if "mpirun.openmpi" in here:
+            # Its processes see the setting.
+            done = slurm.run("mpirun.openmpi", "--mca", "odls_base_sigkill_timeout", "60", "-np", "2", *slurm.acc_words(), env=root)
+            assert done.returncode == 0 and "odls_base_sigkill_timeout" not in done.stderr, done
 
 
 @case
