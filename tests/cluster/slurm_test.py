@@ -93,11 +93,13 @@ class Job:
     def until_state(self, state):
         self.until(f"job {state}", lambda: self.field("JobState") == state)
 
-    def start_again(self):
+    def until_started_again(self, restarts):
         """Does not wait the two minutes after which Slurm starts a requeued job."""
-        self.until_state("PENDING")
-        done = self.slurm.run("scontrol", "update", f"jobid={self.number}", "starttime=now")
-        assert done.returncode == 0, done
+        def started():
+            if self.field("JobState") == "PENDING":
+                self.slurm.run("scontrol", "update", f"jobid={self.number}", "starttime=now")
+            return self.field("JobState") in ("RUNNING", "COMPLETED") and self.field("Restarts") == str(restarts)
+        self.until("a start again", started)
 
 
 def places(done):
@@ -318,7 +320,7 @@ def a_preempted_job_is_requeued(acc):
                 assert said.count("acc: the job was preempted and ended in time; exit code 75 asks for its requeue\n") == 2, said
             else:
                 assert slurm.run("scontrol", "requeue", job.number).returncode == 0
-            job.start_again()
+            job.until_started_again(restarts + 1)
         said = job.until_says("step ended with 0")
         assert f"rank 0 on node0: {run[2]}" in said and f"rank 1 on node1: {run[2]}" in said, said
         job.until_state("COMPLETED")
