@@ -16,6 +16,7 @@
 #include "acc/plan/resolve.hpp"
 #include "acc/remote/agent.hpp"
 #include "acc/remote/client.hpp"
+#include "acc/remote/host_environment.hpp"
 #include "acc/remote/hosts.hpp"
 #include "acc/rendezvous/job_secret.hpp"
 #include "commands.hpp"

@@ -271,6 +271,11 @@ void refuse_unused_hosts(const Settings& settings) {
                  .what = "works with acc launch and acc run only",
                  .where = settings.origin(name)});
   }
+  for (const std::string_view name : {"export", "host_timeout"}) {
+    if (!settings.given(name)) continue;
+    throw Error(
+        {.kind = ErrorKind::usage, .what = "needs --hosts or --hostfile", .where = settings.origin(name)});
+  }
 }
 
 // The workers of this host. A number of workers that is given besides must say the same.

@@ -34,6 +34,7 @@
 #include "acc/launch/exit_status.hpp"
 #include "acc/launch/relay.hpp"
 #include "acc/remote/frames.hpp"
+#include "acc/remote/host_environment.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -46,6 +47,7 @@ using std::chrono::steady_clock;
 // Output is read no faster than ssh takes it.
 constexpr std::size_t kMaxQueued = std::size_t{1} << 20U;
 constexpr int kMaxPortsTried = 1000;
+constexpr std::uint16_t kDefaultPort = 29500;
 constexpr auto kEndOfStreams = std::chrono::seconds(1);
 
 // Below the ports that the kernel gives to clients; a listener that another process opens meanwhile is
@@ -60,7 +62,7 @@ std::uint16_t find_port() {
     address.sin_port = htons(port);
     if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return port;
   }
-  return 29500;
+  return kDefaultPort;
 }
 
 // The address at which ssh came in can be reached from outside; it may be a loopback.

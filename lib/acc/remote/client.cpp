@@ -6,15 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <boost/asio/buffer.hpp>
-#include <boost/asio/connect_pipe.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/readable_pipe.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/writable_pipe.hpp>
-#include <boost/asio/write.hpp>
 #include <csignal>
 #include <functional>
 #include <memory>
@@ -22,13 +16,12 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
-#include "acc/base/subprocess/command.hpp"
-#include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/console.hpp"
-#include "acc/launch/exit_status.hpp"
 #include "acc/launch/guard.hpp"
+#include "acc/remote/connection.hpp"
 #include "acc/remote/frames.hpp"
+#include "acc/remote/summary.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -38,7 +31,6 @@ using boost::system::error_code;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMaxConnecting = 32;
-constexpr std::size_t kMaxErrors = std::size_t{16} << 10U;
 
 // Each connection needs four descriptors here; ssh keeps the original limit.
 rlimit raise_open_files() {
@@ -48,152 +40,6 @@ rlimit raise_open_files() {
   ::setrlimit(RLIMIT_NOFILE, &max);
   return before;
 }
-
-/// The client's end of one connection: a child that runs ssh, and the frames through it.
-class Connection : public std::enable_shared_from_this<Connection> {
- public:
-  struct Events {
-    std::function<void(const Frame&)> on_frame;
-    /// The child has ended, or sent what is no frame; once.
-    std::function<void()> on_end;
-    /// Whether the output of the workers can be taken.
-    std::function<bool()> takes_output;
-  };
-
-  Connection(asio::io_context& loop, Events events)
-      : loop_(loop), events_(std::move(events)), in_(loop), out_(loop), err_(loop) {}
-
-  void open(const std::vector<std::string>& command, const Environment& environment,
-            const rlimit& open_files) {
-    const auto program = find_program(command.front(), environment);
-    if (program.empty()) {
-      throw Error({.kind = ErrorKind::usage,
-                   .what = "is not installed",
-                   .where = command.front(),
-                   .hint = "apt-get install openssh-client; ACC_RSH names another program"});
-    }
-    asio::readable_pipe theirs_in(loop_);
-    asio::writable_pipe theirs_out(loop_);
-    asio::writable_pipe theirs_err(loop_);
-    asio::connect_pipe(theirs_in, in_);
-    asio::connect_pipe(out_, theirs_out);
-    asio::connect_pipe(err_, theirs_err);
-    const ProcessLauncher launcher = {.environment = environment,
-                                      .in = theirs_in.native_handle(),
-                                      .out = theirs_out.native_handle(),
-                                      .err = theirs_err.native_handle(),
-                                      .open_files = open_files};
-    process_.emplace(launcher(loop_.get_executor(), program, command));
-    heard_ = steady_clock::now();
-    streams_ = 2;
-    read_frames();
-    read_errors();
-    process_->async_wait([self = shared_from_this()](error_code error, int) {
-      if (error) return;
-      self->status_ = to_exit_status(self->process_->native_exit_code());
-      self->process_->detach();
-      self->in_.close();
-      self->end_if_over();
-    });
-  }
-
-  void send(FrameKind kind, std::string_view payload = {}) {
-    if (!process_ || !in_.is_open()) return;
-    queue_ += encode(kind, payload);
-    write_queue();
-  }
-
-  ~Connection() { kill(); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  /// Ends the child with what it has started here; on the other side the agent sees its input end.
-  void kill() {
-    if (process_ && !status_) ::kill(-process_->id(), SIGKILL);
-  }
-
-  /// Reads on after takes_output() was false.
-  void resume() {
-    if (std::exchange(stalled_, false)) read_frames();
-  }
-
-  bool is_stalled() const { return stalled_; }
-  const std::optional<ExitStatus>& status() const { return status_; }
-  const std::string& errors() const { return errors_; }
-  const std::string& preamble() const { return frames_.preamble(); }
-  steady_clock::time_point heard() const { return heard_; }
-  /// After a time in which nothing was read here.
-  void restart_silence() { heard_ = steady_clock::now(); }
-
- private:
-  void read_frames() {
-    out_.async_read_some(asio::buffer(buffer_),
-                         [self = shared_from_this()](error_code error, std::size_t size) {
-                           if (error) return self->stream_ended();
-                           self->heard_ = steady_clock::now();
-                           try {
-                             for (const Frame& frame : self->frames_.feed({self->buffer_.data(), size}))
-                               self->events_.on_frame(frame);
-                           } catch (const Error& wrong) {
-                             self->errors_ += std::string("\n") + wrong.what();
-                             self->kill();
-                             return self->stream_ended();
-                           }
-                           if (!self->events_.takes_output()) {
-                             self->stalled_ = true;
-                           } else {
-                             self->read_frames();
-                           }
-                         });
-  }
-
-  void read_errors() {
-    err_.async_read_some(asio::buffer(error_buffer_),
-                         [self = shared_from_this()](error_code error, std::size_t size) {
-                           if (error) return self->stream_ended();
-                           self->errors_.append(self->error_buffer_.data(), size);
-                           if (self->errors_.size() > kMaxErrors)
-                             self->errors_.erase(0, self->errors_.size() - kMaxErrors);
-                           self->read_errors();
-                         });
-  }
-
-  void stream_ended() {
-    --streams_;
-    end_if_over();
-  }
-
-  void end_if_over() {
-    if (status_ && streams_ == 0) events_.on_end();
-  }
-
-  void write_queue() {
-    if (!writing_.empty() || queue_.empty()) return;
-    writing_ = std::exchange(queue_, {});
-    asio::async_write(in_, asio::buffer(writing_),
-                      [self = shared_from_this()](error_code error, std::size_t) {
-                        self->writing_.clear();
-                        if (!error) self->write_queue();
-                      });
-  }
-
-  asio::io_context& loop_;
-  Events events_;
-  asio::writable_pipe in_;
-  asio::readable_pipe out_;
-  asio::readable_pipe err_;
-  std::optional<Process> process_ = {};
-  std::optional<ExitStatus> status_ = {};
-  std::array<char, std::size_t{64} << 10U> buffer_ = {};
-  std::array<char, std::size_t{4} << 10U> error_buffer_ = {};
-  FrameReader frames_{true};
-  std::string errors_ = {};
-  std::string queue_ = {};
-  std::string writing_ = {};
-  steady_clock::time_point heard_ = {};
-  int streams_ = 0;
-  bool stalled_ = false;
-};
 
 enum class HostState { waiting, connecting, ready, running, ended };
 
@@ -529,54 +375,6 @@ void Client::fail_start() {
 }
 
 }  // namespace
-
-int code_of_job(const std::vector<HostEnd>& ends, bool survives_loss) {
-  int code = 0;
-  bool any_well = false;
-  for (const HostEnd& end : ends) {
-    any_well = any_well || end.code == 0;
-    if (!end.code && survives_loss) continue;
-    if (code == 0) code = end.code.value_or(exit_code(ErrorKind::rendezvous));
-  }
-  if (survives_loss && code == 0 && !any_well) return exit_code(ErrorKind::rendezvous);
-  return code;
-}
-
-std::vector<Problem> merge_problems(const std::vector<HostProblem>& problems) {
-  constexpr std::size_t kMaxNamed = 8;
-  std::vector<std::pair<Problem, std::vector<std::string>>> merged;
-  for (const auto& [host, problem] : problems) {
-    auto same = std::ranges::find(merged, problem, &std::pair<Problem, std::vector<std::string>>::first);
-    if (same == merged.end()) same = merged.insert(same, {problem, {}});
-    same->second.push_back(host);
-  }
-  std::vector<Problem> result;
-  for (auto& [problem, hosts] : merged) {
-    const std::size_t more = hosts.size() > kMaxNamed ? hosts.size() - kMaxNamed : 0;
-    hosts.resize(hosts.size() - more);
-    std::string where = join(hosts, ", ") + (more > 0 ? fmt::format(" and {} others", more) : "");
-    if (!problem.where.empty()) where += ": " + problem.where;
-    result.push_back({.what = problem.what, .where = where, .hint = problem.hint});
-  }
-  return result;
-}
-
-std::string with_host(std::string_view lines, const std::string& host) {
-  constexpr std::string_view kPrefix = "acc: ";
-  if (!lines.starts_with(kPrefix)) return fmt::format("{}: {}", host, lines);
-  return fmt::format("{}{}: {}", kPrefix, host, lines.substr(kPrefix.size()));
-}
-
-bool SaidOnce::is_new(const std::string& text, int host) {
-  const auto [found, added] = first_host_.emplace(text, host);
-  if (!added) return found->second == host;
-  order_.push_back(text);
-  if (order_.size() > kRemembered) {
-    first_host_.erase(order_.front());
-    order_.pop_front();
-  }
-  return true;
-}
 
 int run_on_hosts(const RemoteJob& job) {
   return Client(job).run();

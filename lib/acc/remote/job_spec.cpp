@@ -4,36 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
 
 #include "acc/config/value.hpp"
 
 namespace acc::launcher {
 namespace {
-
-constexpr std::array<std::string_view, 24> kCarriedPrefixes = {
-    "ACC_",          "ACCELERATE_",  "CUDA_",    "DEEPSPEED_",
-    "FI_",           "FSDP_",        "GLOO_",    "HF_",
-    "KMP_",          "MEGATRON_LM_", "MKL_",     "MLFLOW_",
-    "NCCL_",         "NVTE_",        "OMP_",     "PARALLELISM_CONFIG_",
-    "PET_",          "PYTHON",       "PYTORCH_", "TORCH",
-    "TRANSFORMERS_", "TRITON_",      "UCX_",     "WANDB_"};
-constexpr std::array<std::string_view, 2> kCarriedNames = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-// They describe the client, or a worker that it is.
-constexpr std::array<std::string_view, 6> kKept = {"ACC_RSH",
-                                                   "TORCHELASTIC_RUN_ID",
-                                                   "TORCHELASTIC_ERROR_FILE",
-                                                   "TORCHELASTIC_RESTART_COUNT",
-                                                   "TORCHELASTIC_MAX_RESTARTS",
-                                                   "TORCHELASTIC_USE_AGENT_STORE"};
-
-bool is_carried(std::string_view name) {
-  if (std::ranges::find(kKept, name) != kKept.end()) return false;
-  return std::ranges::find(kCarriedNames, name) != kCarriedNames.end() ||
-         std::ranges::any_of(kCarriedPrefixes,
-                             [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
 
 // A text is not always UTF-8, as JSON is: bytes beyond ASCII are written as the characters U+0080 to U+00FF.
 std::string to_characters(std::string_view bytes) {
@@ -132,8 +107,9 @@ auto parse(std::string_view text, Parse read) {
   }
 }
 
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
+// Addresses that mean another machine, or none, elsewhere.
+bool is_local(const std::string& address) {
+  return address.starts_with("127.") || address == "::1" || address.starts_with("fe80:");
 }
 
 }  // namespace
@@ -229,48 +205,16 @@ StartOrder parse_start_order(std::string_view text) {
   });
 }
 
-Environment carried_environment(const Environment& environment, const std::vector<std::string>& exported,
-                                const std::string& where) {
-  Environment carried;
-  for (const auto& [name, value] : environment.variables()) {
-    if (is_carried(name)) carried.set(name, value);
-  }
-  for (const std::string& one : exported) {
-    const std::size_t equals = one.find('=');
-    const std::string name = one.substr(0, equals);
-    const auto own = environment.find(name);
-    if (name.empty() || (equals == std::string::npos && !own)) {
-      throw Error({.kind = ErrorKind::usage,
-                   .what = fmt::format("'{}' is not a variable that is set", one),
-                   .where = where,
-                   .hint = "NAME of one that is, or NAME=VALUE"});
-    }
-    carried.set(name, equals == std::string::npos ? *own : one.substr(equals + 1));
-  }
-  return carried;
-}
-
-Environment environment_on_host(Environment own, const Environment& carried) {
-  own.overlay(carried);
-  for (const std::string_view name : kCarriedNames) {
-    const std::string folder = carried.get(name);
-    if (folder.empty()) continue;
-    own.set("PATH", fmt::format("{}/bin:{}", folder, own.get("PATH", "/usr/local/bin:/usr/bin:/bin")));
-    break;
-  }
-  return own;
-}
-
 std::string meeting_address(const std::vector<HostReady>& hosts) {
   const HostReady& first = hosts.front();
   const bool one_machine =
       std::ranges::all_of(hosts, [&](const HostReady& host) { return host.host_name == first.host_name; });
   for (const HostReady& other : hosts) {
-    const bool seen = !other.client.empty() && !is_loopback(other.client);
+    const bool seen = !other.client.empty() && !is_local(other.client);
     if (seen && std::ranges::find(first.addresses, other.client) != first.addresses.end())
       return other.client;
   }
-  const auto found = std::ranges::find_if_not(first.addresses, is_loopback);
+  const auto found = std::ranges::find_if_not(first.addresses, is_local);
   if (one_machine || found == first.addresses.end())
     return first.addresses.empty() ? "127.0.0.1" : first.addresses.front();
   return *found;

@@ -80,18 +80,8 @@ Refusal parse_refusal(std::string_view text);
 std::string to_json(const StartOrder& order);
 StartOrder parse_start_order(std::string_view text);
 
-/// The variables that a host gets from the client: those with the prefixes of kCarriedPrefixes that describe
-/// no single process, the active virtual environment, and `exported`: NAME, or NAME=VALUE. Throws
-/// Error{usage} for a NAME that is not set.
-Environment carried_environment(const Environment& environment, const std::vector<std::string>& exported,
-                                const std::string& where);
-
-/// The environment of the job on a host: its own with the carried variables; an active virtual environment
-/// comes first on PATH, as its `activate` does it.
-Environment environment_on_host(Environment own, const Environment& carried);
-
 /// The address at which the nodes meet: one of the first host at which another host saw it, where the job is
-/// started from it; else the first that is no loopback, unless all hosts are one machine.
+/// started from it; else the first that is neither loopback nor link-local, unless all hosts are one machine.
 std::string meeting_address(const std::vector<HostReady>& hosts);
 
 }  // namespace acc::launcher

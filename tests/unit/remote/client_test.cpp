@@ -1,56 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/remote/client.hpp"
 
+#include "acc/base/error.hpp"
+#include "acc/remote/frames.hpp"
 #include "support/catch.hpp"
+#include "support/errors.hpp"
 
-using acc::launcher::code_of_job;
-using acc::launcher::HostEnd;
-using acc::launcher::HostProblem;
-using acc::launcher::merge_problems;
-using acc::launcher::SaidOnce;
-using acc::launcher::with_host;
+using acc::Environment;
+using acc::launcher::encode;
+using acc::launcher::FrameKind;
+using acc::launcher::RemoteJob;
+using acc::launcher::run_on_hosts;
+using acc::test::error_of;
 
-TEST_CASE("client: the exit code is that of the first host that failed", "[remote]") {
-  CHECK(code_of_job({{0}, {0}}, false) == 0);
-  CHECK(code_of_job({{0}, {7}, {1}}, false) == 7);
-  CHECK(code_of_job({{0}, {}}, false) == 75);
-  CHECK(code_of_job({{7}, {}}, false) == 7);
+namespace {
+
+std::string printed(const std::string& bytes) {
+  std::string text = "printf '";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {'\\', static_cast<char>('0' + (byte >> 6U)), static_cast<char>('0' + (byte >> 3U & 7U)),
+             static_cast<char>('0' + (byte & 7U))};
+  }
+  return text + "'; ";
 }
 
-TEST_CASE("client: a job that survives a loss is well if the others are", "[remote]") {
-  CHECK(code_of_job({{}, {0}}, true) == 0);
-  CHECK(code_of_job({{}, {3}}, true) == 3);
-  CHECK(code_of_job({{}, {}}, true) == 75);
+// A host that is ready, and then ends as it is told; it is a shell script in the place of ssh.
+std::string ready_host(const std::string& then) {
+  const acc::launcher::HostReady ready = {.host_name = "n", .addresses = {"10.0.0.1"}, .port = 23456};
+  return printed(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + then;
 }
 
-TEST_CASE("client: a problem of several hosts is named once, with them", "[remote]") {
-  const acc::Problem missing = {.what = "no such file", .where = "train.py", .hint = "look"};
-  const acc::Problem locked = {.what = "ssh was not let in"};
-  const std::vector<acc::Problem> merged = merge_problems({{"a", missing}, {"b", locked}, {"c", missing}});
-  REQUIRE(merged.size() == 2);
-  CHECK(acc::to_string(merged[0]) == "a, c: train.py: no such file (look)");
-  CHECK(acc::to_string(merged[1]) == "b: ssh was not let in");
-  std::vector<HostProblem> many;
-  for (int i = 0; i < 64; ++i) many.push_back({"n" + std::to_string(i), locked});
-  CHECK(acc::to_string(merge_problems(many).at(0)) ==
-        "n0, n1, n2, n3, n4, n5, n6, n7 and 56 others: ssh was not let in");
+RemoteJob job_on(const std::map<std::string, std::string>& scripts,
+                 std::chrono::milliseconds limit = std::chrono::seconds(60)) {
+  RemoteJob job = {
+      .flag = "--hosts", .environment = Environment::of_process(), .run_id = "run", .host_timeout = limit};
+  std::string cases = "case $0 in ";
+  for (const auto& [name, script] : scripts) {
+    job.hosts.push_back({.name = name, .origin = "--hosts"});
+    cases += name + ") " + script + ";; ";
+  }
+  job.spec.version = "acc 1";
+  job.shell.words = {"sh", "-c", cases + "esac"};
+  return job;
 }
 
-TEST_CASE("client: lines of acc on a host get its name", "[remote]") {
-  CHECK(with_host("acc: warning: it is full\n", "b") == "acc: b: warning: it is full\n");
-  CHECK(with_host("acc: rank 1 failed\n  time: now\n", "b") == "acc: b: rank 1 failed\n  time: now\n");
-  CHECK(with_host("12:00 text\n", "b") == "b: 12:00 text\n");
+}  // namespace
+
+TEST_CASE("client: hosts that cannot start are named together, when all have answered", "[remote]") {
+  const acc::launcher::Refusal refusal = {acc::ErrorKind::config, {{"no such file", "train.py", ""}}};
+  const std::string refuses =
+      printed(acc::launcher::greeting() + encode(FrameKind::refused, to_json(refusal)));
+  const RemoteJob job = job_on({{"a", refuses},
+                                {"b", ready_host("exec cat >/dev/null")},
+                                {"c", refuses},
+                                {"d", "echo 'Permission denied (publickey).' >&2; exit 255"}});
+  CHECK(error_of([&] { run_on_hosts(job); }) ==
+        "a, c: train.py: no such file\n"
+        "d: ssh was not let in: Permission denied (publickey). (a key without a passphrase, or an agent that "
+        "has it, "
+        "must be accepted there: ssh-copy-id d)");
 }
 
-TEST_CASE("client: what several hosts say alike is said once", "[remote]") {
-  SaidOnce said;
-  CHECK(said.is_new("waiting", 0));
-  CHECK_FALSE(said.is_new("waiting", 1));
-  // The first may say it again.
-  CHECK(said.is_new("waiting", 0));
-  CHECK(said.is_new("stopping", 1));
-  CHECK_FALSE(said.is_new("stopping", 0));
-  // Only the last texts are remembered.
-  for (int i = 0; i < 300; ++i) CHECK(said.is_new(std::to_string(i), 0));
-  CHECK(said.is_new("waiting", 1));
+TEST_CASE("client: a host that is silent is named in time", "[remote]") {
+  const RemoteJob job = job_on({{"a", "exec sleep 1000"}}, std::chrono::milliseconds(100));
+  CHECK(error_of([&] { run_on_hosts(job); }) == "a: no answer within 0.1 s (is it up? try: sh a true)");
 }

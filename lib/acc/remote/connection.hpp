@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/writable_pipe.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/launch/exit_status.hpp"
+#include "acc/remote/frames.hpp"
+
+namespace acc::launcher {
+
+/// The client's end of the connection to one host: a child that runs ssh, and the frames through it. Lives
+/// until the child has ended; the child is killed with it.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  struct Events {
+    std::function<void(const Frame&)> on_frame = {};
+    /// The child has ended and all that it sent was read; once.
+    std::function<void()> on_end = {};
+    /// Whether the output of the workers can be taken; nothing is read until resume() otherwise.
+    std::function<bool()> takes_output = [] { return true; };
+  };
+
+  Connection(boost::asio::io_context& loop, Events events)
+      : loop_(loop), events_(std::move(events)), in_(loop), out_(loop), err_(loop) {}
+  ~Connection() { kill(); }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Starts the child in a session of its own, so that Ctrl-C does not reach it. Throws Error if the program
+  /// is missing or cannot be executed.
+  void open(const std::vector<std::string>& command, const Environment& environment,
+            std::optional<rlimit> open_files = {});
+
+  void send(FrameKind kind, std::string_view payload = {});
+
+  /// Ends the child with what it has started here; on the other side the agent sees its input end.
+  void kill();
+
+  /// Reads on.
+  void resume();
+
+  bool is_stalled() const { return stalled_; }
+  /// Absent: the child runs.
+  const std::optional<ExitStatus>& status() const { return status_; }
+  /// The end of its standard error.
+  const std::string& errors() const { return errors_; }
+  /// What came before the greeting of the agent.
+  const std::string& preamble() const { return frames_.preamble(); }
+  /// When the last bytes came.
+  std::chrono::steady_clock::time_point heard() const { return heard_; }
+  /// After a time in which nothing could be read here.
+  void restart_silence() { heard_ = std::chrono::steady_clock::now(); }
+
+ private:
+  void read_frames();
+  void read_errors();
+  void stream_ended();
+  void end_if_over();
+  void write_queue();
+
+  boost::asio::io_context& loop_;
+  Events events_;
+  boost::asio::writable_pipe in_;
+  boost::asio::readable_pipe out_;
+  boost::asio::readable_pipe err_;
+  std::optional<Process> process_ = {};
+  std::optional<ExitStatus> status_ = {};
+  std::array<char, std::size_t{64} << 10U> buffer_ = {};
+  std::array<char, std::size_t{4} << 10U> error_buffer_ = {};
+  FrameReader frames_{true};
+  std::string errors_ = {};
+  std::string queue_ = {};
+  std::string writing_ = {};
+  std::chrono::steady_clock::time_point heard_ = {};
+  int open_streams_ = 0;
+  bool stalled_ = false;
+};
+
+}  // namespace acc::launcher

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "acc/base/text.hpp"
+
+namespace acc::launcher {
+
+int code_of_job(const std::vector<HostEnd>& ends, bool survives_loss) {
+  int code = 0;
+  bool any_well = false;
+  for (const HostEnd& end : ends) {
+    any_well = any_well || end.code == 0;
+    if (!end.code && survives_loss) continue;
+    if (code == 0) code = end.code.value_or(exit_code(ErrorKind::rendezvous));
+  }
+  if (survives_loss && code == 0 && !any_well) return exit_code(ErrorKind::rendezvous);
+  return code;
+}
+
+std::vector<Problem> merge_problems(const std::vector<HostProblem>& problems) {
+  constexpr std::size_t kMaxNamed = 8;
+  std::vector<std::pair<Problem, std::vector<std::string>>> merged;
+  for (const auto& [host, problem] : problems) {
+    auto same = std::ranges::find(merged, problem, &std::pair<Problem, std::vector<std::string>>::first);
+    if (same == merged.end()) same = merged.insert(same, {problem, {}});
+    same->second.push_back(host);
+  }
+  std::vector<Problem> result;
+  for (auto& [problem, hosts] : merged) {
+    const std::size_t more = hosts.size() > kMaxNamed ? hosts.size() - kMaxNamed : 0;
+    hosts.resize(hosts.size() - more);
+    std::string where = join(hosts, ", ") + (more > 0 ? fmt::format(" and {} others", more) : "");
+    if (!problem.where.empty()) where += ": " + problem.where;
+    result.push_back({.what = problem.what, .where = where, .hint = problem.hint});
+  }
+  return result;
+}
+
+std::string with_host(std::string_view lines, const std::string& host) {
+  constexpr std::string_view kPrefix = "acc: ";
+  if (!lines.starts_with(kPrefix)) return fmt::format("{}: {}", host, lines);
+  return fmt::format("{}{}: {}", kPrefix, host, lines.substr(kPrefix.size()));
+}
+
+bool SaidOnce::is_new(const std::string& text, int host) {
+  const auto [found, added] = first_host_.emplace(text, host);
+  if (!added) return found->second == host;
+  order_.push_back(text);
+  if (order_.size() > kRemembered) {
+    first_host_.erase(order_.front());
+    order_.pop_front();
+  }
+  return true;
+}
+
+}  // namespace acc::launcher

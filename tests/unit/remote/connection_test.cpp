@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/connection.hpp"
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::Environment;
+using acc::launcher::Connection;
+using acc::launcher::encode;
+using acc::launcher::Exited;
+using acc::launcher::ExitStatus;
+using acc::launcher::Frame;
+using acc::launcher::FrameKind;
+using acc::launcher::greeting;
+using acc::launcher::Signaled;
+
+namespace {
+
+/// A connection to a shell script in the place of ssh.
+struct Script {
+  explicit Script(
+      const std::string& text, std::function<bool()> takes_output = [] { return true; }) {
+    connection = std::make_shared<Connection>(
+        loop, Connection::Events{.on_frame = [this](const Frame& frame) { frames.push_back(frame); },
+                                 .on_end = [this] { ++ends; },
+                                 .takes_output = std::move(takes_output)});
+    connection->open({"sh", "-c", text}, Environment::of_process());
+  }
+
+  boost::asio::io_context loop{1};
+  std::vector<Frame> frames = {};
+  int ends = 0;
+  std::shared_ptr<Connection> connection = {};
+};
+
+std::string printed(const std::string& bytes) {
+  std::string text = "printf '";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += {'\\', static_cast<char>('0' + (byte >> 6U)), static_cast<char>('0' + (byte >> 3U & 7U)),
+             static_cast<char>('0' + (byte & 7U))};
+  }
+  return text + "'";
+}
+
+const std::string kHello = printed("Welcome" + greeting() + encode(FrameKind::out, "text"));
+
+}  // namespace
+
+TEST_CASE("connection: frames and the end of the child arrive, errors beside them", "[remote]") {
+  Script script("echo oops >&2; " + kHello + "; exit 3");
+  script.loop.run();
+  CHECK(script.frames == std::vector<Frame>{{FrameKind::out, "text"}});
+  CHECK(script.ends == 1);
+  CHECK(script.connection->status() == ExitStatus(Exited{3}));
+  CHECK(script.connection->errors() == "oops\n");
+  CHECK(script.connection->preamble() == "Welcome");
+}
+
+TEST_CASE("connection: what is sent arrives, and its end does with the connection", "[remote]") {
+  const std::string frame = encode(FrameKind::signal, "15");
+  Script script("test \"$(head -c " + std::to_string(frame.size()) + ")\" = \"$(" + printed(frame) + ")\"");
+  script.connection->send(FrameKind::signal, "15");
+  script.loop.run();
+  CHECK(script.connection->status() == ExitStatus(Exited{0}));
+}
+
+TEST_CASE("connection: what is no frame ends the child", "[remote]") {
+  Script script(printed(greeting()) + "; echo hello to all; exec cat");
+  script.loop.run();
+  CHECK(script.ends == 1);
+  CHECK(script.connection->status() == ExitStatus(Signaled{SIGKILL}));
+  CHECK(script.connection->errors().find("something else than acc's frames") != std::string::npos);
+}
+
+TEST_CASE("connection: output that cannot be taken is not read", "[remote]") {
+  bool takes = false;
+  Script script(kHello + "; head -c 5 >/dev/null; " + printed(encode(FrameKind::exit, "0")),
+                [&] { return takes; });
+  while (!script.connection->is_stalled()) script.loop.run_one();
+  script.connection->send(FrameKind::heartbeat);
+  script.loop.run();  // returns when the child has ended
+  CHECK(script.frames.size() == 1);
+  CHECK(script.connection->is_stalled());
+  CHECK(script.ends == 0);
+  takes = true;
+  script.connection->resume();
+  script.loop.restart();
+  script.loop.run();
+  CHECK(script.frames.size() == 2);
+  CHECK(script.ends == 1);
+}
+
+TEST_CASE("connection: kills the child with its group", "[remote]") {
+  Script script("sleep 1000 & " + kHello + "; wait");
+  while (script.frames.empty()) script.loop.run_one();
+  script.connection->kill();
+  script.loop.run();  // returns when the background process has closed the streams, too
+  CHECK(script.connection->status() == ExitStatus(Signaled{SIGKILL}));
+}
+
+TEST_CASE("connection: a program that is missing is named", "[remote]") {
+  boost::asio::io_context loop(1);
+  const auto connection = std::make_shared<Connection>(loop, Connection::Events{});
+  CHECK(acc::test::error_of([&] {
+          connection->open({"no-such-ssh", "b"}, Environment::of_process());
+        }) ==
+        "no-such-ssh: is not installed (apt-get install openssh-client; ACC_RSH names another program)");
+}

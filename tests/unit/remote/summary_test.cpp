@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/remote/summary.hpp"
+
+#include "support/catch.hpp"
+
+using acc::launcher::code_of_job;
+using acc::launcher::HostEnd;
+using acc::launcher::HostProblem;
+using acc::launcher::merge_problems;
+using acc::launcher::SaidOnce;
+using acc::launcher::with_host;
+
+TEST_CASE("summary: the exit code is that of the first host that failed", "[remote]") {
+  CHECK(code_of_job({{0}, {0}}, false) == 0);
+  CHECK(code_of_job({{0}, {7}, {1}}, false) == 7);
+  CHECK(code_of_job({{0}, {}}, false) == 75);
+  CHECK(code_of_job({{7}, {}}, false) == 7);
+}
+
+TEST_CASE("summary: a job that survives a loss is well if the others are", "[remote]") {
+  CHECK(code_of_job({{}, {0}}, true) == 0);
+  CHECK(code_of_job({{}, {3}}, true) == 3);
+  CHECK(code_of_job({{}, {}}, true) == 75);
+}
+
+TEST_CASE("summary: a problem of several hosts is named once, with them", "[remote]") {
+  const acc::Problem missing = {.what = "no such file", .where = "train.py", .hint = "look"};
+  const acc::Problem locked = {.what = "ssh was not let in"};
+  const std::vector<acc::Problem> merged = merge_problems({{"a", missing}, {"b", locked}, {"c", missing}});
+  REQUIRE(merged.size() == 2);
+  CHECK(acc::to_string(merged[0]) == "a, c: train.py: no such file (look)");
+  CHECK(acc::to_string(merged[1]) == "b: ssh was not let in");
+  std::vector<HostProblem> many;
+  for (int i = 0; i < 64; ++i) many.push_back({"n" + std::to_string(i), locked});
+  CHECK(acc::to_string(merge_problems(many).at(0)) ==
+        "n0, n1, n2, n3, n4, n5, n6, n7 and 56 others: ssh was not let in");
+}
+
+TEST_CASE("summary: lines of acc on a host get its name", "[remote]") {
+  CHECK(with_host("acc: warning: it is full\n", "b") == "acc: b: warning: it is full\n");
+  CHECK(with_host("acc: rank 1 failed\n  time: now\n", "b") == "acc: b: rank 1 failed\n  time: now\n");
+  CHECK(with_host("12:00 text\n", "b") == "b: 12:00 text\n");
+}
+
+TEST_CASE("summary: what several hosts say alike is said once", "[remote]") {
+  SaidOnce said;
+  CHECK(said.is_new("waiting", 0));
+  CHECK_FALSE(said.is_new("waiting", 1));
+  // The first may say it again.
+  CHECK(said.is_new("waiting", 0));
+  CHECK(said.is_new("stopping", 1));
+  CHECK_FALSE(said.is_new("stopping", 0));
+  // Only the last texts are remembered.
+  for (int i = 0; i < 300; ++i) CHECK(said.is_new(std::to_string(i), 0));
+  CHECK(said.is_new("waiting", 1));
+}
