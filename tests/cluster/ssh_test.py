@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-from cluster import SKIPPED, WORKERS, Cluster, case, environ_of, run_cases, send
+from cluster import SKIPPED, WORKERS, Cluster, case, environ_of, parent_of, run_cases, send
 
 # Each host must answer within this time; the machine of the test may be slow.
 PATIENT = ["--host-timeout", "120"]
@@ -225,6 +225,10 @@ def command_line(pid):
         return b""
 
 
+def is_agent(pid):
+    return command_line(pid).endswith(b"\0agent\0")
+
+
 @case
 def a_killed_client_takes_all_with_it(acc):
     with Sshd(acc) as hosts:
@@ -233,6 +237,19 @@ def a_killed_client_takes_all_with_it(acc):
         assert [job.stdout.readline() for _ in range(4)] == ["begun\n"] * 4
         job.kill()
         print("all ended after", round(hosts.until("no worker is left", lambda: not hosts.workers(), 20), 2), "s")
+
+
+@case
+def a_killed_agent_takes_its_part_with_it(acc):
+    with Sshd(acc) as hosts:
+        job = hosts.start("one,two", *PATIENT, "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c", "echo begun; exec sleep 1000")
+        assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
+        # The first of each host: acc's other processes there are its children.
+        agents = [pid for pid in hosts.marked() if is_agent(pid) and not is_agent(parent_of(pid))]
+        assert len(agents) == 2, agents
+        os.kill(agents[0], signal.SIGKILL)
+        _, err = job.communicate(timeout=60)
+        assert job.returncode == 75 and "the connection is lost" in err, (job.returncode, err)
 
 
 @case
