@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods of Kubernetes, played by nodes with the variables and names that pods have. Usage: see run_cases()."""
 
+import json
 import os
 import signal
 import subprocess
@@ -20,7 +21,10 @@ class Pods(Cluster):
 
     def start(self, index, *flags, worker=(WORKERS / "meet.py",), **variables):
         """acc launch as the command of the container of pod `index`."""
-        words = [self.acc, "launch", "--python", sys.executable, *flags, *map(str, worker)]
+        return self.start_words(index, ["launch", "--python", sys.executable, *flags, *map(str, worker)], **variables)
+
+    def start_words(self, index, words, **variables):
+        words = [self.acc, *words]
         return self.on_node(index, "unshare", "--uts", "sh", "-c", f'hostname train-{index}; exec "$@"', "sh", *words,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             env={**os.environ, **IN_A_POD, "HOME": self.folder.name, **variables})
@@ -52,6 +56,22 @@ def pods_of_an_indexed_job_are_one_job(acc):
         pods.name_pod(0)
         first = pods.start(0, *flags, JOB_COMPLETION_INDEX="0")
         assert ended([first, second]) == [f"rank {r} of 4, local {r % 2}, on train-{r // 2}" for r in range(4)]
+
+
+@case
+def pods_of_a_printed_manifest_are_one_job(acc):
+    with Pods(acc, 2) as pods:
+        for pod in range(2):
+            pods.name_pod(pod)
+        flags = ["--nnodes", "2", "--nproc-per-node", "2", "--cpu", "--python", sys.executable]
+        made = subprocess.run([acc, "launch", "--print-script", "k8s", *flags, str(WORKERS / "meet.py")], text=True, check=True,
+                              capture_output=True, env={**os.environ, "HOME": pods.folder.name}).stdout
+        # A flow sequence of YAML that is JSON, too.
+        [command] = [line.partition("command: ")[2] for line in made.splitlines() if "command: " in line]
+        name, *words = json.loads(command)
+        assert name == "acc", command
+        both = [pods.start_words(i, words, JOB_COMPLETION_INDEX=str(i)) for i in range(2)]
+        assert ended(both) == [f"rank {r} of 4, local {r % 2}, on train-{r // 2}" for r in range(4)]
 
 
 @case

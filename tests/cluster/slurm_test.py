@@ -218,6 +218,26 @@ def a_printed_script_is_submitted_as_it_is(acc):
 
 
 @case
+def a_printed_pbs_script_starts_by_mpirun(acc):
+    """The script alone: PBS is played by its variables, and mpirun reaches the nodes through Slurm."""
+    openmpi = shutil.which("mpirun.openmpi")
+    if not openmpi:
+        print("skipped: no Open MPI here (apt-get install --no-install-recommends openmpi-bin)")
+        sys.exit(SKIPPED)
+    with Slurm(acc, 2) as slurm:
+        folder = pathlib.Path(slurm.folder.name)
+        made = slurm.run(acc, "launch", "--print-script", "pbs", "--python", sys.executable, "--cpu", "--nnodes", "2", "--num_processes",
+                         "4", str(WORKER))
+        assert made.returncode == 0, made
+        (folder / "job.sh").write_text(made.stdout)
+        (folder / "nodes").write_text("node0\nnode1\n")
+        (folder / "mpirun").symlink_to(openmpi)
+        of_pbs = {"PBS_O_WORKDIR": str(folder), "PBS_NODEFILE": str(folder / "nodes"), "PATH": f"{folder}:{os.environ['PATH']}",
+                  "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        assert places(slurm.run("salloc", "-N2", "bash", str(folder / "job.sh"), env=of_pbs)) == TWO_EACH
+
+
+@case
 def a_shell_on_a_login_node_is_told_where_to_start(acc):
     with Slurm(acc, 2) as slurm:
         # Commands run on node 0.
