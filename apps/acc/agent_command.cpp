@@ -37,7 +37,7 @@ std::chrono::milliseconds positive_seconds(const Settings& settings, std::string
 }
 
 // Each host asks its engine as its own agent will: contradictions show before anything is started.
-void check_places(const LaunchInputs& given, const std::vector<Host>& hosts, const std::string& flag) {
+void check_places(const LaunchInputs& given, const std::vector<JobHost>& hosts, const std::string& flag) {
   LaunchInputs inputs = given;
   for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
     inputs.host = place_of_host(hosts, rank, flag);
@@ -85,7 +85,7 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
   const auto& flags = inputs.command_line.flags;
   if (!flags.contains("hosts") && !flags.contains("hostfile")) return std::nullopt;
   const Settings settings(inputs);
-  const std::vector<Host> hosts = hosts_of(settings);
+  const std::vector<JobHost> hosts = hosts_of(settings);
   const std::string flag = hosts_flag(settings);
   check_hosts(inputs, settings, hosts);
   check_places(inputs, hosts, flag);

@@ -19,8 +19,8 @@
 #include "acc/base/text.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
-#include "acc/remote/connection.hpp"
 #include "acc/remote/frames.hpp"
+#include "acc/remote/host_connection.hpp"
 #include "acc/remote/summary.hpp"
 
 namespace acc::launcher {
@@ -44,9 +44,9 @@ rlimit raise_open_files() {
 enum class HostState { waiting, connecting, ready, running, ended };
 
 struct HostRun {
-  Host host = {};
+  JobHost host = {};
   HostState state = HostState::waiting;
-  std::shared_ptr<Connection> connection = {};
+  std::shared_ptr<HostConnection> connection = {};
   steady_clock::time_point began = {};
   HostReady ready = {};
   /// Why it cannot start the job.
@@ -110,7 +110,7 @@ class Client {
 Client::Client(const RemoteJob& job)
     : job_(job), out_(loop_, STDOUT_FILENO, sink_handlers()), signals_(loop_), beat_(loop_), grace_(loop_) {
   if (!same_file(STDOUT_FILENO, STDERR_FILENO)) err_.emplace(loop_, STDERR_FILENO, sink_handlers());
-  for (const Host& host : job.hosts) hosts_.push_back({.host = host});
+  for (const JobHost& host : job.hosts) hosts_.push_back({.host = host});
   for (HostRun& run : hosts_) {
     run.out = out_.add_source();
     run.err = err().add_source();
@@ -163,13 +163,13 @@ void Client::connect(std::size_t index) {
   HostRun& run = hosts_[index];
   run.state = HostState::connecting;
   run.began = steady_clock::now();
-  run.connection = std::make_shared<Connection>(
-      loop_, Connection::Events{.on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
-                                .on_end = [this, index] { on_end(index); },
-                                .takes_output =
-                                    [this, index] {
-                                      return out_.wants(hosts_[index].out) && err().wants(hosts_[index].err);
-                                    }});
+  run.connection = std::make_shared<HostConnection>(
+      loop_,
+      HostConnection::Events{
+          .on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
+          .on_end = [this, index] { on_end(index); },
+          .takes_output =
+              [this, index] { return out_.wants(hosts_[index].out) && err().wants(hosts_[index].err); }});
   const std::vector<std::string> command = agent_command(job_.shell, run.host.name);
   log::debug("{}: {}", run.host.name, join(command, " "));
   run.connection->open(command, job_.environment, open_files_);

@@ -14,7 +14,7 @@ namespace acc::launcher {
 
 /// A job that is started on several hosts.
 struct RemoteJob {
-  std::vector<Host> hosts = {};
+  std::vector<JobHost> hosts = {};
   /// --hosts or --hostfile.
   std::string flag = {};
   /// The same for all hosts but for `host`.

@@ -48,8 +48,8 @@ int parse_slots(std::string_view text, const std::string& name, const std::strin
 }
 
 // `host` or `host:4`. An address of IPv6 has more colons, and no number behind it.
-Host parse_host(const std::string& word, const std::string& where) {
-  Host host = {.name = word, .origin = where};
+JobHost parse_host(const std::string& word, const std::string& where) {
+  JobHost host = {.name = word, .origin = where};
   if (std::ranges::count(word, ':') == 1) {
     const std::size_t colon = word.find(':');
     host.name = word.substr(0, colon);
@@ -60,8 +60,8 @@ Host parse_host(const std::string& word, const std::string& where) {
 }
 
 // One acc runs on each host, so a name stands for one node.
-void check_duplicate(const std::vector<Host>& hosts, const Host& host) {
-  const auto bare = [](const Host& one) { return one.name.substr(one.name.rfind('@') + 1); };
+void check_duplicate(const std::vector<JobHost>& hosts, const JobHost& host) {
+  const auto bare = [](const JobHost& one) { return one.name.substr(one.name.rfind('@') + 1); };
   const auto first = std::ranges::find(hosts, bare(host), bare);
   if (first == hosts.end()) return;
   const bool same_place = first->origin == host.origin;
@@ -84,8 +84,8 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-Host parse_line(const std::vector<std::string>& words, const std::string& where) {
-  Host host = parse_host(words.front(), where);
+JobHost parse_line(const std::vector<std::string>& words, const std::string& where) {
+  JobHost host = parse_host(words.front(), where);
   std::optional<int> max_slots;
   for (auto word = words.begin() + 1; word != words.end(); ++word) {
     const std::size_t equals = word->find('=');
@@ -108,10 +108,10 @@ Host parse_line(const std::vector<std::string>& words, const std::string& where)
 
 }  // namespace
 
-std::vector<Host> parse_hosts(std::string_view list, std::string_view where) {
-  std::vector<Host> hosts;
+std::vector<JobHost> parse_hosts(std::string_view list, std::string_view where) {
+  std::vector<JobHost> hosts;
   for (const std::string& word : expand_host_list(list, where)) {
-    const Host host = parse_host(word, std::string(where));
+    const JobHost host = parse_host(word, std::string(where));
     check_duplicate(hosts, host);
     hosts.push_back(host);
   }
@@ -119,8 +119,8 @@ std::vector<Host> parse_hosts(std::string_view list, std::string_view where) {
   return hosts;
 }
 
-std::vector<Host> parse_hostfile(std::string_view text, const std::string& file) {
-  std::vector<Host> hosts;
+std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& file) {
+  std::vector<JobHost> hosts;
   std::vector<Problem> problems;
   int number = 0;
   for (const std::string& line : split(text, '\n')) {
@@ -128,7 +128,7 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file)
     const std::vector<std::string> words = words_of(std::string_view(line).substr(0, line.find('#')));
     if (words.empty()) continue;
     try {
-      const Host host = parse_line(words, where);
+      const JobHost host = parse_line(words, where);
       check_duplicate(hosts, host);
       hosts.push_back(host);
     } catch (const Error& error) {
@@ -146,7 +146,7 @@ std::string hosts_flag(const Settings& settings) {
   return settings.given("hosts") ? settings.origin("hosts") : settings.origin("hostfile");
 }
 
-std::vector<Host> hosts_of(const Settings& settings) {
+std::vector<JobHost> hosts_of(const Settings& settings) {
   const bool listed = settings.given("hosts");
   if (listed && settings.given("hostfile")) {
     fail("",
@@ -159,8 +159,8 @@ std::vector<Host> hosts_of(const Settings& settings) {
   return parse_hostfile(read_file(file), file);
 }
 
-HostPlace place_of_host(const std::vector<Host>& hosts, int rank, const std::string& flag) {
-  const Host& host = hosts.at(static_cast<std::size_t>(rank));
+HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag) {
+  const JobHost& host = hosts.at(static_cast<std::size_t>(rank));
   const int count = static_cast<int>(hosts.size());
   const std::string list = fmt::format("{} ({} host{})", flag, count, count == 1 ? "" : "s");
   const std::string place = fmt::format("{}, number {} of {}", host.name, rank + 1, flag);
@@ -175,7 +175,7 @@ HostPlace place_of_host(const std::vector<Host>& hosts, int rank, const std::str
                    .master_addr = EngineValue<std::string>{hosts.front().name, "first of " + flag}};
   if (host.slots) result.slots = {*host.slots, fmt::format("{}:{} of {}", host.name, *host.slots, flag)};
   int sum = 0;
-  for (const Host& one : hosts) {
+  for (const JobHost& one : hosts) {
     if (!one.slots) return result;
     sum += *one.slots;
   }
@@ -183,7 +183,7 @@ HostPlace place_of_host(const std::vector<Host>& hosts, int rank, const std::str
   return result;
 }
 
-void check_hosts(const LaunchInputs& inputs, const Settings& settings, const std::vector<Host>& hosts) {
+void check_hosts(const LaunchInputs& inputs, const Settings& settings, const std::vector<JobHost>& hosts) {
   const std::string flag = hosts_flag(settings);
   const std::string choice = settings.text("engine");
   if (settings.given("engine") && choice != "none" && choice != "auto") {

@@ -12,7 +12,7 @@
 namespace acc::launcher {
 
 /// A host on which a part of the job runs. Its place in the list is the rank of the node.
-struct Host {
+struct JobHost {
   /// As ssh takes it: a name, an address or an alias of its configuration, perhaps with `user@` in front.
   std::string name = {};
   /// The number of workers; absent: as many as acc starts there by itself, one per device.
@@ -20,32 +20,32 @@ struct Host {
   /// `--hosts`, or `file:line`.
   std::string origin = {};
 
-  bool operator==(const Host&) const = default;
+  bool operator==(const JobHost&) const = default;
 };
 
 /// Parses `a,b:4,user@c`; ranges as Slurm writes them (`n[01-16]:8`) are expanded. Throws Error{usage} naming
 /// `where` for anything else, and for a host that is named twice.
-std::vector<Host> parse_hosts(std::string_view list, std::string_view where);
+std::vector<JobHost> parse_hosts(std::string_view list, std::string_view where);
 
 /// Parses a host file: a line for each host, as DeepSpeed and Open MPI write it (`host slots=4`), as MPICH
 /// and Intel MPI do (`host:4`), or the name alone; `#` begins a comment. Open MPI's `max_slots` must not be
 /// below `slots` and has no other effect, since acc starts no more workers than slots. Throws all errors of
 /// the file as an Error{usage}, each with `file:line`.
-std::vector<Host> parse_hostfile(std::string_view text, const std::string& file);
+std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& file);
 
 /// The hosts of --hosts or --hostfile; empty: neither was given. Throws Error{usage} if both were, and as the
 /// functions above; Error{system} if the file cannot be read.
-std::vector<Host> hosts_of(const Settings& settings);
+std::vector<JobHost> hosts_of(const Settings& settings);
 
 /// What `inputs` of the node of this rank get: its place among the hosts. `flag`: --hosts or --hostfile.
 /// The address and the port at which the nodes meet are to be filled in.
-HostPlace place_of_host(const std::vector<Host>& hosts, int rank, const std::string& flag);
+HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag);
 
 /// The flag that gave the hosts.
 std::string hosts_flag(const Settings& settings);
 
 /// Throws Error{usage} if something else than --hosts says, too, what starts acc on each node: an engine that
 /// started several copies of this process, --srun or --standalone; or if a flag needs a terminal.
-void check_hosts(const LaunchInputs& inputs, const Settings& settings, const std::vector<Host>& hosts);
+void check_hosts(const LaunchInputs& inputs, const Settings& settings, const std::vector<JobHost>& hosts);
 
 }  // namespace acc::launcher

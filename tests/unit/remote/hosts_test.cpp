@@ -9,8 +9,8 @@
 #include "support/inputs.hpp"
 
 using acc::Environment;
-using acc::launcher::Host;
 using acc::launcher::hosts_of;
+using acc::launcher::JobHost;
 using acc::launcher::LaunchInputs;
 using acc::launcher::LaunchPlan;
 using acc::launcher::parse_hostfile;
@@ -21,7 +21,7 @@ using acc::launcher::Settings;
 using acc::test::error_of;
 using acc::test::file;
 using acc::test::inputs;
-using Hosts = std::vector<Host>;
+using Hosts = std::vector<JobHost>;
 using Words = std::vector<std::string>;
 
 TEST_CASE("hosts: a list names hosts, users and workers", "[remote]") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/remote/connection.hpp"
+#include "acc/remote/host_connection.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect_pipe.hpp>
@@ -20,8 +20,8 @@ constexpr std::size_t kMaxErrors = std::size_t{16} << 10U;
 
 }  // namespace
 
-void Connection::open(const std::vector<std::string>& command, const Environment& environment,
-                      std::optional<rlimit> open_files) {
+void HostConnection::open(const std::vector<std::string>& command, const Environment& environment,
+                          std::optional<rlimit> open_files) {
   const auto program = find_program(command.front(), environment);
   if (program.empty()) {
     throw Error({.kind = ErrorKind::usage,
@@ -54,21 +54,21 @@ void Connection::open(const std::vector<std::string>& command, const Environment
   });
 }
 
-void Connection::send(FrameKind kind, std::string_view payload) {
+void HostConnection::send(FrameKind kind, std::string_view payload) {
   if (!process_ || !in_.is_open()) return;
   queue_ += encode(kind, payload);
   write_queue();
 }
 
-void Connection::kill() {
+void HostConnection::kill() {
   if (process_ && !status_) ::kill(-process_->id(), SIGKILL);
 }
 
-void Connection::resume() {
+void HostConnection::resume() {
   if (std::exchange(stalled_, false)) read_frames();
 }
 
-void Connection::read_frames() {
+void HostConnection::read_frames() {
   out_.async_read_some(asio::buffer(buffer_),
                        [self = shared_from_this()](error_code error, std::size_t size) {
                          if (error) return self->stream_ended();
@@ -86,7 +86,7 @@ void Connection::read_frames() {
                        });
 }
 
-void Connection::read_errors() {
+void HostConnection::read_errors() {
   err_.async_read_some(asio::buffer(error_buffer_),
                        [self = shared_from_this()](error_code error, std::size_t size) {
                          if (error) return self->stream_ended();
@@ -97,16 +97,16 @@ void Connection::read_errors() {
                        });
 }
 
-void Connection::stream_ended() {
+void HostConnection::stream_ended() {
   --open_streams_;
   end_if_over();
 }
 
-void Connection::end_if_over() {
+void HostConnection::end_if_over() {
   if (status_ && open_streams_ == 0) events_.on_end();
 }
 
-void Connection::write_queue() {
+void HostConnection::write_queue() {
   if (!writing_.empty() || queue_.empty()) return;
   writing_ = std::exchange(queue_, {});
   asio::async_write(in_, asio::buffer(writing_), [self = shared_from_this()](error_code error, std::size_t) {

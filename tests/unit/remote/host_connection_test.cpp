@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/remote/connection.hpp"
+#include "acc/remote/host_connection.hpp"
 
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
 using acc::Environment;
-using acc::launcher::Connection;
 using acc::launcher::encode;
 using acc::launcher::Exited;
 using acc::launcher::ExitStatus;
 using acc::launcher::Frame;
 using acc::launcher::FrameKind;
 using acc::launcher::greeting;
+using acc::launcher::HostConnection;
 using acc::launcher::Signaled;
 
 namespace {
@@ -21,17 +21,17 @@ namespace {
 struct Script {
   explicit Script(
       const std::string& text, std::function<bool()> takes_output = [] { return true; }) {
-    connection = std::make_shared<Connection>(
-        loop, Connection::Events{.on_frame = [this](const Frame& frame) { frames.push_back(frame); },
-                                 .on_end = [this] { ++ends; },
-                                 .takes_output = std::move(takes_output)});
+    connection = std::make_shared<HostConnection>(
+        loop, HostConnection::Events{.on_frame = [this](const Frame& frame) { frames.push_back(frame); },
+                                     .on_end = [this] { ++ends; },
+                                     .takes_output = std::move(takes_output)});
     connection->open({"sh", "-c", text}, Environment::of_process());
   }
 
   boost::asio::io_context loop{1};
   std::vector<Frame> frames = {};
   int ends = 0;
-  std::shared_ptr<Connection> connection = {};
+  std::shared_ptr<HostConnection> connection = {};
 };
 
 std::string printed(const std::string& bytes) {
@@ -48,7 +48,7 @@ const std::string kHello = printed("Welcome" + greeting() + encode(FrameKind::ou
 
 }  // namespace
 
-TEST_CASE("connection: frames and the end of the child arrive, errors beside them", "[remote]") {
+TEST_CASE("host_connection: frames and the end of the child arrive, errors beside them", "[remote]") {
   Script script("echo oops >&2; " + kHello + "; exit 3");
   script.loop.run();
   CHECK(script.frames == std::vector<Frame>{{FrameKind::out, "text"}});
@@ -58,7 +58,7 @@ TEST_CASE("connection: frames and the end of the child arrive, errors beside the
   CHECK(script.connection->preamble() == "Welcome");
 }
 
-TEST_CASE("connection: what is sent arrives, and its end does with the connection", "[remote]") {
+TEST_CASE("host_connection: what is sent arrives, and its end does with the connection", "[remote]") {
   const std::string frame = encode(FrameKind::signal, "15");
   Script script("test \"$(head -c " + std::to_string(frame.size()) + ")\" = \"$(" + printed(frame) + ")\"");
   script.connection->send(FrameKind::signal, "15");
@@ -66,7 +66,7 @@ TEST_CASE("connection: what is sent arrives, and its end does with the connectio
   CHECK(script.connection->status() == ExitStatus(Exited{0}));
 }
 
-TEST_CASE("connection: what is no frame ends the child", "[remote]") {
+TEST_CASE("host_connection: what is no frame ends the child", "[remote]") {
   Script script(printed(greeting()) + "; echo hello to all; exec cat");
   script.loop.run();
   CHECK(script.ends == 1);
@@ -74,7 +74,7 @@ TEST_CASE("connection: what is no frame ends the child", "[remote]") {
   CHECK(script.connection->errors().find("something else than acc's frames") != std::string::npos);
 }
 
-TEST_CASE("connection: output that cannot be taken is not read", "[remote]") {
+TEST_CASE("host_connection: output that cannot be taken is not read", "[remote]") {
   bool takes = false;
   Script script(kHello + "; head -c 5 >/dev/null; " + printed(encode(FrameKind::exit, "0")),
                 [&] { return takes; });
@@ -92,7 +92,7 @@ TEST_CASE("connection: output that cannot be taken is not read", "[remote]") {
   CHECK(script.ends == 1);
 }
 
-TEST_CASE("connection: kills the child with its group", "[remote]") {
+TEST_CASE("host_connection: kills the child with its group", "[remote]") {
   Script script("sleep 1000 & " + kHello + "; wait");
   while (script.frames.empty()) script.loop.run_one();
   script.connection->kill();
@@ -100,9 +100,9 @@ TEST_CASE("connection: kills the child with its group", "[remote]") {
   CHECK(script.connection->status() == ExitStatus(Signaled{SIGKILL}));
 }
 
-TEST_CASE("connection: a program that is missing is named", "[remote]") {
+TEST_CASE("host_connection: a program that is missing is named", "[remote]") {
   boost::asio::io_context loop(1);
-  const auto connection = std::make_shared<Connection>(loop, Connection::Events{});
+  const auto connection = std::make_shared<HostConnection>(loop, HostConnection::Events{});
   CHECK(acc::test::error_of([&] {
           connection->open({"no-such-ssh", "b"}, Environment::of_process());
         }) ==

@@ -22,7 +22,7 @@ namespace acc::launcher {
 
 /// The client's end of the connection to one host: a child that runs ssh, and the frames through it. Lives
 /// until the child has ended; the child is killed with it.
-class Connection : public std::enable_shared_from_this<Connection> {
+class HostConnection : public std::enable_shared_from_this<HostConnection> {
  public:
   struct Events {
     std::function<void(const Frame&)> on_frame = {};
@@ -32,11 +32,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<bool()> takes_output = [] { return true; };
   };
 
-  Connection(boost::asio::io_context& loop, Events events)
+  HostConnection(boost::asio::io_context& loop, Events events)
       : loop_(loop), events_(std::move(events)), in_(loop), out_(loop), err_(loop) {}
-  ~Connection() { kill(); }
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  ~HostConnection() { kill(); }
+  HostConnection(const HostConnection&) = delete;
+  HostConnection& operator=(const HostConnection&) = delete;
 
   /// Starts the child in a session of its own, so that Ctrl-C does not reach it. Throws Error if the program
   /// is missing or cannot be executed.
