@@ -79,10 +79,10 @@ class Job:
         self.until(f"{texts} in the output", lambda: all(text in self.output() for text in texts), limit)
         return self.output()
 
-    def field(self, name):
-        """A field of `scontrol show job`, such as JobState."""
+    def state(self):
+        """Its state and how often it was started again, as of one moment."""
         shown = self.slurm.run("scontrol", "show", "job", self.number).stdout
-        return re.search(rf"\b{name}=(\S+)", shown)[1]
+        return re.search(r"\bJobState=(\S+)", shown)[1], int(re.search(r"\bRestarts=(\d+)", shown)[1])
 
     def until(self, what, condition, limit=60):
         try:
@@ -91,14 +91,15 @@ class Job:
             raise AssertionError(f"{error}\n{self.slurm.run('scontrol', 'show', 'job', self.number).stdout}{self.output()}")
 
     def until_state(self, state):
-        self.until(f"job {state}", lambda: self.field("JobState") == state)
+        self.until(f"job {state}", lambda: self.state()[0] == state)
 
     def until_started_again(self, restarts):
         """Does not wait the two minutes after which Slurm starts a requeued job."""
         def started():
-            if self.field("JobState") == "PENDING":
+            state, count = self.state()
+            if state == "PENDING":
                 self.slurm.run("scontrol", "update", f"jobid={self.number}", "starttime=now")
-            return self.field("JobState") in ("RUNNING", "COMPLETED") and self.field("Restarts") == str(restarts)
+            return state in ("RUNNING", "COMPLETED") and count == restarts
         self.until("a start again", started)
 
 
@@ -343,8 +344,7 @@ def a_preempted_job_is_requeued(acc):
             job.until_started_again(restarts + 1)
         said = job.until_says("step ended with 0")
         assert f"rank 0 on node0: {run[2]}" in said and f"rank 1 on node1: {run[2]}" in said, said
-        job.until_state("COMPLETED")
-        assert job.field("Restarts") == "2"
+        job.until("the end", lambda: job.state() == ("COMPLETED", 2))
 
 
 @case

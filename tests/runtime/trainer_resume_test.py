@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """trainer_resume_test.py PROGRAM LAUNCHER...: a Trainer that is killed twice and goes on ends with the very weights of one
-that nobody killed."""
+that nobody killed; so does one that was asked to end and saved a checkpoint of that step."""
 import json
 import os
 import pathlib
@@ -20,14 +20,16 @@ ARGUMENTS = {
     "eval_strategy": "epoch",
     "disable_tqdm": True,
     "resume_from_checkpoint": "last",
+    "enable_jit_checkpoint": True,
 }
 
 
-def train(folder, kill_at=None):
+def train(folder, kill_at=None, stop_at=None):
     arguments = folder / "arguments.json"
     folder.mkdir(exist_ok=True)
     arguments.write_text(json.dumps({**ARGUMENTS, "output_dir": str(folder / "run")}))
-    environment = {**os.environ, **({"ACC_TEST_KILL_AT": str(kill_at)} if kill_at else {})}
+    environment = {**os.environ, **({"ACC_TEST_KILL_AT": str(kill_at)} if kill_at else {}),
+                   **({"ACC_TEST_STOP_AT": str(stop_at)} if stop_at else {})}
     done = subprocess.run([*sys.argv[2:], sys.argv[1], arguments], env=environment, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     expected = 137 if kill_at else 0
@@ -40,7 +42,7 @@ def state(folder):
 
 
 with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
-    whole, killed = pathlib.Path(name, "whole"), pathlib.Path(name, "killed")
+    whole, killed, stopped = (pathlib.Path(name, word) for word in ("whole", "killed", "stopped"))
     train(whole)
     steps = state(whole)["global_step"]
     train(killed, kill_at=8)
@@ -57,6 +59,13 @@ with tempfile.TemporaryDirectory(prefix="acc-trainer-") as name:
     last = [entry for entry in state(killed)["log_history"] if "eval_loss" in entry][-1]["eval_loss"]
     if last != [entry for entry in state(whole)["log_history"] if "eval_loss" in entry][-1]["eval_loss"]:
         sys.exit("the evaluation differs")
-    weights = [(folder / "run" / "model.safetensors").read_bytes() for folder in (whole, killed)]
-    if weights[0] != weights[1]:
+    train(stopped, stop_at=8)
+    left = sorted(path.name for path in (stopped / "run").glob("checkpoint-*"))
+    if left != ["checkpoint-5", "checkpoint-8"] or state(stopped)["global_step"] != 8:
+        sys.exit(f"a training that was asked to end in step 8 left {left} at step {state(stopped)['global_step']}")
+    if any("eval_loss" in entry for entry in state(stopped)["log_history"]):
+        sys.exit("a training that was asked to end has evaluated once more")
+    train(stopped)
+    weights = [(folder / "run" / "model.safetensors").read_bytes() for folder in (whole, killed, stopped)]
+    if len(set(weights)) != 1:
         sys.exit("the weights differ")

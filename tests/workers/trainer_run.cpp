@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // trainer_run ARGUMENTS.json: trains a network with dropout on the examples' digits. In ACC_TEST_KILL_AT it
-// may be told a step after which rank 0 ends as by kill -9.
+// may be told a step after which rank 0 ends as by kill -9, in ACC_TEST_STOP_AT one in which the last rank
+// gets SIGUSR1.
 #include <torch/nn/modules/dropout.h>
 #include <torch/nn/modules/linear.h>
 
@@ -39,6 +40,18 @@ class KillAt : public acc::TrainerCallback {
   long step_;
 };
 
+class StopAt : public acc::TrainerCallback {
+ public:
+  StopAt(long step, bool is_last_process) : step_(step), is_last_process_(is_last_process) {}
+  void on_step_begin(const Arguments& /*arguments*/, State& state, Control& /*control*/) override {
+    if (is_last_process_ && state.global_step + 1 == step_) std::raise(SIGUSR1);
+  }
+
+ private:
+  long step_;
+  bool is_last_process_;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -50,6 +63,8 @@ int main(int argc, char** argv) try {
   const Data data = load_data();
   acc::set_seed(1);
   acc::Trainer trainer(Dropping(), arguments, data.train, data.test, options);
+  if (const char* step = std::getenv("ACC_TEST_STOP_AT"))
+    trainer.add_callback(std::make_shared<StopAt>(std::atol(step), trainer.accelerator().is_last_process()));
   trainer.train();
   trainer.save_model();
   trainer.save_state();

@@ -14,6 +14,7 @@
 #include "acc/runtime/cuda/plugin.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
+#include "acc/runtime/process/stop_request.hpp"
 
 namespace acc {
 namespace {
@@ -154,6 +155,16 @@ bool Accelerator::check_trigger() {
   if (reduce(flag, ReduceOp::max).item<std::int64_t>() == 0) return false;
   triggered_ = false;
   return true;
+}
+
+bool Accelerator::should_stop(std::int64_t every) {
+  if (every < 1) throw Error({.what = "must be at least 1", .where = "should_stop, every"});
+  detail::note_stop_signals();
+  if (stopping_ || stop_checks_++ % every != 0) return stopping_;
+  at::Tensor requested = at::full({1}, detail::stop_was_requested() ? 1 : 0, at::kLong);
+  if (process_group()) process_group()->all_reduce(requested, ReduceOp::max);
+  stopping_ = requested.item<std::int64_t>() != 0;
+  return stopping_;
 }
 
 std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) const {

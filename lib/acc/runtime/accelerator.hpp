@@ -371,6 +371,16 @@ class Accelerator {
   /// Together: whether any process has called set_trigger since the last check that returned true.
   bool check_trigger();
 
+  /// Together: whether any process was asked to end, by SIGTERM, or by SIGUSR1 or SIGUSR2, which a launcher
+  /// or an engine sends before a time limit or a preemption: `if (accelerator.should_stop()) {
+  /// accelerator.save_state(); break; }` in the loop, and all processes leave it at the same step. Once true
+  /// it stays true, and costs nothing. Before that a call is an all-reduce of one number on the CPU, which
+  /// waits for the slowest process but not for CUDA devices; with `every`, only each so manyth call is one,
+  /// and the others return false. From the first call on these signals do nothing else, unless the program
+  /// handles them itself: then should_stop() does not see them. Throws Error{usage} if `every` is less
+  /// than 1.
+  bool should_stop(std::int64_t every = 1);
+
   /// Calls `function` under LibTorch's profiler. With an output_trace_dir, which makes this a function for
   /// all processes together, each process writes `profile_<rank>.json` there and waits for the others. Throws
   /// Error{system} when the file cannot be written.
@@ -417,6 +427,8 @@ class Accelerator {
   detail::Checkpointing checkpointing_;
   detail::Trackers trackers_;
   bool triggered_ = false;
+  bool stopping_ = false;
+  std::int64_t stop_checks_ = 0;
 };
 
 }  // namespace acc

@@ -496,10 +496,13 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
                  long(first_epoch), long(state_.global_step));
 
   is_training_ = true;
+  stopped_ = false;
   control_ = {};
   optimizer_->zero_grad();
   fire(&TrainerCallback::on_train_begin);
   if (arguments_.eval_on_start) evaluate_in_training();
+  // The signals count from here on, not only from the end of the first step.
+  if (arguments_.enable_jit_checkpoint) accelerator_->should_stop();
   // Nothing is left to train after a checkpoint of the last step.
   if (state_.global_step >= plan.max_steps) control_.should_training_stop = true;
   for (std::int64_t epoch = first_epoch; epoch < plan.num_train_epochs && !control_.should_training_stop;
@@ -540,6 +543,7 @@ void TrainerBase::train_epoch(const Plan& plan, Counters& counters, std::uint64_
       ++state_.global_step;
       state_.epoch = double(epoch) + std::min(1.0, double(batches_done) / double(plan.steps_in_epoch));
       fire(&TrainerCallback::on_step_end);
+      stop_if_asked();
       log_save_evaluate(counters);
     }
   }
@@ -549,7 +553,18 @@ void TrainerBase::train_epoch(const Plan& plan, Counters& counters, std::uint64_
     control_.should_training_stop = true;
   }
   fire(&TrainerCallback::on_epoch_end);
+  if (stopped_) control_.should_evaluate = control_.should_save = false;
   log_save_evaluate(counters);
+}
+
+// transformers' JITCheckpointCallback, which looks at its own process only.
+void TrainerBase::stop_if_asked() {
+  if (!arguments_.enable_jit_checkpoint || !accelerator_->should_stop()) return;
+  stopped_ = !control_.should_training_stop;
+  control_.should_training_stop = control_.should_save = true;
+  if (stopped_) control_.should_evaluate = false;
+  if (stopped_ && shows_progress())
+    std::fprintf(stderr, "  Asked to end: saving a checkpoint of step %ld\n", long(state_.global_step));
 }
 
 void TrainerBase::step_optimizer(Counters& counters) {
@@ -744,12 +759,12 @@ TrainOutput TrainerBase::finish(const Plan& plan, Counters& counters) {
   output.metrics["train_loss"] = output.training_loss;
   log(output.metrics);
   output.metrics["epoch"] = state_.epoch;
-  if (arguments_.load_best_model_at_end && !state_.best_model_checkpoint.empty()) {
+  if (arguments_.load_best_model_at_end && !state_.best_model_checkpoint.empty() && !stopped_) {
     accelerator_->wait_for_everyone();
     load_weights(state_.best_model_checkpoint);
   }
   // With a limit of 1 only the best checkpoint is kept. Until now the newest was needed for resuming.
-  if (arguments_.save_total_limit == 1 && !state_.best_model_checkpoint.empty()) {
+  if (arguments_.save_total_limit == 1 && !state_.best_model_checkpoint.empty() && !stopped_) {
     accelerator_->wait_for_everyone();
     accelerator_->on_main_process([&] {
       for (const NumberedCheckpoint& checkpoint : checkpoints_in(arguments_.output_dir))

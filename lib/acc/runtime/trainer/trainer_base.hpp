@@ -171,6 +171,7 @@ class TrainerBase {
   void train_epoch(const Plan& plan, Counters& counters, std::uint64_t epoch, bool resumed);
   void step_optimizer(Counters& counters);
   void log_save_evaluate(Counters& counters);
+  void stop_if_asked();
   void evaluate_in_training();
   std::filesystem::path checkpoint_folder(std::int64_t step) const;
   void save_checkpoint();
@@ -190,6 +191,8 @@ class TrainerBase {
   std::shared_ptr<Scheduler> scheduler_ = {};
   std::shared_ptr<ReduceOnPlateau> plateau_ = {};
   bool is_training_ = false;
+  // The training was asked to end, and is over before its last step.
+  bool stopped_ = false;
 };
 
 }  // namespace acc

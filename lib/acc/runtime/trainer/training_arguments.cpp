@@ -110,6 +110,8 @@ void for_each_argument(Arguments& a, const Visit& visit) {
   visit("save_total_limit", a.save_total_limit, "number of checkpoints that are kept");
   visit("save_only_model", a.save_only_model, "save only the model; training cannot be resumed");
   visit("save_on_each_node", a.save_on_each_node, "save on every machine");
+  visit("enable_jit_checkpoint", a.enable_jit_checkpoint,
+        "save a checkpoint and end the training on SIGTERM, SIGUSR1 or SIGUSR2");
   visit("load_best_model_at_end", a.load_best_model_at_end,
         "load the weights of the best checkpoint at the end");
   visit("metric_for_best_model", a.metric_for_best_model,

@@ -123,6 +123,10 @@ struct TrainingArguments {
   /// Checkpoints contain only the model: training cannot be resumed from them.
   bool save_only_model = false;
   bool save_on_each_node = false;       ///< The first process of each machine writes the shared files.
+  /// On SIGTERM, SIGUSR1 or SIGUSR2, see Accelerator::should_stop, saves a checkpoint after the current step,
+  /// whatever save_strategy is, and ends the training without more evaluations. The engine must leave time
+  /// for a step and a checkpoint.
+  bool enable_jit_checkpoint = false;
   bool load_best_model_at_end = false;  ///< Loads the checkpoint with the best metric.
   /// The metric that determines the best model. Default if the best model is needed: loss.
   std::string metric_for_best_model = {};
