@@ -23,6 +23,9 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
 /// `acc test`: launches acc-selftest with the user's config and any flags of `acc launch`.
 int test_command(const std::vector<std::string>& words);
 
+/// Adds `acc test` with its own flags, for help, man page and completion; test_command() parses them.
+void describe_test_command(CLI::App& app);
+
 // Commands that CLI11 parses. Each sets `code`, the exit code, when it runs.
 
 /// `acc config` and its subcommands.

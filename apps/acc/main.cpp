@@ -70,7 +70,7 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   int code = 0;
   app.add_subcommand("launch", "Start a program on one worker per device (see acc launch --help)");
   app.add_subcommand("run", "Start a program with torchrun's options (see acc run --help)");
-  app.add_subcommand("test", "Test distributed training on this machine with a built-in program");
+  acc::launcher::describe_test_command(app);
   acc::launcher::add_config_command(app, code);
   acc::launcher::add_env_command(app, code);
   acc::launcher::add_estimate_command(app, code);

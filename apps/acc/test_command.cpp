@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <iterator>
 
@@ -94,6 +95,14 @@ int check_nodes(CommandLine command_line, bool json) {
 }
 
 }  // namespace
+
+void describe_test_command(CLI::App& app) {
+  CLI::App* test =
+      app.add_subcommand("test", "Test distributed training, or the nodes alone, with the config");
+  test->add_flag("--nodes", "Only check the nodes and the network between them");
+  test->add_flag("--json", "What it found, as JSON on standard output");
+  test->add_option("--time-limit", "Seconds of each step of the training test");
+}
 
 int test_command(const std::vector<std::string>& words) {
   const TestOptions options = read_options(words);

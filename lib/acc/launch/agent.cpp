@@ -162,9 +162,7 @@ bool Agent::goes_on() {
                               .text = "the workers of node " + parts_.host + " hang",
                               .exit_code = kHungCode});
     } else if (checked_ && !checked_->passed) {
-      // Otherwise another node ends the job.
-      if (checked_->ends_job)
-        parts_.rendezvous.fail({.text = checked_->summary, .exit_code = exit_code(ErrorKind::system)});
+      parts_.rendezvous.fail({.text = checked_->summary, .exit_code = exit_code(ErrorKind::system)});
     } else {
       parts_.rendezvous.finish();
     }
@@ -229,8 +227,18 @@ bool Agent::meet() {
 // Returns false when no worker is to be started.
 bool Agent::check_nodes() {
   if (!parts_.check_nodes) return true;
+  // A result that is pending belongs to the checks of an earlier round.
+  while (!std::holds_alternative<TimeUp>(next_event(parts_.processes.now()))) {
+  }
+  if (must_end()) return false;
+  checked_.reset();
   parts_.check_nodes(round_, attempt_);
-  while (!checked_ && !must_end()) next_event(std::nullopt);
+  // Another node may learn of the result first, and end the job.
+  std::optional<TimePoint> deadline;
+  while (!checked_ && !asked_to_end()) {
+    if (over_ && !deadline) deadline = parts_.processes.now() + kMaxWaitForCause;
+    if (std::holds_alternative<TimeUp>(next_event(deadline))) break;
+  }
   if (!checked_) return false;
   parts_.reporter.report(PreflightFinished{*checked_});
   return checked_->passed && plan_.preflight != Preflight::alone && !must_end();

@@ -124,7 +124,7 @@ Pairs blocked_pairs(const std::vector<ConnectionCheck>& connections) {
 
 // For rank 0.
 NodeCheckResult full_result(const Observations& seen, const std::vector<Finding>& findings) {
-  NodeCheckResult result{.passed = !has_errors(findings), .clean = findings.empty(), .ends_job = true};
+  NodeCheckResult result{.passed = !has_errors(findings), .clean = findings.empty()};
   if (!result.passed) result.summary = refusal_text(findings);
   result.text = preflight_text(seen, findings);
   result.json = preflight_json(seen, findings);
@@ -188,7 +188,7 @@ class Exchange {
   NodeCheckResult lost(const char* what) const {
     const std::string summary =
         fmt::format("the preflight failed: {} was not told {} by rank 0 in time", own_.host, what);
-    return {.passed = false, .clean = false, .ends_job = true, .summary = summary};
+    return {.passed = false, .clean = false, .summary = summary};
   }
 
   // The values of those nodes that publish theirs in time, by rank.

@@ -17,8 +17,6 @@ struct NodeCheckResult {
   bool passed = true;
   /// Nothing was found that the user of this node must hear of.
   bool clean = true;
-  /// This node ends the job for all, since it knows first: it has rank 0, or its checks could not go on.
-  bool ends_job = false;
   /// Why no worker is to be started, in one line; empty: passed.
   std::string summary = {};
   /// For the user of this node: on rank 0 the table, else the warnings about this node.

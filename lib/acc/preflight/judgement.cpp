@@ -83,6 +83,13 @@ class Judge {
     add(Severity::warning, check, {rank}, name(rank) + ": " + text, std::move(hint));
   }
 
+  bool on_several_machines() const {
+    const bool hosts = std::ranges::any_of(
+        seen_.nodes, [&](const NodeHealth& node) { return node.host != seen_.nodes.front().host; });
+    return hosts && std::ranges::any_of(seen_.nodes,
+                                        [](const NodeHealth& node) { return !is_loopback(node.address); });
+  }
+
   void judge_presence() {
     for (int rank = 0; rank < seen_.num_nodes; ++rank) {
       if (std::ranges::find(seen_.nodes, rank, &NodeHealth::rank) != seen_.nodes.end()) continue;
@@ -191,7 +198,7 @@ class Judge {
       error(Check::name, node.rank,
             fmt::format("'{}' cannot be resolved: {}", node.meeting.name, node.meeting.found.error),
             "add the name to DNS or /etc/hosts, or give an address");
-    if (!node.own_name || is_loopback(node.address)) return;
+    if (!node.own_name || !on_several_machines()) return;
     const HostLookup& own = node.own_name->found;
     const std::string hint = "correct /etc/hosts, or set GLOO_SOCKET_IFNAME";
     if (!own.error.empty())

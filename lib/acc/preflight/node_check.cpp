@@ -29,7 +29,6 @@ using boost::system::error_code;
 NodeCheckResult failed(const std::string& why) {
   return {.passed = false,
           .clean = false,
-          .ends_job = true,
           .summary = fmt::format("the preflight failed: {}: {}", host_name(), why)};
 }
 
@@ -38,7 +37,6 @@ NodeCheckResult failed(const std::string& why) {
 std::string encode(const NodeCheckResult& result) {
   return to_text({{"passed", result.passed},
                   {"clean", result.clean},
-                  {"ends_job", result.ends_job},
                   {"summary", result.summary},
                   {"text", result.text},
                   {"json", result.json}});
@@ -48,7 +46,6 @@ NodeCheckResult decode_result(std::string_view text) {
   const Json object = Json::parse(text);
   return {.passed = object.at("passed"),
           .clean = object.at("clean"),
-          .ends_job = object.at("ends_job"),
           .summary = object.at("summary"),
           .text = object.at("text"),
           .json = object.at("json")};
@@ -85,6 +82,7 @@ struct NodeCheck::Impl : std::enable_shared_from_this<NodeCheck::Impl> {
   explicit Impl(asio::io_context& loop) : pipe(loop), timeout(loop) {}
 
   void start(const NodeCheckJob& job, Done handler) {
+    stop();
     done = std::move(handler);
     received.clear();
     std::array<int, 2> ends = {};

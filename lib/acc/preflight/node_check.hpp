@@ -20,8 +20,8 @@ class NodeCheck {
   NodeCheck(const NodeCheck&) = delete;
   NodeCheck& operator=(const NodeCheck&) = delete;
 
-  /// Starts them; calls `done` once, from the event loop, with what they came to, unless this object ends
-  /// first. The child is reaped by the caller.
+  /// Starts them; calls `done` once, from the event loop, with what they came to, unless they are started
+  /// again or this object ends first. The child is reaped by the caller.
   void start(const NodeCheckJob& job, Done done);
 
  private:

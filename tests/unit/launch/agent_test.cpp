@@ -86,10 +86,13 @@ struct Job {
   CountingRendezvous rendezvous;
   KeepingReporter reporter;
 
+  CheckNodes check_nodes;
+
   LaunchReport run(const LaunchPlan& plan, const LogFolder& logs = {}, const CgroupPaths& cgroups = {}) {
     return acc::launcher::run(plan, {.processes = processes,
                                      .rendezvous = rendezvous,
                                      .reporter = reporter,
+                                     .check_nodes = check_nodes,
                                      .logs = logs,
                                      .cgroups = cgroups});
   }
@@ -772,4 +775,115 @@ TEST_CASE("agent: a wrapped rank runs its wrapper, an attached one has the termi
   CHECK(job.processes.started()[2].arguments ==
         std::vector<std::string>{"gdb", "--args", "/bin/train", "--rank=2"});
   CHECK(job.processes.started()[2].input == WorkerInput::terminal);
+}
+
+namespace {
+
+// The checks of each attempt come to this result at once.
+CheckNodes checks_find(Job& job, const NodeCheckResult& result, std::vector<int>* attempts = nullptr) {
+  return [&job, result, attempts](const Round&, int attempt) {
+    if (attempts != nullptr) attempts->push_back(attempt);
+    job.processes.post(NodesChecked{result});
+  };
+}
+
+}  // namespace
+
+TEST_CASE("agent: workers start after the nodes were checked, in each attempt", "[launch]") {
+  Job job;
+  std::vector<int> attempts;
+  job.check_nodes = checks_find(job, {.text = "table\n"}, &attempts);
+  job.processes.before_start = [&] {
+    CHECK(job.reporter.all<PreflightFinished>().size() == attempts.size());
+  };
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.processes.will_end_in(1, 0, Exited{0});
+  CHECK(job.run(plan_of(1, 1)).exit_code == 0);
+  CHECK(attempts == std::vector<int>{0, 1});
+  CHECK(job.processes.started().size() == 2);
+}
+
+TEST_CASE("agent: no worker starts when the checks fail, and the node that knows first tells all",
+          "[launch]") {
+  Job job;
+  job.check_nodes = checks_find(job, {.passed = false, .summary = "the preflight failed: node1: broken"});
+  CHECK(job.run(plan_of(2)).exit_code == 1);
+  CHECK(job.processes.started().empty());
+  CHECK(job.rendezvous.failures ==
+        std::vector<RoundOver>{{.text = "the preflight failed: node1: broken", .exit_code = 1}});
+  REQUIRE(job.reporter.all<GroupChanged>().size() == 1);
+  CHECK(job.reporter.all<GroupChanged>()[0].text == "the preflight failed: node1: broken");
+}
+
+TEST_CASE("agent: the result of the checks is shown although another node ends the job before", "[launch]") {
+  Job job;
+  const auto result = checks_find(job, {.passed = false, .text = "table\n"});
+  job.check_nodes = [&](const Round& round, int attempt) {
+    job.processes.post(NodeEvent(RoundOver{.text = "the preflight failed", .exit_code = 1}));
+    result(round, attempt);
+  };
+  CHECK(job.run(plan_of(1)).exit_code == 1);
+  CHECK(job.reporter.all<PreflightFinished>().size() == 1);
+  CHECK(job.rendezvous.failures.empty());
+}
+
+TEST_CASE("agent: a job that ends during the checks does not wait for them", "[launch]") {
+  Job job;
+  job.check_nodes = [](const Round&, int) {};
+  job.processes.other_nodes_send(RoundOver{.text = "node 2 was lost", .exit_code = 75}, 1s);
+  CHECK(job.run(plan_of(1)).exit_code == 75);
+  CHECK(job.processes.elapsed() <= 4s);
+}
+
+TEST_CASE("agent: with the checks alone no worker starts, and the job succeeds", "[launch]") {
+  Job job;
+  job.check_nodes = checks_find(job, {});
+  LaunchPlan plan = plan_of(2);
+  plan.preflight = Preflight::alone;
+  CHECK(job.run(plan).exit_code == 0);
+  CHECK(job.processes.started().empty());
+  CHECK(job.rendezvous.finished == 1);
+}
+
+TEST_CASE("agent: a signal during the checks ends the job", "[launch]") {
+  Job job;
+  job.check_nodes = [](const Round&, int) {};
+  job.processes.signal_arrives(SIGINT, 1s);
+  CHECK(job.run(plan_of(1)).exit_code == 128 + SIGINT);
+  CHECK(job.processes.started().empty());
+}
+
+TEST_CASE("agent: a node that is lost during the checks leads to another round, which is checked",
+          "[launch]") {
+  Job job;
+  std::vector<int> rounds;
+  job.check_nodes = [&](const Round&, int) {
+    rounds.push_back(job.rendezvous.rounds);
+    if (rounds.size() == 1)
+      job.processes.other_nodes_send(RoundOver{.again = true, .text = "node 2 was lost"}, 1s);
+    else
+      job.processes.post(NodesChecked{});
+  };
+  job.processes.will_end(0, Exited{0});
+  CHECK(job.run(plan_of(1)).exit_code == 0);
+  CHECK(rounds == std::vector<int>{1, 2});
+  CHECK(job.processes.started().size() == 1);
+}
+
+TEST_CASE("agent: what the checks of an earlier round came to does not count", "[launch]") {
+  Job job;
+  int checks = 0;
+  job.check_nodes = [&](const Round&, int) {
+    if (++checks == 1)
+      job.processes.other_nodes_send(RoundOver{.again = true, .text = "node 2 was lost"}, 1s);
+    else
+      job.processes.post(NodesChecked{});
+  };
+  // The round begins, and the result of the checks before is still pending.
+  job.rendezvous.on_round = [&] {
+    if (checks == 1) job.processes.post(NodesChecked{{.passed = false, .summary = "stale"}});
+  };
+  job.processes.will_end(0, Exited{0});
+  CHECK(job.run(plan_of(1)).exit_code == 0);
+  CHECK(checks == 2);
 }

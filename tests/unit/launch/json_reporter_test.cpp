@@ -53,6 +53,8 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       Restarting{failure(), 1, 3},
       HangFound{60s, "rank 0: asleep\n", OnHang::kill},
       HangStacksFound{"#0 wait\n"},
+      PreflightFinished{{.json = R"({"schema":1,"passed":true})"}},
+      PreflightFinished{{.passed = false}},
       Warning{"a full disk"},
       Failed{"no such host", 75},
       Finished{},

@@ -125,3 +125,10 @@ TEST_CASE("text_reporter: a hang shows the states of the ranks and what follows"
   CHECK(text_of(Finished{{.exit_code = kHungCode, .hung = true}}) ==
         "acc: the job hung and was stopped (exit code 124)\n");
 }
+
+TEST_CASE("text_reporter: the table of the preflight, as a warning if something was found", "[launch]") {
+  CHECK(text_of(PreflightFinished{{.text = "preflight of 2 nodes\n"}}) == "acc: preflight of 2 nodes\n");
+  CHECK(text_of(PreflightFinished{{.passed = false}}).empty());
+  CHECK(level_of(PreflightFinished{{.text = "table\n"}}) == log::Level::info);
+  CHECK(level_of(PreflightFinished{{.clean = false, .text = "table\n"}}) == log::Level::warn);
+}

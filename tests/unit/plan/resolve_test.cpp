@@ -276,3 +276,20 @@ TEST_CASE("resolve: TORCH_ELASTIC_SHUTDOWN_TIMEOUT applies without the flag", "[
   CHECK(error_of([&] { timeout({}, "-1"); }) ==
         "TORCH_ELASTIC_SHUTDOWN_TIMEOUT: must be a non-negative number of seconds");
 }
+
+TEST_CASE("resolve: nodes are checked before their workers start when that is asked for", "[plan]") {
+  using acc::launcher::Preflight;
+  CHECK(resolve(inputs({"train.py"})).preflight == Preflight::none);
+  CHECK(resolve(inputs({"--preflight", "train.py"})).preflight == Preflight::before_workers);
+  CHECK(resolve(inputs({"--preflight", "train.py"}, Dialect::torchrun)).preflight ==
+        Preflight::before_workers);
+}
+
+TEST_CASE("resolve: nodes cannot be checked where a worker or torchrun serves the store", "[plan]") {
+  const std::vector<std::string> words = {"--preflight", "--nnodes",        "2",           "--rdzv-backend",
+                                          "c10d",        "--rdzv-endpoint", "node0:29400", "train.py"};
+  LaunchInputs given = inputs(words, Dialect::torchrun);
+  CHECK(error_of([&] { resolve(given); }) == "no error");
+  given.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
+  CHECK(error_of([&] { resolve(given); }).starts_with("--preflight: needs a store that acc serves"));
+}

@@ -308,6 +308,11 @@ TEST_CASE("judgement: nodes of one machine need no name for Gloo", "[preflight]"
     node.own_name->found = {.addresses = {"127.0.1.1"}};
   }
   CHECK(judge(seen).empty());
+  for (NodeHealth& node : seen.nodes) {
+    node.address = "10.0.0.10";
+    node.host = "node0";
+  }
+  CHECK(judge(seen).empty());
 }
 
 TEST_CASE("judgement: errors come before warnings", "[preflight]") {

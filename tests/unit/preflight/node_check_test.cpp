@@ -33,6 +33,17 @@ TEST_CASE("node_check: nothing arrives after the end of the object", "[preflight
   CHECK_FALSE(called);
 }
 
+TEST_CASE("node_check: the result of checks that were started again does not arrive", "[preflight]") {
+  boost::asio::io_context loop(1);
+  NodeCheck check(loop);
+  std::vector<int> results;
+  for (const int number : {1, 2})
+    check.start({.log_folder = "/tmp", .meeting_host = "127.0.0.1"},
+                [&results, number](const NodeCheckResult&) { results.push_back(number); });
+  loop.run();
+  CHECK(results == std::vector<int>{2});
+}
+
 TEST_CASE("node_check: a job whose store a worker serves is not checked in vain", "[preflight]") {
   const NodeCheckResult result =
       run_node_check({.round = {.num_machines = 2, .use_agent_store = false}, .log_folder = "/tmp"});
@@ -41,8 +52,7 @@ TEST_CASE("node_check: a job whose store a worker serves is not checked in vain"
 }
 
 TEST_CASE("node_check: a result survives the way through the pipe", "[preflight]") {
-  const NodeCheckResult sent = {
-      .passed = false, .clean = false, .ends_job = true, .summary = "s", .text = "t\n", .json = "{}"};
+  const NodeCheckResult sent = {.passed = false, .clean = false, .summary = "s", .text = "t\n", .json = "{}"};
   CHECK(decode_result(encode(sent)) == sent);
   CHECK_THROWS(decode_result(""));
 }
