@@ -98,8 +98,8 @@ std::optional<int> launch_on_hosts(const GatheredInputs& gathered, const std::ve
               .folder = inputs.folder,
               .environment = environment_of_job(inputs, settings),
               .config = gathered.config};
-  if (settings.given("node_timeout")) job.spec.silence = positive_seconds(settings, "node_timeout");
-  job.shell = remote_shell(inputs.environment, program_folder() / "acc", own_names(), job.spec.silence);
+  if (settings.given("node_timeout")) job.silence = positive_seconds(settings, "node_timeout");
+  job.shell = remote_shell(inputs.environment, program_folder() / "acc", own_names(), job.silence);
   const MachineRange machines = decide_machines(settings);
   job.survives_loss = settings.given("nnodes") && machines.min < machines.max;
   job.in_order = settings.given("dry_run");

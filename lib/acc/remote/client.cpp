@@ -175,6 +175,7 @@ void Client::connect(std::size_t index) {
   run.connection->open(command, job_.environment, open_files_);
   JobSpec spec = job_.spec;
   spec.host = place_of_host(job_.hosts, static_cast<int>(index), job_.flag);
+  spec.silence = job_.silence * 4 / 3;
   run.connection->send(FrameKind::spec, to_json(spec));
 }
 
@@ -260,9 +261,9 @@ void Client::start() {
 }
 
 void Client::lose(HostRun& run) {
-  const std::string reason = run.silent ? fmt::format("nothing came for {:g} s",
-                                                      static_cast<double>(job_.spec.silence.count()) / 1000)
-                                        : std::string(trim(run.connection->errors()));
+  const std::string reason =
+      run.silent ? fmt::format("nothing came for {:g} s", static_cast<double>(job_.silence.count()) / 1000)
+                 : std::string(trim(run.connection->errors()));
   say(log::Level::error,
       fmt::format("{}: the connection is lost{}{}", run.host.name, reason.empty() ? "" : ": " + reason,
                   job_.survives_loss ? "; the job goes on without it" : ""));
@@ -312,13 +313,13 @@ void Client::beat() {
     run.connection->send(FrameKind::heartbeat);
     if (run.connection->is_stalled()) run.connection->restart_silence();
     const bool late = run.state == HostState::connecting ? now - run.began > job_.host_timeout
-                                                         : now - run.connection->heard() > job_.spec.silence;
+                                                         : now - run.connection->heard() > job_.silence;
     if (!late) continue;
     if (run.state == HostState::connecting) explain_failure(run);
     run.silent = true;
     run.connection->kill();
   }
-  const auto interval = std::min<std::chrono::milliseconds>(job_.spec.silence / 4, std::chrono::seconds(1));
+  const auto interval = std::min<std::chrono::milliseconds>(job_.silence / 4, std::chrono::seconds(1));
   beat_.expires_after(interval);
   beat_.async_wait([this](error_code error) {
     if (!error && !over_) beat();

@@ -25,6 +25,9 @@ struct RemoteJob {
   std::string run_id = {};
   /// The job goes on when a host is lost (`--nnodes MIN:MAX`).
   bool survives_loss = false;
+  /// How long a host may be silent. It bears the silence of the client for a third longer, so that the client
+  /// knows first which host is lost.
+  std::chrono::milliseconds silence = std::chrono::seconds(15);
   /// The time in which each host has to answer.
   std::chrono::milliseconds host_timeout = std::chrono::seconds(10);
   /// The output of each host comes as one piece, in the order of the hosts (`--dry_run`).

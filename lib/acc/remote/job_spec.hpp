@@ -33,7 +33,7 @@ struct JobSpec {
   std::optional<ConfigText> config = {};
   /// This node's place; the address and port at which the nodes meet come with the StartOrder.
   HostPlace host = {};
-  /// How long the other side may be silent.
+  /// How long the client may be silent.
   std::chrono::milliseconds silence = std::chrono::seconds(20);
 };
 

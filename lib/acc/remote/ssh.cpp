@@ -74,7 +74,8 @@ RemoteShell remote_shell(const Environment& environment, const std::filesystem::
   RemoteShell shell = {.words = words_of(environment.get("ACC_RSH", "ssh")), .acc = acc, .own = own};
   if (shell.words.empty()) shell.words = {"ssh"};
   if (std::filesystem::path(shell.words.front()).filename() != "ssh") return shell;
-  const auto interval = std::max<std::int64_t>(1, silence.count() / 1000 / kAliveMessages);
+  const auto interval =
+      std::max<std::int64_t>(1, (silence.count() / 1000 + kAliveMessages - 1) / kAliveMessages);
   for (const std::string& option :
        {std::string("BatchMode=yes"), fmt::format("ServerAliveInterval={}", interval),
         fmt::format("ServerAliveCountMax={}", kAliveMessages), std::string("ControlMaster=no")}) {
