@@ -99,9 +99,9 @@ int check_nodes(CommandLine command_line, bool json) {
 void describe_test_command(CLI::App& app) {
   CLI::App* test =
       app.add_subcommand("test", "Test distributed training, or the nodes alone, with the config");
-  test->add_flag("--nodes", "Only check the nodes and the network between them");
-  test->add_flag("--json", "What it found, as JSON on standard output");
-  test->add_option("--time-limit", "Seconds of each step of the training test");
+  test->add_flag("--nodes")->description("Only check the nodes and the network between them");
+  test->add_flag("--json")->description("What it found, as JSON on standard output");
+  test->add_option("--time-limit")->description("Seconds of each step of the training test");
 }
 
 int test_command(const std::vector<std::string>& words) {
