@@ -17,7 +17,6 @@
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/subprocess/command.hpp"
-#include "acc/base/text.hpp"
 #include "acc/cli/explain.hpp"
 #include "acc/cli/help.hpp"
 #include "acc/cli/shell_completion.hpp"
@@ -83,14 +82,9 @@ void probe_machine_for(LaunchInputs& inputs) {
 
 // `acc` where a shell would find this program by that name, else its path.
 std::string word_for_acc(const Environment& environment) {
-  const std::filesystem::path own = program_path();
-  for (const std::string& folder : split(environment.get("PATH"), ':')) {
-    const std::filesystem::path found = std::filesystem::path(folder) / "acc";
-    std::error_code error;
-    if (kind_of_file(found) == FileKind::executable)
-      return std::filesystem::equivalent(found, own, error) ? "acc" : absolute_path(own).string();
-  }
-  return absolute_path(own).string();
+  const std::filesystem::path own = absolute_path(program_path());
+  std::error_code missing;
+  return std::filesystem::equivalent(find_program("acc", environment), own, missing) ? "acc" : own.string();
 }
 
 int print_script(GatheredInputs gathered) {

@@ -13,6 +13,7 @@
 #include "acc/plan/program.hpp"
 #include "commands.hpp"
 #include "launch_command.hpp"
+#include "plain_test.hpp"
 #include "version.hpp"
 
 namespace acc::launcher {
@@ -94,6 +95,14 @@ int check_nodes(CommandLine command_line, bool json) {
   return start_or_explain(plan);
 }
 
+// Without acc-selftest, as in the wheel: what can be tested without libacc.
+int run_plain_test(CommandLine command_line, const TestOptions& options) {
+  command_line.program = {(program_folder() / "acc").string()};
+  const int expected = requested_processes(make_plan(command_line, Dialect::launch));
+  command_line.program = plain_test(command_line, expected, options.time_limit, options.json);
+  return start_or_explain(make_plan(std::move(command_line), Dialect::launch));
+}
+
 }  // namespace
 
 void describe_test_command(CLI::App& app) {
@@ -105,6 +114,9 @@ void describe_test_command(CLI::App& app) {
 }
 
 int test_command(const std::vector<std::string>& words) {
+  constexpr std::size_t kWorkerWords = 5;
+  if (words.size() == kWorkerWords && words[0] == kPlainTestWorker)
+    return plain_test_worker({words.begin() + 1, words.end()});
   const TestOptions options = read_options(words);
   CommandLine command_line = parse_command_line(with_limits(options), Dialect::launch);
   if (command_line.version) {
@@ -123,12 +135,9 @@ int test_command(const std::vector<std::string>& words) {
   if (options.nodes) return check_nodes(std::move(command_line), options.json);
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};
-  if (kind_of_file(program) != FileKind::executable) {
-    throw Error({.kind = ErrorKind::system,
-                 .what = "acc-selftest is missing: acc was built without the runtime library",
-                 .where = program.string(),
-                 .hint = "build the preset `release` with LibTorch, for example with scripts/quickstart"});
-  }
+  if (command_line.flags.contains("print_script"))
+    throw Error({.what = "prints scripts for acc launch alone", .where = "--print-script"});
+  if (kind_of_file(program) != FileKind::executable) return run_plain_test(std::move(command_line), options);
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
   if (plan.pid_namespace) {
     throw Error({.what = "would hide the progress of the test from its ranks",

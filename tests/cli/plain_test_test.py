@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`acc test` where acc-selftest is not installed, with a Python that has torch (ACC_PEER_PYTHON, if there is one) and with
+one that has none. Usage: plain_test_test.py ACC."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+LIBACC = "libacc (acc-selftest is not installed): training in C++, loaders, checkpoints, the speed of links and ranks"
+
+
+def main(acc):
+    with tempfile.TemporaryDirectory(prefix="acc-plain-") as folder:
+        alone = shutil.copy(acc, folder)
+
+        def test(*flags, env=()):
+            return subprocess.run([alone, "test", "--cpu", *flags], text=True, capture_output=True, timeout=200,
+                                  env={"PATH": os.environ["PATH"], "HOME": folder, "OMP_NUM_THREADS": "1", **dict(env)})
+
+        # A Python that imports nothing but what it came with has no torch.
+        bare = pathlib.Path(folder) / "python"
+        bare.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S "$@"\n')
+        bare.chmod(0o755)
+        done = test("--num_processes", "3", "--python", str(bare), "--json")
+        assert done.returncode == 0, done
+        report = json.loads(done.stdout)
+        assert report["passed"] and report["num_processes"] == 3, report
+        assert [check["name"] for check in report["checks"]] == ["store"], report
+        assert report["not_tested"] == f"a training in Python ({bare} has no torch); {LIBACC}", report
+        text = test("--python", str(bare))
+        assert text.returncode == 0 and text.stdout.startswith("acc test: 1 process\nstart "), text
+        # A process that does not come to the store is a failure.
+        late = test("--num_processes", "2", "--python", str(bare), "--time-limit", "1", "--wrap-rank", "1:sh -c 'exec sleep 30' sh")
+        assert late.returncode == 1 and "not all processes came to the store in time" in late.stderr, late
+
+        peer = os.environ.get("ACC_PEER_PYTHON")
+        if not peer:
+            return
+        done = test("--num_processes", "2", "--python", peer, "--json")
+        assert done.returncode == 0, done
+        report = json.loads(done.stdout)
+        assert report["passed"] and report["num_processes"] == 2 and report["torch"], report
+        assert [check["name"] for check in report["checks"]] == ["rendezvous", "store", "collectives", "training"], report
+        assert report["not_tested"] == LIBACC, report
+
+
+if __name__ == "__main__":
+    main(os.path.abspath(sys.argv[1]))
