@@ -131,12 +131,12 @@ int test_command(const std::vector<std::string>& words) {
     throw Error({.what = "accepts no program: it runs acc-selftest",
                  .where = "acc test " + command_line.program.front()});
   }
+  if (command_line.flags.contains("print_script"))
+    throw Error({.what = "prints scripts for acc launch alone", .where = "--print-script"});
   run_with_srun(command_line, "test", words);
   if (options.nodes) return check_nodes(std::move(command_line), options.json);
   const auto program = program_folder() / "acc-selftest";
   command_line.program = {program.string()};
-  if (command_line.flags.contains("print_script"))
-    throw Error({.what = "prints scripts for acc launch alone", .where = "--print-script"});
   if (kind_of_file(program) != FileKind::executable) return run_plain_test(std::move(command_line), options);
   LaunchPlan plan = make_plan(std::move(command_line), Dialect::launch);
   if (plan.pid_namespace) {
