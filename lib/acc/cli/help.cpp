@@ -152,7 +152,8 @@ std::string launch_help(Dialect dialect, std::string_view program, std::size_t w
 std::span<const ExitCodeMeaning> exit_code_meanings() {
   static constexpr std::array kMeanings = {
       ExitCodeMeaning{"0", "every worker succeeded"},
-      ExitCodeMeaning{"1", "the system refused: permissions, a full disk, a port in use"},
+      ExitCodeMeaning{
+          "1", "the system refused: permissions, a full disk, a port in use; the preflight found an error"},
       ExitCodeMeaning{"2", "usage or configuration"},
       ExitCodeMeaning{
           "75",

@@ -9,6 +9,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -36,6 +37,7 @@ class AgentProcess {
     int ends[2] = {-1, -1};
     REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     ours_ = Descriptor(ends[0]);
+    std::fflush(nullptr);  // The child writes nothing that is still buffered here.
     pid_ = ::fork();
     REQUIRE(pid_ >= 0);
     if (pid_ != 0) {

@@ -89,7 +89,7 @@ TEST_CASE("job script: GPUs are asked for where the job uses them", "[script]") 
 }
 
 TEST_CASE("job script: the grace is that of acc and a margin", "[script]") {
-  CHECK(job_of("k8s", {"train.py"}).grace_seconds == 45);
+  CHECK(job_of("k8s", {"train.py"}).grace_seconds == 40);
   CHECK(job_of("k8s", {"--shutdown-timeout", "120", "train.py"}).grace_seconds == 135);
 }
 

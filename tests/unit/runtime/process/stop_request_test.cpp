@@ -15,6 +15,7 @@ namespace {
 template <class Prepare>
 bool notes(int signal, Prepare prepare) {
   return acc::test::in_child([&] {
+           std::signal(signal, SIG_DFL);  // Catch handles SIGTERM.
            prepare();
            note_stop_signals();
            note_stop_signals();
