@@ -263,6 +263,18 @@ def on_nodes(commands_of_nodes, *parts):
     return case
 
 
+def over_ssh(case):
+    """With a stand-in for ssh that runs its command, which is its last argument, on this machine."""
+    def run(place, command):
+        place.program("tools/ssh", 'for command; do :; done; exec sh -c "$command"')
+        case(place, command)
+    return run
+
+
+def one_command(command):
+    return [command]
+
+
 def four_nodes(command):
     return [command] * 4
 
@@ -340,6 +352,8 @@ CASES = {
     "acc launch --attach 0 --wrap-rank '0:gdb --args' build/release/bin/mnist": attaches("gdb --args build/release/bin/mnist"),
     "acc launch --pid-namespace train.py": in_namespace(trains(4, "no")),
     "acc test": selftest(says("passed")),
+    "acc test --nodes": says("preflight of 1 node", "memory free"),
+    "acc launch --hosts node0,node1:4 train.py": over_ssh(on_nodes(one_command, "rank 0 of 8", "rank 7 of 8")),
     "acc test --json": selftest(says('"passed": true')),
     "acc env": says("acc"),
     "acc notebook install": sets_notebooks_up,
