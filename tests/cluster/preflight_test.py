@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 from cluster import Cluster, case, run_cases
@@ -19,15 +20,22 @@ class Nodes(Cluster):
         self.started = pathlib.Path(self.folder.name) / "started"
         return self
 
-    def preflight(self, *flags, env=()):
-        """Starts a job with --preflight on all nodes, waits for its end, and returns the output of node 0."""
+    def begin(self, *flags, env=()):
+        """Starts a job with --preflight on all nodes, each with its own variables besides the common ones."""
         library = os.path.join(os.path.dirname(os.path.dirname(self.acc)), "fake_nvml")
         for index in range(self.count):
             own = {"LD_LIBRARY_PATH": library, "FAKE_NVML_GPUS": "2", **dict(env).get(index, {})}
             self.launch(index, "--preflight", "--nnodes", str(self.count), "--node-rank", str(index), "--master-addr",
                         "node0", "--master-port", "29500", *flags, script=f"echo $RANK >> {self.started}", env=own)
+
+    def end(self):
+        """Waits for the end of the job, and returns the output of node 0."""
         self.until("all agents have ended", lambda: all(one.poll() is not None for one in self.agents.values()), LIMIT)
         return self.output(0)
+
+    def preflight(self, *flags, env=()):
+        self.begin(*flags, env=env)
+        return self.end()
 
     def refuses(self, *texts, **options):
         """No worker of a job has started, each node says why, and node 0 what to do."""
@@ -111,6 +119,18 @@ def a_name_for_loopback_is_told(acc):
         hosts.write_text(hosts.read_text().replace("10.77.0.11 node1", "127.0.1.1 node1"))
         output = nodes.preflight()
         assert "warning: node1: its own name 'node1' is 127.0.1.1" in output, output
+
+
+@case
+def nothing_is_left_of_checks_that_are_killed(acc):
+    with Nodes(acc) as nodes:
+        nodes.begin(env={1: {"FAKE_NVML_HANGS": "1"}}.items())
+        # Supervisor, guardian, agent, and the child that asks the driver.
+        nodes.until("node 1 asks its driver", lambda: len(nodes.agent_pids(1)) == 4, LIMIT)
+        os.kill(nodes.agent_pids(1)[0], signal.SIGKILL)
+        nodes.end()
+        nodes.until("nothing is left", lambda: not nodes.processes(), 2.0)
+        assert not nodes.started.exists()
 
 
 if __name__ == "__main__":

@@ -125,7 +125,7 @@ Pairs blocked_pairs(const std::vector<ConnectionCheck>& connections) {
 // For rank 0.
 NodeCheckResult full_result(const Observations& seen, const std::vector<Finding>& findings) {
   NodeCheckResult result{.passed = !has_errors(findings), .clean = findings.empty()};
-  if (!result.passed) result.summary = refusal_text(findings);
+  if (!result.passed) result.summary = refusal_text(findings, seen.num_nodes);
   result.text = preflight_text(seen, findings);
   result.json = preflight_json(seen, findings);
   return result;
@@ -296,7 +296,7 @@ class Exchange {
   NodeCheckResult result_of(const std::vector<Finding>& findings) const {
     if (rank() == 0) return full_result(seen_, findings);
     NodeCheckResult result{.passed = !has_errors(findings)};
-    if (!result.passed) result.summary = refusal_text(findings);
+    if (!result.passed) result.summary = refusal_text(findings, num_nodes());
     // Of errors every node hears when the job ends.
     std::vector<Finding> own;
     std::ranges::copy_if(findings, std::back_inserter(own), [&](const Finding& one) {

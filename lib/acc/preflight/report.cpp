@@ -209,15 +209,16 @@ std::string preflight_json(const Observations& seen, const std::vector<Finding>&
                   {"findings", to_json(findings)}});
 }
 
-std::string refusal_text(const std::vector<Finding>& findings) {
+std::string refusal_text(const std::vector<Finding>& findings, int num_nodes) {
   std::vector<std::string> errors;
   for (const Finding& one : findings)
     if (one.severity == Severity::error) errors.push_back(one.text);
   constexpr std::size_t kShown = 3;
   const std::size_t more = errors.size() > kShown ? errors.size() - kShown : 0;
   errors.resize(errors.size() - more);
-  return fmt::format("the preflight failed: {}{}; the table is on node 0", join(errors, "; "),
-                     more > 0 ? fmt::format("; {} more", more) : "");
+  return fmt::format("the preflight failed: {}{}{}", join(errors, "; "),
+                     more > 0 ? fmt::format("; {} more", more) : "",
+                     num_nodes > 1 ? "; the table is on node 0" : "");
 }
 
 std::string encode(const std::vector<Finding>& findings) {

@@ -18,8 +18,8 @@ std::string findings_text(const std::vector<Finding>& findings);
 /// For programs, on one line: the schema is in apps/docs/reference.md.
 std::string preflight_json(const Observations& seen, const std::vector<Finding>& findings);
 
-/// Why no worker was started, in one line.
-std::string refusal_text(const std::vector<Finding>& findings);
+/// Why no worker was started, in one line for all of `num_nodes` nodes.
+std::string refusal_text(const std::vector<Finding>& findings, int num_nodes);
 
 /// Findings for the store of the job, and back; decode_findings() throws std::exception for anything else.
 std::string encode(const std::vector<Finding>& findings);

@@ -64,8 +64,13 @@ TEST_CASE("report: programs get everything that was seen, and what it means", "[
 TEST_CASE("report: the line that refuses the start has the errors alone, and three at most", "[preflight]") {
   std::vector<Finding> findings(5, Finding{.severity = Severity::error, .text = "node1: broken"});
   findings.push_back({.text = "node2: strange"});
-  CHECK(refusal_text(findings) ==
+  CHECK(refusal_text(findings, 2) ==
         "the preflight failed: node1: broken; node1: broken; node1: broken; 2 more; the table is on node 0");
+}
+
+TEST_CASE("report: the line of a single node does not point to another", "[preflight]") {
+  CHECK(refusal_text({{.severity = Severity::error, .text = "node0: broken"}}, 1) ==
+        "the preflight failed: node0: broken");
 }
 
 TEST_CASE("report: findings survive the way to other nodes", "[preflight]") {
