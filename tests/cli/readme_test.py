@@ -355,6 +355,7 @@ CASES = {
     "acc test --nodes": says("preflight of 1 node", "memory free"),
     "acc launch --hosts node0,node1:4 train.py": over_ssh(on_nodes(one_command, "rank 0 of 8", "rank 7 of 8")),
     "acc test --json": selftest(says('"passed": true')),
+    "acc test --nodes": says("preflight of 1 node", "memory free"),
     "acc env": says("acc"),
     "acc notebook install": sets_notebooks_up,
     "acc notebook --check": sets_notebooks_up,
