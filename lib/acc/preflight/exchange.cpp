@@ -31,6 +31,8 @@ using std::chrono::milliseconds;
 
 // Connections that a node opens at the same time.
 constexpr int kParallel = 64;
+// With more nodes, what they report of each other would grow with the square of their number.
+constexpr int kAllReported = 64;
 constexpr auto kConnect = std::chrono::seconds(3);
 
 /// The keys of the round.
@@ -237,7 +239,15 @@ class Exchange {
     for (int count = running; count > 0; --count) asio::co_spawn(loop_, connect_some(), asio::detached);
     boost::system::error_code ignored;
     while (running > 0) co_await all_done.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    if (num_nodes() > kAllReported) keep_what_matters(connections);
     store_.set(names_.connections(rank()), launcher::encode(connections));
+  }
+
+  // Of connections that work, one is enough: it compares the clocks.
+  void keep_what_matters(std::vector<ConnectionCheck>& connections) const {
+    const int kept = rank() == peers_.front().rank ? peers_.back().rank : peers_.front().rank;
+    std::erase_if(connections,
+                  [&](const ConnectionCheck& one) { return one.error.empty() && one.to != kept; });
   }
 
   // Rank 0 may know itself by a loopback address only: the others use the one that its name has for them.

@@ -111,8 +111,10 @@ class Judge {
     const int most_workers = std::ranges::max_element(seen_.nodes, {}, &NodeHealth::workers)->workers;
     for (const NodeHealth& node : seen_.nodes) {
       const std::size_t count = node.gpus.size();
+      // Its driver may not have answered.
+      const bool unknown = node.driver.empty() && !node.unanswered.empty();
       const bool meant = node.workers < most_workers && static_cast<std::size_t>(node.workers) <= count;
-      if (count == most || meant) continue;
+      if (count == most || meant || unknown) continue;
       const std::string what = node.driver.empty() ? "no NVIDIA driver" : gpus_text(count);
       error(Check::devices, node.rank, fmt::format("has {}, others have {}", what, most),
             "see `nvidia-smi -L` and the kernel log there; leave the node out, or start fewer workers on it");
@@ -252,25 +254,22 @@ class Judge {
         "open the ports between the nodes: the workers connect to each other at ports that the kernel "
         "chooses";
     std::map<std::pair<int, int>, std::string> failed;
-    std::map<int, int> tried_from;
-    std::map<int, int> tried_to;
     std::map<int, int> failed_from;
     std::map<int, int> failed_to;
     for (const ConnectionCheck& one : seen_.connections) {
-      ++tried_from[one.from];
-      ++tried_to[one.to];
       if (one.error.empty()) continue;
       failed[{one.from, one.to}] = one.error;
       ++failed_from[one.from];
       ++failed_to[one.to];
     }
     // A node that fails with all of several others is one finding.
+    const int others = static_cast<int>(seen_.nodes.size()) - 1;
     std::set<int> mute;
     std::set<int> closed;
     for (const auto& [rank, count] : failed_from)
-      if (count > 1 && count == tried_from[rank]) mute.insert(rank);
+      if (count > 1 && count == others) mute.insert(rank);
     for (const auto& [rank, count] : failed_to)
-      if (count > 1 && count == tried_to[rank]) closed.insert(rank);
+      if (count > 1 && count == others) closed.insert(rank);
     for (const int rank : closed) error(Check::connection, rank, "no other node can connect to it", hint);
     for (const int rank : mute) error(Check::connection, rank, "it can connect to no other node", hint);
     for (const auto& [pair, reason] : failed) {

@@ -72,14 +72,12 @@ std::string clock_text(const std::optional<double>& offset) {
 }
 
 std::string reach_text(const Observations& seen, int rank) {
-  int tried = 0;
-  int reached = 0;
-  for (const ConnectionCheck& one : seen.connections) {
-    if (one.from != rank) continue;
-    ++tried;
-    if (one.error.empty()) ++reached;
-  }
-  return fmt::format("{} of {}", reached, tried);
+  const auto is_own = [rank](const ConnectionCheck& one) { return one.from == rank; };
+  if (std::ranges::none_of(seen.connections, is_own)) return "-";
+  const auto failed = std::ranges::count_if(
+      seen.connections, [&](const ConnectionCheck& one) { return is_own(one) && !one.error.empty(); });
+  const auto others = static_cast<std::ptrdiff_t>(seen.nodes.size()) - 1;
+  return fmt::format("{} of {}", others - failed, others);
 }
 
 std::string rate_text(const std::optional<double>& rate) {

@@ -47,7 +47,11 @@ const std::vector<Case> kCases = {
      {1},
      "node 1: took no part in the preflight"},
     {"a driver does not answer",
-     [](Observations& seen) { seen.nodes[1].unanswered = {"the NVIDIA driver"}; },
+     [](Observations& seen) {
+       seen.nodes[1].unanswered = {"the NVIDIA driver"};
+       seen.nodes[1].gpus.clear();
+       seen.nodes[1].driver.clear();
+     },
      Severity::error,
      Check::answer,
      {1},

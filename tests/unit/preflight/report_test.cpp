@@ -43,6 +43,16 @@ TEST_CASE("report: one node without GPUs has the columns of its own machine only
 )");
 }
 
+TEST_CASE("report: connections that failed are subtracted from those to all other nodes", "[preflight]") {
+  Observations seen = healthy_nodes(4);
+  std::erase_if(seen.connections, [](const ConnectionCheck& one) { return one.from == 0 || one.to != 0; });
+  seen.connections.push_back({.from = 1, .to = 2, .error = "no answer within 3 s"});
+  const std::string text = preflight_text(seen, {});
+  CHECK(text.find(" 2 of 3 ") != std::string::npos);
+  CHECK(text.find(" 3 of 3 ") != std::string::npos);
+  CHECK(text.find(" -        8 Gbit/s") != std::string::npos);  // node 0 has reported none
+}
+
 TEST_CASE("report: programs get everything that was seen, and what it means", "[preflight]") {
   const Observations seen = three_nodes();
   const auto json = nlohmann::json::parse(preflight_json(seen, judge(seen)));
