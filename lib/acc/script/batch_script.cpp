@@ -21,7 +21,7 @@ constexpr std::string_view kSlurmHead = R"(#!/bin/bash
 #SBATCH --ntasks-per-node=1
 )";
 
-constexpr std::string_view kSlurmRange = R"(# The job goes on with fewer nodes.
+constexpr std::string_view kSlurmRange = R"(# The job goes on with fewer nodes when some are lost.
 #SBATCH --no-kill
 )";
 
@@ -119,10 +119,8 @@ std::string pbs_remark(const ScriptJob& job) {
 std::string slurm_script(const ScriptJob& job) {
   using fmt::arg;
   const bool is_range = job.min_nodes != job.nodes;
-  const std::string nodes =
-      is_range ? fmt::format("{}-{}", job.min_nodes, job.nodes) : fmt::to_string(job.nodes);
   std::string text = fmt::format(kSlurmHead, arg("typed", bash_command(job.typed)), arg("name", job.name),
-                                 arg("nodes", nodes));
+                                 arg("nodes", job.nodes));
   if (is_range) text += kSlurmRange;
   text += slurm_gpus(job);
   text += fmt::format(kSlurmResources, arg("cpus", job.cpus_per_node),

