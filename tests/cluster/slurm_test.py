@@ -11,6 +11,7 @@ import sys
 
 from cluster import SKIPPED, SUPPORT, WORKERS, Cluster, case, run_cases
 
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "apps" / "docs" / "clusters.md"
 WORKER = WORKERS / "meet.py"
 UNTIL_TOLD = WORKERS / "until_told.py"
 
@@ -175,6 +176,51 @@ def an_allocation_is_one_job_through_srun(acc):
         assert shell.returncode == 2 and "acc: this is a shell in the allocation of job " in shell.stderr, shell
         # A script on one node is all there is.
         assert len(places(slurm.batch(line, flags=("-N1",)))) == 2
+
+
+def page_blocks(section):
+    """The blocks of commands of a section of the page on clusters."""
+    text = (PAGE.read_text() + "\n## ").split(f"\n## {section}\n")[1].split("\n## ")[0]
+    return [re.sub(r"^    ", "", block.strip("\n"), flags=re.M) for block in re.findall(r"(?:^    .*\n)+", text, flags=re.M)]
+
+
+@case
+def the_page_on_clusters_is_followed(acc):
+    """Its lines for Slurm and MPI start jobs as they stand there, with smaller numbers."""
+    with Slurm(acc, 2) as slurm:
+        folder = pathlib.Path(slurm.folder.name)
+        shutil.copy(WORKER, folder / "train.py")
+        (folder / "acc").symlink_to(acc)
+        slurm_script, = page_blocks("Slurm")
+        mpi, = page_blocks("MPI")
+        limits, loop, trigger = page_blocks("Time limits, preemption, requeue")
+        assert "should_stop" in loop and "check_trigger" in trigger  # held by the tests of the library and of the peers
+        check, = page_blocks("Check the nodes first")[:1]
+        here = {"PATH": f"{folder}:{os.environ['PATH']}", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+        def submitted(text):
+            small = re.sub("--(gpus-per-node|cpus-per-task)=[0-9]+", r"--\1=2", text)
+            (folder / "job.sh").write_text(small)
+            out = folder / "job.out"
+            out.unlink(missing_ok=True)
+            done = slurm.run("sbatch", "--wait", "-D", folder, "-o", out, folder / "job.sh", env=here)
+            return places(subprocess.CompletedProcess(done.args, done.returncode, out.read_text(), done.stderr))
+
+        for script in (slurm_script, limits):
+            assert submitted(script) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 0, on node1"]
+        for line in check.splitlines():
+            done = slurm.run("salloc", "-N2", "-D", folder, "bash", "-c", f"cd {folder} && {line}", env=here)
+            assert done.returncode == 0, (line, done)
+        kinds = {"Open MPI": "mpirun.openmpi", "MPICH": "mpirun.mpich"}
+        for line in mpi.splitlines():
+            kind = next((kinds[name] for name in kinds if name in line), "mpirun.openmpi")
+            if not shutil.which(kind):
+                continue
+            (folder / "mpirun").write_text(f'#!/bin/sh\nexec {kind} "$@"\n')
+            (folder / "mpirun").chmod(0o755)
+            done = slurm.run("salloc", "-N2", "--ntasks-per-node=2", "bash", "-c", f"cd {folder} && {line}", env=here)
+            ranks = 4 if "-np 4" in line else 2
+            assert len(places(done)) == ranks, (line, done)
 
 
 @case
