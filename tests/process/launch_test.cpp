@@ -178,21 +178,6 @@ TEST_CASE("launch: USR1 and USR2 are only forwarded", "[process]") {
   CHECK(shell_code(job.wait()) == 143);
 }
 
-TEST_CASE("launch: USR1 reaches processes that handle it, and leaves the others alone", "[process]") {
-  ReportFifo reports;
-  ReportFifo gate;
-  Launched job(stub({"workers=2"}, {"child", reports.path(), "rank", "0", "on-tell", std::to_string(SIGUSR1),
-                                    reports.path(), "tell", reports.path(), "up", "await", gate.path()}));
-  std::vector<pid_t> processes;
-  for (int i = 0; i < 4; ++i) processes.push_back(reports.next_process());
-  job.signal(SIGUSR1);
-  CHECK(reports.next() == "signal " + std::to_string(SIGUSR1));
-  job.wait_for_error("acc: SIGUSR1 received; rank 1 has no handler for it and was left alone\n");
-  for (const pid_t process : processes) CHECK(read_process(process)->state != 'Z');
-  std::ofstream(gate.path()) << "xx" << std::flush;
-  CHECK(shell_code(job.wait()) == 0);
-}
-
 namespace {
 
 // As Slurm does: every process of the job gets the signal.

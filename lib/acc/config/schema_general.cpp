@@ -214,8 +214,7 @@ std::vector<SettingSpec> failure_rows() {
                "processes are killed at once."},
       {.name = "signals_to_handle", .default_value = "\"SIGTERM,SIGINT,SIGHUP,SIGQUIT\"",
        .flags = {both("--signals-to-handle")}, .pet = "PET_SIGNALS_TO_HANDLE",
-       .help = "Signals that end the job, besides these four; SIGUSR1 and SIGUSR2 are otherwise passed on to "
-               "processes of workers that handle them."},
+       .help = "Signals that end the job, besides these four; others are forwarded to the workers."},
   });
 }
 

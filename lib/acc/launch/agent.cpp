@@ -325,8 +325,6 @@ void Agent::on_signal(const SignalArrived& arrived) {
   if (!plan_.stop_signals.contains(signal)) {
     if (signal == SIGTSTP || (signal == SIGCONT && suspended_)) return suspend_or_resume(signal == SIGTSTP);
     if (plan_.notice_signals.contains(signal)) return on_notice({.signal = signal});
-    // Their default action would end a worker.
-    if (signal == SIGUSR1 || signal == SIGUSR2) return pass_on({.signal = signal});
     return signal_workers(signal);
   }
   if (arrived.now) kill_now_ = true;
@@ -363,7 +361,7 @@ void Agent::on_notice(const EndNotice& notice) {
   if (!is_new && now - first->second <= kRepeatedNotice) return;
   first->second = now;
   if (notice.host.empty()) parts_.rendezvous.announce_end(notice.signal);
-  pass_on({.signal = notice.signal, .is_notice = true, .host = notice.host});
+  pass_on({.signal = notice.signal, .host = notice.host});
 }
 
 void Agent::pass_on(const SignalPassedOn& signal) {

@@ -66,7 +66,6 @@ std::string add(Json& line, const Stopping& event) {
 
 std::string add(Json& line, const SignalPassedOn& event) {
   line.update({{"signal", signal_name(event.signal)},
-               {"is_notice", event.is_notice},
                {"from", event.host.empty() ? line["host"] : Json(event.host)},
                {"ranks", event.ranks},
                {"ranks_without_handler", event.ranks_without_handler}});

@@ -40,11 +40,9 @@ struct Stopping {
   int workers = 0;
   std::chrono::milliseconds grace = {};
 };
-/// A signal that does not end the job was passed on to the workers that handle it.
+/// A notice of the job's end was passed on to the workers that handle its signal.
 struct SignalPassedOn {
   int signal = 0;
-  /// It announces the end of the job.
-  bool is_notice = false;
   /// The node that received it; empty: this one.
   std::string host = {};
   /// Ranks that were signalled, and those that have no handler.

@@ -126,19 +126,17 @@ std::string text_of(const Stopping& event) {
                      workers(event.workers), seconds(event.grace));
 }
 
-// Without a notice only those are named whom the signal would have killed.
 std::string text_of(const SignalPassedOn& event) {
   const std::vector<int>& deaf = event.ranks_without_handler;
   const std::string from = event.host.empty() ? "" : " by node " + event.host;
-  std::string text = fmt::format("acc: {} received{}", signal_name(event.signal), from);
-  if (event.is_notice) text += ", the job is to end soon";
-  if (event.is_notice && !event.ranks.empty())
-    text += fmt::format("; passed on to {}", name_ranks(event.ranks));
+  std::string text =
+      fmt::format("acc: {} received{}, the job is to end soon", signal_name(event.signal), from);
+  if (!event.ranks.empty()) text += fmt::format("; passed on to {}", name_ranks(event.ranks));
   if (!deaf.empty()) {
     text += fmt::format("; {} {} no handler for it and {} left alone", name_ranks(deaf),
                         deaf.size() == 1 ? "has" : "have", deaf.size() == 1 ? "was" : "were");
   }
-  return event.is_notice || !deaf.empty() ? text + "\n" : std::string();
+  return text + "\n";
 }
 
 std::string text_of(const Killed& event) {

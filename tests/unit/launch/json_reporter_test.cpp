@@ -46,7 +46,7 @@ TEST_CASE("event_json: every event has the form that the schema promises", "[lau
       WorkerFinished{3, 1, 12, Exited{0}},
       WorkerFinished{3, 1, 12, Signaled{SIGKILL}},
       Stopping{SIGTERM, 2, 1500ms},
-      SignalPassedOn{SIGUSR1, true, "", {0}, {1}},
+      SignalPassedOn{SIGUSR1, "", {0}, {1}},
       Killed{{1, 2}, 30s, true},
       Suspended{},
       Resumed{},

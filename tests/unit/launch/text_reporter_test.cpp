@@ -64,18 +64,14 @@ TEST_CASE("text_reporter: one line for a signal", "[launch]") {
   CHECK(text_of(Stopping{SIGPIPE, 0, 30s}) == "acc: the reader of its output is gone\n");
 }
 
-TEST_CASE("text_reporter: a notice names whom it reached, another signal only whom it did not", "[launch]") {
-  CHECK(text_of(SignalPassedOn{SIGUSR1, true, "", {0, 1}, {}}) ==
+TEST_CASE("text_reporter: a notice names whom it reached, and whom it did not", "[launch]") {
+  CHECK(text_of(SignalPassedOn{SIGUSR1, "", {0, 1}, {}}) ==
         "acc: SIGUSR1 received, the job is to end soon; passed on to ranks 0, 1\n");
-  CHECK(text_of(SignalPassedOn{SIGUSR2, true, "node1", {0}, {1}}) ==
+  CHECK(text_of(SignalPassedOn{SIGUSR2, "node1", {0}, {1}}) ==
         "acc: SIGUSR2 received by node node1, the job is to end soon; passed on to rank 0; rank 1 has no "
         "handler "
         "for it and was left alone\n");
-  CHECK(text_of(SignalPassedOn{SIGUSR1, true, "", {}, {}}) ==
-        "acc: SIGUSR1 received, the job is to end soon\n");
-  CHECK(text_of(SignalPassedOn{SIGUSR1, false, "", {0, 1}, {}}).empty());
-  CHECK(text_of(SignalPassedOn{SIGUSR1, false, "", {0}, {1, 2}}) ==
-        "acc: SIGUSR1 received; ranks 1, 2 have no handler for it and were left alone\n");
+  CHECK(text_of(SignalPassedOn{SIGUSR1, "", {}, {}}) == "acc: SIGUSR1 received, the job is to end soon\n");
 }
 
 TEST_CASE("text_reporter: a requeue is said instead of a failure that follows from it", "[launch]") {
