@@ -58,6 +58,27 @@ def pods_of_an_indexed_job_are_one_job(acc):
         assert ended([first, second]) == [f"rank {r} of 4, local {r % 2}, on train-{r // 2}" for r in range(4)]
 
 
+# Leaves an orphan that ends at once, waits until process 1 has reaped it, and asks process 1 to end, as a kubelet does.
+ASKS_TO_END = """\
+(setsid true &)
+while grep -qs "^State:.Z" /proc/[0-9]*/status; do sleep 0.05; done
+echo "process 1 is $(tr '\\0' ' ' < /proc/1/cmdline)"
+kill -TERM 1
+sleep 1000
+"""
+
+
+@case
+def acc_is_process_1_of_a_pod(acc):
+    with Pods(acc, 1) as pods:
+        pod = pods.on_node(0, "unshare", "--pid", "--fork", "--mount-proc", acc, "launch", "--cpu", "--num_processes", "1", "--no_python",
+                           "sh", "-c", ASKS_TO_END, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           env={**os.environ, **IN_A_POD, "HOME": pods.folder.name})
+        out, err = pod.communicate(timeout=60)
+        assert out.startswith(f"process 1 is {acc} launch "), (out, err)
+        assert pod.returncode == 143 and "acc: SIGTERM received, stopping 1 worker (grace 25 s)\n" in err, (pod.returncode, err)
+
+
 @case
 def pods_of_a_printed_manifest_are_one_job(acc):
     with Pods(acc, 2) as pods:

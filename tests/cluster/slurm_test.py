@@ -430,6 +430,20 @@ def a_killed_node_is_named(acc):
 
 
 @case
+def pytorch_trains_on_two_nodes(acc):
+    """PyTorch's DDP; all ranks have the same weights in the end."""
+    python = os.environ.get("ACC_PEER_PYTHON")
+    if not python:
+        print("skipped: ACC_PEER_PYTHON is not set")
+        sys.exit(SKIPPED)
+    with Slurm(acc, 2) as slurm:
+        done = slurm.run("srun", "-N2", acc, "launch", "--cpu", "--nproc_per_node", "2", "--python", python, str(WORKERS / "ddp.py"),
+                         env={"OMP_NUM_THREADS": "1"})
+        assert done.returncode == 0, done
+        assert sorted(done.stdout.splitlines()) == [f"attempt 0 rank {rank} of 4 trained" for rank in range(4)], done
+
+
+@case
 def the_self_test_passes_on_two_nodes(acc):
     """With LibTorch: collectives and a training of two nodes, with the right results; acc starts them, or srun itself."""
     program = os.path.join(os.path.dirname(acc), "acc-selftest")
