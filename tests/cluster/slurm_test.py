@@ -430,17 +430,17 @@ def a_killed_node_is_named(acc):
 
 
 @case
-def pytorch_trains_on_two_nodes(acc):
+def pytorch_trains_on_three_nodes(acc):
     """PyTorch's DDP; all ranks have the same weights in the end."""
     python = os.environ.get("ACC_PEER_PYTHON")
     if not python:
         print("skipped: ACC_PEER_PYTHON is not set")
         sys.exit(SKIPPED)
-    with Slurm(acc, 2) as slurm:
-        done = slurm.run("srun", "-N2", acc, "launch", "--cpu", "--nproc_per_node", "2", "--python", python, str(WORKERS / "ddp.py"),
+    with Slurm(acc, 3) as slurm:
+        done = slurm.run("srun", "-N3", acc, "launch", "--cpu", "--python", python, str(WORKERS / "ddp.py"),
                          env={"OMP_NUM_THREADS": "1"})
         assert done.returncode == 0, done
-        assert sorted(done.stdout.splitlines()) == [f"attempt 0 rank {rank} of 4 trained" for rank in range(4)], done
+        assert sorted(done.stdout.splitlines()) == [f"attempt 0 rank {rank} of 3 trained" for rank in range(3)], done
 
 
 @case
