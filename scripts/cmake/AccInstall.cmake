@@ -14,6 +14,22 @@ if(TARGET acc)
   install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun TYPE BIN)
 endif()
 
+# The wheel (scripts/package) has the program where pip puts programs, and the licences of all that is linked in. There
+# are no links in wheels.
+if(SKBUILD)
+  include(FetchContent)
+  install(PROGRAMS $<TARGET_FILE:acc> ${CMAKE_SOURCE_DIR}/scripts/package/acc-torchrun
+          DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
+  foreach(package IN LISTS ACC_DOWNLOADED_PACKAGES)
+    FetchContent_GetProperties(${package} SOURCE_DIR folder)
+    file(GLOB licences ${folder}/LICENSE ${folder}/LICENSE[._]* ${folder}/COPYING*)
+    if(NOT licences)
+      message(FATAL_ERROR "${folder}, of which the wheel has a part, has no licence")
+    endif()
+    install(FILES ${licences} DESTINATION ${SKBUILD_METADATA_DIR}/licenses/${package} COMPONENT wheel EXCLUDE_FROM_ALL)
+  endforeach()
+endif()
+
 # Programs find libacc.so by its place in the prefix, and LibTorch in the folder with which they were built.
 if(TARGET LibTorch::cpu)
   get_target_property(libtorch LibTorch::cpu LOCATION)
