@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/udp.hpp>
 #include <cstring>
 #include <iterator>
 #include <memory>
 
+#include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
 
 namespace acc {
@@ -50,12 +52,6 @@ std::string unscoped(const ip::address& address) {
   return v6.to_string();
 }
 
-bool is_loopback(const std::string& text) {
-  boost::system::error_code error;
-  const ip::address address = ip::make_address(text, error);
-  return !error && address.is_loopback();
-}
-
 bool is_number(const std::string& text) {
   boost::system::error_code error;
   ip::make_address(text, error);
@@ -90,6 +86,25 @@ std::string full_host_name() {
   if (::getaddrinfo(name.c_str(), nullptr, &hints, &list) != 0) return name;
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   return list->ai_canonname == nullptr ? name : list->ai_canonname;
+}
+
+bool is_loopback(const std::string& address) {
+  boost::system::error_code error;
+  const ip::address number = ip::make_address(address, error);
+  return !error && number.is_loopback();
+}
+
+std::string address_towards(const std::string& address) {
+  constexpr std::uint16_t kAnyPort = 9;
+  boost::system::error_code error;
+  const ip::udp::endpoint to(ip::make_address(address, error), kAnyPort);
+  if (error) return {};
+  const Descriptor socket(::socket(to.protocol().family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  ip::udp::endpoint own;
+  auto size = static_cast<socklen_t>(own.capacity());
+  const bool found = ::connect(socket.get(), to.data(), static_cast<socklen_t>(to.size())) == 0 &&
+                     ::getsockname(socket.get(), own.data(), &size) == 0;
+  return found ? own.address().to_string() : std::string();
 }
 
 std::vector<std::string> addresses_for_others(const OwnNames& own) {

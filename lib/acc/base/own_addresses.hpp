@@ -20,6 +20,13 @@ OwnNames own_names();
 /// name if it has none.
 std::string full_host_name();
 
+/// Whether `address`, which is numeric, is loopback.
+bool is_loopback(const std::string& address);
+
+/// The address of this machine from which the kernel's routes lead to `address`, which is numeric; empty if
+/// none does. Sends nothing.
+std::string address_towards(const std::string& address);
+
 /// The addresses at which others can see it: all but loopback.
 std::vector<std::string> addresses_for_others(const OwnNames& own);
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/preflight/judgement.hpp"
 #include "acc/preflight/node_json.hpp"
 #include "acc/preflight/peer_probe.hpp"
@@ -252,9 +253,8 @@ class Exchange {
 
   // Rank 0 may know itself by a loopback address only: the others use the one that its name has for them.
   PeerAddress reachable(PeerAddress peer) const {
-    const bool is_loopback = peer.address.starts_with("127.") || peer.address == "::1";
     const auto& meeting = own_.meeting.found.addresses;
-    if (peer.rank == 0 && is_loopback && !meeting.empty()) peer.address = meeting.front();
+    if (peer.rank == 0 && is_loopback(peer.address) && !meeting.empty()) peer.address = meeting.front();
     return peer;
   }
 

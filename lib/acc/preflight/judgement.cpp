@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -41,10 +42,6 @@ Value most_common(const std::vector<Value>& values) {
   std::map<Value, int> counts;
   for (const Value& value : values) ++counts[value];
   return *std::ranges::max_element(values, {}, [&](const Value& value) { return counts[value]; });
-}
-
-bool is_loopback(const std::string& address) {
-  return address.starts_with("127.") || address == "::1";
 }
 
 std::string gpus_text(std::size_t count) {

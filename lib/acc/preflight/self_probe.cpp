@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/udp.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +16,7 @@
 #include <utility>
 
 #include "acc/base/machine.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -74,21 +73,6 @@ std::uint64_t memory_field(std::string_view name) {
     if (word == name && file >> kib) return kib * 1024;
   }
   return 0;
-}
-
-// By the routes of the kernel: nothing is sent.
-std::string address_towards(const std::string& address) {
-  namespace asio = boost::asio;
-  boost::system::error_code error;
-  const auto to = asio::ip::make_address(address, error);
-  if (error) return {};
-  asio::io_context loop;
-  asio::ip::udp::socket socket(loop);
-  constexpr std::uint16_t kAny = 9;
-  socket.connect({to, kAny}, error);
-  if (error) return {};
-  const auto own = socket.local_endpoint(error);
-  return error ? std::string() : own.address().to_string();
 }
 
 // A worker sees the devices of CUDA_VISIBLE_DEVICES.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "acc/base/own_addresses.hpp"
 #include "acc/config/value.hpp"
 
 namespace acc::launcher {
@@ -109,7 +110,7 @@ auto parse(std::string_view text, Parse read) {
 
 // Addresses that mean another machine, or none, elsewhere.
 bool is_local(const std::string& address) {
-  return address.starts_with("127.") || address == "::1" || address.starts_with("fe80:");
+  return is_loopback(address) || address.starts_with("fe80:");
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
 
+#include "acc/base/own_addresses.hpp"
 #include "acc/rendezvous/succession.hpp"
 
 namespace acc::launcher {
@@ -31,10 +31,7 @@ OwnNode in_backend(const NodeInfo& info, Coordinator::NodeId id) {
 
 // Whether there is no NAT between the node and us. The coordinator's own node has no `seen_at`.
 bool is_seen_directly(const NodeInfo& node) {
-  if (node.seen_at.empty()) return true;
-  boost::system::error_code error;
-  const auto address = boost::asio::ip::make_address(node.seen_at, error);
-  return (!error && address.is_loopback()) ||
+  return node.seen_at.empty() || is_loopback(node.seen_at) ||
          std::ranges::find(node.addresses, node.seen_at) != node.addresses.end();
 }
 

@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <boost/asio/ip/address.hpp>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -107,12 +106,6 @@ std::optional<StoreAddress> parse_place(const std::string& text, const std::stri
   if (place.host.starts_with('[') && place.host.ends_with(']'))
     place.host = place.host.substr(1, place.host.size() - 2);
   return place;
-}
-
-bool is_loopback(const std::string& text) {
-  boost::system::error_code error;
-  const auto address = boost::asio::ip::make_address(text, error);
-  return !error && address.is_loopback();
 }
 
 }  // namespace acc::launcher

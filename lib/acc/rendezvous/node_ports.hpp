@@ -85,7 +85,4 @@ class NodePorts {
 /// Parses `port`, of `host`, or `host:port`.
 std::optional<StoreAddress> parse_place(const std::string& text, const std::string& host);
 
-/// Whether `address`, which is numeric, is loopback.
-bool is_loopback(const std::string& address);
-
 }  // namespace acc::launcher

@@ -5,11 +5,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <boost/asio/ip/udp.hpp>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/hosting.hpp"
 #include "acc/store/file_store.hpp"
@@ -20,26 +20,19 @@ namespace {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-// The local address of the route to one of `addresses`; sends nothing.
-std::string address_towards(asio::io_context& loop, const std::vector<std::string>& addresses) {
-  for (const std::string& text : addresses) {
-    error_code error;
-    const auto address = asio::ip::make_address(text, error);
-    asio::ip::udp::socket socket(loop);
-    if (!error) socket.connect({address, 9}, error);
-    if (error) continue;
-    const auto local = socket.local_endpoint(error);
-    if (!error) return local.address().to_string();
-  }
+// Towards the first of `addresses` to which there is a route.
+std::string address_towards_any(const std::vector<std::string>& addresses) {
+  for (const std::string& one : addresses)
+    if (std::string own = address_towards(one); !own.empty()) return own;
   return "127.0.0.1";
 }
 
 // The local address of the route out of this machine, if the store or etcd is on this machine itself.
-std::string address_for_others(asio::io_context& loop, const std::vector<std::string>& addresses) {
+std::string address_for_others(const std::vector<std::string>& addresses) {
   // Reserved for documentation (RFC 5737): no host has it, and it is routed like any other.
   constexpr const char* kElsewhere = "192.0.2.1";
-  const std::string towards = address_towards(loop, addresses);
-  return is_loopback(towards) ? address_towards(loop, {kElsewhere}) : towards;
+  const std::string towards = address_towards_any(addresses);
+  return is_loopback(towards) ? address_towards_any({kElsewhere}) : towards;
 }
 
 bool contains(const std::vector<std::string>& all, const std::string& one) {
@@ -184,7 +177,7 @@ void Searching::meet_at_other_launchers_store() {
         " is another launcher's store, whose nodes prove no secret: they are trusted without a proof");
   }
   resolve_endpoint([this](const Addresses& addresses) {
-    node_.ports.set_address(address_towards(node_.loop, addresses));
+    node_.ports.set_address(address_towards_any(addresses));
     meet_at(std::move(client_), fmt::format("the store at {} is another launcher's", node_.endpoint()));
   });
 }
@@ -192,7 +185,7 @@ void Searching::meet_at_other_launchers_store() {
 // As torchrun's nodes do: nobody hosts a file, so nobody connects.
 void Searching::meet_in_file() {
   const std::string file = node_.settings.store_file->string();
-  node_.ports.set_address(address_for_others(node_.loop, {}));
+  node_.ports.set_address(address_for_others({}));
   FileStore::Options options;
   options.timeout = node_.settings.read_timeout;
   meet_at(std::make_unique<FileStore>(node_.loop, file, options), "the nodes meet in " + file);
@@ -206,7 +199,7 @@ void Searching::meet_at(std::unique_ptr<Store> store, const std::string& why) {
 // Listens first, since the key names this node's port.
 void Searching::open_etcd(const Addresses& addresses) {
   const RendezvousPlan& wanted = node_.settings;
-  node_.ports.set_address(address_for_others(node_.loop, addresses));
+  node_.ports.set_address(address_for_others(addresses));
   try {
     node_.etcd = std::make_unique<EtcdCurl>(node_.loop,
                                             EtcdCurlOptions{.url = wanted.protocol + "://" + node_.endpoint(),

@@ -54,10 +54,7 @@ Connection::Limits limits_of(const StoreServerOptions& options) {
 
 // Other addresses cannot reach a store that listens on loopback only.
 std::vector<std::string> own_addresses(const std::vector<std::string>& listening) {
-  const bool loopback = std::ranges::all_of(listening, [](const std::string& text) {
-    boost::system::error_code error;
-    return boost::asio::ip::make_address(text, error).is_loopback();
-  });
+  const bool loopback = std::ranges::all_of(listening, is_loopback);
   return loopback ? std::vector<std::string>() : own_names().addresses;
 }
 

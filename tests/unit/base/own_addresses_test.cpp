@@ -49,6 +49,27 @@ TEST_CASE("own_addresses: includes loopback", "[base]") {
   CHECK(std::ranges::find(own.addresses, "127.0.0.1") != own.addresses.end());
 }
 
+TEST_CASE("own_addresses: all of 127.0.0.0/8 and ::1 are loopback, a name is not", "[base]") {
+  for (const std::string address : {"127.0.0.1", "127.1.2.3", "::1"}) {
+    CAPTURE(address);
+    CHECK(is_loopback(address));
+  }
+  for (const std::string address : {"10.0.0.1", "fe80::1", "127.example.org", "localhost", ""}) {
+    CAPTURE(address);
+    CHECK_FALSE(is_loopback(address));
+  }
+}
+
+TEST_CASE("own_addresses: the route to an address begins at one of this machine's", "[base]") {
+  CHECK(address_towards("127.0.0.1") == "127.0.0.1");
+  CHECK(address_towards("localhost").empty());
+  for (const std::string& own : addresses_for_others(own_names())) {
+    const std::string towards = address_towards(own);
+    CAPTURE(own, towards);
+    CHECK((towards.empty() || towards == own));
+  }
+}
+
 TEST_CASE("own_addresses: loopback is not for other machines", "[base]") {
   CHECK(addresses_for_others({.addresses = {"127.0.0.1", "10.0.0.1", "::1", "fd00::1"}}) ==
         std::vector<std::string>{"10.0.0.1", "fd00::1"});
