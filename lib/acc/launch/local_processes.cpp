@@ -111,10 +111,6 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       terminal_(options.terminal),
       outside_(options.outside),
       start_(options.start) {
-  // A worker needs up to four descriptors here; workers keep the original limit.
-  ::getrlimit(RLIMIT_NOFILE, &open_files_);
-  const rlimit max = {.rlim_cur = open_files_.rlim_max, .rlim_max = open_files_.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &max);
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
 

@@ -102,7 +102,8 @@ class LocalProcesses : public Processes {
   BlockedSignals blocked_;
   boost::asio::posix::stream_descriptor signals_;
   boost::asio::posix::stream_descriptor supervisor_;
-  rlimit open_files_ = {};
+  // A worker needs up to four descriptors here; workers keep the original limit.
+  const rlimit open_files_ = raise_open_files();
   const TerminalLoan* terminal_;
   const HostPids* outside_;
   StartProcess start_;

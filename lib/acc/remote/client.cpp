@@ -32,15 +32,6 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kMaxConnecting = 32;
 
-// Each connection needs four descriptors here; ssh keeps the original limit.
-rlimit raise_open_files() {
-  rlimit before = {};
-  ::getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit max = {.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
-  ::setrlimit(RLIMIT_NOFILE, &max);
-  return before;
-}
-
 enum class HostState { waiting, connecting, ready, running, ended };
 
 struct HostRun {
@@ -92,6 +83,7 @@ class Client {
   [[noreturn]] void fail_start();
 
   const RemoteJob& job_;
+  // Each connection needs four descriptors here; ssh keeps the original limit.
   const rlimit open_files_ = raise_open_files();
   asio::io_context loop_{1};
   OutputSink out_;

@@ -138,6 +138,14 @@ Cloned clone_child(ChildSetup& setup) {
 
 }  // namespace
 
+rlimit raise_open_files() {
+  rlimit before = {};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit max = {.rlim_cur = before.rlim_max, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &max);
+  return before;
+}
+
 Process ProcessLauncher::operator()(const boost::asio::io_context::executor_type& executor,
                                     const std::filesystem::path& program,
                                     std::vector<std::string> arguments) const {

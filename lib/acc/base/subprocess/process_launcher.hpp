@@ -33,6 +33,9 @@ enum class ProcessPlace {
   foreground,  ///< the same, and the terminal, which is its standard input, is its own
 };
 
+/// Lets this process open as many files as its hard limit allows, and returns the limits that it had.
+rlimit raise_open_files();
+
 /// A launcher for Boost.Process. It creates the child with clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD), so
 /// the cost does not depend on the size of this process, and a failure between clone and exec is known
 /// without a pipe. The child has the default signal dispositions but for `ignored_signals`, an empty signal
@@ -48,7 +51,7 @@ class ProcessLauncher {
   ProcessPlace place = ProcessPlace::session;
   /// Signals that the child ignores until it installs a handler.
   std::vector<int> ignored_signals = {};
-  /// Absent: inherited.
+  /// Absent: inherited. See raise_open_files().
   std::optional<rlimit> open_files = {};
   /// Called in the child before exec, in the parent's memory: it must not allocate. If it returns false, with
   /// errno, the start fails.
