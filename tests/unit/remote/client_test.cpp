@@ -5,30 +5,22 @@
 #include "acc/remote/frames.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/shell_script.hpp"
 
 using acc::Environment;
 using acc::launcher::encode;
 using acc::launcher::FrameKind;
 using acc::launcher::RemoteJob;
 using acc::launcher::run_on_hosts;
+using acc::test::command_that_writes;
 using acc::test::error_of;
 
 namespace {
 
-std::string printed(const std::string& bytes) {
-  std::string text = "printf '";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += {'\\', static_cast<char>('0' + (byte >> 6U)), static_cast<char>('0' + (byte >> 3U & 7U)),
-             static_cast<char>('0' + (byte & 7U))};
-  }
-  return text + "'; ";
-}
-
 // A host that is ready, and then ends as it is told; it is a shell script in the place of ssh.
 std::string ready_host(const std::string& then) {
   const acc::launcher::HostReady ready = {.host_name = "n", .addresses = {"10.0.0.1"}, .port = 23456};
-  return printed(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + then;
+  return command_that_writes(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + "; " + then;
 }
 
 RemoteJob job_on(const std::map<std::string, std::string>& scripts,
@@ -50,7 +42,7 @@ RemoteJob job_on(const std::map<std::string, std::string>& scripts,
 TEST_CASE("client: hosts that cannot start are named together, when all have answered", "[remote]") {
   const acc::launcher::Refusal refusal = {acc::ErrorKind::config, {{"no such file", "train.py", ""}}};
   const std::string refuses =
-      printed(acc::launcher::greeting() + encode(FrameKind::refused, to_json(refusal)));
+      command_that_writes(acc::launcher::greeting() + encode(FrameKind::refused, to_json(refusal)));
   const RemoteJob job = job_on({{"a", refuses},
                                 {"b", ready_host("exec cat >/dev/null")},
                                 {"c", refuses},

@@ -4,6 +4,7 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/shell_script.hpp"
 
 using acc::Environment;
 using acc::launcher::encode;
@@ -14,6 +15,7 @@ using acc::launcher::FrameKind;
 using acc::launcher::greeting;
 using acc::launcher::HostConnection;
 using acc::launcher::Signaled;
+using acc::test::command_that_writes;
 
 namespace {
 
@@ -34,17 +36,7 @@ struct Script {
   std::shared_ptr<HostConnection> connection = {};
 };
 
-std::string printed(const std::string& bytes) {
-  std::string text = "printf '";
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += {'\\', static_cast<char>('0' + (byte >> 6U)), static_cast<char>('0' + (byte >> 3U & 7U)),
-             static_cast<char>('0' + (byte & 7U))};
-  }
-  return text + "'";
-}
-
-const std::string kHello = printed("Welcome" + greeting() + encode(FrameKind::out, "text"));
+const std::string kHello = command_that_writes("Welcome" + greeting() + encode(FrameKind::out, "text"));
 
 }  // namespace
 
@@ -60,14 +52,14 @@ TEST_CASE("host_connection: frames and the end of the child arrive, errors besid
 
 TEST_CASE("host_connection: what is sent arrives, and its end does with the connection", "[remote]") {
   const std::string frame = encode(FrameKind::signal, "15");
-  Script script("test \"$(head -c " + std::to_string(frame.size()) + ")\" = \"$(" + printed(frame) + ")\"");
+  Script script("test \"$(head -c " + std::to_string(frame.size()) + ")\" = \"$(" + command_that_writes(frame) + ")\"");
   script.connection->send(FrameKind::signal, "15");
   script.loop.run();
   CHECK(script.connection->status() == ExitStatus(Exited{0}));
 }
 
 TEST_CASE("host_connection: what is no frame ends the child", "[remote]") {
-  Script script(printed(greeting()) + "; echo hello to all; exec cat");
+  Script script(command_that_writes(greeting()) + "; echo hello to all; exec cat");
   script.loop.run();
   CHECK(script.ends == 1);
   CHECK(script.connection->status() == ExitStatus(Signaled{SIGKILL}));
@@ -76,7 +68,7 @@ TEST_CASE("host_connection: what is no frame ends the child", "[remote]") {
 
 TEST_CASE("host_connection: output that cannot be taken is not read", "[remote]") {
   bool takes = false;
-  Script script(kHello + "; head -c 5 >/dev/null; " + printed(encode(FrameKind::exit, "0")),
+  Script script(kHello + "; head -c 5 >/dev/null; " + command_that_writes(encode(FrameKind::exit, "0")),
                 [&] { return takes; });
   while (!script.connection->is_stalled()) script.loop.run_one();
   script.connection->send(FrameKind::heartbeat);
