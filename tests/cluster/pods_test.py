@@ -60,8 +60,8 @@ def pods_of_an_indexed_job_are_one_job(acc):
 
 # Leaves an orphan that ends at once, waits until process 1 has reaped it, and asks process 1 to end, as a kubelet does.
 ASKS_TO_END = """\
-(setsid true &)
-while grep -qs "^State:.Z" /proc/[0-9]*/status; do sleep 0.05; done
+orphan=$(setsid --fork sh -c 'echo $$')
+while test -e /proc/$orphan; do sleep 0.05; done
 echo "process 1 is $(tr '\\0' ' ' < /proc/1/cmdline)"
 kill -TERM 1
 sleep 1000
