@@ -21,6 +21,12 @@ std::string shorten(std::string_view text, std::size_t max_bytes = 80);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
+/// The text in single quotes: one word of any POSIX shell, whatever the text has inside.
+std::string in_quotes(std::string_view text);
+
+/// A word of a command line of a POSIX shell, with quotes where it needs them.
+std::string shell_word(std::string_view word);
+
 /// Only ASCII letters are changed.
 std::string to_lower(std::string_view text);
 std::string to_upper(std::string_view text);

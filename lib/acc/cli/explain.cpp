@@ -45,17 +45,6 @@ Environment common_environment(const LaunchPlan& plan) {
   return common;
 }
 
-std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && std::ranges::all_of(word, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
-           std::string_view("@%+=:,./-_").find(c) != std::string_view::npos;
-  });
-  if (plain) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string value_text(const Value& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }

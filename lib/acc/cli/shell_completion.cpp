@@ -12,12 +12,6 @@
 namespace acc::launcher {
 namespace {
 
-std::string in_quotes(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
-
 std::vector<std::string> spellings_of(const CompletionCommand& command) {
   std::vector<std::string> result;
   for (const CompletionFlag& flag : command.flags) result.push_back(flag.spelling);

@@ -19,19 +19,6 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-// For a shell of any kind: inside of single quotes.
-std::string in_quotes(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
 bool has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }

@@ -48,15 +48,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }  // namespace
 
 std::string bash_word(std::string_view word) {
-  constexpr std::string_view kPlain = "%+,-./:=@_";
-  const auto is_plain = [&](char c) {
-    return is_letter_or_digit(c) || kPlain.find(c) != std::string_view::npos;
-  };
-  if (!word.empty() && std::ranges::all_of(word, is_plain)) return std::string(word);
-  if (std::ranges::any_of(word, is_control)) return ansi_quoted(word);
-  std::string text(word);
-  replace_all(text, "'", "'\\''");
-  return "'" + text + "'";
+  return std::ranges::any_of(word, is_control) ? ansi_quoted(word) : shell_word(word);
 }
 
 std::string bash_command(const std::vector<std::string>& words) {

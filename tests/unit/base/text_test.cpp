@@ -16,6 +16,15 @@ TEST_CASE("text: split keeps empty parts, join is its inverse", "[base]") {
   CHECK(acc::join(acc::split("a,,b,", ','), ",") == "a,,b,");
 }
 
+TEST_CASE("text: a shell reads a quoted text as the same word", "[base]") {
+  CHECK(acc::shell_word("--lr=0.1") == "--lr=0.1");
+  CHECK(acc::shell_word("") == "''");
+  CHECK(acc::shell_word("a b") == "'a b'");
+  CHECK(acc::shell_word("$HOME") == "'$HOME'");
+  CHECK(acc::in_quotes("plain") == "'plain'");
+  CHECK(acc::in_quotes("it's") == R"('it'\''s')");
+}
+
 TEST_CASE("text: numbers are parsed as whole words", "[base]") {
   CHECK(acc::parse_integer(" +12 ") == 12);
   CHECK(acc::parse_integer("-3") == -3);
