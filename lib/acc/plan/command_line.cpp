@@ -7,9 +7,9 @@
 #include <cctype>
 #include <optional>
 
-#include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -47,10 +47,6 @@ std::vector<KnownFlag> flags_of(Dialect dialect) {
 // As in argparse, -1 or -.5 is a value, not an option.
 bool is_negative_number(std::string_view word) {
   return word.starts_with('-') && parse_number(word).has_value();
-}
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
 }
 
 class Parser {

@@ -3,17 +3,13 @@
 
 #include <fmt/format.h>
 
-#include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/program.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 // `0:gdb --args` or `all:valgrind`.
 RankWrap parse_wrap(const std::string& text, const std::string& where) {

@@ -10,13 +10,10 @@
 #include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/job_shape.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& what, const std::string& hint) {
-  throw Error({.kind = ErrorKind::usage, .what = what, .hint = hint});
-}
 
 bool in_file(const LaunchInputs& inputs, std::string_view name) {
   const auto found = inputs.file.find(name);
@@ -132,7 +129,8 @@ class EngineQuestion {
   }
 
   [[noreturn]] void fail_contradiction(std::string_view name, const EngineValue<int>& of_engine) const {
-    fail(fmt::format("{} ({} = {}) and {} ({}, {}) contradict each other", settings_.origin(name), name,
+    fail("",
+         fmt::format("{} ({} = {}) and {} ({}, {}) contradict each other", settings_.origin(name), name,
                      settings_.text(name), of_engine.origin, engine_.name, of_engine.value),
          fmt::format("drop {}; for jobs that do not know of each other --engine none",
                      settings_.origin(name)));
@@ -170,13 +168,15 @@ class EngineQuestion {
       if (text == "1") return;
       const auto number = parse_integer(text);
       const int tasks = engine_.local_size ? engine_.local_size->value : engine_.size->value;
-      fail(fmt::format("{} started {} tasks on {} and {} {} was asked{}", engine_.name, tasks, place,
+      fail("",
+           fmt::format("{} started {} tasks on {} and {} {} was asked{}", engine_.name, tasks, place,
                        settings_.origin("nproc_per_node"), text,
                        number ? fmt::format(": that is {} workers", *number * tasks) : ""),
            fmt::format("{}, or drop {}", way_out, settings_.origin("nproc_per_node")));
     }
     if (is_given("num_processes") && settings_.integer("num_processes") != engine_.size->value) {
-      fail(fmt::format("{} started {} tasks ({}), each of which is a worker, and {} says {}", engine_.name,
+      fail("",
+           fmt::format("{} started {} tasks ({}), each of which is a worker, and {} says {}", engine_.name,
                        engine_.size->value, engine_.size->origin, settings_.origin("num_processes"),
                        settings_.integer("num_processes")),
            fmt::format("{}, or drop {}", way_out, settings_.origin("num_processes")));
@@ -222,11 +222,13 @@ class EngineQuestion {
 
   [[noreturn]] void fail_address() const {
     if (engine_.family == EngineFamily::kubernetes) {
-      fail(fmt::format("the address of the first pod is not known: this one, {}, has no domain",
+      fail("",
+           fmt::format("the address of the first pod is not known: this one, {}, has no domain",
                        inputs_.full_host_name()),
            "the Job needs a headless Service and its name as `subdomain`; or give --master-addr");
     }
-    fail(fmt::format("{} started {} tasks on several machines and does not tell the address of the first",
+    fail("",
+         fmt::format("{} started {} tasks on several machines and does not tell the address of the first",
                      engine_.name, engine_.size->value),
          "give --master-addr, the name of the host of rank 0, or set MASTER_ADDR");
   }
@@ -283,7 +285,8 @@ void take_slots(const LaunchInputs& inputs, Settings& settings) {
   const auto check = [&](std::string_view name, const std::optional<EngineValue<int>>& slots) {
     if (!slots || !is_given(inputs, settings, name)) return;
     if (trim(settings.text(name)) == fmt::to_string(slots->value)) return;
-    fail(fmt::format("{} ({} = {}) and {} ({}) contradict each other", settings.origin(name), name,
+    fail("",
+         fmt::format("{} ({} = {}) and {} ({}) contradict each other", settings.origin(name), name,
                      settings.text(name), slots->origin, slots->value),
          fmt::format("drop {}", settings.origin(name)));
   };
@@ -308,7 +311,8 @@ bool is_own_host(const LaunchInputs& inputs, const std::string& host) {
 // In the shell that salloc opens on a login node.
 void check_host(const LaunchInputs& inputs, const Engine& engine) {
   if (engine.allocated_host.empty() || is_own_host(inputs, engine.allocated_host)) return;
-  fail(fmt::format("this is a shell on {} in the allocation of job {}, whose node is {}. acc would run here, "
+  fail("",
+       fmt::format("this is a shell on {} in the allocation of job {}, whose node is {}. acc would run here, "
                    "not there. "
                    "Write: srun --ntasks-per-node=1 acc launch …",
                    inputs.own_names().host_name, engine.job, engine.allocated_host),

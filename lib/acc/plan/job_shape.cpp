@@ -11,13 +11,10 @@
 #include "acc/base/text.hpp"
 #include "acc/plan/deepspeed.hpp"
 #include "acc/plan/other_launchers.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 [[noreturn]] void fail_contradiction(const Settings& settings, std::string_view one, std::string_view other) {
   fail("",

@@ -8,14 +8,10 @@
 #include <map>
 #include <set>
 
-#include "acc/base/error.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 NumaBinding parse(const std::string& text) {
   if (text == "socket") return NumaBinding::socket;

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <limits>
 
-#include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/flag_grammars.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -17,10 +17,6 @@ namespace {
 constexpr std::uint16_t kMasterPort = 29500;
 constexpr std::uint16_t kC10dPort = 29400;
 constexpr std::uint16_t kEtcdPort = 2379;
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 RendezvousKind parse_backend(const Settings& settings) {
   const std::string name = settings.text("rdzv_backend");

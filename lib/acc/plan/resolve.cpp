@@ -17,14 +17,11 @@
 #include "acc/plan/other_launchers.hpp"
 #include "acc/plan/preemption.hpp"
 #include "acc/plan/rendezvous.hpp"
+#include "acc/plan/usage_error.hpp"
 #include "acc/plan/visible_devices.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 void refuse_both(const Settings& settings, std::string_view one, std::string_view other) {
   fail("", fmt::format("{} and {} exclude each other", settings.origin(one), settings.origin(other)),

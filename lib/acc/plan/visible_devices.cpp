@@ -7,15 +7,11 @@
 #include <array>
 #include <utility>
 
-#include "acc/base/error.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 std::vector<std::string> names_in(const std::string& mask) {
   std::vector<std::string> names;

@@ -12,15 +12,12 @@
 #include "acc/base/files.hpp"
 #include "acc/base/host_list.hpp"
 #include "acc/base/text.hpp"
+#include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
 
 constexpr int kMaxSlots = 100'000;
-
-[[noreturn]] void fail(const std::string& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
-}
 
 bool is_blank(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;

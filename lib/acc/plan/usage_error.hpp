@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+#include "acc/base/error.hpp"
+
+namespace acc::launcher {
+
+/// Throws Error{usage}: a flag, a variable or a setting, named by `where`, that a job cannot be started with.
+[[noreturn]] inline void fail(const std::string& where, const std::string& what,
+                              const std::string& hint = "") {
+  throw Error({.kind = ErrorKind::usage, .what = what, .where = where, .hint = hint});
+}
+
+}  // namespace acc::launcher
