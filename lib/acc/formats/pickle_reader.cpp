@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "acc/base/error.hpp"
+#include "acc/formats/refusal.hpp"
 
 namespace acc {
 namespace {
@@ -63,10 +63,6 @@ enum Opcode : std::uint8_t {
 };
 
 constexpr std::uint64_t kNewestProtocol = 5;
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error({.kind = ErrorKind::config, .what = what});
-}
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/formats/torch_file.hpp"
 
-#include "acc/base/error.hpp"
+#include "acc/formats/refusal.hpp"
 
 namespace acc {
 namespace {
@@ -12,10 +12,6 @@ constexpr std::string_view kPickle = "data.pkl";
 // The first bytes of files that torch.save wrote before 1.6.
 constexpr std::string_view kOldMagic = "\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 constexpr int kMaxDepth = 20;
-
-[[noreturn]] void refuse(const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::config, .what = what, .where = {}, .hint = hint});
-}
 
 [[noreturn]] void refuse_tensor() {
   refuse("is damaged: a tensor does not fit its storage");

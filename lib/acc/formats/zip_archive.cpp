@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "acc/base/error.hpp"
+#include "acc/formats/refusal.hpp"
 
 namespace acc {
 namespace {
@@ -25,10 +25,6 @@ constexpr std::size_t kEnd64LocatorBytes = 20;
 constexpr std::size_t kMaxCommentBytes = 0xffff;
 constexpr std::uint64_t kIn64Bits = 0xffffffff;
 constexpr std::uint64_t kExtra64 = 1;
-
-[[noreturn]] void refuse(const std::string& what) {
-  throw Error({.kind = ErrorKind::config, .what = what});
-}
 
 std::string_view part(std::string_view bytes, std::uint64_t begin, std::uint64_t size) {
   if (begin > bytes.size() || size > bytes.size() - begin) refuse("is a damaged zip archive");

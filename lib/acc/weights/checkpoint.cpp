@@ -11,16 +11,13 @@
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/weights/refusal.hpp"
 
 namespace acc::launcher {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
-
-[[noreturn]] void fail(const fs::path& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::config, .what = what, .where = where.string(), .hint = hint});
-}
 
 std::vector<fs::path> files_ending(const fs::path& folder, std::string_view end) {
   std::vector<fs::path> files;
@@ -36,12 +33,12 @@ std::map<std::string, std::string> read_index(const fs::path& index) {
   const Json json = Json::parse(read_file(index), nullptr, false);
   const auto map = json.is_object() ? json.find("weight_map") : json.end();
   if (map == json.end() || !map->is_object())
-    fail(index, "is not an index of safetensors files: it has no weight_map");
+    refuse(index, "is not an index of safetensors files: it has no weight_map");
   std::map<std::string, std::string> files;
   for (const auto& [name, file] : map->items()) {
     // Must be a file name, not a path out of the folder.
     if (!file.is_string() || file.get<std::string>().find('/') != std::string::npos)
-      fail(index, fmt::format("does not name a file for the tensor '{}'", name));
+      refuse(index, fmt::format("does not name a file for the tensor '{}'", name));
     files[name] = file.get<std::string>();
   }
   return files;
@@ -55,8 +52,8 @@ std::vector<CheckpointFile> read_all(const std::vector<fs::path>& paths) {
     for (const TensorInfo& tensor : files.back().header.tensors) {
       const auto [holder, added] = holders.try_emplace(tensor.name, path);
       if (!added)
-        fail(path,
-             fmt::format("the tensor '{}' is in {} too", tensor.name, holder->second.filename().string()));
+        refuse(path,
+               fmt::format("the tensor '{}' is in {} too", tensor.name, holder->second.filename().string()));
     }
   }
   return files;
@@ -70,13 +67,13 @@ std::vector<CheckpointFile> read_indexed(const fs::path& index) {
   for (const std::string& name : names) {
     paths.push_back(index.parent_path() / name);
     if (!fs::exists(paths.back()))
-      fail(index, fmt::format("the file {} is missing", name), "download it again");
+      refuse(index, fmt::format("the file {} is missing", name), "download it again");
   }
   std::vector<CheckpointFile> files = read_all(paths);
   for (const auto& [tensor, name] : wanted) {
     const auto file = std::ranges::find(files, index.parent_path() / name, &CheckpointFile::path);
     if (std::ranges::find(file->header.tensors, tensor, &TensorInfo::name) == file->header.tensors.end())
-      fail(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
+      refuse(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
   }
   return files;
 }

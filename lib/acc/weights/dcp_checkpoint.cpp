@@ -14,6 +14,7 @@
 #include "acc/base/files.hpp"
 #include "acc/formats/pickle_reader.hpp"
 #include "acc/formats/torch_file.hpp"
+#include "acc/weights/refusal.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -49,10 +50,6 @@ std::string_view torch_name(std::string_view safetensors_name) {
   return std::ranges::find(kDtypes, safetensors_name, [](const auto& row) { return row.second; })->first;
 }
 
-[[noreturn]] void fail(const fs::path& where, const std::string& what, const std::string& hint = "") {
-  throw Error({.kind = ErrorKind::config, .what = what, .where = where.string(), .hint = hint});
-}
-
 struct Place {
   std::string file = {};
   std::uint64_t begin = 0;
@@ -77,15 +74,15 @@ class MetadataReader {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    fail(file_, "is not metadata of torch.distributed.checkpoint: " + what);
+  [[noreturn]] void refuse_metadata(const std::string& what) const {
+    refuse(file_, "is not metadata of torch.distributed.checkpoint: " + what);
   }
 
   const PickleValue& pickle(const std::string& bytes) {
     try {
       return reader_.read(bytes);
     } catch (const Error& error) {
-      refuse(error.what());
+      refuse_metadata(error.what());
     }
   }
 
@@ -95,27 +92,28 @@ class MetadataReader {
         if (key->type == Type::text && key->text == name) return *value;
       }
     }
-    refuse(fmt::format("it has no {}", name));
+    refuse_metadata(fmt::format("it has no {}", name));
   }
 
   const PickleValue::Pairs& dict(const PickleValue& value) const {
-    if (value.type != Type::dict) refuse("an entry is not a dict");
+    if (value.type != Type::dict) refuse_metadata("an entry is not a dict");
     return value.pairs;
   }
 
   const std::string& text(const PickleValue& value) const {
-    if (value.type != Type::text) refuse("a name is not a string");
+    if (value.type != Type::text) refuse_metadata("a name is not a string");
     return value.text;
   }
 
   std::uint64_t number(const PickleValue& value) const {
-    if (value.type != Type::integer || value.integer < 0) refuse("an entry is not a number");
+    if (value.type != Type::integer || value.integer < 0) refuse_metadata("an entry is not a number");
     return static_cast<std::uint64_t>(value.integer);
   }
 
   // torch.Size, made from a tuple.
   Numbers numbers(const PickleValue& value) const {
-    if (value.arguments == nullptr || value.arguments->items.size() != 1) refuse("a size is invalid");
+    if (value.arguments == nullptr || value.arguments->items.size() != 1)
+      refuse_metadata("a size is invalid");
     Numbers result;
     for (const PickleValue* item : value.arguments->items.front()->items)
       result.push_back(static_cast<std::int64_t>(number(*item)));
@@ -129,10 +127,10 @@ class MetadataReader {
                         .begin = number(member(*info, "offset")),
                         .length = number(member(*info, "length"))};
       // Must be a file name, not a path out of the folder.
-      if (place.file.find('/') != std::string::npos) refuse("it names a file elsewhere");
+      if (place.file.find('/') != std::string::npos) refuse_metadata("it names a file elsewhere");
       for (const auto& [key, value] : info->state->pairs) {
         if (key->text == "transform_descriptors" && value->type != Type::none)
-          fail(file_, "holds compressed tensors, which acc cannot read");
+          refuse(file_, "holds compressed tensors, which acc cannot read");
       }
       const Numbers at = offset.type == Type::none ? Numbers() : numbers(offset);
       places_[{text(member(*index, "fqn")), at}] = place;
@@ -164,19 +162,20 @@ class MetadataReader {
 
   DcpTensor read_tensor(const std::string& full, const PickleValue& from) const {
     if (!from.text.ends_with(".TensorStorageMetadata")) {
-      fail(file_, fmt::format("holds '{}', which is not a tensor", full),
-           "give the folder of the weights, as pytorch_model_fsdp_0");
+      refuse(file_, fmt::format("holds '{}', which is not a tensor", full),
+             "give the folder of the weights, as pytorch_model_fsdp_0");
     }
     DcpTensor tensor;
     tensor.info.name = name_of(full);
     tensor.info.shape = numbers(member(from, "size"));
     const PickleValue& properties = member(from, "properties");
-    if (properties.state == nullptr || properties.state->items.empty()) refuse("a tensor has no type");
+    if (properties.state == nullptr || properties.state->items.empty())
+      refuse_metadata("a tensor has no type");
     const std::string& type = properties.state->items.front()->text;
     const auto* dtype =
         std::ranges::find(kDtypes, type, [](const auto& row) { return fmt::format("torch.{}", row.first); });
     if (dtype == kDtypes.end())
-      fail(file_, fmt::format("'{}' is of type {}, which acc does not support", full, type));
+      refuse(file_, fmt::format("'{}' is of type {}, which acc does not support", full, type));
     tensor.info.dtype = dtype->second;
     for (const PickleValue* chunk : member(from, "chunks").items)
       tensor.chunks.push_back(
@@ -187,7 +186,7 @@ class MetadataReader {
 
   DcpChunk read_chunk(const std::string& full, const Numbers& offsets, const Numbers& sizes) const {
     const auto place = places_.find({full, offsets});
-    if (place == places_.end()) refuse(fmt::format("a part of '{}' is in no file", full));
+    if (place == places_.end()) refuse_metadata(fmt::format("a part of '{}' is in no file", full));
     return {.offsets = offsets,
             .sizes = sizes,
             .file = folder_ / place->second.file,
@@ -202,7 +201,7 @@ class MetadataReader {
       for (const std::int64_t size : sizes) {
         if (__builtin_mul_overflow(result, static_cast<std::uint64_t>(size), &result) ||
             result > (1ULL << 60U))
-          refuse(fmt::format("'{}' has an impossible size", full));
+          refuse_metadata(fmt::format("'{}' has an impossible size", full));
       }
       return result;
     };
@@ -215,13 +214,13 @@ class MetadataReader {
       for (std::size_t i = 0; fits && i < chunk.sizes.size(); ++i)
         fits = chunk.offsets[i] <= tensor.info.shape[i] &&
                chunk.sizes[i] <= tensor.info.shape[i] - chunk.offsets[i];
-      if (!fits) refuse(fmt::format("a part of '{}' lies outside of it", full));
+      if (!fits) refuse_metadata(fmt::format("a part of '{}' lies outside of it", full));
       covered += product(chunk.sizes);
       stored += std::min(chunk.length, std::uint64_t{1} << 50U);
     }
-    if (covered != elements) refuse(fmt::format("the parts of '{}' are not the whole", full));
+    if (covered != elements) refuse_metadata(fmt::format("the parts of '{}' are not the whole", full));
     const auto* dtype = std::ranges::find(kTorchDtypes, torch_name(tensor.info.dtype), &TorchDtype::name);
-    if (elements > stored / dtype->bytes) refuse(fmt::format("'{}' is larger than its files", full));
+    if (elements > stored / dtype->bytes) refuse_metadata(fmt::format("'{}' is larger than its files", full));
     return elements * dtype->bytes;
   }
 
@@ -266,12 +265,12 @@ void read_chunk(const DcpTensor& tensor, const DcpChunk& chunk, std::string& who
   const MappedFile mapped(chunk.file);
   const std::string_view bytes(mapped.data(), mapped.size());
   if (chunk.begin > bytes.size() || chunk.length > bytes.size() - chunk.begin)
-    fail(chunk.file, "is truncated");
+    refuse(chunk.file, "is truncated");
   try {
     const TorchFile file(bytes.substr(chunk.begin, chunk.length));
     const auto part = file.tensor(file.root());
     if (!part || part->sizes != chunk.sizes || part->dtype->name != torch_name(tensor.info.dtype))
-      fail({}, fmt::format("is damaged: a part of '{}' is another tensor", tensor.info.name));
+      refuse({}, fmt::format("is damaged: a part of '{}' is another tensor", tensor.info.name));
     if (part->bytes.empty()) return;
     const Numbers strides = strides_of(tensor.info.shape);
     std::size_t begin = 0;
@@ -279,7 +278,7 @@ void read_chunk(const DcpTensor& tensor, const DcpChunk& chunk, std::string& who
       begin += static_cast<std::size_t>(chunk.offsets[i] * strides[i]);
     Paste{*part, strides}(part->bytes.data(), whole.data() + begin * part->dtype->bytes);
   } catch (const Error& error) {
-    fail(chunk.file, error.problems().front().what);
+    refuse(chunk.file, error.problems().front().what);
   }
 }
 

@@ -30,7 +30,7 @@ std::uint64_t data_bytes(const MergedFile& file) {
   return file.header.tensors.empty() ? 0 : file.header.tensors.back().end;
 }
 
-[[noreturn]] void fail(const fs::path& file, const std::string& what) {
+[[noreturn]] void throw_errno(const fs::path& file, const std::string& what) {
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("cannot be {}: {}", what, std::strerror(errno)),
                .where = file.string()});
@@ -38,7 +38,7 @@ std::uint64_t data_bytes(const MergedFile& file) {
 
 Descriptor open_to_read(const fs::path& file) {
   Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!in) fail(file, "read");
+  if (!in) throw_errno(file, "read");
   return in;
 }
 
@@ -51,7 +51,7 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
         ::pread(in.get(), buffer.data(), std::min<std::uint64_t>(kPiece, size), static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n == 0) errno = EIO;
-    if (n <= 0) fail(from, "read");
+    if (n <= 0) throw_errno(from, "read");
     write(std::string_view(buffer.data(), static_cast<std::size_t>(n)));
     offset += static_cast<std::uint64_t>(n);
     size -= static_cast<std::uint64_t>(n);
@@ -63,7 +63,7 @@ class NewFile {
  public:
   explicit NewFile(fs::path file) : file_(std::move(file)), part_(file_.string() + ".part") {
     out_ = Descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!out_) fail(part_, "written");
+    if (!out_) throw_errno(part_, "written");
   }
   ~NewFile() {
     if (!part_.empty()) ::unlink(part_.c_str());
@@ -72,12 +72,12 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   void write(std::string_view bytes) {
-    if (!write_all(out_.get(), bytes)) fail(part_, "written");
+    if (!write_all(out_.get(), bytes)) throw_errno(part_, "written");
   }
 
   void finish() {
-    if (::fsync(out_.get()) != 0) fail(part_, "written");
-    if (::rename(part_.c_str(), file_.c_str()) != 0) fail(file_, "written");
+    if (::fsync(out_.get()) != 0) throw_errno(part_, "written");
+    if (::rename(part_.c_str(), file_.c_str()) != 0) throw_errno(file_, "written");
     part_.clear();
   }
 
