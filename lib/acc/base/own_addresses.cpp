@@ -16,6 +16,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/base/machine.hpp"
+#include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
@@ -56,10 +57,6 @@ bool is_number(const std::string& text) {
   boost::system::error_code error;
   ip::make_address(text, error);
   return !error;
-}
-
-bool contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::ranges::find(all, one) != all.end();
 }
 
 }  // namespace

@@ -72,6 +72,10 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
   return text;
 }
 
+bool contains(const std::vector<std::string>& all, std::string_view one) {
+  return std::ranges::find(all, one) != all.end();
+}
+
 std::string in_quotes(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);

@@ -21,6 +21,8 @@ std::string shorten(std::string_view text, std::size_t max_bytes = 80);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
+bool contains(const std::vector<std::string>& all, std::string_view one);
+
 /// The text in single quotes: one word of any POSIX shell, whatever the text has inside.
 std::string in_quotes(std::string_view text);
 

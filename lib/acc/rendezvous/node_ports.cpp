@@ -34,13 +34,7 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   port_ = ntohs(address.sin_port);
 }
 
-namespace {
-
-bool contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::ranges::find(all, one) != all.end();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
                      NodeListener::OnMember on_member)

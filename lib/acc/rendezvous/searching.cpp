@@ -10,6 +10,7 @@
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/text.hpp"
 #include "acc/rendezvous/etcd_curl.hpp"
 #include "acc/rendezvous/hosting.hpp"
 #include "acc/store/file_store.hpp"
@@ -33,10 +34,6 @@ std::string address_for_others(const std::vector<std::string>& addresses) {
   constexpr const char* kElsewhere = "192.0.2.1";
   const std::string towards = address_towards_any(addresses);
   return is_loopback(towards) ? address_towards_any({kElsewhere}) : towards;
-}
-
-bool contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::ranges::find(all, one) != all.end();
 }
 
 }  // namespace
