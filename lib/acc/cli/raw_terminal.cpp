@@ -17,7 +17,6 @@
 namespace acc::launcher {
 namespace {
 
-constexpr std::string_view kShowCursor = "\x1b[?25h";
 constexpr std::array kEndingSignals = {SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 constexpr std::array kWatchedSignals = {SIGTSTP, SIGCONT, SIGWINCH};
 

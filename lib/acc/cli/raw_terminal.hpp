@@ -9,6 +9,9 @@
 
 namespace acc::launcher {
 
+/// Makes the cursor visible again.
+inline constexpr std::string_view kShowCursor = "\x1b[?25h";
+
 /// Puts a terminal into raw mode for the lifetime of the object.
 ///
 /// The terminal is restored, with its cursor, by the destructor and before a signal ends or stops the

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "acc/base/text.hpp"
+#include "acc/cli/raw_terminal.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -55,7 +56,6 @@ std::string TerminalLine::press(const KeyPress& press, std::size_t columns) {
 namespace {
 
 constexpr std::string_view kHideCursor = "\x1b[?25l";
-constexpr std::string_view kShowCursor = "\x1b[?25h";
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 constexpr std::string_view kEraseBelow = "\r\x1b[J";
 constexpr std::size_t kIndent = 4;

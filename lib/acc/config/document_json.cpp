@@ -37,9 +37,9 @@ class Cursor {
   const char** reached_;
 };
 
-class Events : public nlohmann::json_sax<Value> {
+class JsonEvents : public nlohmann::json_sax<Value> {
  public:
-  Events(std::string_view text, const std::string& file)
+  JsonEvents(std::string_view text, const std::string& file)
       : text_(text), file_(file), builder_(file), reached_(text.data()) {}
 
   const char** reached() { return &reached_; }
@@ -138,7 +138,7 @@ class Events : public nlohmann::json_sax<Value> {
 
 DocumentNode parse_json(std::string_view text, const std::string& file) {
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return {};
-  Events events(text, file);
+  JsonEvents events(text, file);
   const Cursor begin(text.data(), events.reached());
   const Cursor end(text.data() + text.size(), events.reached());
   Value::sax_parse(begin, end, &events);

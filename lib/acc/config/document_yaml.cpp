@@ -38,9 +38,9 @@ void merge(DocumentNode& mapping, const DocumentNode& from) {
   }
 }
 
-class Events : public YAML::EventHandler {
+class YamlEvents : public YAML::EventHandler {
  public:
-  explicit Events(const std::string& file) : file_(file), builder_(file) {}
+  explicit YamlEvents(const std::string& file) : file_(file), builder_(file) {}
 
   DocumentNode release_root() { return builder_.release_root(); }
   bool has_root() const { return builder_.has_root(); }
@@ -141,7 +141,7 @@ void resolve_merges(DocumentNode& node) {
 }  // namespace
 
 DocumentNode parse_yaml(std::string_view text, const std::string& file) {
-  Events events(file);
+  YamlEvents events(file);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);

@@ -18,7 +18,7 @@
 namespace acc::launcher {
 namespace {
 
-constexpr std::string_view kSageMaker = "AMAZON_SAGEMAKER";
+constexpr std::string_view kAmazonSageMaker = "AMAZON_SAGEMAKER";
 
 // Reads the top level of a file and collects the errors.
 class Reader {
@@ -45,7 +45,7 @@ class Reader {
 
   static bool is_sagemaker(const DocumentNode& root) {
     for (const DocumentNode& item : root.items) {
-      if (item.key == "compute_environment") return item.value == kSageMaker;
+      if (item.key == "compute_environment") return item.value == kAmazonSageMaker;
     }
     return false;
   }

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr std::string_view kSuffix = ".sock";
+constexpr std::string_view kSocketSuffix = ".sock";
 // A stopped agent (SIGSTOP) does not answer, and must not block a command that asks all jobs.
 constexpr timeval kTimeout = {.tv_sec = 3, .tv_usec = 0};
 
@@ -112,12 +112,12 @@ FoundJobs find_jobs(const std::vector<fs::path>& folders) {
     try {
       const Descriptor folder = open_runtime_folder(path, false);
       if (!folder) continue;
-      for (const std::string& name : names_in(folder, kSuffix)) {
+      for (const std::string& name : names_in(folder, kSocketSuffix)) {
         Descriptor connection = connect_to(folder.get(), name);
         if (!connection) continue;
         set_timeout(connection.get(), kTimeout);
         ControlClient client(std::move(connection));
-        const std::string id = name.substr(0, name.size() - kSuffix.size());
+        const std::string id = name.substr(0, name.size() - kSocketSuffix.size());
         const auto answer = client.send({{"request", "view"}}) ? client.read_message() : std::nullopt;
         if (!answer) {
           found.silent.push_back(id);

@@ -89,7 +89,7 @@ std::vector<std::string> names_in(const Descriptor& folder, std::string_view suf
 
 namespace {
 
-constexpr std::string_view kSuffix = ".job";
+constexpr std::string_view kJobSuffix = ".job";
 
 // Empty if another process has locked it, or it was removed.
 Descriptor open_locked(int folder, const std::string& name, int flags) {
@@ -137,7 +137,7 @@ void remove_job(int runtime_folder, const std::string& name) {
     if (is_own_folder(left)) fs::remove_all(left, ignored);
     if (is_own_folder(left)) return;
   }
-  const std::string socket = name.substr(0, name.size() - kSuffix.size()) + ".sock";
+  const std::string socket = name.substr(0, name.size() - kJobSuffix.size()) + ".sock";
   ::unlinkat(runtime_folder, socket.c_str(), 0);
   ::unlinkat(runtime_folder, ("." + socket).c_str(), 0);
   ::unlinkat(runtime_folder, name.c_str(), 0);
@@ -146,7 +146,7 @@ void remove_job(int runtime_folder, const std::string& name) {
 }  // namespace
 
 JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id)
-    : name_(id + std::string(kSuffix)) {
+    : name_(id + std::string(kJobSuffix)) {
   for (const fs::path& path : folders) {
     try {
       folder_ = open_runtime_folder(path, true);
@@ -173,7 +173,7 @@ void remove_leftovers(const std::vector<fs::path>& folders) {
     try {
       const Descriptor folder = open_runtime_folder(path, false);
       if (!folder) continue;
-      for (const std::string& name : names_in(folder, kSuffix)) remove_job(folder.get(), name);
+      for (const std::string& name : names_in(folder, kJobSuffix)) remove_job(folder.get(), name);
     } catch (const Error&) {
       continue;
     }

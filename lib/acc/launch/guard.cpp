@@ -22,7 +22,7 @@
 namespace acc::launcher {
 namespace {
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void throw_errno(const char* what) {
   throw Error({.kind = ErrorKind::system, .what = std::string(what) + ": " + std::strerror(errno)});
 }
 
@@ -64,7 +64,7 @@ class Subreaper {
  public:
   Subreaper() {
     ::prctl(PR_GET_CHILD_SUBREAPER, &before_);
-    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) fail("cannot adopt orphans");
+    if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) throw_errno("cannot adopt orphans");
   }
   ~Subreaper() { ::prctl(PR_SET_CHILD_SUBREAPER, before_); }
   Subreaper(const Subreaper&) = delete;
@@ -79,9 +79,9 @@ struct Pipe {
   Descriptor in = {};
 };
 
-Pipe make_pipe() {
+Pipe make_guard_pipe() {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) fail("cannot create a pipe to the agent");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot create a pipe to the agent");
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
@@ -159,7 +159,7 @@ struct GuardianParts {
 // Throws Error when fork fails.
 pid_t start_agent(GuardianParts& parts, const std::function<int(int)>& agent, bool in_session) {
   const pid_t pid = ::fork();
-  if (pid < 0) fail("cannot start the agent");
+  if (pid < 0) throw_errno("cannot start the agent");
   if (pid == 0) {
     parts.lifeline.in.reset();
     parts.report.reset();
@@ -217,10 +217,11 @@ GuardReport guard(const std::function<int(int supervisor)>& agent, const std::fu
                   const GuardOptions& options) {
   WaitedSignals signals(forwarded_signals(options.also));
   const Subreaper subreaper;
-  Pipe reports = make_pipe();
-  GuardianParts parts = {.supervisor = ::getpid(), .lifeline = make_pipe(), .report = std::move(reports.in)};
+  Pipe reports = make_guard_pipe();
+  GuardianParts parts = {
+      .supervisor = ::getpid(), .lifeline = make_guard_pipe(), .report = std::move(reports.in)};
   const pid_t pid = ::fork();
-  if (pid < 0) fail("cannot start the agent");
+  if (pid < 0) throw_errno("cannot start the agent");
   if (pid == 0) {
     reports.out.reset();
     run_guardian(std::move(parts), signals, agent, clean_up, options);

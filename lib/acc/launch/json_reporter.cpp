@@ -6,7 +6,7 @@
 namespace acc::launcher {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::int64_t nanoseconds(std::chrono::system_clock::time_point when) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
@@ -17,28 +17,28 @@ double seconds(std::chrono::milliseconds duration) {
 }
 
 // Exactly one of exit_code and signal is null.
-void add_status(Json& line, const ExitStatus& status) {
+void add_status(OrderedJson& line, const ExitStatus& status) {
   const auto* signaled = std::get_if<Signaled>(&status);
-  line["exit_code"] = signaled == nullptr ? Json(std::get<Exited>(status).code) : Json();
-  line["signal"] = signaled == nullptr ? Json() : Json(signal_name(signaled->signal));
+  line["exit_code"] = signaled == nullptr ? OrderedJson(std::get<Exited>(status).code) : OrderedJson();
+  line["signal"] = signaled == nullptr ? OrderedJson() : OrderedJson(signal_name(signaled->signal));
 }
 
-Json to_json(const WorkerFailure& failure) {
-  Json object = {{"rank", failure.rank},       {"local_rank", failure.local_rank},
-                 {"pid", failure.pid},         {"host", failure.host},
-                 {"attempt", failure.attempt}, {"time_ns", nanoseconds(failure.when)}};
+OrderedJson to_json(const WorkerFailure& failure) {
+  OrderedJson object = {{"rank", failure.rank},       {"local_rank", failure.local_rank},
+                        {"pid", failure.pid},         {"host", failure.host},
+                        {"attempt", failure.attempt}, {"time_ns", nanoseconds(failure.when)}};
   add_status(object, failure.status);
   object["out_of_memory"] = failure.out_of_memory;
-  object["message"] = failure.error_file ? Json(failure.error_file->message) : Json();
-  object["traceback"] = failure.error_file ? Json(failure.error_file->traceback) : Json();
+  object["message"] = failure.error_file ? OrderedJson(failure.error_file->message) : OrderedJson();
+  object["traceback"] = failure.error_file ? OrderedJson(failure.error_file->traceback) : OrderedJson();
   const bool has_file = failure.error_file && failure.error_file->stays;
-  object["error_file"] = has_file ? Json(failure.error_file->path.string()) : Json();
+  object["error_file"] = has_file ? OrderedJson(failure.error_file->path.string()) : OrderedJson();
   object["last_words"] = failure.stderr_tail;
   return object;
 }
 
 // Each adds the event's fields and returns its name.
-std::string add(Json& line, const AttemptStarted& event) {
+std::string add(OrderedJson& line, const AttemptStarted& event) {
   line["nodes"] = event.round.num_machines;
   line["first_rank"] = event.round.first_rank;
   line["world_size"] = event.round.world_size;
@@ -47,68 +47,68 @@ std::string add(Json& line, const AttemptStarted& event) {
   return "attempt_started";
 }
 
-std::string add(Json& line, const WorkerStarted& event) {
+std::string add(OrderedJson& line, const WorkerStarted& event) {
   line.update({{"rank", event.rank}, {"local_rank", event.local_rank}, {"pid", event.pid}});
   return "worker_started";
 }
 
-std::string add(Json& line, const WorkerFinished& event) {
+std::string add(OrderedJson& line, const WorkerFinished& event) {
   line.update({{"rank", event.rank}, {"local_rank", event.local_rank}, {"pid", event.pid}});
   add_status(line, event.status);
   return "worker_finished";
 }
 
-std::string add(Json& line, const Stopping& event) {
+std::string add(OrderedJson& line, const Stopping& event) {
   line.update(
       {{"signal", signal_name(event.signal)}, {"workers", event.workers}, {"grace_s", seconds(event.grace)}});
   return "stopping";
 }
 
-std::string add(Json& line, const SignalPassedOn& event) {
+std::string add(OrderedJson& line, const SignalPassedOn& event) {
   line.update({{"signal", signal_name(event.signal)},
-               {"from", event.host.empty() ? line["host"] : Json(event.host)},
+               {"from", event.host.empty() ? line["host"] : OrderedJson(event.host)},
                {"ranks", event.ranks},
                {"ranks_without_handler", event.ranks_without_handler}});
   return "signal_passed_on";
 }
 
-std::string add(Json& line, const Killed& event) {
+std::string add(OrderedJson& line, const Killed& event) {
   line.update({{"ranks", event.ranks}, {"grace_s", seconds(event.grace)}, {"asked", event.asked}});
   return "killed";
 }
 
-std::string add(Json&, const Suspended&) {
+std::string add(OrderedJson&, const Suspended&) {
   return "suspended";
 }
 
-std::string add(Json&, const Resumed&) {
+std::string add(OrderedJson&, const Resumed&) {
   return "resumed";
 }
 
-std::string add(Json& line, const Restarting& event) {
+std::string add(OrderedJson& line, const Restarting& event) {
   line.update({{"restart", event.restart},
                {"max_restarts", event.max_restarts},
-               {"cause", event.cause ? to_json(*event.cause) : Json()}});
+               {"cause", event.cause ? to_json(*event.cause) : OrderedJson()}});
   return "restarting";
 }
 
-std::string add(Json& line, const WaitingForNodes& event) {
+std::string add(OrderedJson& line, const WaitingForNodes& event) {
   line["text"] = event.text;
   return "waiting_for_nodes";
 }
 
-std::string add(Json& line, const PreflightFinished& event) {
+std::string add(OrderedJson& line, const PreflightFinished& event) {
   line["passed"] = event.result.passed;
-  line["report"] = event.result.json.empty() ? Json() : Json::parse(event.result.json);
+  line["report"] = event.result.json.empty() ? OrderedJson() : OrderedJson::parse(event.result.json);
   return "preflight";
 }
 
-std::string add(Json& line, const GroupChanged& event) {
+std::string add(OrderedJson& line, const GroupChanged& event) {
   line.update({{"text", event.text}, {"again", event.again}});
   return "group_changed";
 }
 
-std::string add(Json& line, const HangFound& event) {
+std::string add(OrderedJson& line, const HangFound& event) {
   const char* const names[] = {"report", "restart", "kill"};
   line.update({{"idle_s", seconds(event.idle)},
                {"then", names[static_cast<int>(event.then)]},
@@ -116,44 +116,44 @@ std::string add(Json& line, const HangFound& event) {
   return "hang_found";
 }
 
-std::string add(Json& line, const HangStacksFound& event) {
+std::string add(OrderedJson& line, const HangStacksFound& event) {
   line["text"] = event.text;
   return "hang_stacks";
 }
 
-std::string add(Json& line, const Warning& event) {
+std::string add(OrderedJson& line, const Warning& event) {
   line["text"] = event.text;
   return "warning";
 }
 
-std::string add(Json& line, const Failed& event) {
+std::string add(OrderedJson& line, const Failed& event) {
   line.update({{"exit_code", event.exit_code}, {"text", event.text}});
   return "failed";
 }
 
-std::string add(Json& line, const Finished& event) {
+std::string add(OrderedJson& line, const Finished& event) {
   const LaunchReport& report = event.report;
   line["exit_code"] = report.exit_code;
   line["restarts"] = report.restarts;
-  line["stop_signal"] = report.stop_signal ? Json(signal_name(*report.stop_signal)) : Json();
+  line["stop_signal"] = report.stop_signal ? OrderedJson(signal_name(*report.stop_signal)) : OrderedJson();
   line["stopped_ranks"] = report.stopped_ranks;
   line["killed_ranks"] = report.killed_ranks;
-  line["cause"] = report.first_failure ? to_json(*report.first_failure) : Json();
+  line["cause"] = report.first_failure ? to_json(*report.first_failure) : OrderedJson();
   return "finished";
 }
 
 }  // namespace
 
 std::string event_json(const Event& event, const EventContext& context) {
-  Json line = {{"schema", 1},
-               {"event", ""},
-               {"time_ns", nanoseconds(context.time)},
-               {"run_id", context.run_id},
-               {"host", context.host},
-               {"node_rank", context.node_rank},
-               {"attempt", context.attempt}};
+  OrderedJson line = {{"schema", 1},
+                      {"event", ""},
+                      {"time_ns", nanoseconds(context.time)},
+                      {"run_id", context.run_id},
+                      {"host", context.host},
+                      {"node_rank", context.node_rank},
+                      {"attempt", context.attempt}};
   line["event"] = std::visit([&](const auto& one) { return add(line, one); }, event);
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 void JsonReporter::report(const Event& event) {

@@ -104,10 +104,6 @@ bool matches(const FailureKinds& kinds, const WorkerFailure& failure) {
   return kinds.any_signal || kinds.signals.contains(std::get<Signaled>(failure.status).signal);
 }
 
-double seconds(std::chrono::milliseconds duration) {
-  return static_cast<double>(duration.count()) / 1000;
-}
-
 }  // namespace
 
 RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const WorkerFailure& failure,
@@ -120,7 +116,8 @@ RestartDecision decide_restart(const LaunchPlan& plan, int restarts, const Worke
   }
   if (uptime < plan.min_uptime) {
     return {.reason = fmt::format("not restarted: failed {:g} s after its start (--min-uptime {:g})",
-                                  seconds(uptime), seconds(plan.min_uptime))};
+                                  std::chrono::duration<double>(uptime).count(),
+                                  std::chrono::duration<double>(plan.min_uptime).count())};
   }
   return {.restart = true};
 }

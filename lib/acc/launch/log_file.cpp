@@ -118,7 +118,7 @@ void FilteredLog::write(std::string_view line, std::string_view shown) {
 namespace {
 
 // O_NONBLOCK: opening a pipe without a reader fails instead of waiting for one.
-Descriptor open_log(const std::filesystem::path& file) {
+Descriptor open_event_log(const std::filesystem::path& file) {
   Descriptor opened(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
   if (opened) ::fcntl(opened.get(), F_SETFL, O_APPEND);
   return opened;
@@ -136,7 +136,7 @@ std::string reason_of(int number, const std::filesystem::path& file) {
 }  // namespace
 
 EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full)
-    : file_(open_log(file)), on_full_(std::move(on_full)) {
+    : file_(open_event_log(file)), on_full_(std::move(on_full)) {
   if (file_) return;
   throw Error({.kind = ErrorKind::system,
                .what = "the event log cannot be written: " + reason_of(errno, file),

@@ -143,7 +143,7 @@ bool kill_descendants() {
 
 namespace {
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void refuse_namespace(const char* what) {
   const int reason = errno;
   throw Error({.kind = ErrorKind::system,
                .what = fmt::format("the system does not allow this: {}: {}", what, std::strerror(reason)),
@@ -164,14 +164,14 @@ pid_t to_number(std::string_view text) {
 
 void enter_pid_namespace() {
   if (::unshare(CLONE_NEWPID) == 0) return;
-  if (errno != EPERM) fail("a pid namespace");
+  if (errno != EPERM) refuse_namespace("a pid namespace");
   const uid_t user = ::geteuid();
   const gid_t group = ::getegid();
-  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) fail("a user namespace");
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) refuse_namespace("a user namespace");
   if (!write_to("/proc/self/setgroups", "deny") ||
       !write_to("/proc/self/uid_map", fmt::format("{0} {0} 1", user)) ||
       !write_to("/proc/self/gid_map", fmt::format("{0} {0} 1", group)))
-    fail("a user namespace");
+    refuse_namespace("a user namespace");
 }
 
 // A private mount namespace: nothing propagates outside, and later mounts there are still seen (MS_SLAVE).
@@ -179,7 +179,7 @@ HostPids::HostPids() : proc_(::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
   if (!proc_ || ::unshare(CLONE_NEWNS) != 0 ||
       ::mount("none", "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0 ||
       ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
-    fail("/proc");
+    refuse_namespace("/proc");
 }
 
 // /proc shows pids of the namespace in which it was mounted.

@@ -66,8 +66,8 @@ std::string xid_text(const NodeHealth& node) {
 
 std::string clock_text(const std::optional<double>& offset) {
   if (!offset) return "-";
-  const long milliseconds = std::lround(*offset * 1000);
-  if (std::abs(*offset) < 1) return fmt::format("{}{} ms", milliseconds > 0 ? "+" : "", milliseconds);
+  const long whole = std::lround(*offset * 1000);
+  if (std::abs(*offset) < 1) return fmt::format("{}{} ms", whole > 0 ? "+" : "", whole);
   return fmt::format("{:+.1f} s", *offset);
 }
 

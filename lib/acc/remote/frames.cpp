@@ -13,7 +13,7 @@ constexpr std::size_t kMaxPayload = std::size_t{64} << 20U;
 constexpr std::size_t kMaxPreamble = std::size_t{64} << 10U;
 constexpr std::string_view kGreeting = "\nacc agent speaks\n";
 
-[[noreturn]] void fail(const char* what) {
+[[noreturn]] void refuse_frame(const char* what) {
   throw Error({.kind = ErrorKind::system, .what = what});
 }
 
@@ -46,7 +46,7 @@ bool FrameReader::skip_to_greeting() {
   const std::size_t found = buffer_.find(kGreeting);
   if (found == std::string::npos) {
     preamble_ = buffer_;
-    if (buffer_.size() > kMaxPreamble) fail("what answered is not acc");
+    if (buffer_.size() > kMaxPreamble) refuse_frame("what answered is not acc");
     return false;
   }
   preamble_ = buffer_.substr(0, found);
@@ -64,7 +64,7 @@ std::vector<Frame> FrameReader::feed(std::string_view chunk) {
        rest = std::string_view(buffer_).substr(used)) {
     const std::size_t size = size_at(rest);
     if (!is_kind(rest.front()) || size > kMaxPayload)
-      fail("the connection carries something else than acc's frames");
+      refuse_frame("the connection carries something else than acc's frames");
     if (rest.size() < kHeadSize + size) break;
     frames.push_back({static_cast<FrameKind>(rest.front()), std::string(rest.substr(kHeadSize, size))});
     used += kHeadSize + size;

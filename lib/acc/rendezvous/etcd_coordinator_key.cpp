@@ -8,12 +8,12 @@
 namespace acc::launcher {
 namespace {
 
-constexpr int kOk = 200;
+constexpr int kHttpOk = 200;
 constexpr int kNotFound = 404;
 
 // Often enough that one lost reply does not matter.
 constexpr auto kKeepAliveInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLeaseTtl) / 3;
-constexpr auto kRetryInterval = std::chrono::milliseconds(EtcdCoordinatorKey::kLeaseTtl) / 10;
+constexpr auto kRenewalRetry = std::chrono::milliseconds(EtcdCoordinatorKey::kLeaseTtl) / 10;
 
 // Errors of the server or a proxy that may pass by themselves.
 bool is_transient(int status) {
@@ -86,10 +86,10 @@ void EtcdCoordinatorKey::keep_alive_later(std::chrono::milliseconds pause) {
 // The lease stays alive when another host has overwritten the key, so the key is read as well.
 void EtcdCoordinatorKey::check() {
   post(etcd_keep_alive(lease_), [this](const EtcdReply& kept) {
-    if (is_transient(kept.status)) return keep_alive_later(kRetryInterval);
-    if (kept.status != kOk || !etcd_kept_alive(kept.body).value_or(false)) return claim_again();
+    if (is_transient(kept.status)) return keep_alive_later(kRenewalRetry);
+    if (kept.status != kHttpOk || !etcd_kept_alive(kept.body).value_or(false)) return claim_again();
     post(etcd_read(key_), [this](const EtcdReply& found) {
-      if (is_transient(found.status)) return keep_alive_later(kRetryInterval);
+      if (is_transient(found.status)) return keep_alive_later(kRenewalRetry);
       const auto key = etcd_key(found.body);
       if (!key || key->lease != lease_) return claim_again();
       keep_alive_later(kKeepAliveInterval);
@@ -101,7 +101,7 @@ void EtcdCoordinatorKey::claim_again() {
   claim(own_, own_, [this](const Claimed& claimed) {
     if (claimed.how == Claimed::How::own) return;
     if (claimed.how == Claimed::How::held) return lost_(claimed.text);
-    timer_.expires_after(kRetryInterval);
+    timer_.expires_after(kRenewalRetry);
     timer_.async_wait(
         [this, current = std::weak_ptr<bool>(current_)](const boost::system::error_code& error) {
           if (!error && !current.expired()) claim_again();
@@ -137,7 +137,7 @@ void EtcdCoordinatorKey::post(const EtcdRequest& request, EtcdGateway::Handler h
 
 void EtcdCoordinatorKey::ask(const EtcdRequest& request, Then then) {
   post(request, [this, then = std::move(then)](const EtcdReply& reply) {
-    if (reply.status == kOk) return then(reply.body);
+    if (reply.status == kHttpOk) return then(reply.body);
     if (reply.status == 0) return answer(Claimed::How::failed, reply.body);
     const std::string messages = fmt::format("{} ({})", etcd_error(reply.body), reply.status);
     if (is_transient(reply.status)) return answer(Claimed::How::failed, messages);

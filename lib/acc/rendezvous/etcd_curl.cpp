@@ -26,7 +26,7 @@ namespace asio = boost::asio;
 // The few declarations of curl.h that are used; libcurl's interface is stable since its version 7.
 using Easy = void;
 using List = void;
-constexpr int kOk = 0;
+constexpr int kCurlOk = 0;
 constexpr long kGlobalAll = 3;
 constexpr int kTimeoutMs = 155;
 constexpr int kConnectTimeoutMs = 156;
@@ -85,7 +85,7 @@ class Curl {
     find(strerror_, "curl_easy_strerror");
     find(append_, "curl_slist_append");
     find(free_list_, "curl_slist_free_all");
-    if (global_init_(kGlobalAll) != kOk) missing("does not start");
+    if (global_init_(kGlobalAll) != kCurlOk) missing("does not start");
   }
 
   EtcdReply post(const EtcdCurlOptions& options, const EtcdRequest& request, std::atomic<bool>& stopped) {
@@ -116,7 +116,7 @@ class Curl {
     if (!options.cert.empty()) set(easy.get(), kSslCert, options.cert.c_str());
     if (!options.key.empty()) set(easy.get(), kSslKey, options.key.c_str());
     if (!options.cacert.empty()) set(easy.get(), kCaInfo, options.cacert.c_str());
-    if (const int code = perform_(easy.get()); code != kOk) {
+    if (const int code = perform_(easy.get()); code != kCurlOk) {
       return {.body = why.front() != '\0' ? std::string(why.data()) : std::string(strerror_(code))};
     }
     long status = 0;

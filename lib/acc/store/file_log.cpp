@@ -47,7 +47,7 @@ class Cursor {
   std::string_view left_;
 };
 
-void append_text(std::string& entry, std::string_view text) {
+void append_field(std::string& entry, std::string_view text) {
   const auto size = static_cast<std::uint32_t>(text.size());
   std::array<char, sizeof size> bytes = {};
   std::memcpy(bytes.data(), &size, sizeof size);
@@ -81,8 +81,8 @@ const std::string* FileLog::find(std::string_view key) const {
 
 std::string file_log_entry(std::string_view key, std::string_view value) {
   std::string entry;
-  append_text(entry, key);
-  append_text(entry, value);
+  append_field(entry, key);
+  append_field(entry, value);
   return entry;
 }
 
