@@ -33,13 +33,14 @@ if(NOT ACC_SANITIZE)
   target_link_options(acc_options INTERFACE LINKER:-z,relro,-z,now)
 endif()
 
-# acc_library(NAME [SHARED] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
+# acc_library(NAME [SHARED] [SEPARATE] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
 #
 # The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
 # must compile alone (the target all_verify_interface_header_sets checks it). SHARED makes a shared library, which is
-# installed, with those of its headers that programs include (AccInstall).
+# installed, with those of its headers that programs include (AccInstall). SEPARATE: each source stays an object of its own,
+# for programs that must not link all of them (ACC_UNITY).
 function(acc_library name)
-  cmake_parse_arguments(arg "SHARED" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "SHARED;SEPARATE" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(type STATIC)
   if(arg_SHARED)
     set(type SHARED)
@@ -63,6 +64,11 @@ function(acc_library name)
   target_compile_features(acc_${name} PUBLIC cxx_std_20)
   target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:acc_options> ${arg_PRIVATE_DEPENDS})
   set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name})
+  if(ACC_UNITY AND NOT arg_SHARED AND NOT arg_SEPARATE)
+    set_target_properties(acc_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    # Of types in anonymous namespaces, which GCC takes for those of a header.
+    target_compile_options(acc_${name} PRIVATE -Wno-subobject-linkage)
+  endif()
 endfunction()
 
 # acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch [STATIC]): a program in build/<preset>/bin. STATIC links

@@ -20,7 +20,8 @@ namespace {
 // A host that is ready, and then ends as it is told; it is a shell script in the place of ssh.
 std::string ready_host(const std::string& then) {
   const acc::launcher::HostReady ready = {.host_name = "n", .addresses = {"10.0.0.1"}, .port = 23456};
-  return command_that_writes(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + "; " + then;
+  return command_that_writes(acc::launcher::greeting() + encode(FrameKind::ready, to_json(ready))) + "; " +
+         then;
 }
 
 RemoteJob job_on(const std::map<std::string, std::string>& scripts,

@@ -52,7 +52,8 @@ TEST_CASE("host_connection: frames and the end of the child arrive, errors besid
 
 TEST_CASE("host_connection: what is sent arrives, and its end does with the connection", "[remote]") {
   const std::string frame = encode(FrameKind::signal, "15");
-  Script script("test \"$(head -c " + std::to_string(frame.size()) + ")\" = \"$(" + command_that_writes(frame) + ")\"");
+  Script script("test \"$(head -c " + std::to_string(frame.size()) + ")\" = \"$(" +
+                command_that_writes(frame) + ")\"");
   script.connection->send(FrameKind::signal, "15");
   script.loop.run();
   CHECK(script.connection->status() == ExitStatus(Exited{0}));
