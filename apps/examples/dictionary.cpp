@@ -184,6 +184,15 @@ void checkpoints(const fs::path& folder) {
   best.value = 0;
   accelerator.load_state(folder / "checkpoint");
   // end checkpoint
+  // begin background
+  accelerator.save_state(folder / "beside", {.background = true});
+  for (auto& [x, y] : batches) {  // the training goes on while it is written
+    accelerator.backward((model(x) - y).square().mean());
+    optimizer.step();
+    optimizer.zero_grad();
+  }
+  accelerator.wait_for_save();  // now it is in its place; its error would be thrown here
+  // end background
   said(accelerator, "best loss: " + std::to_string(int(best.value)));
 }
 

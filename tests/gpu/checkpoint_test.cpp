@@ -62,6 +62,17 @@ TEST_CASE("checkpoint: a loaded training continues bit for bit, including the de
   CHECK(training.steps(4) == uninterrupted);
 }
 
+TEST_CASE("checkpoint: saved in the background it is the state of the call", "[gpu]") {
+  const auto folder = shared_folder() / "beside";
+  Training training;
+  training.steps(3);
+  training.accelerator().save_state(folder, {.background = true});
+  const std::vector<double> uninterrupted = training.steps(4);
+
+  training.accelerator().load_state(folder);
+  CHECK(training.steps(4) == uninterrupted);
+}
+
 TEST_CASE("checkpoint: a new program resumes the training bit for bit", "[gpu]") {
   const auto folder = shared_folder() / "state_of_another";
   std::vector<double> uninterrupted;

@@ -14,6 +14,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/text.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
@@ -272,10 +273,12 @@ TEST_CASE("checkpoints: save_on_each_node writes the shared files on each machin
   if (writes) CHECK(acc::read_pt_file(folder / "epoch.pt").find("epoch")->number() == 3);
 }
 
-// Saves checkpoints until it is killed; all values of a checkpoint are the same number. First checks what the
-// process before has left.
+// Saves checkpoints until it is killed, or as many as ACC_TEST_SAVES says; all values of a checkpoint are the
+// same number. First checks what the process before has left. With ACC_TEST_BACKGROUND the values of the next
+// one are set while the last is written.
 TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
   const acc::Environment environment = acc::Environment::of_process();
+  const bool background = environment.contains("ACC_TEST_BACKGROUND");
   acc::Accelerator accelerator({.project_dir = environment.get("ACC_TEST_FOLDER"),
                                 .project = {.automatic_checkpoint_naming = true, .total_limit = 2}});
   auto net = std::make_shared<torch::nn::LinearImpl>(256, 256);
@@ -286,9 +289,20 @@ TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
   accelerator.register_for_checkpointing(counter);
   accelerator.backward(model(at::randn({1, 256})).sum());
   optimizer.step();
+  const at::NoGradGuard no_grad;
   const auto momentum = [&]() -> at::Tensor& {
     void* key = net->weight.unsafeGetTensorImpl();
     return static_cast<torch::optim::SGDParamState&>(*sgd->state().at(key)).momentum_buffer();
+  };
+  const auto set_all = [&](std::int64_t number) {
+    counter.value = number;
+    net->weight.fill_(static_cast<double>(number));
+    momentum().fill_(static_cast<double>(number));
+  };
+  const auto say = [&](const char* what, std::int64_t number) {
+    std::printf("%s %d %lld %zu\n", what, static_cast<int>(::getpid()), static_cast<long long>(number),
+                numbers_in(accelerator.project_dir()).size());
+    std::fflush(stdout);
   };
 
   if (!numbers_in(accelerator.project_dir()).empty()) {
@@ -297,18 +311,14 @@ TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
     REQUIRE(net->weight.eq(number).all().item<bool>());
     REQUIRE(momentum().eq(number).all().item<bool>());
   }
-  const auto say = [&](const char* what) {
-    std::printf("%s %d %lld %zu\n", what, static_cast<int>(::getpid()), static_cast<long long>(counter.value),
-                numbers_in(accelerator.project_dir()).size());
-    std::fflush(stdout);
-  };
-  say("whole");
-  const at::NoGradGuard no_grad;
-  while (true) {
-    ++counter.value;
-    net->weight.fill_(static_cast<double>(counter.value));
-    momentum().fill_(static_cast<double>(counter.value));
-    accelerator.save_state();
-    say("saved");
+  say("whole", counter.value);
+  const auto saves = acc::parse_integer(environment.get("ACC_TEST_SAVES"));
+  const std::int64_t first = counter.value + 1;
+  for (std::int64_t number = first; !saves || number < first + *saves; ++number) {
+    set_all(number);
+    accelerator.save_state({}, {.background = background});
+    set_all(number + 1);
+    if (background && number > first) say("saved", number - 1);
+    if (!background) say("saved", number);
   }
 }

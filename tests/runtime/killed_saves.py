@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""killed_saves.py PROGRAM [LAUNCHER...]: SIGKILLs a process of PROGRAM's [.saver] at random moments while it saves. The
-next one must find a whole checkpoint, no older than the last one that was said to be saved. What the kills left over is
-gone with the next save."""
+"""killed_saves.py PROGRAM [LAUNCHER... PROCESSES]: SIGKILLs a process of PROGRAM's [.saver] at random moments while it
+saves, ACC_TEST_ROUNDS times (12), with ACC_TEST_BACKGROUND while it saves in the background. The next one must find a whole
+checkpoint, no older than the last one that was said to be saved. What the kills left over is gone with the next save."""
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -11,20 +12,26 @@ import tempfile
 import threading
 import time
 
-ROUNDS = 12
-TOTAL_LIMIT = 2  # the saver's
+ROUNDS = int(os.environ.get("ACC_TEST_ROUNDS", "12"))
+# The saver's limit. A checkpoint in the background may be complete before the oldest one is removed.
+TOTAL_LIMIT = 2 + ("ACC_TEST_BACKGROUND" in os.environ)
 LATEST = 3  # the latest time of a kill, in durations of a save
 command = [*sys.argv[2:], sys.argv[1], "-w", "NoTests", "[.saver]"]
+processes = int(sys.argv[-1]) if len(sys.argv) > 2 else 1
 seed = int(os.environ.get("ACC_TEST_SEED", "0")) or random.randrange(1 << 30)
 print("ACC_TEST_SEED", seed)
 chance = random.Random(seed)
+
+
+def environment(folder):
+    return {**os.environ, "ACC_TEST_FOLDER": folder, "OMP_NUM_THREADS": "1"}
 
 
 def one_round(folder, min_number, length):
     """Returns the number of the last checkpoint that was said to be saved, else of the one found, and how many seconds
     a save took. The first round, which is given no length, measures one before it kills."""
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                               env={**os.environ, "ACC_TEST_FOLDER": folder, "OMP_NUM_THREADS": "1"})
+                               env=environment(folder))
     lines, found, newest, max_kept, since, killer = [], {}, 0, 0, {}, None
     for line in process.stdout:
         lines.append(line)
@@ -47,9 +54,20 @@ def one_round(folder, min_number, length):
     return newest, length
 
 
-processes = 2 if len(sys.argv) > 2 else 1
-with tempfile.TemporaryDirectory() as root:
+def save_once(folder):
+    """A save that nobody kills. Returns the folders of all checkpoints, and all files, hidden ones too."""
+    subprocess.run(command, env={**environment(folder), "ACC_TEST_SAVES": "1"}, stdout=subprocess.DEVNULL, check=True)
+    entries = list(pathlib.Path(folder).rglob("*"))
+    return ({path for path in entries if path.is_dir()} - {pathlib.Path(folder, "checkpoints")},
+            [path for path in entries if path.is_file()])
+
+
+with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as untouched:
     number, length = 0, None
     for _ in range(ROUNDS):
         number, length = one_round(root, number, length)
     print("the last checkpoint that was saved:", number)
+    names = {path.name for path in save_once(untouched)[1]}
+    folders, files = save_once(root)
+    if len(folders) != 2 or sorted(files) != sorted(folder / name for folder in folders for name in names):
+        sys.exit(f"after a save that nobody killed there is {sorted(folders)}, {sorted(files)}")

@@ -174,11 +174,13 @@ std::filesystem::path Accelerator::trace_file(const ProfileOptions& options) con
 
 void Accelerator::free_memory() {
   preparation_.release();
+  checkpointing_.free_memory();
   prepared().gradients->set_step(0);
   if (device().is_cuda()) detail::cuda_table().empty_cache();
 }
 
 void Accelerator::end_training() {
+  wait_for_save();
   wait_for_everyone();
   trackers_.finish();
   free_memory();

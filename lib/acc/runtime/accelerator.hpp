@@ -339,13 +339,24 @@ class Accelerator {
   /// is `checkpoints/checkpoint_<iteration>` in project_dir, and `folder` is ignored; when the checkpoint is
   /// complete, the oldest ones are removed so that total_limit are left. Throws Error{usage} without a
   /// folder, and when a numbered folder already exists.
+  ///
+  /// With `{.background = true}` each process copies what it writes and returns; the folder appears, whole,
+  /// when threads have written the copies. There is one such save at a time: the next save_state, load_state,
+  /// wait_for_save and end_training wait for it and throw its error; so does the destructor, which ends the
+  /// program with an error that nobody has seen. The first one connects the processes once more; these
+  /// connections, and the memory of the copy, at most that of the state, are kept until free_memory.
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder = {},
-                                   bool safe_serialization = true) {
-    return checkpointing_.save_state(folder, safe_serialization);
+                                   const SaveStateOptions& options = {}) {
+    return checkpointing_.save_state(folder, options);
   }
 
+  /// Returns when no save is under way in the background. Throws the error of the last one, unless another
+  /// function has thrown it.
+  void wait_for_save() { checkpointing_.wait_for_save(); }
+
   /// Loads a checkpoint of acc or accelerate into the prepared and registered objects, see load_checkpoint.
-  /// Default: the newest checkpoint of project_dir. Automatic naming continues after the newest one.
+  /// Default: the newest checkpoint of project_dir. Automatic naming continues after the newest one. Waits
+  /// for a save in the background.
   void load_state(const std::optional<std::filesystem::path>& folder = {}) {
     checkpointing_.load_state(folder);
   }
@@ -411,8 +422,8 @@ class Accelerator {
   /// The same as free_memory.
   void clear() { free_memory(); }
 
-  /// Together: waits for all processes, closes the trackers and leaves the job. Functions marked "together"
-  /// throw Error{usage} afterwards.
+  /// Together: waits for a save in the background and for all processes, closes the trackers and leaves the
+  /// job. Functions marked "together" throw Error{usage} afterwards. Throws the error of the save.
   void end_training();
 
  private:

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <future>
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/checkpoint_save.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
@@ -45,83 +45,6 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kScaler = "scaler.pt";
-constexpr const char* kBuckets = "gradient_buckets";
-constexpr const char* kNumProcesses = "num_processes";
-constexpr const char* kGradients = "gradients";
-
-NamedTensors weights_of(const torch::nn::Module& module) {
-  const OrderedTensors tensors = detail::without_ties(ordered_state_of(module));
-  return {tensors.begin(), tensors.end()};
-}
-
-void write_weights(const fs::path& folder, std::size_t index, const NamedTensors& weights, bool safe) {
-  if (safe) {
-    write_safetensors(folder / detail::numbered_file("model", index, ".safetensors"),
-                      {.tensors = weights, .metadata = {{"format", "pt"}}});
-    return;
-  }
-  PtDict dict;
-  for (const auto& [name, tensor] : weights) dict.push_back({name, tensor});
-  write_pt_file(folder / detail::numbered_file("pytorch_model", index, ".bin"), dict);
-}
-
-void write_states(const fs::path& folder, const std::string& stem, const std::vector<Stateful>& objects) {
-  for (std::size_t i = 0; i < objects.size(); ++i)
-    write_pt_file(folder / detail::numbered_file(stem, i, ".bin"), objects[i].state());
-}
-
-// Writes the files that all processes share; one process calls it.
-void write_shared(const fs::path& folder, const CheckpointContent& content,
-                  const std::vector<NamedTensors>& weights, bool safe) {
-  // Prepares the optimizer state while the weights are written.
-  std::future<void> weights_written = std::async(std::launch::async, [&] {
-    for (std::size_t i = 0; i < weights.size(); ++i) write_weights(folder, i, weights[i], safe);
-  });
-  for (std::size_t i = 0; i < content.optimizers.size(); ++i)
-    write_pt_file(folder / detail::numbered_file("optimizer", i, ".bin"),
-                  detail::optimizer_state(*content.optimizers[i]));
-  write_states(folder, "scheduler", content.schedulers);
-  write_states(folder, "dl_state_dict", content.loaders);
-  for (std::size_t i = 0; i < content.gradient_buckets.size(); ++i) {
-    const PtValue buckets = content.gradient_buckets[i].state();
-    if (!buckets.is_none()) write_pt_file(folder / detail::numbered_file(kBuckets, i, ".bin"), buckets);
-  }
-  if (content.scaler) write_pt_file(folder / kScaler, content.scaler->state());
-  for (std::size_t i = 0; i < content.registered.size(); ++i)
-    write_pt_file(folder / detail::custom_file(i), content.registered[i].state());
-  weights_written.get();
-}
-
-// Writes the files of this process.
-void write_own(const fs::path& folder, const CheckpointContent& content, int process) {
-  write_pt_file(folder / detail::random_states_file(process), detail::random_states(content.step));
-  if (!content.accumulates) return;
-  write_pt_file(
-      folder / detail::gradients_file(process),
-      PtDict{{kNumProcesses, content.num_processes}, {kGradients, detail::gradients_of(content.models)}});
-}
-
-// Machines may or may not share the file system: after the main process, the first process of each other
-// machine acts if the main process's change is not visible there.
-void begin(detail::FolderReplacement& folder, const SavingProcesses& processes) {
-  detail::together(processes, [&] {
-    if (processes.is_main()) folder.begin();
-  });
-  detail::together(processes, [&] {
-    if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
-  });
-}
-
-void publish(detail::FolderReplacement& folder, const SavingProcesses& processes) {
-  detail::together(processes, [&] {
-    if (processes.is_main()) folder.publish();
-  });
-  detail::together(processes, [&] {
-    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
-  });
-}
 
 using Loads = std::vector<std::function<void()>>;
 
@@ -178,7 +101,7 @@ void plan_registered(const fs::path& folder, const std::vector<Stateful>& object
 
 void plan_buckets(const fs::path& folder, const std::vector<Stateful>& buckets, Loads& loads) {
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    const fs::path file = folder / detail::numbered_file(kBuckets, i, ".bin");
+    const fs::path file = folder / detail::numbered_file(detail::kBucketsStem, i, ".bin");
     if (!fs::exists(file)) continue;
     loads.emplace_back([load = buckets[i].load_state, state = read_pt_file(file)] { load(state); });
   }
@@ -195,14 +118,15 @@ void plan_gradients(const fs::path& folder, const CheckpointContent& content, in
   fs::path known = folder / detail::gradients_file(process);
   if (!fs::exists(known)) known = folder / detail::gradients_file(0);
   if (!fs::exists(known)) return;
-  const int saved = static_cast<int>(field(read_pt_file(known), kNumProcesses, known).number().value_or(0));
+  const int saved =
+      static_cast<int>(field(read_pt_file(known), detail::kNumProcesses, known).number().value_or(0));
   if (saved < 1)
     throw Error(
         {.kind = ErrorKind::config, .what = "has an invalid number of processes", .where = known.string()});
   std::vector<PtValue> parts;
   for (int part = process; part < saved; part += content.num_processes) {
     const fs::path file = folder / detail::gradients_file(part);
-    parts.push_back(field(read_part(file), kGradients, file));
+    parts.push_back(field(read_part(file), detail::kGradients, file));
   }
   loads.push_back(
       detail::plan_gradients_load(content.models, parts, static_cast<double>(content.num_processes) / saved));
@@ -212,23 +136,7 @@ void plan_gradients(const fs::path& folder, const CheckpointContent& content, in
 
 void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
                      const SavingProcesses& processes, const SaveCheckpointOptions& options) {
-  detail::FolderReplacement replacement(folder, detail::is_checkpoint_file);
-  begin(replacement, processes);
-  const fs::path& temporary = replacement.temporary();
-  try {
-    detail::together(processes, [&] {
-      std::vector<NamedTensors> weights;
-      for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
-      for (const SaveStatePreHook& hook : options.hooks) hook(weights, temporary);
-      if (processes.writes_shared(options.save_on_each_node))
-        write_shared(temporary, content, weights, options.safe_serialization);
-      write_own(temporary, content, processes.index);
-    });
-    publish(replacement, processes);
-  } catch (...) {
-    if (processes.is_local_main()) replacement.abandon();
-    throw;
-  }
+  detail::CheckpointSave(folder, content, processes, options).finish(processes);
 }
 
 std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const CheckpointContent& content,
@@ -250,8 +158,8 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
   plan_states(complete, "scheduler", content.schedulers, loads);
   plan_loaders(complete, content.loaders, loads);
   if (content.scaler) {
-    loads.emplace_back(
-        [load = content.scaler->load_state, state = read_part(complete / kScaler)] { load(state); });
+    loads.emplace_back([load = content.scaler->load_state,
+                        state = read_part(complete / detail::kScalerFile)] { load(state); });
   }
   plan_registered(complete, content.registered, loads);
   plan_buckets(complete, content.gradient_buckets, loads);

@@ -92,6 +92,18 @@ struct SaveCheckpointOptions {
   std::vector<SaveStatePreHook> hooks = {};  ///< Called before weights are written, in this order.
 };
 
+/// How Accelerator::save_state saves.
+struct SaveStateOptions {
+  /// Writes weights as safetensors; off: as torch.save does.
+  bool safe_serialization = true;
+  /// Copies the state and returns; a thread writes it while the training goes on.
+  bool background = false;
+  /// Called on every process when the checkpoint is complete, with `background` on that thread: it must not
+  /// call functions that are marked "together". What it throws on one process is the error of the save on
+  /// all.
+  std::function<void()> on_saved = {};
+};
+
 /// Together: writes a checkpoint that accelerate's load_state can read, and replaces `folder` atomically: if
 /// a process is killed at any moment, `folder` is either unchanged or the complete new checkpoint. Files in
 /// it that are not part of a checkpoint are kept. Throws on every process when one of them cannot write.

@@ -27,6 +27,14 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& folder);
 
 namespace detail {
 
+/// The name of the file with the state of fp16's scale.
+inline constexpr const char* kScalerFile = "scaler.pt";
+/// The stem of the files with the gradient buckets, which only acc writes.
+inline constexpr const char* kBucketsStem = "gradient_buckets";
+/// The entries of a file of accumulated gradients.
+inline constexpr const char* kNumProcesses = "num_processes";
+inline constexpr const char* kGradients = "gradients";  ///< See kNumProcesses.
+
 /// `optimizer.bin`, `optimizer_1.bin`, ...: the first has no number.
 std::string numbered_file(const std::string& stem, std::size_t index, const std::string& ending);
 

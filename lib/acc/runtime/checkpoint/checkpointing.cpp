@@ -8,6 +8,7 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/checkpoint_save.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 
@@ -145,6 +146,16 @@ void require_parent(const fs::path& file) {
                .hint = "create the folder first"});
 }
 
+// Called only when the new checkpoint is complete. Machines may or may not share the folder.
+void remove_oldest(const fs::path& folder, std::size_t limit, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) keep_newest(folder, limit);
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && !processes.is_main()) keep_newest(folder, limit);
+  });
+}
+
 }  // namespace
 
 fs::path Checkpointing::numbered_folder() {
@@ -154,45 +165,65 @@ fs::path Checkpointing::numbered_folder() {
   return preparation_.project_dir() / "checkpoints";
 }
 
-// Called only when the new checkpoint is complete. Machines may or may not share the folder.
-void Checkpointing::remove_oldest(const fs::path& folder, const SavingProcesses& processes) {
-  const auto limit = preparation_.project().total_limit;
-  if (!limit || *limit < 1) return;
-  together(processes, [&] {
-    if (processes.is_main()) keep_newest(folder, static_cast<std::size_t>(*limit));
-  });
-  if (processes.is_local_main() && !processes.is_main())
-    keep_newest(folder, static_cast<std::size_t>(*limit));
+SavingProcesses Checkpointing::processes_beside_training() {
+  SavingProcesses processes = processes_of(state_);
+  if (processes.group && !background_group_)
+    background_group_ = std::make_shared<ProcessGroup>(state_.worker(), processes.group->timeout());
+  processes.group = background_group_;
+  return processes;
 }
 
-fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, bool safe_serialization) {
+fs::path Checkpointing::folder_of_next(const std::optional<fs::path>& given,
+                                       const SavingProcesses& processes) {
+  const fs::path numbered = numbered_folder();
+  if (numbered.empty()) {
+    if (!given) refuse_without_folder("save_state");
+    return *given;
+  }
+  const int number = preparation_.project().iteration;
+  together(processes, [&] {
+    if (!processes.is_local_main()) return;
+    folder_to_save(numbered, number);
+    remove_leftovers(numbered);
+  });
+  return numbered_checkpoint(numbered, number);
+}
+
+fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const SaveStateOptions& options) {
+  wait_for_save();
   const SavingProcesses processes = processes_of(state_);
   const Prepared& prepared = preparation_.prepared();
   ProjectOptions& project = preparation_.project();
-  const fs::path numbered = numbered_folder();
-  if (numbered.empty() && !folder) refuse_without_folder("save_state");
-  fs::path place = folder.value_or(fs::path());
-  if (!numbered.empty()) {
-    place = numbered_checkpoint(numbered, project.iteration);
-    together(processes, [&] {
-      if (!processes.is_local_main()) return;
-      folder_to_save(numbered, project.iteration);
-      remove_leftovers(numbered);
-    });
-  }
+  const fs::path place = folder_of_next(folder, processes);
+  const SavingProcesses writing = options.background ? processes_beside_training() : processes;
   for (const PreparedModel& model : prepared.models) {
     if (model.ddp) model.ddp->settle_bucket_layout();
   }
-  save_checkpoint(place, content_of(prepared, registry_.objects, state_.num_processes()), processes,
-                  {.safe_serialization = safe_serialization,
-                   .save_on_each_node = project.save_on_each_node,
-                   .hooks = registry_.save_hooks.all()});
-  if (!numbered.empty()) remove_oldest(numbered, processes);
+  const auto save = std::make_shared<CheckpointSave>(
+      place, content_of(prepared, registry_.objects, state_.num_processes()), processes,
+      SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
+                            .save_on_each_node = project.save_on_each_node,
+                            .hooks = registry_.save_hooks.all()},
+      options.background ? &copies_ : nullptr);
+  const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
+  const auto finish = [=, all = absolute_path(place).parent_path(), on_saved = options.on_saved] {
+    save->finish(writing);
+    if (limit > 0) remove_oldest(all, static_cast<std::size_t>(limit), writing);
+    together(writing, [&] {
+      if (on_saved) on_saved();
+    });
+  };
+  if (options.background) {
+    background_.start(finish);
+  } else {
+    finish();
+  }
   ++project.iteration;
   return place;
 }
 
 void Checkpointing::load_state(const std::optional<fs::path>& folder) {
+  wait_for_save();
   const fs::path numbered = numbered_folder();
   if (numbered.empty() && !folder) refuse_without_folder("load_state");
   const fs::path place = folder ? *folder : newest_checkpoint(numbered);

@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "acc/runtime/checkpoint/background_save.hpp"
 #include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
+#include "acc/runtime/checkpoint/tensor_copies.hpp"
 #include "acc/runtime/preparation.hpp"
 #include "acc/runtime/prepared.hpp"
 
@@ -66,7 +68,13 @@ class Checkpointing {
   IncompatibleKeys load_model(torch::nn::Module& module, const std::filesystem::path& place,
                               bool strict) const;
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder,
-                                   bool safe_serialization);
+                                   const SaveStateOptions& options);
+  void wait_for_save() { background_.wait(); }
+  // Frees what the next save in the background needs again.
+  void free_memory() {
+    copies_ = {};
+    background_group_.reset();
+  }
   void load_state(const std::optional<std::filesystem::path>& folder);
   void register_for_checkpointing(Stateful object) { registry_.objects.push_back(std::move(object)); }
   HookHandle register_save_state_pre_hook(SaveStatePreHook hook);
@@ -75,11 +83,20 @@ class Checkpointing {
  private:
   // The folder of numbered checkpoints; empty without automatic naming.
   std::filesystem::path numbered_folder();
-  void remove_oldest(const std::filesystem::path& folder, const SavingProcesses& processes);
+  // The folder to save to, `given` or the next number. Together: throws when that number exists.
+  std::filesystem::path folder_of_next(const std::optional<std::filesystem::path>& given,
+                                       const SavingProcesses& processes);
+  // The processes, with a process group that the training does not use.
+  SavingProcesses processes_beside_training();
 
   const PartialState& state_;
   Preparation& preparation_;
   CheckpointRegistry registry_ = {};
+  // Null before the first save in the background.
+  std::shared_ptr<ProcessGroup> background_group_ = {};
+  // The memory of the state that is written in the background.
+  TensorCopies copies_ = {};
+  BackgroundSave background_ = {};
 };
 
 }  // namespace acc::detail

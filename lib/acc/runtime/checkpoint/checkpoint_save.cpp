@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/checkpoint_save.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+
+namespace acc::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Machines may or may not share the file system: after the main process, the first process of each other
+// machine acts if the main process's change is not visible there.
+void begin(FolderReplacement& folder, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) folder.begin();
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && !fs::exists(folder.temporary())) folder.begin();
+  });
+}
+
+void publish(FolderReplacement& folder, const SavingProcesses& processes) {
+  together(processes, [&] {
+    if (processes.is_main()) folder.publish();
+  });
+  together(processes, [&] {
+    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
+  });
+}
+
+}  // namespace
+
+template <class Function>
+void CheckpointSave::or_abandon(const SavingProcesses& processes, Function function) {
+  try {
+    function();
+  } catch (...) {
+    if (processes.is_local_main()) folder_.abandon();
+    throw;
+  }
+}
+
+CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& content,
+                               const SavingProcesses& processes, const SaveCheckpointOptions& options,
+                               TensorCopies* copies)
+    : folder_(folder, is_checkpoint_file) {
+  begin(folder_, processes);
+  or_abandon(processes, [&] {
+    together(processes, [&] {
+      collect(content, processes, options);
+      if (copies != nullptr) copy(*copies);
+    });
+  });
+}
+
+void CheckpointSave::collect(const CheckpointContent& content, const SavingProcesses& processes,
+                             const SaveCheckpointOptions& options) {
+  std::vector<NamedTensors> weights;
+  for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
+  for (const SaveStatePreHook& hook : options.hooks) hook(weights, folder_.temporary());
+  if (processes.writes_shared(options.save_on_each_node))
+    files_ = shared_files(content, std::move(weights), options.safe_serialization);
+  std::vector<CheckpointFile> own = own_files(content, processes.index);
+  std::ranges::move(own, std::back_inserter(files_));
+}
+
+void CheckpointSave::copy(TensorCopies& copies) {
+  copies.begin();
+  for (CheckpointFile& file : files_)
+    std::visit([&](auto& content) { copies.replace_in(content); }, file.content);
+  copies.finish();
+}
+
+void CheckpointSave::finish(const SavingProcesses& processes) {
+  or_abandon(processes, [&] {
+    together(processes, [&] { write_files(folder_.temporary(), files_); });
+    publish(folder_, processes);
+  });
+}
+
+}  // namespace acc::detail

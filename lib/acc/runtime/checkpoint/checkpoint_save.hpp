@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/checkpoint_files.hpp"
+#include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/checkpoint/tensor_copies.hpp"
+
+namespace acc::detail {
+
+/// A checkpoint that is being saved, see save_checkpoint, in two steps: the second may be taken on another
+/// thread while the objects change, if their tensors are copied.
+class CheckpointSave {
+ public:
+  /// Together: creates the new folder, calls the hooks and collects the files of this process. Without
+  /// `copies` they share the memory of the objects, which must not change before they are written.
+  CheckpointSave(const std::filesystem::path& folder, const CheckpointContent& content,
+                 const SavingProcesses& processes, const SaveCheckpointOptions& options,
+                 TensorCopies* copies = nullptr);
+
+  /// Together, once: writes the files, and replaces the old folder when all processes have written theirs.
+  /// `processes` are those of the constructor; their group may be another one.
+  void finish(const SavingProcesses& processes);
+
+ private:
+  void collect(const CheckpointContent& content, const SavingProcesses& processes,
+               const SaveCheckpointOptions& options);
+  void copy(TensorCopies& copies);
+  // Calls `function`, and removes the new folder when it throws.
+  template <class Function>
+  void or_abandon(const SavingProcesses& processes, Function function);
+
+  FolderReplacement folder_;
+  std::vector<CheckpointFile> files_ = {};
+};
+
+}  // namespace acc::detail
