@@ -694,6 +694,7 @@ fs::path TrainerBase::checkpoint_folder(std::int64_t step) const {
 }
 
 void TrainerBase::save_checkpoint() {
+  accelerator_->wait_for_save();  // the one before is in its place
   const fs::path folder = checkpoint_folder(state_.global_step);
   if (state_.best_global_step) {
     const fs::path best = checkpoint_folder(*state_.best_global_step);
@@ -712,17 +713,25 @@ void TrainerBase::save_checkpoint() {
     save_weights(folder);
     write_state(folder);
     accelerator_->wait_for_everyone();
+    rotation(folder)();
   } else {
     HookHandle hook = accelerator_->register_save_state_pre_hook(
         [&](std::vector<NamedTensors>& /*weights*/, const fs::path& place) { write_state(place); });
-    accelerator_->save_state(folder);
+    accelerator_->save_state(folder,
+                             {.background = arguments_.save_in_background, .on_saved = rotation(folder)});
     hook.remove();
   }
-  if (!arguments_.save_total_limit || !writes) return;
+}
+
+std::function<void()> TrainerBase::rotation(const fs::path& saved) const {
+  if (!arguments_.save_total_limit || !accelerator_->should_save_model()) return [] {};
   int limit = *arguments_.save_total_limit;
+  const fs::path best = state_.best_model_checkpoint;
   // Keeps both the best and the newest checkpoint.
-  if (limit == 1 && arguments_.load_best_model_at_end && state_.best_model_checkpoint != folder) limit = 2;
-  rotate_checkpoints(arguments_.output_dir, limit, state_.best_model_checkpoint);
+  if (limit == 1 && arguments_.load_best_model_at_end && best != saved) limit = 2;
+  return [=, folder = absolute_path(arguments_.output_dir)] {
+    rotate_checkpoints(folder, limit, best.empty() ? best : folder / best.filename());
+  };
 }
 
 fs::path TrainerBase::checkpoint_to_resume(const std::string& wanted) const {
@@ -749,6 +758,7 @@ void TrainerBase::resume(const fs::path& checkpoint) {
 }
 
 TrainOutput TrainerBase::finish(const Plan& plan, Counters& counters) {
+  accelerator_->wait_for_save();
   counters.total_loss += accelerator_->gather(counters.loss.reshape({1})).mean().item<double>();
   const std::int64_t steps = state_.global_step - counters.first_step;
   TrainOutput output{.global_step = state_.global_step,

@@ -175,6 +175,8 @@ class TrainerBase {
   void evaluate_in_training();
   std::filesystem::path checkpoint_folder(std::int64_t step) const;
   void save_checkpoint();
+  // What removes the oldest checkpoints when `saved` is complete.
+  std::function<void()> rotation(const std::filesystem::path& saved) const;
   std::filesystem::path checkpoint_to_resume(const std::string& wanted) const;
   void resume(const std::filesystem::path& checkpoint);
   TrainOutput finish(const Plan& plan, Counters& counters);

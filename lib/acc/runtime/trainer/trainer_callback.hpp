@@ -53,7 +53,8 @@ class TrainerCallback {
   /// pass, absent if not known.
   virtual void on_prediction_step(const Arguments&, State&, Control&,
                                   std::optional<std::size_t> /*batches*/) {}
-  virtual void on_save(const Arguments&, State&, Control&) {}  ///< A checkpoint is complete.
+  /// A checkpoint is complete, or with save_in_background is being written.
+  virtual void on_save(const Arguments&, State&, Control&) {}
   /// After an entry was logged.
   virtual void on_log(const Arguments&, State&, Control&, const Metrics& /*logs*/) {}
 

@@ -109,6 +109,7 @@ void for_each_argument(Arguments& a, const Visit& visit) {
   visit("save_steps", a.save_steps, "steps between checkpoints, or a fraction of all");
   visit("save_total_limit", a.save_total_limit, "number of checkpoints that are kept");
   visit("save_only_model", a.save_only_model, "save only the model; training cannot be resumed");
+  visit("save_in_background", a.save_in_background, "train on while a checkpoint is written");
   visit("save_on_each_node", a.save_on_each_node, "save on every machine");
   visit("enable_jit_checkpoint", a.enable_jit_checkpoint,
         "save a checkpoint and end the training on SIGTERM, SIGUSR1 or SIGUSR2");
@@ -320,6 +321,8 @@ TrainingArguments completed(TrainingArguments arguments) {
   if (a.dataloader_num_workers < 0) refuse_argument("dataloader_num_workers", "is negative");
   if (a.save_total_limit && *a.save_total_limit < 1)
     refuse_argument("save_total_limit", "must be at least 1");
+  if (a.save_in_background && a.save_only_model)
+    refuse_argument("save_in_background, save_only_model", "exclude each other", "choose one");
   if (a.bf16 && a.fp16) refuse_argument("bf16, fp16", "exclude each other", "choose one");
   if (a.logging_strategy == IntervalStrategy::steps) require_positive("logging_steps", a.logging_steps);
   if (a.save_strategy == SaveStrategy::steps) require_positive("save_steps", a.save_steps);

@@ -122,6 +122,8 @@ struct TrainingArguments {
   std::optional<int> save_total_limit = {};
   /// Checkpoints contain only the model: training cannot be resumed from them.
   bool save_only_model = false;
+  /// Trains on while a checkpoint is written, see SaveStateOptions::background.
+  bool save_in_background = false;
   bool save_on_each_node = false;  ///< The first process of each machine writes the shared files.
   /// On SIGTERM, SIGUSR1 or SIGUSR2, see Accelerator::should_stop, saves a checkpoint after the current step,
   /// whatever save_strategy is, and ends the training without more evaluations. The engine must leave time

@@ -116,6 +116,9 @@ TEST_CASE("training_arguments: arguments that exclude each other are refused bef
   TrainingArguments both;
   both.bf16 = both.fp16 = true;
   CHECK(refusal(both) == "bf16, fp16: exclude each other (choose one)");
+  TrainingArguments saves;
+  saves.save_in_background = saves.save_only_model = true;
+  CHECK(refusal(saves) == "save_in_background, save_only_model: exclude each other (choose one)");
   TrainingArguments best;
   best.load_best_model_at_end = true;
   CHECK(refusal(best) ==
