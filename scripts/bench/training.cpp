@@ -7,7 +7,8 @@
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
 // and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and
-// load the number of tensors. Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
+// load the number of tensors, for background the seconds until the training could go on. Everything is on the
+// CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
@@ -23,6 +24,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "acc/base/environment.hpp"
@@ -187,25 +189,42 @@ Work make_pets(Accelerator& accelerator, const Arguments& arguments) {
   };
 }
 
-// save FOLDER, load FOLDER: the state of a model and its optimizer.
-Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
-  const Workload workload = make_workload("resnet18");
-  auto [model, optimizer] = accelerator.prepare(
+// A model and its optimizer that have taken a step, and so have a state.
+auto make_trained(Accelerator& accelerator, const std::string& network) {
+  const Workload workload = make_workload(network);
+  auto prepared = accelerator.prepare(
       workload.network,
       torch::optim::AdamW(workload.network->parameters(), torch::optim::AdamWOptions(1e-3)));
-  accelerator.backward(model(at::ones(workload.input).to(accelerator.device())).sum());
-  optimizer.step();
-  const auto tensors = static_cast<double>(workload.network->parameters().size());
+  accelerator.backward(std::get<0>(prepared)(at::ones(workload.input).to(accelerator.device())).sum());
+  std::get<1>(prepared).step();
+  return prepared;
+}
+
+// save FOLDER, load FOLDER: the state of a ResNet-18 and its optimizer.
+Work make_checkpoint(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
+  auto trained = make_trained(accelerator, "resnet18");
+  const auto tensors = static_cast<double>(std::get<0>(trained)->parameters().size());
   const bool saves = mode == "save";
   if (!saves) accelerator.save_state(arguments.at(0));
-  return [&accelerator, saves, tensors, folder = arguments.at(0), model = std::move(model),
-          optimizer = std::move(optimizer)] {
+  return [&accelerator, saves, tensors, folder = arguments.at(0), trained = std::move(trained)] {
     if (saves) {
       accelerator.save_state(folder);
     } else {
       accelerator.load_state(folder);
     }
     return tensors;
+  };
+}
+
+// at_once FOLDER, background FOLDER: a state of 400 MB.
+Work make_large_checkpoint(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
+  return [&accelerator, background = mode == "background", folder = arguments.at(0),
+          trained = make_trained(accelerator, "wide")] {
+    const double began = seconds_of(CLOCK_MONOTONIC);
+    accelerator.save_state(folder, {.background = background});
+    const double goes_on = seconds_of(CLOCK_MONOTONIC);
+    accelerator.wait_for_save();
+    return goes_on - began;
   };
 }
 
@@ -216,6 +235,7 @@ Work make_work(Accelerator& accelerator, const std::string& mode, const Argument
   if (mode == "jpeg") return make_jpeg(accelerator, arguments);
   if (mode == "pets") return make_pets(accelerator, arguments);
   if (mode == "save" || mode == "load") return make_checkpoint(accelerator, mode, arguments);
+  if (mode == "at_once" || mode == "background") return make_large_checkpoint(accelerator, mode, arguments);
   throw Error({.what = "is no mode", .where = mode});
 }
 
