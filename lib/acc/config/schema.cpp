@@ -101,6 +101,7 @@ std::vector<std::string> section_keys(std::string_view section) {
 }
 
 Value default_value(const SettingSpec& spec) {
+  if (spec.default_value == "null") return nullptr;
   return Value::parse(spec.default_value);
 }
 

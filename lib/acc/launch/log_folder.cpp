@@ -38,7 +38,9 @@ fs::path make_unique(const fs::path& stem, const std::function<void(const fs::pa
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     fs::path folder = stem;
-    for (int letter = 0; letter < 8; ++letter) folder += kLetters[random_number() % kLetters.size()];
+    std::uint64_t number = std::uint64_t{random_number()} << 32U | random_number();
+    for (int letter = 0; letter < 8; ++letter, number /= kLetters.size())
+      folder += kLetters[number % kLetters.size()];
     before(folder);
     if (::mkdir(folder.c_str(), 0700) == 0) return folder;
     if (errno != EEXIST) break;
@@ -82,6 +84,7 @@ LogFolder LogFolder::make(const LaunchPlan& plan, const std::function<void(const
   if (base.empty()) {
     base = make_unique(temporary_parent(plan, streams) / "torchelastic_", before);
     result.temporary_ = base;
+    result.workers_ = plan.nproc_per_node;
     result.stays_ = wanted;
   } else {
     base = absolute_path(base);  // a worker may change its folder before it writes its error file
@@ -103,14 +106,25 @@ void LogFolder::make_attempt(int number, int workers) const {
   const fs::path folder = attempt(number);
   std::error_code error;
   fs::remove_all(folder, error);
+  make_folders(folder);
   for (int local_rank = 0; local_rank < workers; ++local_rank) {
-    make_folders(folder / std::to_string(local_rank));
+    const fs::path of_worker = folder / std::to_string(local_rank);
+    if (::mkdir(of_worker.c_str(), 0777) != 0) fail(of_worker, std::strerror(errno));
   }
 }
 
 void LogFolder::remove_temporary() const {
+  if (temporary_.empty()) return;
+  // As a rule there was one attempt, and all folders are empty: to look into one takes seven more system
+  // calls.
+  const fs::path first = attempt(0);
+  for (int local_rank = 0; local_rank < workers_; ++local_rank)
+    ::rmdir((first / std::to_string(local_rank)).c_str());
+  ::rmdir(first.c_str());
+  ::rmdir(run_folder_.c_str());
+  if (::rmdir(temporary_.c_str()) == 0) return;
   std::error_code error;
-  if (!temporary_.empty()) fs::remove_all(temporary_, error);
+  fs::remove_all(temporary_, error);
 }
 
 }  // namespace acc::launcher

@@ -41,6 +41,7 @@ class LogFolder {
  private:
   std::filesystem::path run_folder_ = {};
   std::filesystem::path temporary_ = {};
+  int workers_ = 0;
   bool stays_ = true;
 };
 

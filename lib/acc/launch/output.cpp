@@ -84,7 +84,7 @@ struct Output::Impl {
 
   Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds);
 
-  Channel open_channel(int console) const;
+  Channel open_channel(int console);
   struct StreamRequest {
     StreamPlan plan = {};
     int console = 1;
@@ -149,8 +149,8 @@ Output::Impl::Impl(boost::asio::io_context& on_loop, const OutputPlan& output, i
 }
 
 // A pseudo-terminal where acc has a terminal, so that isatty(3) is true in the worker.
-Channel Output::Impl::open_channel(int console) const {
-  if (::isatty(console) == 1) {
+Channel Output::Impl::open_channel(int console) {
+  if (sink_of(console).is_terminal()) {
     if (auto terminal = make_pseudo_terminal(console)) return std::move(*terminal);
   }
   return make_pipe();
@@ -172,8 +172,7 @@ Descriptor Output::Impl::open_stream(StreamRequest stream) {
   }
   if (way.console && !way.file) (&sink_of(stream.console) == &out ? out_is_needed : err_is_needed) = true;
   Channel channel = plain(way) ? open_channel(stream.console) : make_pipe();
-  const bool terminal = ::isatty(channel.workers.get()) == 1;
-  add_relay(std::move(channel.ours), terminal, std::move(target));
+  add_relay(std::move(channel.ours), channel.terminal, std::move(target));
   return std::move(channel.workers);
 }
 

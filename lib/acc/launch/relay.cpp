@@ -22,14 +22,15 @@ Channel make_pipe() {
                  .what = std::string("cannot create a pipe for a worker's output: ") + std::strerror(errno),
                  .hint = "raise the limit of open files (ulimit -n)"});
   }
-  Channel channel = {Descriptor(ends[0]), Descriptor(ends[1])};
+  Channel channel = {.ours = Descriptor(ends[0]), .workers = Descriptor(ends[1])};
   // Only our end: workers expect blocking writes.
   ::fcntl(channel.ours.get(), F_SETFL, O_NONBLOCK);
   return channel;
 }
 
 std::optional<Channel> make_pseudo_terminal(int like) {
-  Channel channel = {Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)), {}};
+  Channel channel = {.ours = Descriptor(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK)),
+                     .terminal = true};
   if (!channel.ours || ::grantpt(channel.ours.get()) != 0 || ::unlockpt(channel.ours.get()) != 0) {
     return std::nullopt;
   }

@@ -23,6 +23,7 @@ namespace acc::launcher {
 struct Channel {
   Descriptor ours = {};
   Descriptor workers = {};
+  bool terminal = false;  ///< Whether it is a pseudo-terminal.
 };
 
 /// A pipe. Throws Error{system}.

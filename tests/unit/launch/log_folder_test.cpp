@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <fstream>
+
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
@@ -33,6 +35,24 @@ TEST_CASE("log_folder: a temporary base, private and removed", "[launch]") {
   struct stat info = {};
   REQUIRE(::stat(base.c_str(), &info) == 0);
   CHECK((info.st_mode & 0777U) == 0700U);
+  logs.remove_temporary();
+  CHECK(fs::is_empty(folder.path()));
+}
+
+TEST_CASE("log_folder: a temporary base is removed with all attempts and what workers left in them",
+          "[launch]") {
+  const test::TemporaryFolder folder;
+  LaunchPlan plan = plan_in(folder);
+  plan.nproc_per_node = 2;
+  const LogFolder logs = LogFolder::make(plan);
+  logs.make_attempt(0, 2);
+  SECTION("nothing") {}
+  SECTION("a file") {
+    std::ofstream(logs.attempt(0) / "1" / "error.json") << "{}";
+  }
+  SECTION("another attempt") {
+    logs.make_attempt(1, 2);
+  }
   logs.remove_temporary();
   CHECK(fs::is_empty(folder.path()));
 }

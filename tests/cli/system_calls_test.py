@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""system_calls_test.py ACC: holds how many system calls and page faults acc needs to start a job of /bin/true and to end with
+it, where time depends on what else the machine does.
+
+The bounds leave room for another C library and kernel; who exceeds one has added work to every start, or to that of every
+worker. ACC_TEST_SHOW=1 prints all counts."""
+import collections
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ACC = sys.argv[1]
+FEW, MANY = 2, 10
+# Of the launcher's own processes, and of workers before they execute their program.
+MAX_CALLS = {"before the first fork": 150, "after it, without workers": 145, "for each worker": 112}
+MAX_PAGE_FAULTS = {"without workers": 520, "for each worker": 6}
+
+
+def command(workers):
+    return [ACC, "run", "--standalone", "--no-python", f"--nproc-per-node={workers}", "/bin/true"]
+
+
+def run(line):
+    subprocess.run(line, env={"PATH": os.environ["PATH"]}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, check=True)
+
+
+def calls(workers):
+    """The system calls by name, before the first fork and after it."""
+    with tempfile.NamedTemporaryFile("r") as trace:
+        run(["strace", "-f", "-qq", "-o", trace.name, *command(workers)])
+        before, after, forked, executed = collections.Counter(), collections.Counter(), False, set()
+        for line in trace:
+            found = re.match(r"(\d+) +(\w+)\(", line)  # not the second half of a call, nor a signal or an end
+            if not found or found[1] in executed:
+                continue
+            (after if forked else before)[found[2]] += 1
+            forked |= found[2] in ("clone", "clone3", "fork", "vfork")
+            if found[2] == "execve" and "/bin/true\", [" in line:
+                executed.add(found[1])
+        return before, after
+
+
+def page_faults(workers):
+    def of_children():
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+
+    def faults(line):
+        began = of_children()
+        run(line)
+        return of_children() - began
+
+    return min(faults(command(workers)) for _ in range(5)) - workers * min(faults(["/bin/true"]) for _ in range(5))
+
+
+def main():
+    if not shutil.which("strace") or subprocess.run(["strace", "-qq", "-o", "/dev/null", "/bin/true"], check=False,
+                                                    stderr=subprocess.DEVNULL).returncode:
+        print("skipped: strace is missing, or may not trace here")
+        sys.exit(77)
+    # acc asks the kernel about each CPU.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    (before, few), (_, many) = calls(FEW), calls(MANY)
+    each = collections.Counter({name: (many[name] - few[name]) / (MANY - FEW) for name in many})
+    without = collections.Counter({name: few[name] - FEW * each[name] for name in few})
+    faults, faults_of_many = page_faults(FEW), page_faults(MANY)
+    faults_each = (faults_of_many - faults) / (MANY - FEW)
+    counts = [(f"system calls {phase}", of.total(), MAX_CALLS[phase]) for phase, of in zip(MAX_CALLS, (before, without, each))]
+    counts += [(f"page faults {phase}", count, MAX_PAGE_FAULTS[phase])
+               for phase, count in zip(MAX_PAGE_FAULTS, (faults - FEW * faults_each, faults_each))]
+    for what, count, limit in counts:
+        print(f"{count:.1f} {what}, at most {limit}")
+    if os.environ.get("ACC_TEST_SHOW"):
+        print(*(of.most_common() for of in (before, without, each)), sep="\n")
+    sys.exit(any(count > limit for _, count, limit in counts))
+
+
+main()
