@@ -199,7 +199,7 @@ class EngineQuestion {
     const OwnNames own = inputs_.own_names();
     const std::vector<std::string> others = addresses_for_others(own);
     for (const std::string& address : inputs_.look_up(own.host_name).addresses) {
-      if (std::ranges::find(others, address) != others.end()) return address;
+      if (contains(others, address)) return address;
     }
     return others.empty() ? "127.0.0.1" : others.front();
   }
@@ -303,9 +303,8 @@ bool is_own_host(const LaunchInputs& inputs, const std::string& host) {
   const OwnNames own = inputs.own_names();
   const auto first_label = [](const std::string& name) { return name.substr(0, name.find('.')); };
   if (first_label(own.host_name) == first_label(host)) return true;
-  return std::ranges::any_of(inputs.look_up(host).addresses, [&](const std::string& address) {
-    return std::ranges::find(own.addresses, address) != own.addresses.end();
-  });
+  return std::ranges::any_of(inputs.look_up(host).addresses,
+                             [&](const std::string& address) { return contains(own.addresses, address); });
 }
 
 // In the shell that salloc opens on a login node.

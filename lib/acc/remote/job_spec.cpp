@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/text.hpp"
 #include "acc/config/value.hpp"
 
 namespace acc::launcher {
@@ -212,8 +213,7 @@ std::string meeting_address(const std::vector<HostReady>& hosts) {
       std::ranges::all_of(hosts, [&](const HostReady& host) { return host.host_name == first.host_name; });
   for (const HostReady& other : hosts) {
     const bool seen = !other.client.empty() && !is_local(other.client);
-    if (seen && std::ranges::find(first.addresses, other.client) != first.addresses.end())
-      return other.client;
+    if (seen && contains(first.addresses, other.client)) return other.client;
   }
   const auto found = std::ranges::find_if_not(first.addresses, is_local);
   if (one_machine || found == first.addresses.end())

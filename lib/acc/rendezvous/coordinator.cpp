@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "acc/base/own_addresses.hpp"
+#include "acc/base/text.hpp"
 #include "acc/rendezvous/succession.hpp"
 
 namespace acc::launcher {
@@ -31,8 +32,7 @@ OwnNode in_backend(const NodeInfo& info, Coordinator::NodeId id) {
 
 // Whether there is no NAT between the node and us. The coordinator's own node has no `seen_at`.
 bool is_seen_directly(const NodeInfo& node) {
-  return node.seen_at.empty() || is_loopback(node.seen_at) ||
-         std::ranges::find(node.addresses, node.seen_at) != node.addresses.end();
+  return node.seen_at.empty() || is_loopback(node.seen_at) || contains(node.addresses, node.seen_at);
 }
 
 RoundOver over_for_all(const std::string& text, int code = exit_code(ErrorKind::rendezvous)) {

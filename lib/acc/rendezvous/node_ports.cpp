@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -33,8 +32,6 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   }
   port_ = ntohs(address.sin_port);
 }
-
-namespace {}  // namespace
 
 NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
                      NodeListener::OnMember on_member)

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "acc/base/text.hpp"
+
 namespace acc::launcher {
 namespace {
 
@@ -70,16 +72,15 @@ void NodeState::leave(const Leave& /*leave*/, bool /*early*/, std::function<void
 bool is_of_last_round(const NodeContext& node, const Member& member) {
   const std::vector<std::string>& places = node.last_round.places();
   return places.empty() || member.is_proven ||
-         comes_from(node, *member.connection, [&](const std::string& place) {
-           return std::ranges::find(places, place) != places.end();
-         });
+         comes_from(node, *member.connection,
+                    [&](const std::string& place) { return contains(places, place); });
 }
 
 bool comes_from(const NodeContext& node, const NodeConnection& connection,
                 const std::function<bool(const std::string&)>& is_place) {
   const std::string peer = connection.peer_address();
   const std::vector<std::string>& own = node.ports.own().addresses;
-  const bool is_here = is_loopback(peer) || std::ranges::find(own, peer) != own.end();
+  const bool is_here = is_loopback(peer) || contains(own, peer);
   return is_here ? connection.is_own_users() : is_place(peer);
 }
 
