@@ -51,6 +51,9 @@ void add_to_fsdp2_command(CLI::App& app, int& code);
 /// `acc notebook`: sets up C++ notebooks in Jupyter. Becomes the Python that does it.
 void add_notebook_command(CLI::App& app, int& code);
 
+/// `acc install-torchrun`: makes the torchrun beside acc a link to acc, and takes that back.
+void add_install_torchrun_command(CLI::App& app, int& code);
+
 /// `acc tpu-config`: runs commands on all machines of a TPU pod.
 void add_tpu_config_command(CLI::App& app, int& code);
 

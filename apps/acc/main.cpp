@@ -78,6 +78,7 @@ int run(const std::string& name, const std::vector<std::string>& words) {
   acc::launcher::add_to_fsdp2_command(app, code);
   acc::launcher::add_tpu_config_command(app, code);
   acc::launcher::add_notebook_command(app, code);
+  acc::launcher::add_install_torchrun_command(app, code);
   acc::launcher::add_ps_command(app, code);
   acc::launcher::add_stop_command(app, code);
   acc::launcher::add_logs_command(app, code);

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/plan/program.hpp"
+#include "commands.hpp"
+
+namespace acc::launcher {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  bool yes = false;
+  bool undo = false;
+};
+
+/// The files beside the path by which acc was called.
+struct Place {
+  fs::path acc = {};
+  fs::path torchrun = {};
+  /// What torchrun was before.
+  fs::path kept = {};
+};
+
+Place place_of_program() {
+  const fs::path acc = absolute_path(program_path()).lexically_normal();
+  return {.acc = acc,
+          .torchrun = acc.parent_path() / "torchrun",
+          .kept = acc.parent_path() / "torchrun.before-acc"};
+}
+
+// Also true for a link that leads nowhere.
+bool is_there(const fs::path& file) {
+  return fs::exists(fs::symlink_status(file));
+}
+
+bool is_this_program(const fs::path& file) {
+  std::error_code ignored;
+  return fs::equivalent(file, "/proc/self/exe", ignored);
+}
+
+bool has_same_content(const fs::path& one, const fs::path& other) {
+  return fs::is_regular_file(one) && fs::is_regular_file(other) && read_file(one) == read_file(other);
+}
+
+// pip gives each PyTorch the same torchrun, so a newer one may stand beside the one that was kept.
+void refuse_to_lose_one(const Place& place) {
+  if (is_there(place.torchrun) && is_there(place.kept) && !has_same_content(place.torchrun, place.kept)) {
+    throw Error({.what = "would be lost, for " + place.kept.string() + " is there already",
+                 .where = place.torchrun.string(),
+                 .hint = "remove one of the two"});
+  }
+}
+
+// There is a torchrun at each moment, the old one or acc.
+void replace_torchrun(const Place& place) {
+  const fs::path link = place.acc.parent_path() / fmt::format(".torchrun.{}", ::getpid());
+  try {
+    fs::create_symlink(place.acc.filename(), link);
+    if (is_there(place.torchrun) && !is_there(place.kept)) fs::create_hard_link(place.torchrun, place.kept);
+    fs::rename(link, place.torchrun);
+  } catch (const fs::filesystem_error& error) {
+    std::error_code ignored;
+    fs::remove(link, ignored);
+    throw Error({.kind = ErrorKind::system,
+                 .what = "cannot be replaced: " + error.code().message(),
+                 .where = place.torchrun.string()});
+  }
+}
+
+void tell_what_path_finds(const Place& place) {
+  const fs::path found =
+      find_program({.words = {"torchrun"}, .no_python = true}, Environment::of_process(), kind_of_file).file;
+  if (is_this_program(found)) return;
+  fmt::print("note: {}, so call it by its path or put {} at the front of PATH\n",
+             found.empty() ? "no torchrun is on PATH" : "the shell finds " + found.string(),
+             place.acc.parent_path().string());
+}
+
+bool agrees(const Options& options) {
+  if (options.yes) return true;
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
+    throw Error({.what = "nothing was changed", .hint = "--yes does it"});
+  }
+  fmt::print("Do it? [y/N] ");
+  std::fflush(stdout);
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+int install(const Place& place, const Options& options) {
+  if (is_this_program(place.torchrun)) {
+    fmt::print("{} is acc already; --undo takes that back\n", place.torchrun.string());
+    tell_what_path_finds(place);
+    return 0;
+  }
+  refuse_to_lose_one(place);
+  const bool replaces = is_there(place.torchrun);
+  if (!options.yes) {
+    fmt::print("{} will be a link to acc{}\n", place.torchrun.string(),
+               replaces ? ", and what it is now will be " + place.kept.filename().string() : "");
+  }
+  if (!agrees(options)) {
+    fmt::print("nothing was changed\n");
+    return exit_code(ErrorKind::usage);
+  }
+  replace_torchrun(place);
+  fmt::print("{} is acc now{}; `acc install-torchrun --undo` takes that back\n", place.torchrun.string(),
+             replaces ? ", and what it was is " + place.kept.filename().string() : "");
+  tell_what_path_finds(place);
+  return 0;
+}
+
+int undo(const Place& place) {
+  if (is_there(place.torchrun) && !is_this_program(place.torchrun)) {
+    throw Error({.what = "is not acc, and was left alone", .where = place.torchrun.string()});
+  }
+  if (is_there(place.kept)) {
+    fs::rename(place.kept, place.torchrun);
+    fmt::print("{} is what it was before\n", place.torchrun.string());
+  } else if (fs::remove(place.torchrun)) {
+    fmt::print("{} is removed; there was none before\n", place.torchrun.string());
+  } else {
+    fmt::print("{} is not there: nothing to take back\n", place.torchrun.string());
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_install_torchrun_command(CLI::App& app, int& code) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "install-torchrun", "Make the torchrun beside acc a link to acc, which then follows torchrun's rules");
+  CLI::Option* yes = command->add_flag("--yes,-y", options->yes, "Do it without asking");
+  command->add_flag("--undo", options->undo, "Remove the link, and put back what was there before")
+      ->excludes(yes);
+  command->callback([options, &code] {
+    const Place place = place_of_program();
+    code = options->undo ? undo(place) : install(place, *options);
+  });
+}
+
+}  // namespace acc::launcher
