@@ -20,6 +20,9 @@ if(SKBUILD)
   include(FetchContent)
   install(PROGRAMS $<TARGET_FILE:acc> ${CMAKE_SOURCE_DIR}/scripts/package/acc-torchrun
           DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
+  # Beside the package: Python reads it when it starts.
+  install(FILES ${CMAKE_SOURCE_DIR}/scripts/package/acc_replace_torchrun.pth
+          DESTINATION ${SKBUILD_PLATLIB_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
   foreach(package IN LISTS ACC_DOWNLOADED_PACKAGES)
     FetchContent_GetProperties(${package} SOURCE_DIR folder)
     file(GLOB licences ${folder}/LICENSE ${folder}/LICENSE[._]* ${folder}/COPYING*)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python side of the wheel, in an environment laid out as pip does it: `python -m acc`, and with ACC_REPLACE_TORCHRUN=1
+`python -m torch.distributed.run`. Beside a torch that only says that it was imported, and the PyTorch of ACC_PEER_PYTHON.
+
+    replace_torchrun_test.py ACC SCRIPTS_PACKAGE_FOLDER
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TELLS_ITS_PARENT = """\
+import os, sys
+with open(f"/proc/{os.getppid()}/comm") as file:
+    print(file.read().strip(), sys.executable, sys.argv[1:], os.environ.get("LOCAL_RANK"), flush=True)
+"""
+TRAINS = """\
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+ones = torch.ones(1)
+dist.all_reduce(ones)
+with open(f"/proc/{os.getppid()}/comm") as file:
+    print("sum", int(ones), "under", file.read().strip(), flush=True)
+dist.destroy_process_group()
+"""
+RUN = ["-m", "torch.distributed.run"]
+TWO = ["--standalone", "--nproc-per-node", "2"]
+
+
+class Environment:
+    def __init__(self, folder, acc, package, python=sys.executable):
+        self.folder = pathlib.Path(folder) / "an environment"
+        subprocess.run([python, "-m", "venv", "--without-pip", self.folder], check=True, timeout=60)
+        self.python = self.folder / "bin/python"
+        self.packages = next(self.folder.glob("lib/python*/site-packages"))
+        shutil.copytree(package / "acc", self.packages / "acc", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(package / "acc_replace_torchrun.pth", self.packages)
+        (self.folder / "bin/acc").symlink_to(acc)
+        (self.folder / "tells.py").write_text(TELLS_ITS_PARENT)
+        (self.folder / "trains.py").write_text(TRAINS)
+
+    def run(self, *words, replace=None, **variables):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "OMP_NUM_THREADS": "1", **variables}
+        if replace is not None:
+            environment["ACC_REPLACE_TORCHRUN"] = replace
+        return subprocess.run([self.python, *words], text=True, capture_output=True, timeout=120, env=environment, cwd=self.folder)
+
+    def put_torch(self):
+        """A package torch that says when it is imported."""
+        distributed = self.packages / "torch/distributed"
+        distributed.mkdir(parents=True)
+        (distributed.parent / "__init__.py").write_text('print("imported torch")\n')
+        (distributed / "__init__.py").touch()
+        for module in ("run", "launch", "runner"):
+            (distributed / f"{module}.py").write_text(f'import sys; print("{module} of torch", sys.argv[1:])\n')
+
+
+def said(done, code=0):
+    assert done.returncode == code, done
+    return done.stdout.splitlines()
+
+
+def beside_a_torch_that_only_speaks(place):
+    place.put_torch()
+    assert said(place.run("-m", "acc", "--version"))[0].startswith("acc ")
+    # Not asked for, or another module, another program: nothing happens.
+    torch = ["imported torch", "run of torch ['x']"]
+    for value in (None, "", "0", "yes"):
+        assert said(place.run(*RUN, "x", replace=value)) == torch, value
+    assert said(place.run("-m", "torch.distributed.runner", replace="1"))[-1] == "runner of torch []"
+    assert said(place.run("-c", "import torch.distributed.run", "-m", "torch.distributed.run", replace="1"))[0] == "imported torch"
+    assert said(place.run("tells.py", *RUN, replace="1"))[0].startswith("python")
+    # Each spelling of the command; the workers run under the same Python.
+    for spelling in (RUN, ["-u", "-W", "ignore", *RUN], ["-mtorch.distributed.run"], ["-X", "utf8", "-umtorch.distributed.run"]):
+        lines = said(place.run(*spelling, *TWO, "tells.py", "-m", "two words", replace="1"))
+        assert sorted(lines) == [f"acc {place.python} ['-m', 'two words'] {rank}" for rank in (0, 1)], (spelling, lines)
+    lines = said(place.run("-m", "torch.distributed.launch", "--nproc_per_node=1", "tells.py", replace="1"))
+    assert lines == [f"acc {place.python} ['--local-rank=0'] 0"], lines
+    assert said(place.run(*RUN, "tells.py", replace="1", PYTHON_EXEC=sys.executable))[0].split()[1] == sys.executable
+    # Exit codes and errors are acc's; so is the one for an acc that is gone.
+    assert "no such program" in place.run(*RUN, "missing", replace="1").stderr
+    assert place.run(*RUN, "--no-python", "false", replace="1").returncode == 1
+    (place.folder / "bin/acc").unlink()
+    gone = place.run(*RUN, "tells.py", replace="1")
+    assert gone.returncode == 1 and gone.stderr.startswith("acc: the program is in none of ") and gone.stderr.count("\n") == 1, gone
+    assert said(place.run(*RUN, "x")) == torch
+
+
+def beside_pytorch(place, peer):
+    packages = subprocess.run([peer, "-c", "import torch, pathlib; print(pathlib.Path(torch.__file__).parents[1])"],
+                              text=True, capture_output=True, check=True, timeout=120).stdout.strip()
+    (place.packages / "peers.pth").write_text(packages + "\n")
+    for replace, parent in (("1", "acc"), (None, "pt_elastic")):  # the name that torchrun gives itself
+        done = place.run(*RUN, *TWO, "trains.py", replace=replace)
+        assert said(done) == [f"sum 2 under {parent}"] * 2, done
+
+
+def main(acc, package):
+    with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
+        beside_a_torch_that_only_speaks(Environment(folder, acc, package))
+    peer = os.environ.get("ACC_PEER_PYTHON")
+    if peer:
+        with tempfile.TemporaryDirectory(prefix="acc-python-") as folder:
+            beside_pytorch(Environment(folder, acc, package, peer), peer)
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve())
