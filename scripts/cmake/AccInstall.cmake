@@ -6,31 +6,13 @@
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/acc)
 
-# Installed as bin/acc-torchrun too: under that name `acc` follows torchrun's rules alone.
+# Installed as bin/acc-torchrun too: under that name `acc` follows torchrun's rules alone. The component `launcher` is what
+# packages of the launcher alone have (AccPackage).
 if(TARGET acc)
   file(MAKE_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   file(CREATE_LINK acc ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun SYMBOLIC)
-  install(TARGETS acc)
-  install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun TYPE BIN)
-endif()
-
-# The wheel (scripts/package) has the program where pip puts programs, and the licences of all that is linked in. There
-# are no links in wheels.
-if(SKBUILD)
-  include(FetchContent)
-  install(PROGRAMS $<TARGET_FILE:acc> ${CMAKE_SOURCE_DIR}/scripts/package/acc-torchrun
-          DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
-  # Beside the package: Python reads it when it starts.
-  install(FILES ${CMAKE_SOURCE_DIR}/scripts/package/acc_replace_torchrun.pth
-          DESTINATION ${SKBUILD_PLATLIB_DIR} COMPONENT wheel EXCLUDE_FROM_ALL)
-  foreach(package IN LISTS ACC_DOWNLOADED_PACKAGES)
-    FetchContent_GetProperties(${package} SOURCE_DIR folder)
-    file(GLOB licences ${folder}/LICENSE ${folder}/LICENSE[._]* ${folder}/COPYING*)
-    if(NOT licences)
-      message(FATAL_ERROR "${folder}, of which the wheel has a part, has no licence")
-    endif()
-    install(FILES ${licences} DESTINATION ${SKBUILD_METADATA_DIR}/licenses/${package} COMPONENT wheel EXCLUDE_FROM_ALL)
-  endforeach()
+  install(TARGETS acc COMPONENT launcher)
+  install(FILES ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-torchrun TYPE BIN COMPONENT launcher)
 endif()
 
 # Programs find libacc.so by its place in the prefix, and LibTorch in the folder with which they were built.
@@ -94,13 +76,18 @@ if(TARGET acc_runtime)
   install(FILES ${CMAKE_SOURCE_DIR}/lib/acc/runtime/README.md RENAME runtime.md TYPE DOC)
 endif()
 # The pages in their places, so that their links hold.
-install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE TYPE DOC)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/apps/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps
+install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/LICENSE TYPE DOC COMPONENT launcher)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/apps/docs DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps COMPONENT launcher
   FILES_MATCHING PATTERN *.md PATTERN *.svg)
-install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps/examples)
+install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps/examples
+        COMPONENT launcher)
 
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/acc-config.cmake.in acc-config.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(acc-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/acc-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/acc-config-version.cmake
   DESTINATION ${package_folder})
+
+if(TARGET acc)
+  include(AccPackage)
+endif()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# What Debian wants otherwise than `cmake --install` lays it out. cpack includes this, with the files in place and before it
+# packs them.
+if(NOT CPACK_GENERATOR STREQUAL "DEB")
+  return()
+endif()
+set(usr ${CPACK_TEMPORARY_INSTALL_DIRECTORY}/usr)
+set(doc ${usr}/share/doc/acc)
+if(NOT EXISTS ${usr}/share/man)
+  message(FATAL_ERROR "man pages and completion scripts are missing, for this acc does not run here: name one that does with -DACC_HOST_PROGRAM")
+endif()
+
+# The program needs the C library alone; its symbols say how new.
+file(STRINGS ${usr}/bin/acc versions REGEX "^GLIBC_2[.][0-9]+$")
+list(TRANSFORM versions REPLACE "GLIBC_" "")
+list(SORT versions COMPARE NATURAL ORDER DESCENDING)
+list(GET versions 0 newest)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6 (>= ${newest})")
+
+file(MAKE_DIRECTORY ${usr}/share/zsh)
+file(RENAME ${usr}/share/zsh/site-functions ${usr}/share/zsh/vendor-completions)
+
+# All licences in one file. What is on each Debian is named there, not repeated.
+set(apache "the Apache License, Version 2.0; on Debian systems its text is in /usr/share/common-licenses/Apache-2.0")
+string(TIMESTAMP year "%Y" UTC)  # of SOURCE_DATE_EPOCH, if it is set
+set(copyright "acc ${CPACK_PACKAGE_VERSION}\n\nCopyright ${year} the authors of acc\n\nUnder ${apache}.\n\nThe program contains parts of the libraries below.\n")
+file(READ ${doc}/acc.cdx.json bill)
+string(JSON count LENGTH "${bill}" components)
+math(EXPR last "${count} - 1")
+foreach(number RANGE ${last})
+  string(JSON name GET "${bill}" components ${number} name)
+  string(JSON version GET "${bill}" components ${number} version)
+  string(JSON licence ERROR_VARIABLE is_expression GET "${bill}" components ${number} licenses 0 license id)
+  if(is_expression)
+    string(JSON licence GET "${bill}" components ${number} licenses 0 expression)
+  endif()
+  string(APPEND copyright "\n---- ${name} ${version}: ${licence}\n\n")
+  file(GLOB files ${doc}/licenses/${name}/*)
+  foreach(file IN LISTS files)
+    file(READ ${file} text)
+    string(FIND "${text}" "---- LLVM Exceptions to the Apache 2.0 License" exceptions)
+    if(NOT exceptions EQUAL -1)
+      string(SUBSTRING "${text}" ${exceptions} -1 text)
+      string(PREPEND text "Under ${apache}, with\n\n")
+    endif()
+    string(APPEND copyright "${text}\n")
+  endforeach()
+endforeach()
+file(WRITE ${doc}/copyright "${copyright}")
+file(REMOVE_RECURSE ${doc}/licenses)
+file(REMOVE ${doc}/LICENSE)
+
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE ${doc}/changelog "acc (${CPACK_PACKAGE_VERSION}) unstable; urgency=medium\n\n  * See apps/docs/changelog.md.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
+file(GLOB compressed ${doc}/changelog ${usr}/share/man/man1/*.1)
+execute_process(COMMAND gzip -9n ${compressed} COMMAND_ERROR_IS_FATAL ANY)
+file(CHMOD ${doc}/copyright ${doc}/changelog.gz PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
