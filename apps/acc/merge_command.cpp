@@ -44,13 +44,13 @@ struct Options {
 
 // Memory holds one tensor at a time.
 std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes) {
-  const std::vector<DcpTensor> tensors = read_dcp_checkpoint(folder);
+  const std::vector<DcpWeight> weights = read_dcp_checkpoint(folder);
   std::vector<MergeItem> items;
-  for (std::size_t i = 0; i < tensors.size(); ++i) items.push_back({tensors[i].info, {i, 0}});
+  for (std::size_t i = 0; i < weights.size(); ++i) items.push_back({weights[i].info, {i, 0}});
   const std::vector<MergedFile> files = lay_out(std::move(items), max_bytes);
   write_files(files, output,
               [&](const MergedFile::Source& source, const TensorInfo&, const WriteBytes& write) {
-                write(read_dcp_tensor(tensors[source.file]));
+                write(read_dcp_weight(folder, weights[source.file]));
               });
   return files;
 }

@@ -95,7 +95,7 @@ TEST_CASE("merge-weights: unsupported input is an error with a hint", "[cli]") {
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out"}).err,
                  "torch.distributed in pytorch_model_fsdp_0"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp/pytorch_model_fsdp_0", "out"}).err,
-                 "is not metadata of torch.distributed.checkpoint: the pickle"));
+                 "cannot be read as metadata of torch.distributed.checkpoint: the pickle"));
   CHECK(contains(acc_in(folder, {"merge-weights", "none", "out"}).err, "none: is not a folder"));
   CHECK(contains(acc_in(folder, {"merge-weights", "dcp", "out", "--unsafe_serialization"}).err,
                  "does not write Python pickles"));

@@ -26,8 +26,8 @@ fs::path copy_in(const TemporaryFolder& folder) {
 
 std::string error_of(const fs::path& checkpoint) {
   return acc::test::error_of([&] {
-    for (const acc::launcher::DcpTensor& tensor : acc::launcher::read_dcp_checkpoint(checkpoint))
-      acc::launcher::read_dcp_tensor(tensor);
+    for (const acc::launcher::DcpWeight& weight : acc::launcher::read_dcp_checkpoint(checkpoint))
+      acc::launcher::read_dcp_weight(checkpoint, weight);
   });
 }
 
@@ -37,17 +37,17 @@ TEST_CASE("dcp checkpoint: parts by rows and by columns are merged into whole te
   const fs::path whole = recorded() / "whole.safetensors";
   const std::string bytes = acc::read_file(whole);
   const acc::SafetensorsHeader header = acc::read_safetensors_header(whole);
-  const std::vector<acc::launcher::DcpTensor> tensors =
+  const std::vector<acc::launcher::DcpWeight> weights =
       acc::launcher::read_dcp_checkpoint(recorded() / "sharded");
-  REQUIRE(tensors.size() == header.tensors.size());
+  REQUIRE(weights.size() == header.tensors.size());
   for (const acc::TensorInfo& wanted : header.tensors) {
     INFO(wanted.name);
     const auto found =
-        std::ranges::find(tensors, wanted.name, [](const auto& tensor) { return tensor.info.name; });
-    REQUIRE(found != tensors.end());
+        std::ranges::find(weights, wanted.name, [](const auto& weight) { return weight.info.name; });
+    REQUIRE(found != weights.end());
     CHECK(found->info.dtype == wanted.dtype);
     CHECK(found->info.shape == wanted.shape);
-    CHECK(acc::launcher::read_dcp_tensor(*found) ==
+    CHECK(acc::launcher::read_dcp_weight(recorded() / "sharded", *found) ==
           bytes.substr(header.data_begin + wanted.begin, wanted.end - wanted.begin));
   }
 }
