@@ -29,7 +29,7 @@ struct Options {
 
 struct Model {
   ModelSize size = {};
-  bool has_files = false;
+  std::int64_t gathered = 0;
 };
 
 nlohmann::json read_json(const fs::path& file) {
@@ -49,13 +49,13 @@ Model read_model(const fs::path& path) {
     for (const CheckpointFile& file : read_checkpoint(path))
       tensors.insert(tensors.end(), file.header.tensors.begin(), file.header.tensors.end());
   }
-  if (!tensors.empty()) return {model_size(tensors, config), true};
-  if (config.is_null()) {
+  if (tensors.empty() && config.is_null()) {
     throw Error({.kind = ErrorKind::config,
                  .what = "has neither safetensors files nor a config.json",
                  .where = path.string()});
   }
-  return {model_size(tensors_of_config(config, config_file), config), false};
+  if (tensors.empty()) tensors = tensors_of_config(config, config_file);
+  return {.size = model_size(tensors, config), .gathered = gathered_at_once(tensors)};
 }
 
 void print_training(const Model& model, int processes) {
@@ -66,7 +66,12 @@ void print_training(const Model& model, int processes) {
     rows.push_back({row.sharding, size_text(row.float32), size_text(row.mixed)});
   fmt::print("{}", framed_table(fmt::format("Memory of each of {} processes in training", processes),
                                 {"Sharding", "float32", "bf16/fp16 mixed"}, rows));
-  fmt::print("With Adam, without activations, whose size depends on the batch.\n");
+  const auto gathered = static_cast<double>(model.gathered);
+  fmt::print(
+      "With Adam, without activations, whose size depends on the batch. While it computes, FULL_SHARD has up "
+      "to "
+      "{} of gathered\nparameters more, in 16 bits {}: those outside of the blocks, and two blocks.\n",
+      size_text(gathered), size_text(gathered / 2));
 }
 
 int estimate(const Options& options) {

@@ -39,6 +39,7 @@ TEST_CASE("estimate-memory: headers of a folder, or a config.json, are enough", 
   CHECK(sharded.code == 0);
   CHECK_FALSE(contains(sharded.out, "int4"));
   CHECK(contains(sharded.out, "│  ZeRO 3, FULL_SHARD │208.82 MB│   208.82 MB   │\n"));
+  CHECK(contains(sharded.out, "up to 147.26 MB of gathered\nparameters more, in 16 bits 73.63 MB:"));
 }
 
 TEST_CASE("estimate-memory: a missing model is not downloaded", "[cli]") {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -129,11 +130,12 @@ ModelSize model_size(const std::vector<TensorInfo>& tensors, const Json& config)
 std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes) {
   const auto count = static_cast<double>(parameters);
   const double share = 1.0 / processes;
+  // Of each parameter. Adam has two moments.
   struct Bytes {
     double parameters, gradients, optimizer;
   };
-  constexpr Bytes kFloat32 = {4, 4, 8};
-  constexpr Bytes kMixed = {2, 2, 12};
+  constexpr Bytes kFloat32 = {4, 4, 4 + 4};
+  constexpr Bytes kMixed = {2, 2, 4 + 4 + 4};  // the last: a copy of the parameters
   const auto held = [&](const Bytes& bytes, int stage) {
     return count * (bytes.parameters * (stage >= 3 ? share : 1) + bytes.gradients * (stage >= 2 ? share : 1) +
                     bytes.optimizer * (stage >= 1 ? share : 1));
@@ -144,6 +146,20 @@ std::vector<TrainingMemory> training_memory(std::int64_t parameters, int process
   for (int stage = 0; stage < 4; ++stage)
     rows.push_back({names[static_cast<std::size_t>(stage)], held(kFloat32, stage), held(kMixed, stage)});
   return rows;
+}
+
+std::int64_t gathered_at_once(const std::vector<TensorInfo>& tensors) {
+  std::int64_t outside = 0;
+  std::map<std::string, std::int64_t> blocks;
+  for (const TensorInfo& tensor : tensors) {
+    const std::string name = block(tensor.name);
+    (name.empty() ? outside : blocks[name]) += bytes_in_float32(tensor);
+  }
+  std::vector<std::int64_t> sizes;
+  for (const auto& [name, bytes] : blocks) sizes.push_back(bytes);
+  std::ranges::sort(sizes, std::greater());
+  sizes.resize(std::min<std::size_t>(sizes.size(), 2));
+  return std::accumulate(sizes.begin(), sizes.end(), outside);
 }
 
 namespace {

@@ -26,7 +26,7 @@ struct ModelSize {
 /// (`layers.3`).
 ModelSize model_size(const std::vector<TensorInfo>& tensors, const nlohmann::json& config);
 
-/// Memory of a process that trains with Adam, in bytes, without activations.
+/// Memory of a process that trains with Adam, in bytes: what it holds from step to step, without activations.
 struct TrainingMemory {
   std::string sharding = {};
   double float32 = 0;
@@ -37,8 +37,14 @@ struct TrainingMemory {
 };
 
 /// For each way to shard a model of `parameters` elements over `processes`: nothing, ZeRO 1, 2 and 3 (the
-/// last two are FSDP's SHARD_GRAD_OP and FULL_SHARD). Buffers count as parameters.
+/// last two are FSDP's SHARD_GRAD_OP and FULL_SHARD). Buffers count as parameters. As in "ZeRO: Memory
+/// Optimizations Toward Training Trillion Parameter Models" (arXiv:1910.02054), section 3.1 and figure 1:
+/// each stage divides one more of optimizer states, gradients and parameters by the number of processes.
 std::vector<TrainingMemory> training_memory(std::int64_t parameters, int processes);
+
+/// Parameters that FULL_SHARD has gathered at once, at most, in bytes of float32: those outside of repeated
+/// blocks (`layers.3`), and two blocks, the one that computes and the next. Without blocks, all.
+std::int64_t gathered_at_once(const std::vector<TensorInfo>& tensors);
 
 /// `417.65 MB`, `1.0 KB`, `1023 bytes`: divided by 1024 and rounded to two decimals, as in Python.
 std::string size_text(double bytes);

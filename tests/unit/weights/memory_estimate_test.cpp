@@ -45,6 +45,21 @@ TEST_CASE("memory_estimate: each stage of ZeRO shards one part more", "[weights]
   CHECK(rows[3] == acc::launcher::TrainingMemory{"ZeRO 3, FULL_SHARD", 400, 400});
 }
 
+TEST_CASE("memory_estimate: what is outside of blocks is gathered together with the two largest",
+          "[weights]") {
+  const auto tensor = [](const char* name, std::int64_t size) {
+    return acc::TensorInfo{.name = name, .shape = {size}};
+  };
+  std::vector<acc::TensorInfo> tensors = {tensor("embed.weight", 10), tensor("norm.weight", 2)};
+  CHECK(acc::launcher::gathered_at_once(tensors) == 4 * 12);
+  tensors.push_back(tensor("layers.0.a.weight", 3));
+  CHECK(acc::launcher::gathered_at_once(tensors) == 4 * 15);
+  tensors.push_back(tensor("layers.0.b.weight", 1));
+  tensors.push_back(tensor("layers.1.a.weight", 6));
+  tensors.push_back(tensor("layers.2.a.weight", 5));
+  CHECK(acc::launcher::gathered_at_once(tensors) == 4 * (12 + 6 + 5));
+}
+
 TEST_CASE("estimate_table: sizes are written as Python rounds them", "[weights]") {
   CHECK(acc::launcher::size_text(1023) == "1023 bytes");
   CHECK(acc::launcher::size_text(1024) == "1.0 KB");
