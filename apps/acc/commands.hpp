@@ -48,6 +48,9 @@ void add_merge_command(CLI::App& app, int& code);
 /// `acc to-fsdp2`: rewrites a config file for version 2 of FSDP.
 void add_to_fsdp2_command(CLI::App& app, int& code);
 
+/// `acc new`: writes a project to start from.
+void add_new_command(CLI::App& app, int& code);
+
 /// `acc notebook`: sets up C++ notebooks in Jupyter. Becomes the Python that does it.
 void add_notebook_command(CLI::App& app, int& code);
 

@@ -50,6 +50,14 @@ std::string version_json() {
   return facts.dump(2);
 }
 
+std::string_view commit() {
+  return kCommit;
+}
+
+std::string_view repository() {
+  return ACC_REPOSITORY;
+}
+
 std::string version_and_commit() {
   return fmt::format("{} (commit {})", ACC_VERSION, short_commit());
 }

@@ -82,6 +82,10 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/apps/docs DESTINATION ${CMAKE_INSTALL_DOCD
 install(FILES ${CMAKE_SOURCE_DIR}/apps/examples/README.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/apps/examples
         COMPONENT launcher)
 
+set(libtorch_of_acc "")
+if(libtorch_folder)
+  cmake_path(GET libtorch_folder PARENT_PATH libtorch_of_acc)
+endif()
 configure_package_config_file(${CMAKE_SOURCE_DIR}/scripts/cmake/acc-config.cmake.in acc-config.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(acc-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -6,6 +6,7 @@
 # Searched in this order; the first folder that contains it is used:
 #   LibTorch_ROOT (CMake or environment)      the `torch` folder
 #   Torch_DIR, CMAKE_PREFIX_PATH              as for find_package(Torch)
+#   LibTorch_HINTS                            of an installed libacc: the one that it was built for
 #   the torch of the active python3           found without importing it
 #   ${XDG_CACHE_HOME:-~/.cache}/acc/libtorch-2.11.0/torch    what scripts/quickstart installs
 
@@ -19,6 +20,7 @@ foreach(_dir IN ITEMS ${Torch_DIR} ${CMAKE_PREFIX_PATH})
   endforeach()
 endforeach()
 
+list(APPEND _libtorch_candidates ${LibTorch_HINTS})
 find_program(ACC_PYTHON NAMES python3 python DOC "The python whose torch is used when no other LibTorch is given")
 if(ACC_PYTHON)
   execute_process(
@@ -63,17 +65,17 @@ find_package_handle_standard_args(LibTorch
 
 if(LibTorch_FOUND AND NOT TARGET LibTorch::cpu)
   set(LibTorch_LIBRARY_DIR ${_libtorch_folder}/lib)
-  add_library(LibTorch::c10 SHARED IMPORTED)
+  add_library(LibTorch::c10 SHARED IMPORTED GLOBAL)
   set_target_properties(LibTorch::c10 PROPERTIES
     IMPORTED_LOCATION ${_libtorch_folder}/lib/libc10.so
     INTERFACE_INCLUDE_DIRECTORIES "${_libtorch_folder}/include;${_libtorch_folder}/include/torch/csrc/api/include"
     INTERFACE_COMPILE_FEATURES cxx_std_20)
-  add_library(LibTorch::cpu SHARED IMPORTED)
+  add_library(LibTorch::cpu SHARED IMPORTED GLOBAL)
   set_target_properties(LibTorch::cpu PROPERTIES
     IMPORTED_LOCATION ${_libtorch_folder}/lib/libtorch_cpu.so
     INTERFACE_LINK_LIBRARIES LibTorch::c10)
   if(EXISTS ${_libtorch_folder}/lib/libtorch_cuda.so AND EXISTS ${_libtorch_folder}/lib/libc10_cuda.so)
-    add_library(LibTorch::cuda SHARED IMPORTED)
+    add_library(LibTorch::cuda SHARED IMPORTED GLOBAL)
     set_target_properties(LibTorch::cuda PROPERTIES
       IMPORTED_LOCATION ${_libtorch_folder}/lib/libtorch_cuda.so
       INTERFACE_LINK_LIBRARIES "${_libtorch_folder}/lib/libc10_cuda.so;LibTorch::cpu")

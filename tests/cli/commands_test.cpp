@@ -196,6 +196,7 @@ TEST_CASE("completion: bash completes commands, flags and their values", "[cli]"
   CHECK(complete("acc launch --mixed_precision fp", 3) == "fp16\nfp8\n");
   CHECK(complete("acc config che", 2) == "check\n");
   CHECK(complete("acc completion z", 2) == "zsh\n");
+  CHECK(complete("acc new t", 2) == "training\n");
   CHECK(complete("acc launch acc.b", 2) == "acc.bash\n");
   CHECK(acc_in(folder, {"completion", "tcsh"}).code == 2);
 }

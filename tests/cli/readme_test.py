@@ -356,6 +356,7 @@ CASES = {
     "acc test --json": selftest(says('"passed": true')),
     "acc test --nodes": says("preflight of 1 node", "memory free"),
     "acc env": says("acc"),
+    "acc new training my_project": says("my_project/main.cpp\n", "  acc launch build/my_project\n"),
     "acc notebook install": sets_notebooks_up,
     "acc notebook --check": sets_notebooks_up,
     "acc launch --help": says("--num_processes", "--help-all"),

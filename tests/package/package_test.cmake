@@ -2,15 +2,7 @@
 # Installs the build into an empty folder, builds what is below consumer/ against it and runs it there.
 #   cmake -DBUILD=<build tree> -DWORK=<scratch folder> -DLIBTORCH=<folder torch> [...] -P this
 
-function(run)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT" "COMMAND")
-  execute_process(COMMAND ${arg_COMMAND} OUTPUT_VARIABLE output ERROR_VARIABLE error RESULT_VARIABLE status)
-  if(NOT status EQUAL 0)
-    list(JOIN arg_COMMAND " " command)
-    message(FATAL_ERROR "${command}: ${status}\n${output}${error}")
-  endif()
-  set(${arg_OUTPUT} "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 set(prefix ${WORK}/prefix)

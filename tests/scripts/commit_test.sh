@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The commit that `acc --version` names: that of a clone, that of an archive which git made of it, "unknown" for bare
-# files, also inside of another repository.
+# files, also inside of another repository. The repository that `acc new` names: the origin, if it is an address for
+# everybody.
 set -euo pipefail
 command -v git >/dev/null || exit 77
 
@@ -47,3 +48,16 @@ expect "a clone" "$work/clone" "$head"
 expect "an archive" "$work/archive" "$head"
 expect "files" "$work/files" unknown
 expect "files in another repository" "$work/other/acc" unknown
+
+expect_repository() {  # WHAT ORIGIN REPOSITORY
+  git -C "$work/clone" config remote.origin.url "$2"
+  commit_of "$work/clone" >/dev/null
+  if ! grep -qxF "#define ACC_REPOSITORY \"$3\"" "$work/commit.hpp"; then
+    echo "$1: not '$3' in: $(<"$work/commit.hpp")" >&2
+    exit 1
+  fi
+}
+
+expect_repository "an address" https://example.org/acc.git https://example.org/acc.git
+expect_repository "an address with a password" https://me:secret@example.org/acc.git ""
+expect_repository "a folder" /home/me/acc ""
