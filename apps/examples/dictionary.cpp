@@ -193,6 +193,31 @@ void checkpoints(const fs::path& folder) {
   }
   accelerator.wait_for_save();  // now it is in its place; its error would be thrown here
   // end background
+  // begin shards
+  const int rank = accelerator.process_index();
+  const int size = accelerator.num_processes();
+  // Four rows, cut anywhere: here the first process has what does not divide evenly.
+  const std::int64_t begin = rank == 0 ? 0 : 12 - 12 / size * (size - rank);
+  const std::int64_t end = 12 - 12 / size * (size - rank - 1);
+  const at::Tensor own = at::arange(begin, end, at::kFloat);
+  const std::vector<acc::TensorRange> ranges = {
+      {.path = {"model", "weight"}, .shape = {4, 3}, .begin = begin, .elements = own}};
+  acc::save_sharded(folder / "shards", {.ranges = ranges}, accelerator.saving_processes());
+  own.zero_();
+  acc::load_sharded(folder / "shards", ranges);  // also what more or fewer processes have saved
+  // end shards
+  accelerator.save_model(model, folder / "weights");
+  accelerator.wait_for_everyone();
+  // begin large
+  auto large = [] {
+    const acc::MetaDevice meta;  // what is made here has shapes, but no memory
+    return torch::nn::Linear(1, 1);
+  }();
+  acc::materialize(*large, folder / "weights");  // a file, or a folder with one or with shards
+  // end large
+  said(accelerator,
+       "a shard: " + std::to_string(own.eq(at::arange(begin, end, at::kFloat)).all().item<bool>()) +
+           ", a large model: " + std::to_string(large->weight.equal(net->weight)));
   said(accelerator, "best loss: " + std::to_string(int(best.value)));
 }
 

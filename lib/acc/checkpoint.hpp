@@ -4,7 +4,10 @@
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/materialize.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
+#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
 #include "acc/runtime/checkpoint/stateful.hpp"
+#include "acc/runtime/meta_device.hpp"

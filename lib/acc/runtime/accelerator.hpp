@@ -60,6 +60,9 @@ class Accelerator {
   /// An Accelerator can be passed as a PartialState.
   operator const PartialState&() const { return state_; }  // NOLINT: implicit
 
+  /// The processes, for functions in which they save together, such as save_sharded.
+  SavingProcesses saving_processes() const { return detail::processes_of(state_); }
+
   /// The function of this name of PartialState.
   /// @{
   int num_processes() const { return state_.num_processes(); }

@@ -8,13 +8,12 @@
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 
 namespace acc::detail {
-namespace {
 
 namespace fs = std::filesystem;
 
 // Machines may or may not share the file system: after the main process, the first process of each other
 // machine acts if the main process's change is not visible there.
-void begin(FolderReplacement& folder, const SavingProcesses& processes) {
+void begin_together(FolderReplacement& folder, const SavingProcesses& processes) {
   together(processes, [&] {
     if (processes.is_main()) folder.begin();
   });
@@ -23,7 +22,7 @@ void begin(FolderReplacement& folder, const SavingProcesses& processes) {
   });
 }
 
-void publish(FolderReplacement& folder, const SavingProcesses& processes) {
+void publish_together(FolderReplacement& folder, const SavingProcesses& processes) {
   together(processes, [&] {
     if (processes.is_main()) folder.publish();
   });
@@ -32,14 +31,12 @@ void publish(FolderReplacement& folder, const SavingProcesses& processes) {
   });
 }
 
-}  // namespace
-
-template <class Function>
-void CheckpointSave::or_abandon(const SavingProcesses& processes, Function function) {
+void or_abandon(FolderReplacement& folder, const SavingProcesses& processes,
+                const std::function<void()>& function) {
   try {
     function();
   } catch (...) {
-    if (processes.is_local_main()) folder_.abandon();
+    if (processes.is_local_main()) folder.abandon();
     throw;
   }
 }
@@ -48,8 +45,8 @@ CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& 
                                const SavingProcesses& processes, const SaveCheckpointOptions& options,
                                TensorCopies* copies)
     : folder_(folder, is_checkpoint_file) {
-  begin(folder_, processes);
-  or_abandon(processes, [&] {
+  begin_together(folder_, processes);
+  or_abandon(folder_, processes, [&] {
     together(processes, [&] {
       collect(content, processes, options);
       if (copies != nullptr) copy(*copies);
@@ -76,9 +73,9 @@ void CheckpointSave::copy(TensorCopies& copies) {
 }
 
 void CheckpointSave::finish(const SavingProcesses& processes) {
-  or_abandon(processes, [&] {
+  or_abandon(folder_, processes, [&] {
     together(processes, [&] { write_files(folder_.temporary(), files_); });
-    publish(folder_, processes);
+    publish_together(folder_, processes);
   });
 }
 

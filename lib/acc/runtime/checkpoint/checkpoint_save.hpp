@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <vector>
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"
@@ -10,6 +11,16 @@
 #include "acc/runtime/checkpoint/tensor_copies.hpp"
 
 namespace acc::detail {
+
+/// Together: creates the new folder.
+void begin_together(FolderReplacement& folder, const SavingProcesses& processes);
+
+/// Together: replaces the old folder with the new one.
+void publish_together(FolderReplacement& folder, const SavingProcesses& processes);
+
+/// Calls `function`, and removes the new folder when it throws.
+void or_abandon(FolderReplacement& folder, const SavingProcesses& processes,
+                const std::function<void()>& function);
 
 /// A checkpoint that is being saved, see save_checkpoint, in two steps: the second may be taken on another
 /// thread while the objects change, if their tensors are copied.
@@ -29,9 +40,6 @@ class CheckpointSave {
   void collect(const CheckpointContent& content, const SavingProcesses& processes,
                const SaveCheckpointOptions& options);
   void copy(TensorCopies& copies);
-  // Calls `function`, and removes the new folder when it throws.
-  template <class Function>
-  void or_abandon(const SavingProcesses& processes, Function function);
 
   FolderReplacement folder_;
   std::vector<CheckpointFile> files_ = {};

@@ -120,15 +120,15 @@ CheckpointContent content_of(const Prepared& prepared, const std::vector<Statefu
   return content;
 }
 
-namespace {
-
-namespace fs = std::filesystem;
-
 SavingProcesses processes_of(const PartialState& state) {
   return {.index = state.process_index(),
           .local_index = state.local_process_index(),
           .group = state.process_group()};
 }
+
+namespace {
+
+namespace fs = std::filesystem;
 
 [[noreturn]] void refuse_without_folder(const char* function) {
   throw Error({.what = "needs a folder",

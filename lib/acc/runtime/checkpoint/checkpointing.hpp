@@ -23,6 +23,9 @@ namespace acc::detail {
 CheckpointContent content_of(const Prepared& prepared, const std::vector<Stateful>& registered,
                              int num_processes);
 
+/// All processes, from the view of this one.
+SavingProcesses processes_of(const PartialState& state);
+
 /// Hooks of one kind, in the order in which they were added.
 template <class Hook>
 class Hooks {

@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kDdpPrefix = "module.";
 
 bool same_memory(const at::Tensor& a, const at::Tensor& b) {
+  if (a.is_meta() || b.is_meta()) return a.is_alias_of(b);
   return a.numel() > 0 && a.const_data_ptr() == b.const_data_ptr() && a.scalar_type() == b.scalar_type() &&
          a.sizes() == b.sizes() && a.strides() == b.strides();
 }
@@ -130,6 +131,10 @@ IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensor
 }
 
 namespace detail {
+
+NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state) {
+  return as_named_in(state_of(module), std::move(state));
+}
 
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
                                       const std::filesystem::path& where, bool strict) {

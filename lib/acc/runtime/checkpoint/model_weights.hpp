@@ -65,6 +65,9 @@ namespace detail {
 /// store only the first.
 OrderedTensors without_ties(const OrderedTensors& tensors);
 
+/// Removes the prefix `module.` if all names have it, but not the module's.
+NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state);
+
 /// Checks that `state` fits the module; the returned function copies it into the module. Throws
 /// Error{usage} with every differently shaped tensor and, if `strict`, every missing and unknown one. `where`
 /// is its file.

@@ -170,6 +170,14 @@ template <class Options>
 constexpr bool kIsAdam =
     std::is_same_v<Options, torch::optim::AdamOptions> || std::is_same_v<Options, torch::optim::AdamWOptions>;
 
+// Switches of Python's optimizers without a counterpart here. Sharded checkpoints are loaded only if every
+// option is there.
+template <class Options>
+constexpr bool kHasCapturable = kIsAdam<Options> || std::is_same_v<Options, torch::optim::RMSpropOptions>;
+template <class Options>
+constexpr bool kHasFused = kIsAdam<Options> || std::is_same_v<Options, torch::optim::SGDOptions> ||
+                           std::is_same_v<Options, torch::optim::AdagradOptions>;
+
 template <class Kind>
 PtValue write_state(const Optimizer& optimizer) {
   PtDict state;
@@ -181,6 +189,8 @@ PtValue write_state(const Optimizer& optimizer) {
     options.push_back({"maximize", false});
     options.push_back({"foreach", {}});
     options.push_back({"differentiable", false});
+    if constexpr (kHasCapturable<typename Kind::Options>) options.push_back({"capturable", false});
+    if constexpr (kHasFused<typename Kind::Options>) options.push_back({"fused", {}});
     if constexpr (kIsAdam<typename Kind::Options>) {
       options.push_back(
           {"decoupled_weight_decay", std::is_same_v<typename Kind::Options, torch::optim::AdamWOptions>});

@@ -14,10 +14,9 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
-#include "acc/formats/pickle_writer.hpp"
 #include "acc/formats/torch_file.hpp"
+#include "acc/runtime/checkpoint/pt_archive.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
-#include "acc/runtime/checkpoint/zip_writer.hpp"
 
 namespace acc {
 namespace {
@@ -62,8 +61,8 @@ constexpr std::size_t kMaxValuesPerByte = 64;
 
 class Decoder {
  public:
-  explicit Decoder(std::shared_ptr<MappedFile> mapped)
-      : mapped_(std::move(mapped)), file_({mapped_->data(), mapped_->size()}) {
+  Decoder(std::shared_ptr<MappedFile> mapped, std::string_view bytes)
+      : mapped_(std::move(mapped)), file_(bytes) {
     values_left_ = kMaxValuesPerByte * (file_.root_bytes() + 1);
   }
 
@@ -148,10 +147,16 @@ class Decoder {
 
 }  // namespace
 
-PtValue read_pt_file(const std::filesystem::path& file) {
+namespace detail {
+
+PtValue read_pt_archive(const std::filesystem::path& file, std::uint64_t begin,
+                        std::optional<std::uint64_t> length) {
   const auto mapped = std::make_shared<MappedFile>(file);
   try {
-    return Decoder(mapped).decode();
+    const std::string_view bytes(mapped->data(), mapped->size());
+    if (begin > bytes.size() || length.value_or(0) > bytes.size() - begin)
+      throw Error({.kind = ErrorKind::config, .what = "is truncated"});
+    return Decoder(mapped, bytes.substr(begin, length.value_or(bytes.size()))).decode();
   } catch (const Error& error) {
     std::vector<Problem> problems = error.problems();
     for (Problem& problem : problems) problem.where = file.string();
@@ -159,127 +164,15 @@ PtValue read_pt_file(const std::filesystem::path& file) {
   }
 }
 
-namespace {
+}  // namespace detail
 
-// The pickle protocol that torch.load reads with weights_only=True.
-constexpr int kProtocol = 2;
-
-// Writes the pickle of a value, and collects the tensors, to which the pickle refers by index.
-class Encoder {
- public:
-  explicit Encoder(const std::filesystem::path& file) : file_(file) {}
-
-  std::string encode(const PtValue& value) {
-    put(value);
-    return out_.finish();
-  }
-  const std::vector<at::Tensor>& tensors() const { return tensors_; }
-
- private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error({.what = what, .where = file_.string()});
-  }
-
-  void put(const PtValue& value) {
-    std::visit([this](const auto& content) { put_content(content); }, value.content);
-  }
-
-  void put_content(std::monostate /*none*/) { out_.none(); }
-  void put_content(bool value) { out_.boolean(value); }
-  void put_content(std::int64_t value) { out_.integer(value); }
-  void put_content(double value) { out_.real(value); }
-  void put_content(const std::string& value) { out_.text(value); }
-
-  void put_content(const PtList& list) {
-    out_.empty_list();
-    out_.mark();
-    for (const PtValue& item : list) put(item);
-    out_.fill_list();
-  }
-
-  void put_content(const PtTuple& tuple) {
-    out_.mark();
-    for (const PtValue& item : tuple.items) put(item);
-    out_.tuple_of_marked();
-  }
-
-  void put_content(const PtDict& dict) {
-    out_.empty_dict();
-    out_.mark();
-    for (const PtEntry& entry : dict) {
-      put(entry.key);
-      put(entry.value);
-    }
-    out_.fill_dict();
-  }
-
-  void put_content(const PtObject& object) {
-    refuse(fmt::format("cannot hold an object of class {}", object.class_name));
-  }
-
-  void put_numbers(c10::IntArrayRef numbers) {
-    out_.mark();
-    for (const std::int64_t number : numbers) out_.integer(number);
-    out_.tuple_of_marked();
-  }
-
-  // As Tensor.__reduce_ex__: a function of torch._utils and its arguments.
-  void put_content(const at::Tensor& given) {
-    const at::Tensor tensor = given.detach().cpu().contiguous().resolve_conj().resolve_neg();
-    const auto* type = std::ranges::find(detail::kScalarTypes, tensor.scalar_type());
-    if (type == detail::kScalarTypes.end())
-      refuse(
-          fmt::format("{} cannot be written to a file of torch.save", c10::toString(tensor.scalar_type())));
-    const TorchDtype& dtype = kTorchDtypes.at(static_cast<std::size_t>(type - detail::kScalarTypes.begin()));
-    const bool typed = !dtype.storage.empty();
-    out_.class_name("torch._utils", typed ? "_rebuild_tensor_v2" : "_rebuild_tensor_v3");
-    out_.mark();
-    put_storage(tensor, dtype);
-    out_.integer(0);
-    put_numbers(tensor.sizes());
-    put_numbers(tensor.strides());
-    out_.boolean(false);
-    out_.class_name("collections", "OrderedDict");
-    out_.empty_tuple();
-    out_.call();
-    if (!typed) out_.class_name("torch", dtype.name);
-    out_.tuple_of_marked();
-    out_.call();
-    tensors_.push_back(tensor);
-  }
-
-  void put_storage(const at::Tensor& tensor, const TorchDtype& dtype) {
-    const bool typed = !dtype.storage.empty();
-    out_.mark();
-    out_.text("storage");
-    out_.class_name(typed ? "torch" : "torch.storage", typed ? dtype.storage : "UntypedStorage");
-    out_.text(std::to_string(tensors_.size()));
-    out_.text("cpu");
-    out_.integer(typed ? tensor.numel() : static_cast<std::int64_t>(tensor.nbytes()));
-    out_.tuple_of_marked();
-    out_.persistent();
-  }
-
-  const std::filesystem::path& file_;
-  PickleWriter out_ = PickleWriter(kProtocol);
-  std::vector<at::Tensor> tensors_ = {};
-};
-
-}  // namespace
+PtValue read_pt_file(const std::filesystem::path& file) {
+  return detail::read_pt_archive(file, 0, std::nullopt);
+}
 
 void write_pt_file(const std::filesystem::path& file, const PtValue& value) {
-  Encoder encoder(file);
-  const std::string pickle = encoder.encode(value);
-  detail::ZipWriter zip;
-  zip.add("archive/data.pkl", pickle);
-  zip.add("archive/byteorder", "little");
-  const std::vector<at::Tensor>& tensors = encoder.tensors();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    zip.add("archive/data/" + std::to_string(i),
-            {static_cast<const char*>(tensors[i].const_data_ptr()), tensors[i].nbytes()});
-  }
-  zip.add("archive/version", "3\n");
-  replace_file(file, zip.finish());
+  detail::PtArchive archive(value, file.string());
+  replace_file(file, archive.parts());
 }
 
 }  // namespace acc

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// sharded_state save TO | copy FROM TO | check FROM: saves the same model and the same state of AdamW on any
+// number of processes, each its shards; loads them, checks each value, and saves them again.
+// tests/parity/sharded/peer.py does the same with Python's fully_shard.
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+#include <torch/optim/adamw.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
+#include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using acc::TensorRange;
+
+struct Parameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+};
+
+// By groups of the optimizer: with weight decay and without.
+const std::vector<std::vector<Parameter>> kGroups = {
+    {{"embed.weight", {7, 5}}, {"layers.0.weight", {5, 3, 2}}},
+    {{"layers.0.bias", {5}}, {"norm.weight", {4}}},
+};
+
+void require(bool truth, const std::string& what) {
+  if (!truth) throw acc::Error({.what = what});
+}
+
+std::int64_t numel_of(const std::vector<std::int64_t>& shape) {
+  std::int64_t numel = 1;
+  for (const std::int64_t size : shape) numel *= size;
+  return numel;
+}
+
+// Numbers that any type represents exactly. `which` tells the model's values and the optimizer's apart.
+at::Tensor values(std::size_t parameter, const std::vector<std::int64_t>& shape, std::int64_t which) {
+  const at::Tensor numbers = at::arange(numel_of(shape), at::kLong) * 7;
+  return (numbers + 31 * static_cast<std::int64_t>(parameter) + 57 * which)
+      .remainder(251)
+      .to(at::kFloat)
+      .view(shape);
+}
+
+// This process's shards: for each group, its parameters lie in flat memory that is cut evenly.
+class Shards {
+ public:
+  Shards(int rank, int size) {
+    std::size_t number = 0;
+    for (const auto& group : kGroups) {
+      std::int64_t all = 0;
+      for (const Parameter& parameter : group) all += padded(numel_of(parameter.shape));
+      const std::int64_t length = (all + size - 1) / size;
+      std::vector<acc::detail::ParameterRange> ranges;
+      std::vector<std::string> names;
+      std::int64_t offset = -rank * length;
+      for (const Parameter& parameter : group) {
+        const std::int64_t numel = numel_of(parameter.shape);
+        const std::int64_t begin = std::max<std::int64_t>(offset, 0);
+        const std::int64_t end = std::min(offset + numel, length);
+        if (begin < end) {
+          ranges.push_back({parameter.name, parameter.shape, begin - offset, begin, end - begin});
+          numbers_.push_back(number);
+        }
+        names.push_back(parameter.name);
+        offset += padded(numel);
+        ++number;
+      }
+      parameters_.names.push_back(names);
+      std::vector<at::Tensor> own;
+      if (!ranges.empty()) {
+        own.push_back(at::zeros({length}));
+        flat_.push_back(own.front());
+        parameters_.ranges.push_back(ranges);
+      }
+      groups_.emplace_back(own, std::make_unique<torch::optim::AdamWOptions>(1e-3));
+    }
+    if (rank == 0)
+      buffers_ = {{"running.count", at::zeros({}, at::kLong)},
+                  {"running.mean", at::zeros({3}, at::kBFloat16)}};
+    optimizer_ = std::make_unique<torch::optim::AdamW>(groups_);
+  }
+
+  // The values that are saved.
+  void fill() {
+    each([&](std::size_t number, std::size_t of, const acc::detail::ParameterRange& range) {
+      const auto part = [&](std::int64_t which) {
+        return values(number, range.shape, which).flatten().narrow(0, range.begin, range.numel);
+      };
+      const at::Tensor& parameter = flat_[of];
+      parameter.narrow(0, range.offset, range.numel).copy_(part(0));
+      auto& state = optimizer_->state()[parameter.unsafeGetTensorImpl()];
+      if (!state) {
+        auto own = std::make_unique<torch::optim::AdamWParamState>();
+        own->step(3);
+        own->exp_avg(at::zeros_like(parameter));
+        own->exp_avg_sq(at::zeros_like(parameter));
+        state = std::move(own);
+      }
+      const auto& own = static_cast<const torch::optim::AdamWParamState&>(*state);
+      own.exp_avg().narrow(0, range.offset, range.numel).copy_(part(1));
+      own.exp_avg_sq().narrow(0, range.offset, range.numel).copy_(part(2));
+    });
+    for (std::size_t i = 0; i < optimizer_->param_groups().size(); ++i) {
+      auto& options = static_cast<torch::optim::AdamWOptions&>(optimizer_->param_groups()[i].options());
+      options.lr(0.25).betas({0.5, 0.75}).weight_decay(i == 0 ? 0.125 : 0);
+    }
+    if (!buffers_.empty()) {
+      buffers_[0].second.fill_(5);
+      buffers_[1].second.fill_(1.5);
+    }
+  }
+
+  void save(const fs::path& folder, const acc::SavingProcesses& processes) const {
+    acc::save_sharded(folder / "pytorch_model_fsdp_0", {.ranges = model()}, processes);
+    acc::save_sharded(folder / "optimizer_0", acc::detail::sharded_optimizer_state(*optimizer_, parameters_),
+                      processes);
+  }
+
+  void load(const fs::path& folder) {
+    acc::load_sharded(folder / "pytorch_model_fsdp_0", model());
+    const fs::path place = folder / "optimizer_0";
+    const acc::PtValue state = acc::detail::read_sharded_optimizer_state(place, *optimizer_, parameters_);
+    acc::detail::plan_optimizer_load(*optimizer_, state, place.string())();
+  }
+
+  // `wanted` has the same shards.
+  void check(Shards wanted) const {
+    wanted.fill();
+    const auto equal = [](const at::Tensor& own, const at::Tensor& other, const char* what) {
+      require(own.equal(other), std::string(what) + " differs");
+    };
+    for (std::size_t i = 0; i < flat_.size(); ++i) {
+      equal(flat_[i], wanted.flat_[i], "a parameter");
+      const auto& own = state_of(i);
+      const auto& other = wanted.state_of(i);
+      require(own.step() == other.step(), "a step differs");
+      equal(own.exp_avg(), other.exp_avg(), "exp_avg");
+      equal(own.exp_avg_sq(), other.exp_avg_sq(), "exp_avg_sq");
+    }
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
+      equal(buffers_[i].second, wanted.buffers_[i].second, "a buffer");
+    for (std::size_t i = 0; i < optimizer_->param_groups().size(); ++i) {
+      const auto& own = optimizer_->param_groups()[i].options();
+      require(
+          static_cast<const torch::optim::AdamWOptions&>(own) ==
+              static_cast<const torch::optim::AdamWOptions&>(wanted.optimizer_->param_groups()[i].options()),
+          "the options differ");
+    }
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t numel) { return (numel + 3) / 4 * 4; }
+
+  template <class Function>
+  void each(Function function) const {
+    std::size_t next = 0;
+    for (std::size_t of = 0; of < parameters_.ranges.size(); ++of) {
+      for (const auto& range : parameters_.ranges[of]) function(numbers_[next++], of, range);
+    }
+  }
+
+  const torch::optim::AdamWParamState& state_of(std::size_t parameter) const {
+    return static_cast<const torch::optim::AdamWParamState&>(
+        *optimizer_->state().at(flat_[parameter].unsafeGetTensorImpl()));
+  }
+
+  std::vector<TensorRange> model() const {
+    std::vector<TensorRange> ranges;
+    each([&](std::size_t, std::size_t of, const acc::detail::ParameterRange& range) {
+      ranges.push_back({.path = {"model", range.name},
+                        .shape = range.shape,
+                        .begin = range.begin,
+                        .elements = flat_[of].narrow(0, range.offset, range.numel)});
+    });
+    for (const auto& [name, buffer] : buffers_) ranges.push_back(acc::whole_range({"model", name}, buffer));
+    return ranges;
+  }
+
+  acc::detail::ShardedParameters parameters_ = {};
+  std::vector<std::size_t> numbers_ = {};
+  std::vector<at::Tensor> flat_ = {};
+  std::vector<torch::optim::OptimizerParamGroup> groups_ = {};
+  std::unique_ptr<torch::optim::AdamW> optimizer_ = {};
+  std::vector<std::pair<std::string, at::Tensor>> buffers_ = {};
+};
+
+void run(const std::vector<std::string>& words) {
+  const acc::Accelerator accelerator;
+  const at::NoGradGuard no_grad;
+  const acc::SavingProcesses processes = {.index = accelerator.process_index(),
+                                          .local_index = accelerator.local_process_index(),
+                                          .group = accelerator.process_group()};
+  Shards shards(processes.index, accelerator.num_processes());
+  if (words[0] == "save") {
+    shards.fill();
+  } else {
+    shards.load(words[1]);
+    shards.check(Shards(processes.index, accelerator.num_processes()));
+  }
+  if (words[0] != "check") shards.save(words.back(), processes);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  if (argc < 3) throw acc::Error({.what = "sharded_state save TO | copy FROM TO | check FROM"});
+  run({argv + 1, argv + argc});
+} catch (const acc::Error& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}
