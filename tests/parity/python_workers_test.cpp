@@ -32,8 +32,10 @@ bool contains(const std::string& text, const std::string& part) {
 
 }  // namespace
 
+// In each of these tests the modules are imported by each worker, and then by the fork server.
 TEST_CASE("python: a DDP script trains on two processes and on acc's store", "[parity]") {
-  const Run run = launch({"launch", "--nproc-per-node", "2", ACC_TESTS_FOLDER "/workers/ddp.py"});
+  const Environment preload{{"ACC_PRELOAD", GENERATE("", "torch")}};
+  const Run run = launch({"launch", "--nproc-per-node", "2", ACC_TESTS_FOLDER "/workers/ddp.py"}, preload);
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(contains(run.out, "attempt 0 rank 0 of 2 trained\n"));
@@ -43,7 +45,7 @@ TEST_CASE("python: a DDP script trains on two processes and on acc's store", "[p
 TEST_CASE("python: after a crash both workers come up again, each of 12 times", "[parity]") {
   const Run run = launch({"run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "12",
                           ACC_TESTS_FOLDER "/workers/ddp.py"},
-                         Environment{{"CRASHES", "12"}});
+                         Environment{{"CRASHES", "12"}, {"ACC_PRELOAD", GENERATE("", "torch")}});
   INFO(run.err);
   CHECK(run.code == 0);
   CHECK(contains(run.out, "attempt 12 rank 0 of 2 trained\n"));
@@ -69,6 +71,7 @@ TEST_CASE("python: Accelerator() has the same state under acc and under accelera
   folder.write("peer.yaml", "distributed_type: MULTI_GPU\nmain_process_port: 0\n" + lines);
   Environment environment = acc::test::clean_environment(folder.path().string());
   environment.set("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16");
+  environment.set("ACC_PRELOAD", GENERATE("", "accelerate"));
   const std::string script = ACC_TESTS_FOLDER "/workers/accelerator_state.py";
   const Run ours = acc::test::run({"acc", "launch", "--python", python, "--config_file", "acc.yaml", script},
                                   environment, "", folder.path().string());
@@ -90,7 +93,8 @@ TEST_CASE("python: Accelerator() has the same state under acc and under accelera
 
 TEST_CASE("python: accelerate's Accelerator() knows its rank and its precision", "[parity]") {
   const Run run = launch({"launch", "--cpu", "--num_processes", "2", "--mixed_precision", "bf16",
-                          ACC_TESTS_FOLDER "/workers/accelerator_state.py"});
+                          ACC_TESTS_FOLDER "/workers/accelerator_state.py"},
+                         Environment{{"ACC_PRELOAD", GENERATE("", "accelerate")}});
   INFO(run.err);
   REQUIRE(run.code == 0);
   REQUIRE(std::count(run.out.begin(), run.out.end(), '\n') == 2);
@@ -107,4 +111,47 @@ TEST_CASE("python: accelerate's Accelerator() knows its rank and its precision",
     CHECK(state["device"].get<std::string>().starts_with("cpu"));
     CHECK(state["mixed_precision"] == "bf16");
   }
+}
+
+TEST_CASE("python: with --preload the seeds of torch and NumPy differ from worker to worker", "[parity]") {
+  const TemporaryFolder folder;
+  const std::string script =
+      folder.write("seeds.py", "import numpy, torch\nprint(torch.initial_seed(), numpy.random.rand())\n")
+          .string();
+  const Run run =
+      launch({"launch", "--cpu", "--num_processes", "2", "--preload", "torch,numpy.random", script});
+  CHECK(run.err.empty());
+  const std::vector<std::string> lines = acc::split(run.out, '\n');
+  REQUIRE(lines.size() == 3);
+  for (const std::size_t word : {0, 1})
+    CHECK(acc::split(lines[0], ' ').at(word) != acc::split(lines[1], ' ').at(word));
+}
+
+TEST_CASE("python: with --preload torch has its threads and its data loaders", "[parity]") {
+  const TemporaryFolder folder;
+  const std::string script = folder
+                                 .write("loaders.py", R"(import os, sys, torch
+from torch.utils.data import DataLoader, Dataset
+class Squares(Dataset):
+    def __len__(self): return 8
+    def __getitem__(self, index): return torch.tensor(index * index), torch.initial_seed()
+if __name__ == "__main__":
+    torch.manual_seed(3)
+    print(torch.rand(1), torch.get_num_threads(), torch.get_num_interop_threads(), torch.cuda.is_available())
+    for kind in ("fork", "spawn", "forkserver"):
+        for batch in DataLoader(Squares(), batch_size=4, num_workers=2, multiprocessing_context=kind):
+            print(kind, batch)
+    print(torch.compile is not None, torch.ones(300, 300) @ torch.ones(300, 300))
+)")
+                                 .string();
+  const auto printed = [&](const std::string& modules) {
+    const Run run = launch({"launch", "--cpu", "--num_processes", "1", script}, {{"ACC_PRELOAD", modules}});
+    INFO(run.err);
+    CHECK(run.code == 0);
+    CHECK(run.err.find("workers start without") == std::string::npos);
+    return run.out;
+  };
+  const std::string cold = printed("");
+  CHECK(cold.find("forkserver") != std::string::npos);
+  CHECK(printed("torch,torch.utils.data") == cold);
 }

@@ -3,7 +3,7 @@
 """Recordings of torchrun 2.11: acc, called torchrun, gives real workers the same argv and variables, refuses
 what torchrun refuses, and writes the same files.
 
-usage: torchrun_recordings.py ACC RECORDINGS_FOLDER [NAME ...]
+usage: torchrun_recordings.py ACC RECORDINGS_FOLDER [--preload MODULES] [NAME ...]
 
 What acc does differently on purpose is in differences.yaml; the constants below name its rows.
 """
@@ -64,6 +64,8 @@ def without_times(text):
 
 
 class Recording:
+    preload = ""
+
     def __init__(self, expected, acc, scripts, folder):
         self.expected = expected
         self.name = expected.get("name", "peer")
@@ -92,6 +94,8 @@ class Recording:
         self.base = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"),
                      "DUMP_DIR": str(self.folder / "dump"), "PYTHONPATH": str(self.scripts)}
         self.base.update({name: self.here(value) for name, value in self.expected["env_extra"].items()})
+        if self.preload:
+            self.base["ACC_PRELOAD"] = self.preload
         words = [self.here(word) for word in self.expected["argv"]]
         if self.expected.get("launcher") == "launch":
             words.insert(0, "--legacy-launch")
@@ -226,6 +230,8 @@ def fits_here(path):
 def main():
     acc, recordings = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     names = sys.argv[3:]
+    if names[:1] == ["--preload"]:
+        Recording.preload, names = names[1], names[2:]
     paths = [path for path in sorted(recordings.glob("*.json")) if fits_here(path) and (not names or path.stem in names)]
     bad = 0
     for path in paths:

@@ -6,6 +6,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -50,6 +51,10 @@ class FakeProcesses : public Processes {
   void other_nodes_send(NodeEvent event, std::chrono::milliseconds after) {
     outside_.push_back({start_ + after, std::move(event)});
   }
+  /// The next prepare() takes this long, and comes to this.
+  void will_prepare(std::chrono::milliseconds takes, std::string refusal = {}) {
+    preparation_ = {takes, std::move(refusal)};
+  }
   void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
   /// Workers leave this many orphans; if `deaf`, they end on SIGKILL only.
   void will_leave_orphans(int count, bool deaf = false) {
@@ -76,6 +81,13 @@ class FakeProcesses : public Processes {
   }
   /// Called before each start, to check the state at that time.
   std::function<void()> before_start = [] {};
+
+  bool prepare() override {
+    if (!preparation_) return false;
+    outside_.push_back({now_ + preparation_->first, Prepared{preparation_->second}});
+    preparation_.reset();
+    return true;
+  }
 
   StartedWorker start(const WorkerStart& worker) override {
     before_start();
@@ -209,6 +221,7 @@ class FakeProcesses : public Processes {
   bool orphans_deaf_ = false;
   int broken_ = -1;
   bool slow_reader_ = false;
+  std::optional<std::pair<std::chrono::milliseconds, std::string>> preparation_ = {};
   int ended_attempts_ = 0;
   std::string lost_ = {};
   std::set<int> shown_ = {};

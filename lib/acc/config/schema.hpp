@@ -46,7 +46,7 @@ struct SettingSpec {
   std::string_view key = {};
   /// Names of the key in older versions.
   std::vector<std::string_view> former = {};
-  /// The first release of accelerate that read the key from a file; empty: the setting is in no file.
+  /// The first release of accelerate that read the key from a file; empty: none does.
   std::string_view since = {};
   /// The default, as JSON.
   std::string_view default_value = "null";

@@ -76,6 +76,10 @@ std::vector<SettingSpec> program_rows() {
        .flags = {own("--python")},
        .help = "The Python for scripts and modules (default: PYTHON_EXEC, that of the environment that acc "
                "lies in, python3 or python on PATH, that of VIRTUAL_ENV or CONDA_PREFIX)."},
+      {.name = "preload", .in_file = true,
+       .flags = {own("--preload")}, .variable = "ACC_PRELOAD",
+       .help = "Python modules, as in torch,transformers, that one process of each machine imports; workers are forked "
+               "from it and start, and start again, without the imports."},
   });
 }
 

@@ -10,6 +10,7 @@
 #include "acc/launch/launch_report.hpp"
 #include "acc/launch/line_prefix.hpp"
 #include "acc/plan/debugging.hpp"
+#include "acc/plan/preload.hpp"
 #include "acc/plan/worker_environment.hpp"
 
 namespace acc::launcher {
@@ -52,6 +53,7 @@ class Agent {
   void run_attempt();
   bool meet();
   bool check_nodes();
+  bool wait_until_prepared();
   bool goes_on();
   void leave();
   void start_workers();
@@ -73,6 +75,7 @@ class Agent {
   void pass_on(const SignalPassedOn& signal);
   void on_reader_lost();
   void suspend_or_resume(bool suspended);
+  void on_prepared(const Prepared& prepared);
   void on_hang(const AgentEvent& event);
   bool still_hangs(int attempt) const;
 
@@ -101,6 +104,8 @@ class Agent {
   bool left_ = false;
   std::vector<Worker> workers_ = {};
   int running_ = 0;
+  /// Prepared is to come.
+  bool preparing_ = false;
   /// Local ranks that failed without being asked to end, in the order of their ends.
   std::vector<int> failed_ = {};
   /// From the start of the attempt to its first failure.
@@ -200,7 +205,9 @@ void Agent::run_attempt() {
   oom_.emplace(parts_.cgroups);
   try {
     next_event(parts_.processes.now());
-    if (meet() && check_nodes()) start_workers();
+    // While the nodes meet.
+    preparing_ = !must_end() && parts_.processes.prepare();
+    if (meet() && check_nodes() && wait_until_prepared()) start_workers();
     while (running_ > 0 && !must_end()) next_event(std::nullopt);
   } catch (...) {
     stop_workers();
@@ -244,6 +251,12 @@ bool Agent::check_nodes() {
   return checked_->passed && plan_.preflight != Preflight::alone && !must_end();
 }
 
+// Returns false when the attempt ends before.
+bool Agent::wait_until_prepared() {
+  while (preparing_ && !must_end()) next_event(std::nullopt);
+  return !must_end();
+}
+
 void Agent::start_workers() {
   parts_.logs.make_attempt(attempt_, plan_.nproc_per_node);
   parts_.reporter.report(AttemptStarted{attempt_, round_});
@@ -265,7 +278,8 @@ void Agent::start_worker(int local_rank) {
                        .program = worker_program(plan_, rank_of(local_rank)),
                        .arguments = wrapped_command(plan_, rank_of(local_rank), local_rank),
                        .environment = plan_.inherited,
-                       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()}};
+                       .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
+                       .preloaded = is_preloaded(plan_, rank_of(local_rank))};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
   start.line_prefix =
@@ -289,6 +303,7 @@ AgentEvent Agent::next_event(std::optional<TimePoint> deadline) {
   if (const auto* of_node = std::get_if<NodeEvent>(&event)) on_node_event(*of_node);
   if (const auto* arrived = std::get_if<SignalArrived>(&event)) on_signal(*arrived);
   on_hang(event);
+  if (const auto* prepared = std::get_if<Prepared>(&event)) on_prepared(*prepared);
   if (auto* checked = std::get_if<NodesChecked>(&event)) checked_ = std::move(checked->result);
   if (std::holds_alternative<ReaderLost>(event)) on_reader_lost();
   if (std::holds_alternative<SupervisorLost>(event)) supervisor_lost_ = kill_now_ = true;
@@ -381,6 +396,12 @@ void Agent::suspend_or_resume(bool suspended) {
   suspended_ = suspended;
   signal_workers(suspended ? SIGSTOP : SIGCONT);
   parts_.reporter.report(suspended ? Event(Suspended{}) : Event(Resumed{}));
+}
+
+void Agent::on_prepared(const Prepared& prepared) {
+  preparing_ = false;
+  if (!prepared.refusal.empty())
+    parts_.reporter.report(Warning{prepared.refusal + ": workers start without --preload"});
 }
 
 // The job ends as a writer to a closed pipe does, unless a worker has failed.

@@ -24,6 +24,7 @@
 #include "acc/launch/agent.hpp"
 #include "acc/launch/error_file.hpp"
 #include "acc/launch/file_timer.hpp"
+#include "acc/launch/fork_server.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/hang_watch.hpp"
 #include "acc/launch/job_status.hpp"
@@ -236,12 +237,15 @@ LaunchReport run_agent(const Job& job) {
   if (plan.pid_namespace) outside.emplace();
   JobStatus status(view_of(plan, job.supervisor.pid, outside ? outside->own() : ::getpid()),
                    [&](int rank) { return output.places(rank); });
+  std::optional<ForkServer> fork_server;
+  if (!plan.preload.empty()) fork_server.emplace(job.loop, plan);
   LocalProcesses processes(job.loop, output,
                            {.supervisor = job.supervisor.gone,
                             .also = plan.stop_signals,
                             .terminal = job.terminal,
                             .outside = outside ? &*outside : nullptr,
-                            .start = job.program != nullptr ? job.program->start : execute});
+                            .start = job.program != nullptr ? job.program->start : execute,
+                            .fork_server = fork_server ? &*fork_server : nullptr});
   if (const std::string text = attached_text(plan, job.left.logs); !text.empty())
     log::write(log::Level::info, text);
   std::optional<FileTimer> timer;

@@ -110,7 +110,8 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       supervisor_(loop),
       terminal_(options.terminal),
       outside_(options.outside),
-      start_(options.start) {
+      start_(options.start),
+      fork_server_(options.fork_server) {
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
 
@@ -138,7 +139,7 @@ void LocalProcesses::wait_for_signal() {
 void LocalProcesses::on_signal(int signal) {
   if (signal == SIGCHLD) {
     suspend_with_worker();
-    reap_orphans([this](pid_t pid) { return is_running(pid); });
+    reap_orphans([this](pid_t pid) { return is_own(pid); });
     return;
   }
   log::debug("received {}", signal_name(signal));
@@ -154,10 +155,26 @@ void LocalProcesses::wait_for_supervisor(int supervisor) {
   });
 }
 
+bool LocalProcesses::prepare() {
+  return fork_server_ != nullptr && fork_server_->prepare(open_files_, [this](const std::string& refusal) {
+    events_.push_back(Prepared{refusal});
+  });
+}
+
+Process LocalProcesses::start_process(const ProcessLauncher& launcher, const WorkerStart& worker) {
+  if (worker.preloaded && fork_server_ != nullptr) {
+    if (auto forked = fork_server_->fork(launcher, worker)) return std::move(*forked);
+    log::debug("local rank {} starts cold", worker.local_rank);
+  }
+  return start_(launcher, loop_, worker);
+}
+
 StartedWorker LocalProcesses::start(const WorkerStart& worker) {
   const WorkerStreams streams = open_streams(worker);
-  const auto [place, added] =
-      workers_.emplace(worker.local_rank, spawn(loop_, worker, streams, open_files_, start_));
+  const auto [place, added] = workers_.emplace(
+      worker.local_rank, spawn(loop_, worker, streams, open_files_,
+                               [this](const ProcessLauncher& launcher, boost::asio::io_context&,
+                                      const WorkerStart& one) { return start_process(launcher, one); }));
   const Process& process = place->second;
   wait_for_end(worker.local_rank);
   if (worker.input == WorkerInput::terminal) borrower_ = process.id();
@@ -213,10 +230,12 @@ void LocalProcesses::on_worker_ended(int local_rank, ExitStatus status) {
   if (ended == borrower_) take_terminal_back();
   events_.push_back(WorkerEnded{local_rank, status, std::chrono::system_clock::now()});
   // waitid() shows one ended child at a time: orphans may be waiting behind the worker.
-  reap_orphans([this](pid_t pid) { return is_running(pid); });
+  reap_orphans([this](pid_t pid) { return is_own(pid); });
 }
 
-bool LocalProcesses::is_running(pid_t pid) const {
+// A worker, or the fork server.
+bool LocalProcesses::is_own(pid_t pid) const {
+  if (fork_server_ != nullptr && fork_server_->pid() == pid) return true;
   return std::ranges::any_of(workers_, [pid](const auto& worker) { return worker.second.id() == pid; });
 }
 
@@ -248,9 +267,9 @@ bool LocalProcesses::signal_orphans(int signal) {
   orphans_left_ = 0;
   std::erase_if(events_, [](const AgentEvent& one) { return std::holds_alternative<OrphansGone>(one); });
   // As a subreaper we have no descendants when we have no children.
-  if (!reap_orphans([this](pid_t pid) { return is_running(pid); })) return false;
+  if (!reap_orphans([this](pid_t pid) { return is_own(pid); })) return false;
   for (const Descendant& descendant : descendants_of(::getpid())) {
-    if (is_running(descendant.pid)) continue;
+    if (is_own(descendant.pid)) continue;
     log::debug("sends {} to process {}, which a worker left", signal_name(signal), descendant.pid);
     Descriptor process = signal_descendant(descendant, signal);
     if (process) watch_orphan(process.release());

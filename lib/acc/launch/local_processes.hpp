@@ -16,6 +16,7 @@
 
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/launch/fork_server.hpp"
 #include "acc/launch/output.hpp"
 #include "acc/launch/process_tree.hpp"
 #include "acc/launch/processes.hpp"
@@ -62,6 +63,8 @@ struct ProcessOptions {
   /// Set when this process and its workers are in a pid namespace.
   const HostPids* outside = nullptr;
   StartProcess start = execute;
+  /// For workers that are preloaded.
+  ForkServer* fork_server = nullptr;
 };
 
 /// Implements Processes with real workers on one event loop. For the main thread of a subreaper.
@@ -71,6 +74,7 @@ class LocalProcesses : public Processes {
   LocalProcesses(boost::asio::io_context& loop, Output& output, const ProcessOptions& options);
   ~LocalProcesses() override;
 
+  bool prepare() override;
   StartedWorker start(const WorkerStart& worker) override;
   void signal(int local_rank, int signal) override;
   bool signal_if_handled(int local_rank, int signal) override;
@@ -94,7 +98,8 @@ class LocalProcesses : public Processes {
   void wait_for_supervisor(int supervisor);
   void wait_for_end(int local_rank);
   void on_worker_ended(int local_rank, ExitStatus status);
-  bool is_running(pid_t pid) const;
+  Process start_process(const ProcessLauncher& launcher, const WorkerStart& worker);
+  bool is_own(pid_t pid) const;
   void watch_orphan(int pidfd);
 
   boost::asio::io_context& loop_;
@@ -107,6 +112,7 @@ class LocalProcesses : public Processes {
   const TerminalLoan* terminal_;
   const HostPids* outside_;
   StartProcess start_;
+  ForkServer* fork_server_;
   /// The worker that has the terminal; 0: none. `suspended_`: it was stopped, and the supervisor with it.
   pid_t borrower_ = 0;
   bool suspended_ = false;

@@ -43,6 +43,8 @@ struct WorkerStart {
   WorkerInput input = WorkerInput::shared;
   /// Signals that it ignores until it installs a handler.
   std::vector<int> ignored_signals = {};
+  /// It is forked from a process that is prepared for it, if there is one.
+  bool preloaded = false;
 };
 
 /// The process ids of a worker.
@@ -91,11 +93,15 @@ struct HangExamined {
 struct NodesChecked {
   NodeCheckResult result = {};
 };
+/// What prepare() began is done. `refusal`: why workers start as if it had not been; empty: they do not.
+struct Prepared {
+  std::string refusal = {};
+};
 /// The deadline passed without an event.
 struct TimeUp {};
 using AgentEvent =
     std::variant<WorkerEnded, SignalArrived, NodeEvent, OrphansGone, OutputWritten, SupervisorLost,
-                 ReaderLost, Hung, HangStacks, HangExamined, NodesChecked, TimeUp>;
+                 ReaderLost, Hung, HangStacks, HangExamined, NodesChecked, Prepared, TimeUp>;
 
 /// The interface between the agent, which decides, and the system. Single-threaded: every event is delivered
 /// by next(), so the agent reads as a sequence and its tests need no processes.
@@ -108,6 +114,10 @@ class Processes {
   virtual ~Processes() = default;
   Processes(const Processes&) = delete;
   Processes& operator=(const Processes&) = delete;
+
+  /// Begins what lets workers start quickly, if the job asks for that. Returns false when there is nothing to
+  /// wait for; otherwise Prepared follows.
+  virtual bool prepare() = 0;
 
   /// Starts a worker as the leader of its own session, or of its own process group when it gets the terminal;
   /// one WorkerEnded follows. Throws Error{system} naming program and reason when it cannot be started; then

@@ -155,6 +155,8 @@ struct LaunchPlan {
   std::vector<std::string> worker_command = {};
   /// The file to execute, found and checked.
   std::filesystem::path program = {};
+  /// The modules that one Python imports for all workers, which are forked from it; empty: none.
+  std::vector<std::string> preload = {};
   /// The variables that acc adds for all workers to those it inherited.
   Environment environment = {};
   /// Lines for `.deepspeed_env`, which DeepSpeed passes to its workers on other machines.

@@ -16,6 +16,7 @@
 #include "acc/plan/numa_binding.hpp"
 #include "acc/plan/other_launchers.hpp"
 #include "acc/plan/preemption.hpp"
+#include "acc/plan/preload.hpp"
 #include "acc/plan/rendezvous.hpp"
 #include "acc/plan/usage_error.hpp"
 #include "acc/plan/visible_devices.hpp"
@@ -44,7 +45,7 @@ void add_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan&
       "--use-env");
 }
 
-void choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
+WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
   if (inputs.command_line.program.empty()) {
     fail("", "the following arguments are required: training_script", "as in `acc launch train.py --lr 0.1`");
   }
@@ -58,9 +59,9 @@ void choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& 
       .called_as = inputs.called_as,
   };
   if (request.module && request.no_python && !request.run_path) refuse_both(settings, "module", "no_python");
-  WorkerProgram program = find_program(request, inputs.environment, inputs.file_kind);
-  plan.worker_command = std::move(program.command);
-  plan.program = std::move(program.file);
+  const WorkerProgram program = find_program(request, inputs.environment, inputs.file_kind);
+  plan.worker_command = program.command;
+  plan.program = program.file;
   if (program.problem) plan.problems.push_back(*program.problem);
   if (!program.python_origin.empty() && !program.problem)
     settings.set("python", plan.program.string(), program.python_origin);
@@ -75,6 +76,7 @@ void choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& 
                          ": each worker is a separate Python process that runs the file; nothing is forked");
   }
   add_local_rank(settings, request.words.size() - 1, plan);
+  return program;
 }
 
 OutputPlan plan_output(const LaunchInputs& inputs, Settings& settings) {
@@ -317,7 +319,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   }
   if (!inputs.environment.get("TMPDIR").empty() && !inputs.temporary_folder)
     plan.notes.emplace_back("TMPDIR does not name a folder: temporary files go to /tmp");
-  choose_program(inputs, settings, plan);
+  const WorkerProgram program = choose_program(inputs, settings, plan);
   refuse_copies(engine.engine, shape, settings);
   if (shape.delegated) {
     delegate(inputs, shape, settings, plan);
@@ -325,6 +327,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
     plan_rendezvous(settings, shape, inputs, plan);
     plan.engine = engine_text(engine.engine, plan);
   }
+  plan_preload(inputs, settings, program, plan);
   refuse_plug_ins(settings);
   set_limits(inputs, settings, plan);
   plan.timer_file = choose_timer_file(inputs);

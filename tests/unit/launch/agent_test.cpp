@@ -886,3 +886,45 @@ TEST_CASE("agent: what the checks of an earlier round came to does not count", "
   CHECK(job.run(plan_of(1)).exit_code == 0);
   CHECK(checks == 2);
 }
+
+TEST_CASE("agent: workers start when what they are forked from is prepared", "[launch]") {
+  Job job;
+  job.processes.will_prepare(5s);
+  job.processes.before_start = [&] { CHECK(job.processes.elapsed() >= 5s); };
+  job.processes.will_end(0, Exited{0});
+  LaunchPlan plan = plan_of(1);
+  plan.preload = {"torch"};
+  CHECK(job.run(plan).exit_code == 0);
+  REQUIRE(job.processes.started().size() == 1);
+  CHECK(job.processes.started()[0].preloaded);
+  CHECK(job.reporter.all<Warning>().empty());
+}
+
+TEST_CASE("agent: a preparation that is refused is one warning, and workers start", "[launch]") {
+  Job job;
+  job.processes.will_prepare(5s, "importing torch starts 2 threads");
+  job.processes.will_end_in(0, 0, Exited{3});
+  job.processes.will_end_in(1, 0, Exited{0});
+  CHECK(job.run(plan_of(1, 1)).exit_code == 0);
+  CHECK(job.processes.started().size() == 2);
+  REQUIRE(job.reporter.all<Warning>().size() == 1);
+  CHECK(job.reporter.all<Warning>()[0].text ==
+        "importing torch starts 2 threads: workers start without --preload");
+}
+
+TEST_CASE("agent: a signal is heard while workers are prepared", "[launch]") {
+  Job job;
+  job.processes.will_prepare(60s);
+  job.processes.signal_arrives(SIGTERM, 1s);
+  CHECK(job.run(plan_of(1)).exit_code == 143);
+  CHECK(job.processes.started().empty());
+  CHECK(job.processes.elapsed() < 60s);
+}
+
+TEST_CASE("agent: the nodes meet while workers are prepared", "[launch]") {
+  Job job;
+  job.processes.will_prepare(5s);
+  job.rendezvous.on_round = [&] { CHECK(job.processes.elapsed() < 5s); };
+  job.processes.will_end(0, Exited{0});
+  CHECK(job.run(plan_of(1)).exit_code == 0);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/launch/fork_server.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
+#include "acc/base/text.hpp"
+#include "acc/launch/exit_status.hpp"
+#include "acc/plan/preload.hpp"
+
+namespace acc::launcher {
+namespace {
+
+using boost::asio::posix::stream_descriptor;
+using boost::system::error_code;
+
+constexpr std::string_view kProgram =
+#include "fork_server_program.inc"
+    ;
+
+// Its output is a file with kProgram until it has begun.
+constexpr const char* kRunProgram =
+    "import os; exec(compile(os.pread(1, os.fstat(1).st_size, 0), '<acc fork server>', 'exec'), "
+    "{'__name__': 'acc_fork_server'})";
+
+// A server that does not answer for so long is given up.
+constexpr int kMaxAnswerMs = 10'000;
+
+// Messages can end with the first line of an exception, which is cut here.
+constexpr std::size_t kMaxMessage = 4096;
+
+[[noreturn]] void fail(const char* what) {
+  throw Error({.kind = ErrorKind::system,
+               .what = fmt::format("{}: {}", what, std::strerror(errno)),
+               .where = "--preload"});
+}
+
+Descriptor make_file(std::string_view text) {
+  Descriptor file(::memfd_create("acc-preload", MFD_CLOEXEC));
+  if (!file || !write_all(file.get(), text)) fail("no memory for what workers get");
+  return file;
+}
+
+struct SocketPair {
+  Descriptor ours = {};
+  Descriptor theirs = {};
+};
+
+SocketPair make_sockets() {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) fail("no socket");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+// The format that Request of fork_server.py reads.
+std::string request_text(const ProcessLauncher& launcher, const WorkerStart& worker) {
+  const CpuBinding binding = worker.binding.value_or(CpuBinding{});
+  std::vector<std::string> texts = {
+      fmt::to_string(::getpid()), fmt::format("{}", fmt::join(binding.cpus, ",")),
+      fmt::format("{}", fmt::join(binding.numa_nodes, ",")), fmt::to_string(worker.arguments.size())};
+  texts.insert(texts.end(), worker.arguments.begin(), worker.arguments.end());
+  const std::vector<std::string> variables = launcher.environment.to_strings();
+  texts.insert(texts.end(), variables.begin(), variables.end());
+  std::string request;
+  for (const std::string& text : texts) request.append(text.c_str(), text.size() + 1);
+  return request;
+}
+
+using Descriptors = std::array<int, 5>;
+
+// One byte that carries the descriptors. Returns false when the server has ended.
+bool send_descriptors(int to, const Descriptors& descriptors) {
+  char byte = 0;
+  iovec content = {.iov_base = &byte, .iov_len = 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptors)> space = {};
+  msghdr message = {};
+  message.msg_iov = &content;
+  message.msg_iovlen = 1;
+  message.msg_control = space.data();
+  message.msg_controllen = space.size();
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof descriptors);
+  std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
+  return ::sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+enum class Answer { pid, none, late };
+
+// Waits for the worker's process id. None: the worker or the server has ended.
+std::pair<Answer, pid_t> read_answer(int channel) {
+  pollfd answer = {.fd = channel, .events = POLLIN, .revents = 0};
+  int ready = 0;
+  while ((ready = ::poll(&answer, 1, kMaxAnswerMs)) < 0 && errno == EINTR) {
+  }
+  if (ready == 0) return {Answer::late, 0};
+  std::array<char, 32> text;
+  const ssize_t size = ::recv(channel, text.data(), text.size(), 0);
+  const auto pid = parse_integer({text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))});
+  if (!pid) return {Answer::none, 0};
+  return {Answer::pid, static_cast<pid_t>(*pid)};
+}
+
+// A child that has not been waited for keeps its process id.
+bool is_child(pid_t pid) {
+  siginfo_t info = {};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+}  // namespace
+
+ForkServer::ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan)
+    : loop_(loop), plan_(plan), control_(loop) {}
+
+bool ForkServer::prepare(const rlimit& open_files, OnPrepared on_prepared) {
+  if (ready_ || refused_) return false;
+  on_prepared_ = std::move(on_prepared);
+  if (process_) return true;
+  try {
+    start(open_files);
+    return true;
+  } catch (const Error& error) {
+    // Workers that start cold say what is wrong with the program.
+    log::debug("there is no fork server: {}", error.what());
+    refused_ = true;
+    return false;
+  }
+}
+
+void ForkServer::start(const rlimit& open_files) {
+  const PreloadEnvironment given = preload_environment(plan_);
+  std::vector<std::string> command = {
+      plan_.worker_command.front(),     "-c", kRunProgram, join(plan_.preload, ","), join(given.own, ","),
+      fmt::to_string(SYS_set_mempolicy)};
+  command.insert(command.end(), plan_.worker_command.begin() + 1, plan_.worker_command.end());
+  if (plan_.worker_command.at(1) == "-u") command.insert(command.begin() + 1, "-u");
+  const Descriptor text = make_file(kProgram);
+  SocketPair control = make_sockets();
+  const ProcessLauncher launcher = {
+      .environment = given.shared,
+      .in = control.theirs.get(),
+      .out = text.get(),
+      .place = ProcessPlace::session,
+      .ignored_signals = {plan_.notice_signals.begin(), plan_.notice_signals.end()},
+      .open_files = open_files};
+  module_.clear();
+  process_ = launcher(loop_.get_executor(), plan_.program, command);
+  log::debug("process {} imports {} for the workers", process_->id(), join(plan_.preload, ", "));
+  control_.assign(control.ours.release());
+  wait_for_message();
+  process_->async_wait([this](error_code error, int /*exit_code*/) {
+    if (!error) on_end();
+  });
+}
+
+void ForkServer::wait_for_message() {
+  control_.async_wait(stream_descriptor::wait_read, [this](error_code error) {
+    if (!error && read_messages()) wait_for_message();
+  });
+}
+
+// Returns false when no message is to come.
+bool ForkServer::read_messages() {
+  std::array<char, kMaxMessage> text;
+  while (process_ && !ready_) {
+    const ssize_t size = ::recv(control_.native_handle(), text.data(), text.size(), MSG_DONTWAIT);
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    if (size == 0) return false;
+    on_message({text.data(), static_cast<std::size_t>(size)});
+  }
+  return false;
+}
+
+void ForkServer::on_message(std::string_view text) {
+  log::debug("the fork server says: {}", text);
+  constexpr std::string_view kImport = "import ";
+  constexpr std::string_view kRefused = "refused ";
+  if (text == "ready") {
+    ready_ = true;
+    on_prepared_("");
+  } else if (text.starts_with(kImport)) {
+    module_ = text.substr(kImport.size());
+  } else if (text.starts_with(kRefused)) {
+    refuse(std::string(text.substr(kRefused.size())));
+  }
+}
+
+void ForkServer::on_end() {
+  const ExitStatus status = to_exit_status(process_->native_exit_code());
+  // It has said why before it ended.
+  read_messages();
+  if (!process_) return;
+  log::debug("the fork server was ended by {}", to_string(status));
+  if (!ready_) {
+    return refuse(module_.empty()
+                      ? fmt::format("{} ended with {}", plan_.program.string(), to_string(status))
+                      : fmt::format("importing {} ends the process with {}", module_, to_string(status)));
+  }
+  stop();
+}
+
+void ForkServer::refuse(const std::string& reason) {
+  refused_ = true;
+  stop();
+  on_prepared_(reason);
+}
+
+void ForkServer::stop() {
+  ready_ = false;
+  control_.close();
+  process_.reset();
+}
+
+std::optional<Process> ForkServer::fork(const ProcessLauncher& launcher, const WorkerStart& worker) {
+  if (!ready_) return std::nullopt;
+  SocketPair channel = make_sockets();
+  const Descriptor request = make_file(request_text(launcher, worker));
+  const auto given = [](int descriptor, int own) { return descriptor >= 0 ? descriptor : own; };
+  const Descriptors descriptors = {request.get(), given(launcher.in, STDIN_FILENO),
+                                   given(launcher.out, STDOUT_FILENO), given(launcher.err, STDERR_FILENO),
+                                   channel.theirs.get()};
+  if (!send_descriptors(control_.native_handle(), descriptors)) return std::nullopt;
+  channel.theirs.reset();
+  const auto [answer, pid] = read_answer(channel.ours.get());
+  if (answer == Answer::late) stop();
+  if (answer != Answer::pid || !is_child(pid)) return std::nullopt;
+  Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd) fail("no descriptor for a worker");
+  constexpr char kBegin = 'b';
+  ::send(channel.ours.get(), &kBegin, sizeof kBegin, MSG_NOSIGNAL);
+  return Process(loop_.get_executor(), pid, pidfd.release());
+}
+
+}  // namespace acc::launcher

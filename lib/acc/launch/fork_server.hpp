@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/resource.h>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "acc/base/subprocess/process_launcher.hpp"
+#include "acc/launch/processes.hpp"
+#include "acc/plan/launch_plan.hpp"
+
+namespace acc::launcher {
+
+/// A Python that imports modules once, and from which workers are forked (`--preload`). A worker is forked
+/// twice, so that it becomes a child of this process, the nearest subreaper: it is waited for and signalled
+/// as one that was executed, and the end of the server ends no worker. Where the imports did what no forked
+/// process can take over, and where they failed, workers start cold. For the main thread of a subreaper.
+class ForkServer {
+ public:
+  /// Called when the server can fork workers, or will not; `refusal` says why not, and is empty otherwise.
+  using OnPrepared = std::function<void(const std::string& refusal)>;
+
+  ForkServer(boost::asio::io_context& loop, const LaunchPlan& plan);
+
+  /// Starts the server if there is none and none has refused; it runs with the limit `open_files`. Returns
+  /// whether `on_prepared` will be called: not while the server can fork, and not after it has refused.
+  bool prepare(const rlimit& open_files, OnPrepared on_prepared);
+
+  /// Forks the worker, in a session of its own, with the environment and the streams of `launcher`. Returns
+  /// nullopt when that is not possible now; then no process is left, and the worker can be started cold.
+  std::optional<Process> fork(const ProcessLauncher& launcher, const WorkerStart& worker);
+
+  /// 0: there is none.
+  pid_t pid() const { return process_ ? process_->id() : 0; }
+
+ private:
+  void start(const rlimit& open_files);
+  void wait_for_message();
+  bool read_messages();
+  void on_message(std::string_view text);
+  void on_end();
+  void refuse(const std::string& reason);
+  void stop();
+
+  boost::asio::io_context& loop_;
+  const LaunchPlan& plan_;
+  boost::asio::posix::stream_descriptor control_;
+  std::optional<Process> process_ = {};
+  OnPrepared on_prepared_ = {};
+  /// The module that is being imported.
+  std::string module_ = {};
+  bool ready_ = false;
+  bool refused_ = false;
+};
+
+}  // namespace acc::launcher

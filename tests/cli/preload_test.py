@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Workers of `acc launch --preload` are what they would be without it.
+
+usage: preload_test.py ACC [CASE ...]
+"""
+import contextlib
+import os
+import pathlib
+import re
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TIMEOUT = 100  # seconds; only a failing test waits so long
+ACC = pathlib.Path(sys.argv[1]).resolve()
+
+# Programs of one worker, that are run with and without --preload: what they write and their exit codes are the same.
+SCRIPTS = {
+    "what a script finds": """
+        import os, sys, __main__
+        assert __main__.__dict__ is globals()
+        print(list(globals()), __name__, __file__, __spec__, __loader__.__class__, __builtins__)
+        print(sys.argv, sys.orig_argv, sys.path[0], sys.flags, os.getcwd(), sys.executable)
+        print(open("/proc/self/cmdline").read(), sorted(os.listdir("/proc/self/fd")))
+        print(sorted(os.environ), os.environ["ODD"], os.environb[b"BYTES"], os.getenv("RANK"))
+        print(open("/proc/self/environ", "rb").read().count(b"ODD="), os.getsid(0) == os.getpid())
+        print(sys.stdin.read(), sys.stdout.line_buffering, sys.stderr.line_buffering, sys.stdout.encoding)
+        import resource, signal
+        print(resource.getrlimit(resource.RLIMIT_NOFILE), os.umask(0), signal.getsignal(signal.SIGINT))
+        import ctypes
+        death = ctypes.c_int()
+        ctypes.CDLL(None).prctl(2, ctypes.byref(death))
+        print("signal when acc ends:", death.value, os.sched_getaffinity(0))
+        """,
+    "an exception": "def fail():\n    raise ValueError('no')\ntry:\n    1 / 0\nexcept Exception:\n    fail()",
+    "an exception with a hook": "import sys\nsys.excepthook = lambda *what: print('hook', what[:2])\nraise KeyError(1)",
+    "a syntax error": "print('never')\ndef f(:",
+    "a text as exit code": "raise SystemExit('a text')",
+    "Ctrl-C": "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nsignal.pause()",
+    "the end of the process": "import os\nprint('lost in a buffer')\nos._exit(7)",
+    "an exit handler, after threads": """
+        import atexit, sys, threading
+        atexit.register(print, "at exit")
+        go = threading.Event()
+        threading.Thread(target=lambda: (go.wait(), print("thread"))).start()
+        atexit.register(lambda: print(len(threading.enumerate()), "thread left"))
+        go.set()
+        sys.exit(3)
+        """,
+    "processes of every kind": """
+        import multiprocessing
+        class Thing:
+            def __init__(self, text): self.text = text
+        def work(queue, thing): queue.put((thing.text, __name__))
+        if __name__ == "__main__":
+            for kind in ("fork", "spawn", "forkserver"):
+                context = multiprocessing.get_context(kind)
+                queue = context.Queue()
+                process = context.Process(target=work, args=(queue, Thing(kind)))
+                process.start()
+                print(queue.get())
+                process.join()
+                print(process.exitcode)
+        """,
+    "output of every kind": """
+        import ctypes, subprocess, sys
+        sys.stdout.write("python "), sys.stdout.flush()
+        ctypes.CDLL(None).puts(b"C"), ctypes.CDLL(None).fflush(None)
+        subprocess.run(["echo", "child"])
+        print("to stderr", file=sys.stderr)
+        """,
+}  # fmt: skip
+# What is imported in each worker, or once, prints; and counts how often.
+MODULE = "import os, sys\nprint('imported', flush=True)\nprint('with an error', file=sys.stderr)\nopen('imports', 'a').write('x')\n"
+
+
+def text_of(script):
+    lines = script.strip("\n").splitlines()
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    return "import module\n" + "\n".join(line[indent:] for line in lines) + "\n"
+
+
+def run(words, input="", **variables):
+    """acc launch with these words: the exit code, and the two outputs."""
+    environment = {"PATH": os.environ["PATH"], "HOME": os.getcwd(), "ODD": "a\nb='c'", **variables}
+    environment = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()} | {b"BYTES": b"\xff\xfe"}
+    done = subprocess.run([ACC, "launch", "--cpu", "--python", sys.executable, *words], env=environment, input=input,
+                          capture_output=True, text=True, timeout=TIMEOUT)  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def without_chance(text):
+    return re.sub(r"(pid |time: )[^,)\n]+", r"\1...", text)
+
+
+def compare(name, program, input="", modules="json,module"):
+    cold = run(["--num_processes", "1", *program], input)
+    warm = run(["--num_processes", "1", "--preload", modules, *program], input)
+    cold, warm = [tuple(map(without_chance, map(str, ran))) for ran in (cold, warm)]
+    assert cold == warm, f"{name}:\n{cold}\n{warm}"
+    assert ("imported\n" in cold[1]) == ("module" in modules), cold
+
+
+def workers_are_the_same():
+    for name, script in SCRIPTS.items():
+        pathlib.Path("a script.py").write_text(text_of(script))
+        # What a script that cannot be compiled does not import writes nothing.
+        modules = "json" if "syntax" in name else "json,module"
+        compare(name, ["a script.py", "--flag", "two words"], "text for stdin", modules)
+
+
+def programs_of_every_kind_are_the_same():
+    text = text_of("import sys\nprint(__name__, __file__, __package__, __spec__ and __spec__.name, sys.argv, sys.path[:2])\n1 / 0")
+    for folder in ("package", "folder", "elsewhere"):
+        pathlib.Path(folder).mkdir()
+    pathlib.Path("package/part.py").write_text(text)
+    pathlib.Path("folder/__main__.py").write_text(text)
+    shutil.copy("module.py", "folder/module.py")
+    pathlib.Path("elsewhere/link.py").symlink_to("../package/part.py")
+    shutil.copy("module.py", "package/module.py")
+    shutil.make_archive("archive", "zip", "folder")
+    compare("module", ["-m", "package.part", "x"])
+    compare("folder", ["folder", "x"])
+    compare("archive", ["archive.zip", "x"])
+    compare("link", ["./elsewhere/link.py", "x"])
+    compare("no such module", ["-m", "package.nothing"], modules="json")
+
+
+def modules_are_imported_once():
+    pathlib.Path("script.py").write_text(
+        "import module, os, sys\n"
+        "print('attempt', os.environ['TORCHELASTIC_RESTART_COUNT'], 'rank', os.environ['RANK'])\n"
+        "sys.exit(5 if os.environ['TORCHELASTIC_RESTART_COUNT'] != '2' else 0)\n")  # fmt: skip
+    flags = ["--num_processes", "2", "--max-restarts", "2"]
+    code, out, _ = run([*flags, "script.py"], ACC_PRELOAD="module")
+    assert (code, pathlib.Path("imports").read_text()) == (0, "x"), (code, out)
+    assert "attempt 2 rank 0\n" in out and "attempt 2 rank 1\n" in out, out
+    # Of the file, too, and of a worker's output the imports are a part.
+    pathlib.Path("job.yaml").write_text("distributed_type: MULTI_CPU\nnum_processes: 2\npreload: module\n")
+    flags = ["--max-restarts", "2", "--log-dir", "logs", "--redirects", "3"]
+    code, out, _ = run(["--config_file", "job.yaml", *flags, "script.py"])
+    assert (code, pathlib.Path("imports").read_text()) == (0, "xx"), (code, out)
+    logs = sorted(pathlib.Path("logs").glob("*/attempt_2/*/stdout.log"))
+    assert [log.read_text() for log in logs] == [f"imported\nattempt 2 rank {rank}\n" for rank in (0, 1)], logs
+
+
+def chance_differs():
+    pathlib.Path("script.py").write_text(
+        "import multiprocessing, random, tempfile, uuid\n"
+        "print(random.random(), uuid.uuid4(), tempfile.mktemp(), multiprocessing.current_process().authkey)\n")  # fmt: skip
+    _, out, _ = run(["--num_processes", "4", "--preload", "random,tempfile,uuid,multiprocessing.process", "script.py"])
+    for values in zip(*map(str.split, out.splitlines())):
+        assert len(set(values)) == 4, out
+
+
+def refusals_are_one_line():
+    pathlib.Path("script.py").write_text("import os, module\nprint('here', os.environ['RANK'])\n")
+    pathlib.Path("threads.py").write_text(
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n")  # fmt: skip
+    words = ["--num_processes", "2", "--max-restarts", "1"]
+    code, out, err = run([*words, "--preload", "module,threads", "script.py"])
+    assert code == 0 and sorted(out.splitlines())[:2] == ["here 0", "here 1"], out
+    assert err.count("acc: ") == 1 and "importing threads starts 1 thread: workers start without --preload\n" in err, err
+    pathlib.Path("broken.py").write_text("import module, missing\n")
+    code, out, err = run([*words, "--preload", "missing", "broken.py"])
+    assert code == 1 and "ModuleNotFoundError: No module named 'missing'" in err, err
+    assert err.count("workers start without --preload") == 1, err
+    code, _, err = run(["--preload", "torch", "/bin/true"])
+    assert code == 2 and err == "acc: --preload: /bin/true is not a program for Python (leave out the flag)\n", err
+
+
+def nothing_is_left():
+    """Whatever is killed: what the supervisor has started, the fork server included, is gone."""
+    pathlib.Path("script.py").write_text("import os, signal\nopen(os.environ['FIFO'], 'w').write('x')\nsignal.pause()\n")
+    os.mkfifo("fifo")
+    for victim in ("supervisor", "agent"):
+        command = [ACC, "launch", "--cpu", "--python", sys.executable, "--num_processes", "2", "--preload", "json", "script.py"]
+        process = subprocess.Popen(command, env=os.environ | {"FIFO": "fifo"}, stderr=subprocess.DEVNULL)
+        with open("fifo") as fifo:
+            told = ""
+            while len(told) < 2:
+                told += fifo.read()
+        pids = descendants(process.pid)
+        assert len(pids) >= 5, pids  # guardian, agent, fork server, workers
+        watched = [os.pidfd_open(pid) for pid in pids]
+        os.kill(process.pid if victim == "supervisor" else pids[1], 9)
+        process.wait(TIMEOUT)
+        for descriptor in watched:
+            assert select.select([descriptor], [], [], TIMEOUT)[0], f"{victim}: something lives"
+            os.close(descriptor)
+
+
+def descendants(pid):
+    parents = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+    found = [pid]
+    for parent in found:
+        found += sorted(child for child, of in parents.items() if of == parent)
+    return found[1:]
+
+
+def main():
+    cases = [workers_are_the_same, programs_of_every_kind_are_the_same, modules_are_imported_once, chance_differs,
+             refusals_are_one_line, nothing_is_left]  # fmt: skip
+    for case in cases:
+        if sys.argv[2:] and case.__name__ not in sys.argv[2:]:
+            continue
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="acc preload ") as folder:
+            os.chdir(folder)
+            pathlib.Path("module.py").write_text(MODULE)
+            case()
+            os.chdir("/")
+        print(f"{case.__name__}: ok, {time.monotonic() - began:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
