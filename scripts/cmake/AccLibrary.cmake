@@ -3,7 +3,9 @@
 
 find_program(ACC_CCACHE ccache)
 if(ACC_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ACC_CCACHE})
+  # Checkouts in different folders share what was compiled; precompiled headers need the two exceptions.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${ACC_CCACHE})
 endif()
 
 add_library(acc_options INTERFACE)
