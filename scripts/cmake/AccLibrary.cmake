@@ -35,6 +35,20 @@ if(NOT ACC_SANITIZE)
   target_link_options(acc_options INTERFACE LINKER:-z,relro,-z,now)
 endif()
 
+# acc_unity(TARGET [GROUP]): where ACC_UNITY asks for it, the target's sources are compiled together, a dozen at a time, or
+# with GROUP those that have the same property UNITY_GROUP.
+function(acc_unity target)
+  if(NOT ACC_UNITY)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  if(ARGN)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+  endif()
+  # Of types in anonymous namespaces, which GCC takes for those of a header.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+endfunction()
+
 # acc_library(NAME [SHARED] [SEPARATE] SOURCES a b HEADERS a b DEPENDS acc::base PRIVATE_DEPENDS fmt::fmt)
 #
 # The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
@@ -66,10 +80,8 @@ function(acc_library name)
   target_compile_features(acc_${name} PUBLIC cxx_std_20)
   target_link_libraries(acc_${name} PUBLIC ${arg_DEPENDS} PRIVATE $<BUILD_INTERFACE:acc_options> ${arg_PRIVATE_DEPENDS})
   set_target_properties(acc_${name} PROPERTIES EXPORT_NAME ${name})
-  if(ACC_UNITY AND NOT arg_SHARED AND NOT arg_SEPARATE)
-    set_target_properties(acc_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
-    # Of types in anonymous namespaces, which GCC takes for those of a header.
-    target_compile_options(acc_${name} PRIVATE -Wno-subobject-linkage)
+  if(NOT arg_SHARED AND NOT arg_SEPARATE)
+    acc_unity(acc_${name})
   endif()
 endfunction()
 

@@ -35,9 +35,9 @@ struct AllStackable<std::array<Part, N>> : std::true_type {};
 /// Stacks the results of `part` for all samples.
 template <class Sample, class Pick>
 at::Tensor stack_column(const std::vector<Sample>& samples, Pick part) {
-  using Part = std::remove_cvref_t<decltype(part(samples.front()))>;
-  using Number = std::conditional_t<std::is_floating_point_v<Part>, double, std::int64_t>;
-  std::vector<std::conditional_t<std::same_as<Part, at::Tensor>, at::Tensor, Number>> column;
+  using Element = std::remove_cvref_t<decltype(part(samples.front()))>;
+  using Number = std::conditional_t<std::is_floating_point_v<Element>, double, std::int64_t>;
+  std::vector<std::conditional_t<std::same_as<Element, at::Tensor>, at::Tensor, Number>> column;
   column.reserve(samples.size());
   for (const Sample& sample : samples)
     column.push_back(static_cast<typename decltype(column)::value_type>(part(sample)));
