@@ -15,6 +15,7 @@
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
 #include "acc/runtime/process/stop_request.hpp"
+#include "acc/runtime/sharded/sharded_gradients.hpp"
 
 namespace acc {
 namespace {
@@ -45,12 +46,13 @@ Accelerator::Accelerator(AcceleratorOptions options)
       checkpointing_(state_, preparation_),
       trackers_(options.log_with, logging_dir(), is_main_process()) {}
 
-Accumulation Accelerator::begin_batch(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps) {
+Accumulation Accelerator::begin_batch(std::vector<std::shared_ptr<detail::DistributedModule>> models) {
   const detail::ActiveLoaders::State* loader = preparation_.active_loaders()->innermost();
   GradientState& gradients = *prepared().gradients;
   gradients.next_batch(loader != nullptr && loader->at_end);
-  const bool average = gradients.sync_gradients() || gradients.options().sync_each_batch;
-  return Accumulation(average ? std::vector<std::shared_ptr<detail::DdpReplica>>() : ddps);
+  if (gradients.sync_gradients() || gradients.options().sync_each_batch) models.clear();
+  std::erase_if(models, [](const auto& model) { return !model || model->averages_every_batch(); });
+  return Accumulation(models);
 }
 
 bool Accelerator::sync_gradients() const {
@@ -75,7 +77,7 @@ void Accelerator::backward(const at::Tensor& loss) {
   if (scaler()) scaled = scaler()->scale(scaled);
   if (!process_group()) return scaled.backward();
   process_group()->with_explained_errors("backward", [&] { scaled.backward(); });
-  preparation_.step_checks()->require_announced_gradients();
+  preparation_.step_checks()->after_backward();
 }
 
 void Accelerator::check_parameters() const {
@@ -132,7 +134,8 @@ void Accelerator::unscale_for_clipping(const std::vector<at::Tensor>& parameters
 at::Tensor Accelerator::clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                                         double norm_type) {
   unscale_for_clipping(parameters);
-  return clip_grad_norm(parameters, max_norm, norm_type);
+  if (!detail::any_is_sharded(parameters)) return clip_grad_norm(parameters, max_norm, norm_type);
+  return detail::clip_sharded_grad_norm(parameters, max_norm, norm_type, *process_group());
 }
 
 void Accelerator::clip_grad_value_(const std::vector<at::Tensor>& parameters, double clip_value) {

@@ -27,6 +27,7 @@
 #include "acc/runtime/process/partial_state.hpp"
 #include "acc/runtime/profile.hpp"
 #include "acc/runtime/random.hpp"
+#include "acc/runtime/sharded/gathered_parameters.hpp"
 #include "acc/runtime/tracking/tracker.hpp"
 
 namespace acc {
@@ -34,9 +35,9 @@ namespace acc {
 /// The result of Accelerator::accumulate, which must exist for the duration of a batch.
 class Accumulation {
  public:
-  /// Keeps `ddps` from averaging gradients while this object exists.
-  explicit Accumulation(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps) {
-    for (const auto& ddp : ddps) guards_.emplace_back(ddp);
+  /// Keeps `models` from averaging gradients while this object exists.
+  explicit Accumulation(const std::vector<std::shared_ptr<detail::DistributedModule>>& models) {
+    for (const auto& model : models) guards_.emplace_back(model);
   }
   Accumulation(const Accumulation&) = delete;
   Accumulation& operator=(const Accumulation&) = delete;
@@ -168,7 +169,7 @@ class Accelerator {
 
   using ModelOptions = detail::Preparation::ModelOptions;  ///< The options of prepare_model.
 
-  /// Together: prepares a module. Throws Error{usage}, see DdpReplica.
+  /// Together: prepares a module. Throws Error{usage}, see DdpReplica and ShardedModule.
   template <detail::TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options = {}) {
     return preparation_.prepare_model(std::move(module), options);
@@ -207,13 +208,21 @@ class Accelerator {
     return model.module();
   }
 
+  /// Together: while the result exists, the parameters of a sharded model can be read and changed, as for a
+  /// moving average of them. Without sharding it does nothing.
+  template <class Module>
+  [[nodiscard]] GatheredParameters gathered_parameters(const Model<Module>& model) const {
+    return GatheredParameters(preparation_.sharded_module(*model.module()));
+  }
+
   /// Begins a batch, which lasts as long as the result exists: `const auto batch =
   /// accelerator.accumulate(model);` at the top of the loop. Gradients are accumulated over
   /// `gradient_accumulation_steps` batches, or until the loader's last batch. Before that, prepared
-  /// optimizers and schedulers do not step, and the models' gradients are not averaged.
+  /// optimizers and schedulers do not step, and the gradients of replicated models are not averaged; those of
+  /// sharded models are, in every batch, so that no process needs memory for all of them.
   template <class... Modules>
   [[nodiscard]] Accumulation accumulate(const Model<Modules>&... models) {
-    return begin_batch({models.ddp()...});
+    return begin_batch({models.distributed()...});
   }
 
   /// While the result exists, gradients are accumulated on this process only.
@@ -224,10 +233,10 @@ class Accelerator {
 
   /// Together: makes the next backward average the accumulated gradients although its forward ran under
   /// no_sync, as when one of several backwards ends the step. Throws Error{usage}, see
-  /// DdpReplica::synchronize_next_backward.
+  /// DistributedModule::synchronize_next_backward.
   template <class Module>
   void trigger_sync_in_backward(const Model<Module>& model) const {
-    if (model.ddp()) model.ddp()->synchronize_next_backward();
+    if (model.distributed()) model.distributed()->synchronize_next_backward();
   }
 
   /// Whether this batch ends with a step of the optimizers.
@@ -262,9 +271,9 @@ class Accelerator {
   void unscale_gradients();
   void unscale_gradients(const Optimizer& optimizer);
 
-  /// These unscale gradients and call acc::clip_grad_norm or acc::clip_grad_value. Call them if
-  /// sync_gradients() is true. They throw Error{usage} in fp16 for parameters that do not belong to a
-  /// prepared optimizer: their gradients would still be scaled.
+  /// Together: these unscale gradients and clip them as acc::clip_grad_norm and acc::clip_grad_value do, also
+  /// those of sharded models. Call them if sync_gradients() is true. They throw Error{usage} in fp16 for
+  /// parameters that do not belong to a prepared optimizer: their gradients would still be scaled.
   at::Tensor clip_grad_norm_(const std::vector<at::Tensor>& parameters, double max_norm,
                              double norm_type = 2);
   /// Clips each gradient to [-clip_value, clip_value].
@@ -311,16 +320,19 @@ class Accelerator {
   /// local main process of each machine.
   bool should_save_model() const { return checkpointing_.should_save_model(); }
 
-  /// The model's parameters and buffers under the names of Python's state_dict; they share its memory.
+  /// The model's parameters and buffers under the names of Python's state_dict; they share its memory. For a
+  /// sharded model this is a function for all processes together: the main process gets copies of all
+  /// parameters, in float32, and the others get the buffers alone.
   template <class Module>
   NamedTensors get_state_dict(const Model<Module>& model) const {
-    return state_of(*model.module());
+    return checkpointing_.state_dict(*model.module());
   }
 
   /// Writes the model as safetensors with the names of Python's state_dict: to a single file if `place` ends
   /// in `.safetensors`; otherwise to the folder `place`, which is created if missing, in files of at most
   /// `max_shard_size` with an index, and removes weight files of an earlier save. Does nothing unless
-  /// should_save_model(). Throws Error{system}, also when the folder of a single file is missing.
+  /// should_save_model(), except for a sharded model, which all processes save together. Throws
+  /// Error{system}, also when the folder of a single file is missing.
   template <class Module>
   void save_model(const Model<Module>& model, const std::filesystem::path& place,
                   std::string_view max_shard_size = "10GB") const {
@@ -431,7 +443,7 @@ class Accelerator {
 
  private:
   void unscale_for_clipping(const std::vector<at::Tensor>& parameters);
-  Accumulation begin_batch(const std::vector<std::shared_ptr<detail::DdpReplica>>& ddps);
+  Accumulation begin_batch(std::vector<std::shared_ptr<detail::DistributedModule>> models);
   // The number of gathered rows that are not repetitions; absent if none of them is.
   std::optional<std::size_t> new_samples() const;
   std::filesystem::path trace_file(const ProfileOptions& options) const;

@@ -12,6 +12,7 @@
 #include "acc/runtime/precision/autocast.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
 #include "acc/runtime/random.hpp"
+#include "acc/runtime/sharded/fsdp_options.hpp"
 #include "acc/runtime/tracking/tracker.hpp"
 
 namespace acc {
@@ -73,7 +74,10 @@ struct AcceleratorOptions {
   bool allow_unprepared_parameters = false;
   /// Calls Accelerator::check_parameters after this many steps of an optimizer; 0: never.
   int check_parameters_every = 0;
-  DdpOptions ddp = {};                     ///< How gradients are averaged.
+  DdpOptions ddp = {};  ///< How gradients are averaged.
+  /// Shards models over the processes instead, with gradients and optimizer states. Default: if
+  /// ACCELERATE_USE_FSDP is true, as FSDP_* say; else not.
+  std::optional<FsdpOptions> fsdp = {};
   GradScalerOptions grad_scaler = {};      ///< How losses are scaled in fp16.
   ProcessGroupOptions process_group = {};  ///< How processes join and communicate.
 };

@@ -18,6 +18,9 @@
 #include "acc/runtime/nested_tensors.hpp"
 #include "acc/runtime/optim/accelerated_scheduler.hpp"
 #include "acc/runtime/optim/optimizer.hpp"
+#include "acc/runtime/sharded/sharded_gradients.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
+#include "acc/runtime/sharded/sharded_optimizer.hpp"
 
 namespace acc::detail {
 namespace {
@@ -97,6 +100,14 @@ struct Preparation::Impl {
   // Maps the addresses from which optimizers were moved, to which schedulers still point, to the present
   // ones; the latest last.
   std::vector<std::pair<const torch::optim::Optimizer*, torch::optim::Optimizer*>> moved = {};
+  at::Device device = at::kCPU;
+
+  ShardedModuleOptions sharding() const {
+    return {.fsdp = *options.fsdp,
+            .compute = *precision == MixedPrecision::bf16 ? at::kBFloat16 : at::kFloat,
+            .device = options.device_placement ? device : at::Device(at::kCPU),
+            .broadcast_buffers = options.ddp.broadcast_buffers};
+  }
 };
 
 Preparation::Preparation(const PartialState& state, AcceleratorOptions options)
@@ -110,7 +121,17 @@ Preparation::Preparation(const PartialState& state, AcceleratorOptions options)
   if (mixed_precision() == MixedPrecision::fp16 && options.grad_scaler.enabled) {
     impl_->prepared.scaler = std::make_shared<GradScaler>(options.grad_scaler);
   }
-  if (state_.process_group()) impl_->checks = new_checks(options);
+  if (!options.fsdp) options.fsdp = fsdp_options_of(environment);
+  if (options.fsdp) require_valid(*options.fsdp);
+  if (state_.process_group()) {
+    impl_->checks = new_checks(options);
+    if (options.fsdp && mixed_precision() == MixedPrecision::fp16) {
+      throw Error({.what = "fp16 is not there for sharded models",
+                   .where = "mixed_precision",
+                   .hint = "use bf16, or train without fsdp (--use_fsdp)"});
+    }
+  }
+  impl_->device = state_.device();
   if (options.project.logging_dir.empty()) options.project.logging_dir = options.project_dir;
   impl_->options = std::move(options);
 }
@@ -166,16 +187,53 @@ const std::shared_ptr<StepChecks>& Preparation::step_checks() const {
   return impl_->checks;
 }
 
-std::shared_ptr<DdpReplica> Preparation::add_model(std::shared_ptr<torch::nn::Module> module,
-                                                   const ModelOptions& options) {
+std::shared_ptr<DistributedModule> Preparation::add_model(std::shared_ptr<torch::nn::Module> module,
+                                                          const ModelOptions& options) {
   PreparedModel model{.module = std::move(module)};
-  if (device_placement()) model.module->to(state_.device());
-  if (state_.process_group() && !options.evaluation_mode) {
-    model.ddp = std::make_shared<DdpReplica>(model.module, state_.process_group(), impl_->options.ddp);
-    impl_->checks->add_model(model.ddp);
+  if (any_is_sharded(model.module->parameters())) {
+    throw Error({.what = "is sharded already",
+                 .where = model.module->name(),
+                 .hint = "prepare it once, and pass the prepared model"});
   }
+  const bool trains_together = state_.process_group() && !options.evaluation_mode;
+  std::shared_ptr<DistributedModule> distributed;
+  if (trains_together && impl_->options.fsdp) {
+    model.sharded = std::make_shared<ShardedModule>(model.module, state_.process_group(), impl_->sharding());
+    distributed = model.sharded;
+  } else {
+    if (device_placement()) model.module->to(state_.device());
+    if (trains_together)
+      model.ddp = std::make_shared<DdpReplica>(model.module, state_.process_group(), impl_->options.ddp);
+    distributed = model.ddp;
+  }
+  if (distributed) impl_->checks->add_model(distributed);
   impl_->prepared.models.push_back(model);
-  return model.ddp;
+  // Optimizers may be prepared before their model.
+  for (std::size_t i = 0; i < impl_->prepared.optimizers.size(); ++i) {
+    auto& known = impl_->prepared.sharded_optimizers[i];
+    auto sharded = sharded_optimizer(impl_->prepared.optimizers[i].native());
+    if (sharded && known) {
+      throw Error({.what = "an optimizer has parameters of several models, and was prepared before the last",
+                   .where = "prepare",
+                   .hint = "prepare the models first, then their optimizer"});
+    }
+    if (sharded) known = std::move(sharded);
+  }
+  return distributed;
+}
+
+std::shared_ptr<ShardedOptimizer> Preparation::sharded_optimizer(torch::optim::Optimizer& native) const {
+  if (!has_sharded_parameters(native)) return nullptr;
+  std::vector<std::shared_ptr<ShardedModule>> modules;
+  for (const PreparedModel& model : impl_->prepared.models)
+    if (model.sharded) modules.push_back(model.sharded);
+  return std::make_shared<ShardedOptimizer>(native, modules);
+}
+
+std::shared_ptr<ShardedModule> Preparation::sharded_module(const torch::nn::Module& module) const {
+  for (const PreparedModel& model : impl_->prepared.models)
+    if (model.module.get() == &module) return model.sharded;
+  return nullptr;
 }
 
 Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
@@ -187,6 +245,7 @@ Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> na
   }
   if (device_placement()) move_optimizer_state(*native, state_.device());
   if (from != nullptr) impl_->moved.emplace_back(from, native.get());
+  impl_->prepared.sharded_optimizers.push_back(sharded_optimizer(*native));
   return impl_->prepared.optimizers.emplace_back(std::move(native), impl_->prepared.gradients,
                                                  impl_->prepared.scaler, impl_->checks);
 }
@@ -225,6 +284,7 @@ void Preparation::release() {
     impl_->checks = new_checks(impl_->options);
   }
   impl_->prepared.optimizers.clear();
+  impl_->prepared.sharded_optimizers.clear();
   impl_->prepared.schedulers.clear();
   impl_->prepared.loaders.clear();
   impl_->moved.clear();

@@ -68,14 +68,15 @@ class Preparation {
 
   struct ModelOptions {
     /// Prepares the model for evaluation: gradients are not averaged, and it may have no trainable
-    /// parameters.
+    /// parameters. It is not sharded.
     bool evaluation_mode = false;
   };
 
   template <TorchModule Module>
   Model<Module> prepare_model(std::shared_ptr<Module> module, const ModelOptions& options) {
-    auto ddp = add_model(module, options);
-    return Model<Module>(std::move(module), std::move(ddp), mixed_precision(), state_.device().type());
+    auto distributed = add_model(module, options);
+    return Model<Module>(std::move(module), std::move(distributed), mixed_precision(),
+                         state_.device().type());
   }
 
   template <TorchOptimizer Native>
@@ -115,6 +116,9 @@ class Preparation {
 
   /// Null if there is one process.
   const std::shared_ptr<StepChecks>& step_checks() const;
+
+  /// Null if the prepared model is not sharded.
+  std::shared_ptr<ShardedModule> sharded_module(const torch::nn::Module& module) const;
 
   /// Releases everything that was prepared.
   void release();
@@ -170,8 +174,10 @@ class Preparation {
     return prepare_scheduler(std::move(scheduler));
   }
 
-  std::shared_ptr<DdpReplica> add_model(std::shared_ptr<torch::nn::Module> module,
-                                        const ModelOptions& options);
+  std::shared_ptr<DistributedModule> add_model(std::shared_ptr<torch::nn::Module> module,
+                                               const ModelOptions& options);
+  // Gives an optimizer the shards of the models whose parameters it has; null if none of them is sharded.
+  std::shared_ptr<ShardedOptimizer> sharded_optimizer(torch::optim::Optimizer& native) const;
   Optimizer add_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                           const torch::optim::Optimizer* from);
   std::shared_ptr<LoaderPlan> add_loader(const LoaderPlan& plan, bool iterable);

@@ -30,6 +30,9 @@ namespace acc {
 
 namespace detail {
 
+class ShardedModule;
+class ShardedOptimizer;
+
 // The arguments of Accelerator::prepare, by kind.
 
 template <class T>
@@ -86,8 +89,10 @@ concept Preparable = IsPreparable<std::remove_cvref_t<T>>::value;
 struct PreparedModel {
   /// Shared with the program.
   std::shared_ptr<torch::nn::Module> module = {};
-  /// Null if gradients are not averaged.
+  /// Null unless the model is replicated, and its gradients are averaged.
   std::shared_ptr<detail::DdpReplica> ddp = {};
+  /// Null unless the model is sharded.
+  std::shared_ptr<detail::ShardedModule> sharded = {};
 };
 
 /// A scheduler of any type. Its state is a JSON object.
@@ -99,8 +104,10 @@ struct PreparedScheduler {
 /// The objects that an Accelerator has prepared, each kind in the order of preparation, and its counters.
 /// Checkpoints save them, and free_memory releases them.
 struct Prepared {
-  std::vector<PreparedModel> models = {};          ///< In the order of preparation.
-  std::vector<Optimizer> optimizers = {};          ///< In the order of preparation.
+  std::vector<PreparedModel> models = {};  ///< In the order of preparation.
+  std::vector<Optimizer> optimizers = {};  ///< In the order of preparation.
+  /// For each of `optimizers` what it has of sharded models; null for an optimizer of none.
+  std::vector<std::shared_ptr<detail::ShardedOptimizer>> sharded_optimizers = {};
   std::vector<PreparedScheduler> schedulers = {};  ///< In the order of preparation.
   /// Shared with the loaders.
   std::vector<std::shared_ptr<LoaderPlan>> loaders = {};

@@ -14,6 +14,7 @@
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/checkpoint/whole_optimizer_state.hpp"
 #include "acc/runtime/process/operations.hpp"
 
 namespace acc {
@@ -153,7 +154,10 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
   plan_models(complete, models, loads);
   for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
     const fs::path file = complete / detail::numbered_file("optimizer", i, ".bin");
-    loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], read_part(file), file.string()));
+    PtValue state = read_part(file);
+    if (const auto sharded = content.sharded(i))
+      state = detail::shard_of_optimizer_state(*sharded, state, file.string());
+    loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], state, file.string()));
   }
   plan_states(complete, "scheduler", content.schedulers, loads);
   plan_loaders(complete, content.loaders, loads);

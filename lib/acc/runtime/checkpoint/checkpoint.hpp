@@ -37,6 +37,8 @@ struct SavingProcesses {
 
 namespace detail {
 
+class ShardedOptimizer;
+
 /// Calls `function` and returns when it is done on every process. When it throws on any, this throws on all:
 /// its own error on a process that failed, on the others Error{system} with the text and rank of the first.
 void together(const SavingProcesses& processes, const std::function<void()>& function);
@@ -44,7 +46,8 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
 }  // namespace detail
 
 /// Called on every process before a checkpoint's weights are written. It may change the weights, or remove
-/// those that it writes itself. `folder` is the folder in which the checkpoint is being written.
+/// those that it writes itself; parameters of sharded models are there only where they are written. `folder`
+/// is the folder in which the checkpoint is being written.
 using SaveStatePreHook =
     std::function<void(std::vector<NamedTensors>& weights, const std::filesystem::path& folder)>;
 
@@ -68,10 +71,12 @@ class HookHandle {
 struct CheckpointContent {
   std::vector<torch::nn::Module*> models = {};            ///< Their parameters and buffers.
   std::vector<torch::optim::Optimizer*> optimizers = {};  ///< Their states and options.
-  std::vector<Stateful> schedulers = {};                  ///< Their positions.
-  std::vector<Stateful> loaders = {};                     ///< Their positions.
-  std::optional<Stateful> scaler = {};                    ///< The state of fp16's scale.
-  std::vector<Stateful> registered = {};                  ///< The program's own objects.
+  /// For each of `optimizers`, or empty: what it has of sharded models, or null.
+  std::vector<std::shared_ptr<detail::ShardedOptimizer>> sharded_optimizers = {};
+  std::vector<Stateful> schedulers = {};  ///< Their positions.
+  std::vector<Stateful> loaders = {};     ///< Their positions.
+  std::optional<Stateful> scaler = {};    ///< The state of fp16's scale.
+  std::vector<Stateful> registered = {};  ///< The program's own objects.
   /// The gradient buckets of the models: the last bit of summed gradients depends on them. None for a model
   /// whose gradients are not averaged, or have not been averaged yet.
   std::vector<Stateful> gradient_buckets = {};
@@ -81,6 +86,11 @@ struct CheckpointContent {
   /// own.
   bool accumulates = false;
   int num_processes = 1;  ///< The processes that save.
+
+  /// The entry of sharded_optimizers, if any.
+  std::shared_ptr<detail::ShardedOptimizer> sharded(std::size_t optimizer) const {
+    return optimizer < sharded_optimizers.size() ? sharded_optimizers[optimizer] : nullptr;
+  }
 };
 
 /// How save_checkpoint writes.

@@ -7,6 +7,7 @@
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
+#include "acc/runtime/checkpoint/whole_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/two_threads.hpp"
 
 namespace acc::detail {
@@ -38,20 +39,29 @@ void write_file(const std::filesystem::path& file, const PtValue& value) {
 
 }  // namespace
 
-NamedTensors weights_of(const torch::nn::Module& module) {
-  const OrderedTensors tensors = without_ties(ordered_state_of(module));
+NamedTensors weights_of(const torch::nn::Module& module, bool keep) {
+  const OrderedTensors tensors = with_full_values(without_ties(ordered_state_of(module)), keep);
   return {tensors.begin(), tensors.end()};
 }
 
+std::vector<PtValue> optimizer_states(const CheckpointContent& content, bool keep) {
+  std::vector<PtValue> states;
+  for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
+    const auto sharded = content.sharded(i);
+    states.push_back(sharded ? full_optimizer_state(*sharded, keep)
+                     : keep  ? optimizer_state(*content.optimizers[i])
+                             : PtValue());
+  }
+  return states;
+}
+
 std::vector<CheckpointFile> shared_files(const CheckpointContent& content, std::vector<NamedTensors> weights,
-                                         bool safe_serialization) {
+                                         std::vector<PtValue> optimizers, bool safe_serialization) {
   std::vector<CheckpointFile> files;
   for (std::size_t i = 0; i < weights.size(); ++i)
     files.push_back(weights_file(i, std::move(weights[i]), safe_serialization));
-  for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
-    files.push_back(
-        {.name = numbered_file("optimizer", i, ".bin"), .content = optimizer_state(*content.optimizers[i])});
-  }
+  for (std::size_t i = 0; i < optimizers.size(); ++i)
+    files.push_back({.name = numbered_file("optimizer", i, ".bin"), .content = std::move(optimizers[i])});
   add_states(files, "scheduler", content.schedulers);
   add_states(files, "dl_state_dict", content.loaders);
   for (std::size_t i = 0; i < content.gradient_buckets.size(); ++i) {

@@ -18,13 +18,18 @@ struct CheckpointFile {
   std::variant<Safetensors, PtValue> content = {};
 };
 
-/// The parameters and buffers of a model under the names of its files; they share its memory.
-NamedTensors weights_of(const torch::nn::Module& module);
+/// The parameters and buffers of a model under the names of its files; they share its memory. Together for a
+/// sharded model: its parameters are gathered, see with_full_values.
+NamedTensors weights_of(const torch::nn::Module& module, bool keep);
 
-/// The files that all processes share; one process writes them. `weights` are those of the models. The
-/// tensors share the memory of the objects that are saved.
+/// The states of the optimizers. Together if some are sharded; the others' states are left out where `keep`
+/// is false, too.
+std::vector<PtValue> optimizer_states(const CheckpointContent& content, bool keep);
+
+/// The files that all processes share; one process writes them. `weights` are those of the models,
+/// `optimizers` their states. The tensors share the memory of the objects that are saved.
 std::vector<CheckpointFile> shared_files(const CheckpointContent& content, std::vector<NamedTensors> weights,
-                                         bool safe_serialization);
+                                         std::vector<PtValue> optimizers, bool safe_serialization);
 
 /// The files of this process: its random states, and gradients that it has accumulated.
 std::vector<CheckpointFile> own_files(const CheckpointContent& content, int process);

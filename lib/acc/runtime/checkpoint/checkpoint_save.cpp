@@ -56,11 +56,13 @@ CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& 
 
 void CheckpointSave::collect(const CheckpointContent& content, const SavingProcesses& processes,
                              const SaveCheckpointOptions& options) {
+  const bool writes = processes.writes_shared(options.save_on_each_node);
   std::vector<NamedTensors> weights;
-  for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model));
+  for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model, writes));
+  std::vector<PtValue> optimizers = optimizer_states(content, writes);
   for (const SaveStatePreHook& hook : options.hooks) hook(weights, folder_.temporary());
-  if (processes.writes_shared(options.save_on_each_node))
-    files_ = shared_files(content, std::move(weights), options.safe_serialization);
+  if (writes)
+    files_ = shared_files(content, std::move(weights), std::move(optimizers), options.safe_serialization);
   std::vector<CheckpointFile> own = own_files(content, processes.index);
   std::ranges::move(own, std::back_inserter(files_));
 }

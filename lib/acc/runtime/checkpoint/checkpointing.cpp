@@ -113,6 +113,7 @@ CheckpointContent content_of(const Prepared& prepared, const std::vector<Statefu
     content.gradient_buckets.push_back(buckets_of(model.ddp));
   }
   for (const Optimizer& optimizer : prepared.optimizers) content.optimizers.push_back(&optimizer.native());
+  content.sharded_optimizers = prepared.sharded_optimizers;
   for (const PreparedScheduler& scheduler : prepared.schedulers)
     content.schedulers.push_back(stateful_of(scheduler));
   for (const auto& loader : prepared.loaders) content.loaders.push_back(stateful(*loader));
@@ -144,6 +145,16 @@ void require_parent(const fs::path& file) {
                .what = "cannot be written: there is no folder " + parent.string(),
                .where = file.string(),
                .hint = "create the folder first"});
+}
+
+// Files for the gradients of an unfinished step exist for whole models alone.
+void require_no_shards_of_gradients(const Prepared& prepared) {
+  const bool is_sharded =
+      std::ranges::any_of(prepared.models, [](const PreparedModel& one) { return one.sharded != nullptr; });
+  if (!is_sharded || prepared.gradients->sync_gradients()) return;
+  throw Error({.what = "gradients of a sharded model are being accumulated, and they are not saved",
+               .where = "save_state",
+               .hint = "save when sync_gradients() is true, after the optimizer's step"});
 }
 
 // Called only when the new checkpoint is complete. Machines may or may not share the folder.
@@ -194,6 +205,7 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
   const SavingProcesses processes = processes_of(state_);
   const Prepared& prepared = preparation_.prepared();
   ProjectOptions& project = preparation_.project();
+  require_no_shards_of_gradients(prepared);
   const fs::path place = folder_of_next(folder, processes);
   const SavingProcesses writing = options.background ? processes_beside_training() : processes;
   for (const PreparedModel& model : prepared.models) {
@@ -249,14 +261,20 @@ bool Checkpointing::should_save_model() const {
 void Checkpointing::save_model(const torch::nn::Module& module, const fs::path& place,
                                std::string_view max_shard_size) const {
   const std::uint64_t max_bytes = parse_byte_size(max_shard_size, "max_shard_size");
+  const OrderedTensors state = with_full_values(ordered_state_of(module), should_save_model());
   if (!should_save_model()) return;
   if (place.empty()) refuse_without_folder("save_model");
   if (place.extension() == ".safetensors") {
     require_parent(place);
-    save_model_file(module, place);
+    write_model_file(state, place);
   } else {
-    save_weights(module, place, max_bytes);
+    write_weights(state, place, max_bytes);
   }
+}
+
+NamedTensors Checkpointing::state_dict(const torch::nn::Module& module) const {
+  const OrderedTensors state = with_full_values(ordered_state_of(module), state_.is_main_process());
+  return {state.begin(), state.end()};
 }
 
 void Checkpointing::save(const PtValue& value, const fs::path& file) const {

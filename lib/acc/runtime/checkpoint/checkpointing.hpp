@@ -68,6 +68,7 @@ class Checkpointing {
   void save(const PtValue& value, const std::filesystem::path& file) const;
   void save_model(const torch::nn::Module& module, const std::filesystem::path& place,
                   std::string_view max_shard_size) const;
+  NamedTensors state_dict(const torch::nn::Module& module) const;
   IncompatibleKeys load_model(torch::nn::Module& module, const std::filesystem::path& place,
                               bool strict) const;
   std::filesystem::path save_state(const std::optional<std::filesystem::path>& folder,

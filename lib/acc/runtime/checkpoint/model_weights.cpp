@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -17,16 +18,18 @@
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/sharded/sharded_gradients.hpp"
+#include "acc/runtime/sharded/unit.hpp"
 
 namespace acc {
 namespace {
 
 constexpr std::string_view kDdpPrefix = "module.";
 
+// Compares storages, not addresses: parameters of the meta device and sharded ones have none.
 bool same_memory(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_meta() || b.is_meta()) return a.is_alias_of(b);
-  return a.numel() > 0 && a.const_data_ptr() == b.const_data_ptr() && a.scalar_type() == b.scalar_type() &&
-         a.sizes() == b.sizes() && a.strides() == b.strides();
+  return a.numel() > 0 && a.is_alias_of(b) && a.storage_offset() == b.storage_offset() &&
+         a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides();
 }
 
 std::vector<std::string> names_of(const NamedTensors& tensors) {
@@ -114,6 +117,24 @@ NamedTensors state_of(const torch::nn::Module& module) {
 
 namespace detail {
 
+OrderedTensors with_full_values(OrderedTensors tensors, bool keep) {
+  const at::NoGradGuard no_grad;
+  std::map<const Unit*, at::Tensor> values;
+  for (auto& [name, tensor] : tensors) {
+    Unit* unit = unit_of(tensor);
+    if (unit == nullptr) continue;
+    const Piece& piece = unit->pieces()[unit->piece_at(tensor.storage_offset())];
+    const auto [known, is_new] = values.try_emplace(unit);
+    if (is_new) {
+      at::Tensor flat = unit->collect(unit->shard());
+      if (keep) known->second = std::move(flat);
+    }
+    tensor = keep ? known->second.narrow(0, piece.offset, piece.numel).view(piece.shape) : at::Tensor();
+  }
+  std::erase_if(tensors, [](const auto& item) { return !item.second.defined(); });
+  return tensors;
+}
+
 OrderedTensors without_ties(const OrderedTensors& tensors) {
   OrderedTensors result;
   for (const auto& item : tensors) {
@@ -147,7 +168,7 @@ std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors st
   for (const std::string& name : keys.unexpected_keys) state.erase(name);
   return [own = std::move(own), state = std::move(state)]() mutable {
     const at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : state) own.at(name).copy_(tensor);
+    for (const auto& [name, tensor] : state) assign(own.at(name), tensor);
   };
 }
 
@@ -170,8 +191,22 @@ void write_model_file(const OrderedTensors& state, const std::filesystem::path& 
 
 }  // namespace detail
 
+namespace {
+
+// The state of a module that this process has as a whole.
+OrderedTensors whole_state_of(const torch::nn::Module& module) {
+  if (detail::any_is_sharded(module.parameters())) {
+    throw Error({.what = "is sharded: a process alone does not have its parameters",
+                 .where = module.name(),
+                 .hint = "call accelerator.save_model on all processes"});
+  }
+  return ordered_state_of(module);
+}
+
+}  // namespace
+
 void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file) {
-  detail::write_model_file(ordered_state_of(module), file);
+  detail::write_model_file(whole_state_of(module), file);
 }
 
 namespace {
@@ -310,13 +345,15 @@ std::string shard_index(const std::vector<WeightShard>& shards) {
 
 }  // namespace detail
 
-void save_weights(const torch::nn::Module& module, const fs::path& folder, std::uint64_t max_bytes) {
-  const std::vector<detail::WeightShard> shards = detail::plan_shards(ordered_state_of(module), max_bytes);
-  for (const detail::WeightShard& shard : shards)
-    detail::write_model_file(shard.tensors, folder / shard.name);
-  if (const std::string index = detail::shard_index(shards); !index.empty())
-    replace_file(folder / kIndex, index);
+void detail::write_weights(const OrderedTensors& state, const fs::path& folder, std::uint64_t max_bytes) {
+  const std::vector<WeightShard> shards = plan_shards(state, max_bytes);
+  for (const WeightShard& shard : shards) write_model_file(shard.tensors, folder / shard.name);
+  if (const std::string index = shard_index(shards); !index.empty()) replace_file(folder / kIndex, index);
   remove_stale(folder, shards);
+}
+
+void save_weights(const torch::nn::Module& module, const fs::path& folder, std::uint64_t max_bytes) {
+  detail::write_weights(whole_state_of(module), folder, max_bytes);
 }
 
 NamedTensors read_weights(const fs::path& path) {

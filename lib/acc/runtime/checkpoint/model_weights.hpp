@@ -45,7 +45,8 @@ IncompatibleKeys compare_keys(const torch::nn::Module& module, const NamedTensor
 IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state,
                             const std::filesystem::path& where, bool strict = true);
 
-/// Atomically replaces `file` with the module's state as a safetensors file that Python can load.
+/// Atomically replaces `file` with the module's state as a safetensors file that Python can load. Throws
+/// Error{usage} for a sharded module, as save_weights: Accelerator::save_model gathers it.
 void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file);
 
 /// Writes the model's weights into `folder`, which is created if missing, in files of at most `max_bytes`
@@ -74,7 +75,14 @@ NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state);
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
                                       const std::filesystem::path& where, bool strict = true);
 
+/// Together, if tensors are sharded: each of them in float32 and with all values, as new tensors. Where
+/// `keep` is false they are left out, and no more than one unit is in memory at once.
+OrderedTensors with_full_values(OrderedTensors tensors, bool keep);
+
 void write_model_file(const OrderedTensors& state, const std::filesystem::path& file);
+
+/// acc::save_weights with a state.
+void write_weights(const OrderedTensors& state, const std::filesystem::path& folder, std::uint64_t max_bytes);
 
 /// A file of a model's weights that is to be written.
 struct WeightShard {

@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/random.hpp"
+#include "acc/runtime/sharded/unit.hpp"
 
 namespace acc::detail {
 namespace {
@@ -97,6 +98,8 @@ void plan_model(torch::nn::Module& model, const PtValue& state, Loads& loads) {
     if (name == nullptr || gradient == nullptr) refuse("contain something other than tensors by name");
     const at::Tensor* parameter = parameters.find(*name);
     if (parameter == nullptr) refuse(fmt::format("the model has no parameter '{}'", *name));
+    if (unit_of(*parameter) != nullptr)
+      refuse("belong to a whole model, and this one is sharded: load a checkpoint of a finished step");
     if (parameter->sizes() != gradient->sizes())
       refuse(fmt::format("the gradient of '{}' has another shape", *name));
     loads.emplace_back(*parameter, *gradient);

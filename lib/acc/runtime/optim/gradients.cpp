@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "acc/base/error.hpp"
-#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/sharded/sharded_gradients.hpp"
 
 namespace acc {
 
@@ -39,23 +39,14 @@ void GradientState::next_batch(bool end_of_dataloader) {
   sync_gradients_ = step_ % num_steps_ == 0;
 }
 
-namespace {
-
-std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
-  std::vector<at::Tensor> distinct = parameters;
-  detail::keep_distinct(distinct);
-  std::vector<at::Tensor> gradients;
-  for (const at::Tensor& parameter : distinct) {
-    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
-  }
-  return gradients;
-}
-
-}  // namespace
-
 at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm, double norm_type) {
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (detail::any_is_sharded(parameters)) {
+    throw Error({.what = "some of the parameters are sharded, and a process alone does not know the norm",
+                 .where = "clip_grad_norm",
+                 .hint = "call accelerator.clip_grad_norm_"});
+  }
+  const std::vector<at::Tensor> gradients = detail::local_gradients(parameters).whole;
   if (gradients.empty()) return at::zeros({});
   std::vector<at::Tensor> norms = at::_foreach_norm(gradients, norm_type);
   for (at::Tensor& norm : norms) norm = norm.to(norms.front().device());
@@ -67,10 +58,12 @@ at::Tensor clip_grad_norm(const std::vector<at::Tensor>& parameters, double max_
 
 void clip_grad_value(const std::vector<at::Tensor>& parameters, double clip_value) {
   const at::NoGradGuard no_grad;
-  const std::vector<at::Tensor> gradients = gradients_of(parameters);
-  if (gradients.empty()) return;
-  at::_foreach_clamp_min_(gradients, -clip_value);
-  at::_foreach_clamp_max_(gradients, clip_value);
+  const detail::LocalGradients local = detail::local_gradients(parameters);
+  for (const std::vector<at::Tensor>& gradients : {local.whole, local.sharded}) {
+    if (gradients.empty()) continue;
+    at::_foreach_clamp_min_(gradients, -clip_value);
+    at::_foreach_clamp_max_(gradients, clip_value);
+  }
 }
 
 }  // namespace acc

@@ -15,7 +15,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/runtime/optim/gradients.hpp"
-#include "acc/runtime/parallel/ddp.hpp"
+#include "acc/runtime/parallel/distributed_module.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
 
 namespace acc {
@@ -45,8 +45,8 @@ void StepChecks::require_prepared(const torch::optim::Optimizer& optimizer) cons
                "AcceleratorOptions::allow_unprepared_parameters, where the program averages them itself"});
 }
 
-void StepChecks::require_announced_gradients() const {
-  for (const auto& model : models_) model->require_announced_gradients();
+void StepChecks::after_backward() const {
+  for (const auto& model : models_) model->after_backward();
 }
 
 void StepChecks::require_equal_parameters() const {
@@ -54,6 +54,7 @@ void StepChecks::require_equal_parameters() const {
 }
 
 void StepChecks::after_step(std::int64_t steps) const {
+  for (const auto& model : models_) model->after_step();
   if (options_.check_parameters_every == 0 || steps % options_.check_parameters_every != 0) return;
   if (std::ranges::all_of(models_, [](const auto& model) { return model->in_step(); }))
     require_equal_parameters();
@@ -99,7 +100,7 @@ at::Tensor Optimizer::step(const Closure& closure) {
   if (!state_->gradients->sync_gradients()) return {};
   if (!state_->checks) return state_->step(closure);
   if (state_->steps == 0) state_->checks->require_prepared(*state_->native);
-  state_->checks->require_announced_gradients();
+  state_->checks->after_backward();
   at::Tensor loss = state_->step(closure);
   state_->checks->after_step(++state_->steps);
   return loss;

@@ -20,7 +20,7 @@ class GradScaler;
 
 namespace detail {
 
-class DdpReplica;
+class DistributedModule;
 
 struct StepCheckOptions {
   /// Allows optimizers to have parameters that do not belong to a prepared model.
@@ -34,7 +34,7 @@ class StepChecks {
  public:
   explicit StepChecks(StepCheckOptions options) : options_(options) {}
 
-  void add_model(std::shared_ptr<DdpReplica> model) { models_.push_back(std::move(model)); }
+  void add_model(std::shared_ptr<DistributedModule> model) { models_.push_back(std::move(model)); }
 
   /// Releases the models and ends all checks.
   void release() {
@@ -45,9 +45,9 @@ class StepChecks {
   /// Throws Error{usage} when the optimizer has parameters whose gradients are not averaged.
   void require_prepared(const torch::optim::Optimizer& optimizer) const;
 
-  /// Throws Error{usage} when gradients that were not averaged reached a model, see
-  /// DdpReplica::require_announced_gradients.
-  void require_announced_gradients() const;
+  /// To be called after each backward and before each step, see DistributedModule::after_backward. Throws
+  /// Error{usage} when gradients that were not averaged reached a model.
+  void after_backward() const;
 
   /// Together: throws Error{usage} when a model's values are not the same on all processes.
   void require_equal_parameters() const;
@@ -57,7 +57,7 @@ class StepChecks {
 
  private:
   StepCheckOptions options_;
-  std::vector<std::shared_ptr<DdpReplica>> models_ = {};
+  std::vector<std::shared_ptr<DistributedModule>> models_ = {};
 };
 
 }  // namespace detail

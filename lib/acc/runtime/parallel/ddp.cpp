@@ -287,7 +287,7 @@ void DdpReplica::synchronize_next_backward() {
   impl_->reducer->prepare_for_backward({});
   impl_->watch->expect_averaged();
 }
-void DdpReplica::require_announced_gradients() {
+void DdpReplica::after_backward() {
   if (!impl_->watch->take_unexpected()) return;
   throw Error({.what =
                    "gradients reached the prepared model outside of a forward of its own, so they were not "
@@ -341,6 +341,15 @@ void DdpReplica::shadow_step() {
 }
 void DdpReplica::finish_join(bool was_last) {
   impl_->broadcast_state(impl_->agree_on_rank(was_last));
+}
+
+std::shared_ptr<DdpReplica> require_replica(const std::shared_ptr<DistributedModule>& module,
+                                            std::string_view function) {
+  if (module == nullptr) return nullptr;
+  if (auto replica = std::dynamic_pointer_cast<DdpReplica>(module)) return replica;
+  throw Error({.what = "needs a whole model on each process, and this one is sharded",
+               .where = std::string(function),
+               .hint = "train without fsdp (--use_fsdp) to use it"});
 }
 
 }  // namespace acc::detail

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/parallel/distributed_module.hpp"
 #include "acc/runtime/parallel/process_group.hpp"
 
 namespace torch::nn {
@@ -54,53 +54,39 @@ struct JoinedStep;
 /// This process's replica of a module that all processes train together. Averages gradients while backward
 /// runs, as Python's DistributedDataParallel and with the same numbers. Ddp and Model call it; it does not
 /// know the module's type. All processes must call every function, in the same order.
-class DdpReplica {
+class DdpReplica final : public DistributedModule {
  public:
   /// Broadcasts rank 0's parameters and buffers. Throws Error{usage} on every rank, naming the first
   /// parameter whose name, shape or type is not the same on all ranks, and when no parameter requires a
   /// gradient.
   DdpReplica(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
              DdpOptions options = {});
-  ~DdpReplica();
-  DdpReplica(const DdpReplica&) = delete;
-  DdpReplica& operator=(const DdpReplica&) = delete;
+  ~DdpReplica() override;
 
-  /// Calls `forward`, one pass through the module, and returns its output. Parameters may have been frozen or
-  /// unfrozen since the last pass. Throws Error{usage} naming the parameters that got no gradient in the step
-  /// before; on every rank when the ranks have frozen different parameters; and when find_unused_parameters
-  /// finds no tensors in the output.
-  template <class Forward>
-  auto run_forward(Forward forward) {
-    before_forward();
-    auto output = forward();
-    std::vector<at::Tensor*> tensors;
-    for_each_tensor(output, [&](at::Tensor& tensor) { tensors.push_back(&tensor); });
-    after_forward(tensors);
-    return output;
-  }
+  // Of run_forward: parameters may have been frozen or unfrozen since the last pass. It throws Error{usage}
+  // naming the parameters that got no gradient in the step before; on every rank when the ranks have frozen
+  // different parameters; and when find_unused_parameters finds no tensors in the output.
 
-  bool synchronizes() const;
-  void set_synchronizes(bool on);
-
-  /// Makes the next backward average gradients although set_synchronizes was off in its forward. Throws
-  /// Error{usage} with find_unused_parameters or static_graph, which require it to be on in forward, and in
-  /// join_uneven_inputs.
-  void synchronize_next_backward();
+  bool synchronizes() const override;
+  void set_synchronizes(bool on) override;
+  /// Throws Error{usage} with find_unused_parameters or static_graph, which require it to be on in forward,
+  /// and in join_uneven_inputs.
+  void synchronize_next_backward() override;
+  bool averages_every_batch() const override { return false; }
 
   /// Throws Error{usage} when, since the last call, the module received gradients that no run_forward had
   /// announced, and which were not averaged.
-  void require_announced_gradients();
+  void after_backward() override;
+  void after_step() override {}
 
   /// Whether `parameter` was one of the module's parameters when this replica was constructed.
-  bool has_parameter(const at::Tensor& parameter) const;
+  bool has_parameter(const at::Tensor& parameter) const override;
 
   /// Whether all processes have the same parameters at the end of a step: not while each trains alone
   /// (no_sync, local_sgd) or some have run out of data (join_uneven_inputs).
-  bool in_step() const;
-
-  /// Throws the same Error{usage} on every rank, naming the parameter and the ranks, when the value of a
-  /// parameter is not bit-identical on all.
-  void require_equal_parameters();
+  bool in_step() const override;
+  void require_equal_parameters() override;
+  at::ScalarType compute_type() const override { return at::kFloat; }
 
   /// The buckets after the first step, see GradientReducer; empty before it. settle_bucket_layout makes the
   /// layout final at once; otherwise the second step does. Together.
@@ -133,34 +119,19 @@ class DdpReplica {
  private:
   struct Impl;
 
-  void before_forward();
-  // `outputs` points to the tensors in the output of forward, which may be replaced.
-  void after_forward(const std::vector<at::Tensor*>& outputs);
+  void before_forward() override;
+  void after_forward(const std::vector<at::Tensor*>& outputs) override;
+  void abandon_forward() noexcept override {}
 
   std::shared_ptr<Impl> impl_;
 };
 
+/// The replica; null for null. Throws Error{usage} for a sharded module, naming `function`, which needs whole
+/// models.
+std::shared_ptr<DdpReplica> require_replica(const std::shared_ptr<DistributedModule>& module,
+                                            std::string_view function);
+
 }  // namespace detail
-
-/// While this object exists, gradients are accumulated on this process only and are not averaged; it must
-/// cover forward and backward. For all but the last of the batches over which gradients are accumulated.
-class NoSync {
- public:
-  explicit NoSync(std::shared_ptr<detail::DdpReplica> ddp) : ddp_(std::move(ddp)) {
-    if (!ddp_) return;
-    was_on_ = ddp_->synchronizes();
-    ddp_->set_synchronizes(false);
-  }
-  ~NoSync() {
-    if (ddp_) ddp_->set_synchronizes(was_on_);
-  }
-  NoSync(const NoSync&) = delete;
-  NoSync& operator=(const NoSync&) = delete;
-
- private:
-  std::shared_ptr<detail::DdpReplica> ddp_;
-  bool was_on_ = true;
-};
 
 /// Python's DistributedDataParallel: it is called like the module that it wraps, and backward then averages
 /// the gradients over all processes of the group. `ddp->` accesses the module itself: train(), eval(),

@@ -15,7 +15,8 @@ using Replicas = std::vector<std::shared_ptr<detail::DdpReplica>>;
 Replicas replicas_of(const std::vector<Joinable>& models) {
   Replicas replicas;
   for (const Joinable& model : models) {
-    if (model.ddp()) replicas.push_back(model.ddp());
+    if (auto replica = detail::require_replica(model.distributed(), "join_uneven_inputs"))
+      replicas.push_back(std::move(replica));
   }
   return replicas;
 }

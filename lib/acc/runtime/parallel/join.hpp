@@ -25,14 +25,16 @@ struct JoinOptions {
 class Joinable {
  public:
   template <class Module>
-  Joinable(const Model<Module>& model) : ddp_(model.ddp()) {}  // NOLINT: implicit, as in {model}
+  Joinable(const Model<Module>& model)
+      : distributed_(model.distributed()) {}  // NOLINT: implicit, as in {model}
   template <class Module>
-  Joinable(const Ddp<Module>& model) : ddp_(model.replica()) {}  // NOLINT: the same
+  Joinable(const Ddp<Module>& model) : distributed_(model.replica()) {}  // NOLINT: the same
 
-  const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }  ///< Null for one process.
+  /// Null for one process.
+  const std::shared_ptr<detail::DistributedModule>& distributed() const { return distributed_; }
 
  private:
-  std::shared_ptr<detail::DdpReplica> ddp_;
+  std::shared_ptr<detail::DistributedModule> distributed_;
 };
 
 /// Together: calls `train`, in which processes may train on different numbers of batches, as Python's Join. A
@@ -40,7 +42,7 @@ class Joinable {
 /// returned; then all take the models of a process that was among the last. In `train` the only collective
 /// operations may be forward and backward of the first model, then of the second and so on, in each step. An
 /// exception of `train` passes through at once, without waiting for the others. Throws Error{system} when
-/// another process is lost. With a single process it just calls `train`.
+/// another process is lost, Error{usage} for a sharded model. With a single process it just calls `train`.
 void join_uneven_inputs(const std::vector<Joinable>& models, const std::function<void()>& train,
                         bool divide_by_initial_world_size = true);
 

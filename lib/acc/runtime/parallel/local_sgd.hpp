@@ -32,11 +32,11 @@ class LocalSGD {
 /// call each process trains its own copy of the model without communication; the parameters are averaged
 /// after every `local_sgd_steps` steps, and when `train` returns. An exception of `train` passes through at
 /// once, without averaging. Afterwards gradients are averaged again. If `enabled` is false or there is one
-/// process, it just calls `train`. Throws Error{usage} when `local_sgd_steps` is below 1, Error{system} when
-/// another process is lost.
+/// process, it just calls `train`. Throws Error{usage} when `local_sgd_steps` is below 1 or the model is
+/// sharded, Error{system} when another process is lost.
 template <class Module, class Train>
 void local_sgd(const Model<Module>& model, int local_sgd_steps, bool enabled, Train train) {
-  const auto ddp = enabled ? model.ddp() : nullptr;
+  const auto ddp = enabled ? detail::require_replica(model.distributed(), "local_sgd") : nullptr;
   LocalSGD averaging(ddp, local_sgd_steps);
   const NoSync no_sync(ddp);
   train(averaging);

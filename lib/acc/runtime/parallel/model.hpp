@@ -15,21 +15,55 @@
 
 namespace acc {
 
+namespace detail {
+
+/// An argument of forward: a tensor of float32 in the type of the parameters, if that is another; all others
+/// unchanged.
+template <class Argument>
+class InputOf {
+ public:
+  InputOf(Argument&& given, at::ScalarType type) : given_(std::forward<Argument>(given)) {
+    if constexpr (kIsTensor) {
+      converted_ = type != at::kFloat && given_.defined() && given_.scalar_type() == at::kFloat
+                       ? given_.to(type)
+                       : given_;
+    }
+  }
+  Argument&& value() {
+    if constexpr (kIsTensor) {
+      return static_cast<Argument&&>(converted_);
+    } else {
+      return std::forward<Argument>(given_);
+    }
+  }
+
+ private:
+  static constexpr bool kIsTensor = std::is_same_v<std::remove_cvref_t<Argument>, at::Tensor>;
+
+  Argument&& given_;
+  at::Tensor converted_ = {};
+};
+
+}  // namespace detail
+
 /// A module as Accelerator::prepare returns it: its forward runs in the chosen precision, and its gradients
 /// are averaged over the processes. `model->` accesses the module itself: train(), eval(), parameters().
 template <class Module>
 class Model {
  public:
-  Model(std::shared_ptr<Module> module, std::shared_ptr<detail::DdpReplica> ddp, MixedPrecision precision,
-        c10::DeviceType device = c10::DeviceType::CPU)
-      : module_(std::move(module)), ddp_(std::move(ddp)), precision_(precision), device_(device) {}
+  Model(std::shared_ptr<Module> module, std::shared_ptr<detail::DistributedModule> distributed,
+        MixedPrecision precision, c10::DeviceType device = c10::DeviceType::CPU)
+      : module_(std::move(module)),
+        distributed_(std::move(distributed)),
+        precision_(precision),
+        device_(device) {}
 
-  /// The module's forward. Throws what DdpReplica::run_forward throws, and Error{usage} in fp16 and bf16 when
-  /// forward returns a type that for_each_tensor does not know.
+  /// The module's forward. Throws what run_forward of DdpReplica or ShardedModule throws, and Error{usage} in
+  /// fp16 and bf16 when forward returns a type that for_each_tensor does not know.
   template <class... Arguments>
   auto forward(Arguments&&... arguments) {
-    if (!ddp_) return compute(std::forward<Arguments>(arguments)...);
-    return ddp_->run_forward([&] { return compute(std::forward<Arguments>(arguments)...); });
+    if (!distributed_) return compute(std::forward<Arguments>(arguments)...);
+    return distributed_->run_forward([&] { return compute(std::forward<Arguments>(arguments)...); });
   }
 
   template <class... Arguments>
@@ -40,10 +74,14 @@ class Model {
   Module* operator->() const { return module_.get(); }
   const std::shared_ptr<Module>& module() const { return module_; }  ///< The module that was prepared.
   /// Null if gradients are not averaged.
-  const std::shared_ptr<detail::DdpReplica>& ddp() const { return ddp_; }
+  const std::shared_ptr<detail::DistributedModule>& distributed() const { return distributed_; }
+  /// Null unless the model is replicated.
+  std::shared_ptr<detail::DdpReplica> ddp() const {
+    return std::dynamic_pointer_cast<detail::DdpReplica>(distributed_);
+  }
 
   /// While the result exists, gradients are accumulated on this process only.
-  [[nodiscard]] NoSync no_sync() const { return NoSync(ddp_); }
+  [[nodiscard]] NoSync no_sync() const { return NoSync(distributed_); }
 
  private:
   template <class... Arguments>
@@ -52,11 +90,14 @@ class Model {
     using Output = std::remove_cvref_t<decltype(module_->forward(std::forward<Arguments>(arguments)...))>;
     if constexpr (detail::kIsOpaque<Output>) detail::refuse_opaque(c10::demangle_type<Output>());
     const Autocast autocast(precision_, device_);
-    return detail::to_float32(module_->forward(std::forward<Arguments>(arguments)...));
+    // As fully_shard, converts inputs where the parameters themselves are bf16.
+    const at::ScalarType type = distributed_ ? distributed_->compute_type() : at::kFloat;
+    return detail::to_float32(
+        module_->forward(detail::InputOf<Arguments>(std::forward<Arguments>(arguments), type).value()...));
   }
 
   std::shared_ptr<Module> module_;
-  std::shared_ptr<detail::DdpReplica> ddp_;
+  std::shared_ptr<detail::DistributedModule> distributed_;
   MixedPrecision precision_;
   c10::DeviceType device_;
 };

@@ -206,7 +206,8 @@ class Trainer : public TrainerBase {
   }
 
   at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
-    if (synchronize) return training_step(*model_, batches_[batch], batches_in_step);
+    const bool always = model_->distributed() && model_->distributed()->averages_every_batch();
+    if (synchronize || always) return training_step(*model_, batches_[batch], batches_in_step);
     const NoSync no_sync = accelerator().no_sync(*model_);
     return training_step(*model_, batches_[batch], batches_in_step);
   }

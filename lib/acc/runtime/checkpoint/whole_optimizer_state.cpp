@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/whole_optimizer_state.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/optim/optimizer.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/process/operations.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
+#include "acc/runtime/sharded/sharded_optimizer.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc::detail {
+namespace {
+
+// The fields of parameters, in the order of the optimizer.
+using Fields = nlohmann::ordered_json;
+using Place = std::pair<const Unit*, std::size_t>;  // a piece of a unit
+
+// Python counts steps in a float32 as long as it can.
+constexpr double kMaxFloatSteps = 1 << 24;
+
+// The index of each tensor of an optimizer, as in its state.
+std::unordered_map<const c10::TensorImpl*, std::int64_t> indices_of(
+    const torch::optim::Optimizer& optimizer) {
+  std::unordered_map<const c10::TensorImpl*, std::int64_t> indices;
+  std::int64_t next = 0;
+  for (const auto& group : optimizer.param_groups())
+    for (const at::Tensor& parameter : group.params()) indices[parameter.unsafeGetTensorImpl()] = next++;
+  return indices;
+}
+
+// Whether a field has a number for each element, not one for all.
+bool is_spread(const PtValue& field) {
+  const auto* tensor = field.get_if<at::Tensor>();
+  return tensor != nullptr && tensor->dim() > 0;
+}
+
+struct LocalRun {
+  Unit* unit;
+  Run run;
+  std::int64_t index;
+};
+
+std::vector<LocalRun> runs_of(const ShardedOptimizer& optimizer) {
+  const auto indices = indices_of(optimizer.native());
+  std::vector<LocalRun> runs;
+  for (const auto& module : optimizer.modules()) {
+    for (const auto& unit : module->units()) {
+      for (const Run& run : unit->runs()) {
+        const auto found = indices.find(run.values.unsafeGetTensorImpl());
+        if (found != indices.end()) runs.push_back({unit.get(), run, found->second});
+      }
+    }
+  }
+  return runs;
+}
+
+// The part of a piece that is in a run, in elements of the piece and of the run.
+struct Overlap {
+  std::int64_t in_piece = 0;
+  std::int64_t in_run = 0;
+  std::int64_t length = 0;
+};
+
+Overlap overlap_of(const Piece& piece, const Unit& unit, const Run& run) {
+  const std::int64_t run_begin = unit.begin() + run.begin;
+  const std::int64_t begin = std::max(piece.offset, run_begin);
+  const std::int64_t end = std::min(piece.end(), unit.begin() + run.end);
+  return {.in_piece = begin - piece.offset,
+          .in_run = begin - run_begin,
+          .length = std::max<std::int64_t>(end - begin, 0)};
+}
+
+// The fields of each parameter, by the numbers of its module, unit and piece; those with a number for each
+// element are null.
+Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
+  Fields fields = Fields::object();
+  const PtValue* states = local.find("state");
+  const std::vector<LocalRun> runs = runs_of(optimizer);
+  for (std::size_t m = 0; m < optimizer.modules().size(); ++m) {
+    const auto& units = optimizer.modules()[m]->units();
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      for (const auto& [unit, run, index] : runs) {
+        const PtValue* state = unit == units[u].get() ? states->find(index) : nullptr;
+        if (state == nullptr) continue;
+        for (std::size_t p = 0; p < unit->pieces().size(); ++p) {
+          if (overlap_of(unit->pieces()[p], *unit, run).length == 0) continue;
+          Fields& of_piece = fields[fmt::format("{}.{}.{}", m, u, p)];
+          for (const PtEntry& entry : *state->get_if<PtDict>()) {
+            const auto number = is_spread(entry.value) ? std::nullopt : entry.value.number();
+            of_piece[*entry.key.get_if<std::string>()] = number ? Fields(*number) : Fields();
+          }
+        }
+      }
+    }
+  }
+  return fields;
+}
+
+// Those of all processes.
+std::map<Place, Fields> agreed_fields(const ShardedOptimizer& optimizer, const PtValue& local) {
+  std::map<Place, Fields> all;
+  if (optimizer.modules().empty()) return all;
+  ProcessGroup& group = optimizer.modules().front()->group();
+  for (const std::string& text : gather_texts({fields_here(optimizer, local).dump()}, &group)) {
+    const Fields of_process = Fields::parse(text);
+    for (std::size_t m = 0; m < optimizer.modules().size(); ++m) {
+      const auto& units = optimizer.modules()[m]->units();
+      for (std::size_t u = 0; u < units.size(); ++u) {
+        for (std::size_t p = 0; p < units[u]->pieces().size(); ++p) {
+          const auto found = of_process.find(fmt::format("{}.{}.{}", m, u, p));
+          if (found != of_process.end()) all.try_emplace({units[u].get(), p}, *found);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<std::string> spread_names(const Unit& unit, const std::map<Place, Fields>& fields) {
+  std::vector<std::string> names;
+  for (std::size_t p = 0; p < unit.pieces().size(); ++p) {
+    const auto found = fields.find({&unit, p});
+    if (found == fields.end()) continue;
+    for (const auto& [name, value] : found->second.items())
+      if (value.is_null() && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
+}
+
+PtValue scalar(double value) {
+  return at::full({}, value, at::TensorOptions(value <= kMaxFloatSteps ? at::kFloat : at::kDouble));
+}
+
+}  // namespace
+
+PtValue full_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
+  const at::NoGradGuard no_grad;
+  const PtValue local = optimizer_state(optimizer.native());
+  const PtValue* states = local.find("state");
+  const std::map<Place, Fields> fields = agreed_fields(optimizer, local);
+  const std::vector<LocalRun> runs = runs_of(optimizer);
+  // The gathered fields of each unit, by name.
+  std::map<const Unit*, std::map<std::string, at::Tensor>> gathered;
+  for (const auto& module : optimizer.modules()) {
+    for (const auto& unit : module->units()) {
+      for (const std::string& name : spread_names(*unit, fields)) {
+        at::Tensor part = at::zeros({unit->length()}, unit->shard().options());
+        for (const auto& [of, run, index] : runs) {
+          const PtValue* state = of == unit.get() ? states->find(index) : nullptr;
+          const PtValue* field = state != nullptr ? state->find(name) : nullptr;
+          if (field != nullptr)
+            part.narrow(0, run.begin, run.end - run.begin).copy_(*field->get_if<at::Tensor>());
+        }
+        at::Tensor flat = unit->collect(part);
+        if (keep) gathered[unit.get()][name] = std::move(flat);
+      }
+    }
+  }
+  if (!keep) return {};
+
+  PtDict state;
+  PtList groups = *local.find("param_groups")->get_if<PtList>();
+  const auto indices = indices_of(optimizer.native());
+  std::int64_t number = 0;
+  for (std::size_t g = 0; g < optimizer.groups().size(); ++g) {
+    PtList numbers;
+    for (const auto& [unit, piece, tensor] : optimizer.groups()[g]) {
+      PtDict of_parameter;
+      const auto found = unit != nullptr ? fields.find({unit, piece}) : fields.end();
+      if (unit == nullptr) {
+        const PtValue* own = states->find(indices.at(tensor.unsafeGetTensorImpl()));
+        if (own != nullptr) of_parameter = *own->get_if<PtDict>();
+      } else if (found != fields.end()) {
+        const Piece& place = unit->pieces()[piece];
+        for (const auto& [name, value] : found->second.items()) {
+          if (value.is_null()) {
+            const at::Tensor& flat = gathered.at(unit).at(name);
+            of_parameter.push_back({name, flat.narrow(0, place.offset, place.numel).view(place.shape)});
+          } else {
+            of_parameter.push_back({name, scalar(value.get<double>())});
+          }
+        }
+      }
+      if (!of_parameter.empty()) state.push_back({number, std::move(of_parameter)});
+      numbers.emplace_back(number++);
+    }
+    for (PtEntry& entry : *std::get_if<PtDict>(&groups[g].content))
+      if (const auto* key = entry.key.get_if<std::string>(); key != nullptr && *key == "params")
+        entry.value = std::move(numbers);
+  }
+  return PtDict{{"state", std::move(state)}, {"param_groups", std::move(groups)}};
+}
+
+namespace {
+
+// Reads a full state for the shards of an optimizer, and collects everything that does not fit.
+class ShardReader {
+ public:
+  ShardReader(const ShardedOptimizer& optimizer, const PtValue& full, const std::string& where)
+      : optimizer_(optimizer), full_(full), where_(where) {}
+
+  PtValue read() {
+    const PtValue* groups = full_.find("param_groups");
+    const auto* list = groups != nullptr ? groups->get_if<PtList>() : nullptr;
+    states_ = full_.find("state");
+    // What is wrong with it otherwise is found by plan_optimizer_load.
+    if (list == nullptr || states_ == nullptr || list->size() != optimizer_.groups().size()) return full_;
+    for (std::size_t g = 0; g < list->size(); ++g) note_states(g, (*list)[g]);
+    if (!problems_.empty()) throw Error(ErrorKind::config, std::move(problems_));
+    return PtDict{{"state", shard_states()}, {"param_groups", local_groups(*list)}};
+  }
+
+ private:
+  void add(std::string of, const std::string& what) {
+    problems_.push_back({std::move(of) + " " + what, where_, ""});
+  }
+
+  void note_states(std::size_t group, const PtValue& given) {
+    const PtValue* params = given.find("params");
+    const auto* numbers = params != nullptr ? params->get_if<PtList>() : nullptr;
+    const auto& own = optimizer_.groups()[group];
+    if (numbers == nullptr || numbers->size() != own.size()) {
+      add(fmt::format("parameter group {}", group),
+          fmt::format("has {} parameters, the optimizer's has {}", numbers != nullptr ? numbers->size() : 0,
+                      own.size()));
+      return;
+    }
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto* number = (*numbers)[i].get_if<std::int64_t>();
+      const PtValue* state = number != nullptr ? states_->find(*number) : nullptr;
+      if (state == nullptr || state->get_if<PtDict>() == nullptr) continue;
+      if (own[i].unit == nullptr) {
+        whole_[own[i].tensor.unsafeGetTensorImpl()] = state;
+        continue;
+      }
+      const Piece& piece = own[i].unit->pieces()[own[i].piece];
+      for (const PtEntry& entry : *state->get_if<PtDict>()) {
+        if (!is_spread(entry.value) ||
+            entry.value.get_if<at::Tensor>()->sizes() == c10::IntArrayRef(piece.shape))
+          continue;
+        add(fmt::format("parameter {}", *number),
+            fmt::format("'{}' is [{}], the parameter is [{}]", *entry.key.get_if<std::string>(),
+                        fmt::join(entry.value.get_if<at::Tensor>()->sizes(), ", "),
+                        fmt::join(piece.shape, ", ")));
+      }
+      pieces_[{own[i].unit, own[i].piece}] = state;
+    }
+  }
+
+  PtDict shard_states() const {
+    PtDict states;
+    for (const auto& [unit, run, index] : runs_of(optimizer_)) {
+      PtDict of_run;
+      for (std::size_t p = 0; p < unit->pieces().size(); ++p) {
+        const Overlap part = overlap_of(unit->pieces()[p], *unit, run);
+        const auto found = pieces_.find({unit, p});
+        if (part.length == 0 || found == pieces_.end()) continue;
+        for (const PtEntry& entry : *found->second->get_if<PtDict>()) take(entry, part, run, of_run);
+      }
+      if (!of_run.empty()) states.push_back({index, std::move(of_run)});
+    }
+    const auto indices = indices_of(optimizer_.native());
+    for (const auto& [tensor, state] : whole_) states.push_back({indices.at(tensor), *state});
+    return states;
+  }
+
+  static void take(const PtEntry& entry, const Overlap& part, const Run& run, PtDict& of_run) {
+    const auto* name = entry.key.get_if<std::string>();
+    const auto same = [&](const PtEntry& one) { return *one.key.get_if<std::string>() == *name; };
+    auto place = std::ranges::find_if(of_run, same);
+    if (!is_spread(entry.value)) {
+      if (place == of_run.end()) of_run.push_back(entry);
+      return;
+    }
+    if (place == of_run.end()) {
+      of_run.push_back({*name, at::zeros({run.end - run.begin}, run.values.options().requires_grad(false))});
+      place = std::prev(of_run.end());
+    }
+    const at::Tensor values = entry.value.get_if<at::Tensor>()->reshape({-1});
+    place->value.get_if<at::Tensor>()
+        ->narrow(0, part.in_run, part.length)
+        .copy_(values.narrow(0, part.in_piece, part.length));
+  }
+
+  PtList local_groups(const PtList& full) const {
+    PtList groups = full;
+    std::int64_t next = 0;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      PtList numbers;
+      for (std::size_t i = 0; i < optimizer_.native().param_groups()[g].params().size(); ++i)
+        numbers.emplace_back(next++);
+      for (PtEntry& entry : *std::get_if<PtDict>(&groups[g].content))
+        if (const auto* key = entry.key.get_if<std::string>(); key != nullptr && *key == "params")
+          entry.value = numbers;
+    }
+    return groups;
+  }
+
+  const ShardedOptimizer& optimizer_;
+  const PtValue& full_;
+  const std::string& where_;
+  const PtValue* states_ = nullptr;
+  std::map<Place, const PtValue*> pieces_ = {};
+  std::map<const c10::TensorImpl*, const PtValue*> whole_ = {};
+  std::vector<Problem> problems_ = {};
+};
+
+}  // namespace
+
+PtValue shard_of_optimizer_state(const ShardedOptimizer& optimizer, const PtValue& full,
+                                 const std::string& where) {
+  const at::NoGradGuard no_grad;
+  return ShardReader(optimizer, full, where).read();
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/nested_tensors.hpp"
+
+namespace acc {
+
+namespace detail {
+
+/// A module that all processes train together, each with its own batches: replicated (DdpReplica) or sharded
+/// (ShardedModule). Ddp and Model call it; it does not know the module's type. All processes must call every
+/// function, in the same order.
+class DistributedModule {
+ public:
+  DistributedModule() = default;
+  virtual ~DistributedModule() = default;
+  DistributedModule(const DistributedModule&) = delete;
+  DistributedModule& operator=(const DistributedModule&) = delete;
+
+  /// Calls `forward`, one pass through the module, and returns its output. Throws what before_forward and
+  /// after_forward of the class throw.
+  template <class Forward>
+  auto run_forward(Forward forward) {
+    before_forward();
+    auto output = [&] {
+      try {
+        return forward();
+      } catch (...) {
+        abandon_forward();
+        throw;
+      }
+    }();
+    std::vector<at::Tensor*> tensors;
+    for_each_tensor(output, [&](at::Tensor& tensor) { tensors.push_back(&tensor); });
+    after_forward(tensors);
+    return output;
+  }
+
+  /// Whether gradients are averaged over the processes; if not, each process accumulates its own.
+  virtual bool synchronizes() const = 0;
+  virtual void set_synchronizes(bool on) = 0;
+
+  /// Makes the next backward average gradients although set_synchronizes was off in its forward. Throws
+  /// Error{usage} where forward must know that.
+  virtual void synchronize_next_backward() = 0;
+
+  /// Whether gradients are averaged in every batch, also in those that do not end with a step.
+  virtual bool averages_every_batch() const = 0;
+
+  /// To be called after each backward, and before gradients are used: all of them are averaged when it
+  /// returns. Throws Error{usage} when some were not.
+  virtual void after_backward() = 0;
+
+  /// To be called after each step of an optimizer.
+  virtual void after_step() = 0;
+
+  /// Whether a step of an optimizer may update `parameter`, since its gradient is averaged.
+  virtual bool has_parameter(const at::Tensor& parameter) const = 0;
+
+  /// Whether all processes have the same parameters at the end of a step.
+  virtual bool in_step() const = 0;
+
+  /// Throws the same Error{usage} on every rank, naming the parameter and the ranks, when the value of a
+  /// parameter is not bit-identical on all processes that hold it.
+  virtual void require_equal_parameters() = 0;
+
+  /// The type of the parameters in forward.
+  virtual at::ScalarType compute_type() const = 0;
+
+ private:
+  virtual void before_forward() = 0;
+  // `outputs` points to the tensors in the output of forward, which may be replaced.
+  virtual void after_forward(const std::vector<at::Tensor*>& outputs) = 0;
+  // Called instead when forward throws.
+  virtual void abandon_forward() noexcept = 0;
+};
+
+}  // namespace detail
+
+/// While this object exists, gradients are accumulated on this process only and are not averaged; it must
+/// cover forward and backward. For all but the last of the batches over which gradients are accumulated.
+class NoSync {
+ public:
+  explicit NoSync(std::shared_ptr<detail::DistributedModule> module) : module_(std::move(module)) {
+    if (!module_) return;
+    was_on_ = module_->synchronizes();
+    module_->set_synchronizes(false);
+  }
+  ~NoSync() {
+    if (module_) module_->set_synchronizes(was_on_);
+  }
+  NoSync(const NoSync&) = delete;
+  NoSync& operator=(const NoSync&) = delete;
+
+ private:
+  std::shared_ptr<detail::DistributedModule> module_;
+  bool was_on_ = true;
+};
+
+}  // namespace acc

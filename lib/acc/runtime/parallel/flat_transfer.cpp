@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/flat_transfer.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/empty.h>
+
+#include <memory>
+#include <mutex>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <utility>
+#include <vector>
+
+#include "acc/base/error.hpp"
+
+namespace acc::detail {
+namespace {
+
+using Work = c10::intrusive_ptr<c10d::Work>;
+
+void wait_for(std::vector<Work>& works) {
+  for (const Work& work : works) work->wait();
+  works.clear();
+}
+
+bool uses_nccl(ProcessGroup& group, const at::Tensor& flat) {
+  if (flat.device().is_cpu()) return false;
+  auto& native = group.native();
+  if (native.getBackend(flat.device().type()) != native.getBackend(c10::DeviceType::CPU)) return true;
+  throw Error({.what = "sharded models on CUDA devices need NCCL",
+               .where = "process group",
+               .hint = "give each process a device of its own, and leave cuda_backend as it is"});
+}
+
+// LibTorch's new names, or the old ones, which newer versions deprecate.
+template <class Group>
+Work all_gather(Group& group, at::Tensor output, at::Tensor input) {
+  if constexpr (requires { group.all_gather_single(output, input); }) {
+    return group.all_gather_single(output, input);
+  } else {
+    return group._allgather_base(output, input);
+  }
+}
+template <class Group>
+Work reduce_scatter(Group& group, at::Tensor output, at::Tensor input) {
+  if constexpr (requires { group.reduce_scatter_single(output, input); }) {
+    return group.reduce_scatter_single(output, input);
+  } else {
+    return group._reduce_scatter_base(output, input);
+  }
+}
+
+}  // namespace
+
+struct FlatTransfer::Flight {
+  // Held until everything has arrived and left, or is given up.
+  std::vector<at::Tensor> memory = {};
+  std::vector<Work> received = {};
+  std::vector<Work> sent = {};
+
+  bool is_over() const { return received.empty() && sent.empty(); }
+};
+
+void FlatTransfer::wait_received() {
+  if (flight_) wait_for(flight_->received);
+}
+void FlatTransfer::wait_sent() {
+  if (flight_) wait_for(flight_->sent);
+}
+
+namespace {
+
+// Keeps what nobody has waited for. Gloo drops a message whose buffer is gone, and the connection then stands
+// still, so that the next operation of any kind would hang.
+void keep_or_delete(FlatTransfer::Flight* flight) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<FlatTransfer::Flight>>();
+  std::unique_ptr<FlatTransfer::Flight> owned(flight);
+  if (owned->is_over()) return;
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(owned));
+}
+
+std::shared_ptr<FlatTransfer::Flight> new_flight() {
+  return {new FlatTransfer::Flight(), &keep_or_delete};
+}
+
+// Sends `outgoing(rank)` to each other process and receives its part in `incoming(rank)`.
+template <class Outgoing, class Incoming>
+std::shared_ptr<FlatTransfer::Flight> exchange(ProcessGroup& group, int tag, Outgoing outgoing,
+                                               Incoming incoming) {
+  auto flight = new_flight();
+  const auto gloo = group.native().getBackend(c10::DeviceType::CPU);
+  // Begins with the next rank, so that not all send to the first one first.
+  for (int step = 1; step < group.size(); ++step) {
+    const int from = (group.rank() + group.size() - step) % group.size();
+    std::vector<at::Tensor> place{incoming(from)};
+    flight->received.push_back(gloo->recv(place, from, tag));
+    flight->memory.push_back(place[0]);
+  }
+  for (int step = 1; step < group.size(); ++step) {
+    const int to = (group.rank() + step) % group.size();
+    std::vector<at::Tensor> part{outgoing(to)};
+    flight->sent.push_back(gloo->send(part, to, tag));
+    flight->memory.push_back(part[0]);
+  }
+  return flight;
+}
+
+}  // namespace
+
+FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own, int tag) {
+  const at::NoGradGuard no_grad;
+  if (uses_nccl(group, flat)) {
+    auto flight = new_flight();
+    flight->received.push_back(all_gather(group.native(), flat, own));
+    flight->memory = {flat, own};
+    return FlatTransfer(std::move(flight));
+  }
+  const std::int64_t length = own.numel();
+  return FlatTransfer(exchange(
+      group, tag, [&](int) { return own; }, [&](int rank) { return flat.narrow(0, rank * length, length); }));
+}
+
+FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag) {
+  const at::NoGradGuard no_grad;
+  FlatReduction reduction;
+  reduction.rank_ = group.rank();
+  reduction.size_ = group.size();
+  const std::int64_t length = flat.numel() / group.size();
+  if (uses_nccl(group, flat)) {
+    reduction.is_summed_ = true;
+    reduction.flat_ = flat.to(at::kFloat);
+    reduction.parts_ = at::empty({length}, reduction.flat_.options());
+    auto flight = new_flight();
+    flight->received.push_back(reduce_scatter(group.native(), reduction.parts_, reduction.flat_));
+    reduction.transfer_ = FlatTransfer(std::move(flight));
+    return reduction;
+  }
+  reduction.parts_ = at::empty({length * (group.size() - 1)}, flat.options());
+  const auto place_of = [&](int rank) { return rank < group.rank() ? rank : rank - 1; };
+  reduction.transfer_ = FlatTransfer(exchange(
+      group, tag, [&](int rank) { return flat.narrow(0, rank * length, length); },
+      [&](int rank) { return reduction.parts_.narrow(0, place_of(rank) * length, length); }));
+  reduction.flat_ = std::move(flat);
+  return reduction;
+}
+
+at::Tensor FlatReduction::finish() {
+  const at::NoGradGuard no_grad;
+  transfer_.wait_received();
+  transfer_.wait_sent();
+  const std::int64_t length = flat_.numel() / size_;
+  const auto part = [&](int rank) {
+    if (rank == rank_) return flat_.narrow(0, rank * length, length);
+    return parts_.narrow(0, (rank < rank_ ? rank : rank - 1) * length, length);
+  };
+  at::Tensor sum = is_summed_ ? parts_ : at::empty({length}, flat_.options().dtype(at::kFloat));
+  if (!is_summed_) {
+    int next = 2;
+    if (flat_.scalar_type() == at::kFloat) {
+      at::add_out(sum, part(0), part(1));
+    } else {
+      sum.copy_(part(0));
+      next = 1;
+    }
+    for (; next < size_; ++next) sum.add_(part(next));
+  }
+  sum.mul_(1.0 / size_);
+  *this = {};
+  return sum;
+}
+
+}  // namespace acc::detail

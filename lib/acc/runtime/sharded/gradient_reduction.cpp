@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/gradient_reduction.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace acc::detail {
+
+GradientReduction::GradientReduction(const Unit& unit)
+    : unit_(unit),
+      trained_(static_cast<std::size_t>(std::ranges::count_if(unit.pieces(), &Piece::trains))),
+      arrived_(unit.pieces().size(), false) {}
+
+at::Tensor GradientReduction::place(const at::Tensor& flat, std::size_t piece) const {
+  const Piece& of = unit_.pieces()[piece];
+  return flat.narrow(0, of.offset, of.numel).view(of.shape);
+}
+
+void GradientReduction::add(std::size_t piece, const at::Tensor& gradient, bool local) {
+  const at::NoGradGuard no_grad;
+  const UnitOptions& options = unit_.options();
+  const at::TensorOptions at_place = at::TensorOptions(options.device);
+  const std::int64_t all = unit_.length() * options.size;
+  if (local) {
+    if (!kept_.defined()) kept_ = at::zeros({all}, at_place.dtype(at::kFloat));
+    place(kept_, piece).add_(gradient);
+    return;
+  }
+  if (!sending_.defined()) {
+    is_zeroed_ = kept_.defined();
+    sending_ = is_zeroed_ ? std::exchange(kept_, {}) : at::empty({all}, at_place.dtype(options.compute));
+  }
+  const at::Tensor part = place(sending_, piece);
+  if (is_zeroed_ || arrived_[piece]) {
+    part.add_(gradient);
+  } else {
+    part.copy_(gradient);
+  }
+  if (!arrived_[piece]) ++arrived_count_;
+  arrived_[piece] = true;
+}
+
+void GradientReduction::start(ProcessGroup& group, int tag) {
+  const at::NoGradGuard no_grad;
+  if (!sending_.defined()) {
+    sending_ = std::exchange(kept_, {});
+  } else if (!is_zeroed_) {
+    for (std::size_t i = 0; i < arrived_.size(); ++i)
+      if (!arrived_[i]) place(sending_, i).zero_();
+    for (const auto& [begin, length] : unit_.gaps()) sending_.narrow(0, begin, length).zero_();
+  }
+  std::fill(arrived_.begin(), arrived_.end(), false);
+  arrived_count_ = 0;
+  reducing_ = start_reduce_scatter(group, std::exchange(sending_, {}), tag);
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/operator_watch.hpp"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc::detail {
+namespace {
+
+constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+// Whether the fallback has been called, for the probe.
+thread_local bool was_called = false;
+
+void use(const at::Tensor& tensor, const c10::OperatorHandle& op) {
+  if (Unit* unit = unit_of(tensor); unit != nullptr && unit->on_use) unit->on_use(*unit, op);
+}
+
+void visit(const c10::IValue& value, const c10::OperatorHandle& op) {
+  if (value.isTensor()) {
+    use(value.toTensor(), op);
+  } else if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) use(tensor, op);
+  } else if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef()) visit(item, op);
+  }
+}
+
+void before_operator(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  // Also for the operators that this one consists of, which take the same tensors.
+  const c10::impl::ExcludeDispatchKeyGuard unwatched(kKey);
+  was_called = true;
+  const std::size_t count = op.schema().arguments().size();
+  for (std::size_t i = 0; i < count; ++i) visit((*stack)[stack->size() - count + i], op);
+  op.callBoxed(stack);
+}
+
+bool probe() {
+  was_called = false;
+  const c10::impl::IncludeDispatchKeyGuard on(kKey);
+  at::empty({0});
+  return was_called;
+}
+
+// Registers the fallback, for programs that need it alone.
+void require_fallback() {
+  static const bool works = [] {
+    static torch::Library library(torch::Library::IMPL, "_", kKey, __FILE__, __LINE__);
+    library.fallback(torch::CppFunction::makeFromBoxedFunction<&before_operator>());
+    return probe();
+  }();
+  if (works) return;
+  throw Error({.kind = ErrorKind::system,
+               .what = "this LibTorch does not let acc see operators, so parameters cannot be freed between "
+                       "their uses",
+               .where = "FSDP",
+               .hint = "shard without freeing them: reshard_after_forward = false"});
+}
+
+}  // namespace
+
+void watch_operators(bool on) {
+  if (on) {
+    try {
+      require_fallback();
+    } catch (const c10::Error& error) {
+      throw Error({.kind = ErrorKind::system, .what = error.what_without_backtrace(), .where = "FSDP"});
+    }
+  }
+  c10::impl::tls_set_dispatch_key_included(kKey, on);
+}
+
+UnwatchedOperators::UnwatchedOperators() : was_excluded_(c10::impl::tls_is_dispatch_key_excluded(kKey)) {
+  c10::impl::tls_set_dispatch_key_excluded(kKey, true);
+}
+
+UnwatchedOperators::~UnwatchedOperators() {
+  c10::impl::tls_set_dispatch_key_excluded(kKey, was_excluded_);
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/sharded_gradients.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_foreach_mul.h>
+#include <ATen/ops/_foreach_norm.h>
+#include <ATen/ops/linalg_vector_norm.h>
+#include <ATen/ops/pow.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/nested_tensors.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc::detail {
+namespace {
+
+void add_parts(Unit& unit, const Piece& piece, std::vector<at::Tensor>& parts) {
+  for (const Run& run : unit.runs()) {
+    const std::int64_t begin = std::max(piece.offset - unit.begin(), run.begin);
+    const std::int64_t end = std::min(piece.end() - unit.begin(), run.end);
+    if (begin < end && run.values.grad().defined())
+      parts.push_back(run.values.grad().narrow(0, begin - run.begin, end - begin));
+  }
+}
+
+at::Tensor norm_of(const std::vector<at::Tensor>& tensors, double norm_type, at::Device device) {
+  if (tensors.empty()) return at::zeros({}, at::TensorOptions(device).dtype(at::kDouble));
+  return at::linalg_vector_norm(at::stack(at::_foreach_norm(tensors, norm_type)), norm_type)
+      .to(device, at::kDouble);
+}
+
+}  // namespace
+
+bool any_is_sharded(const std::vector<at::Tensor>& parameters) {
+  return std::ranges::any_of(parameters, [](const at::Tensor& one) { return unit_of(one) != nullptr; });
+}
+
+LocalGradients local_gradients(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> distinct = parameters;
+  keep_distinct(distinct);
+  LocalGradients gradients;
+  for (const at::Tensor& parameter : distinct) {
+    if (Unit* unit = unit_of(parameter)) {
+      add_parts(*unit, unit->pieces()[unit->piece_at(parameter.storage_offset())], gradients.sharded);
+    } else if (parameter.grad().defined()) {
+      gradients.whole.push_back(parameter.grad());
+    }
+  }
+  return gradients;
+}
+
+at::Tensor clip_sharded_grad_norm(const std::vector<at::Tensor>& parameters, double max_norm,
+                                  double norm_type, ProcessGroup& group) {
+  if (!(norm_type > 0)) {
+    throw Error({.what = fmt::format("must be above 0 for a sharded model, not {}", norm_type),
+                 .where = "clip_grad_norm_, norm_type"});
+  }
+  const at::NoGradGuard no_grad;
+  LocalGradients gradients = local_gradients(parameters);
+  const at::Device device = parameters.front().device();
+  at::Tensor norm = norm_of(gradients.sharded, norm_type, device);
+  if (std::isinf(norm_type)) {
+    group.all_reduce(norm, ReduceOp::max);
+  } else {
+    norm = norm.pow(norm_type);
+    group.all_reduce(norm, ReduceOp::sum);
+    norm = norm.pow(1 / norm_type);
+  }
+  const at::Tensor total =
+      at::linalg_vector_norm(at::stack({norm, norm_of(gradients.whole, norm_type, device)}), norm_type)
+          .to(at::kFloat);
+  std::vector<at::Tensor> all = std::move(gradients.sharded);
+  std::ranges::move(gradients.whole, std::back_inserter(all));
+  if (!all.empty()) at::_foreach_mul_(all, (max_norm / (total + 1e-6)).clamp_max(1.0));
+  return total;
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/sharded_module.hpp"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/utils/lambda_post_hook.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/parallel/parameter_agreement.hpp"
+#include "acc/runtime/parallel/sync_batch_norm.hpp"
+#include "acc/runtime/sharded/call_order.hpp"
+#include "acc/runtime/sharded/gradient_reduction.hpp"
+#include "acc/runtime/sharded/operator_watch.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+#include "acc/runtime/sharded/unit_plan.hpp"
+
+namespace acc::detail {
+namespace {
+
+using torch::autograd::variable_list;
+using torch::autograd::utils::LambdaPostHook;
+
+enum class Phase { idle, forward, backward };
+
+// What a process does with a unit; for CallOrder.
+enum Call : std::int64_t { gather_in_forward, gather_in_backward, gather, average, collect, end, kCalls };
+
+// Tags of messages: each module has a range of its own, in which each unit has two and the order one.
+constexpr int kTagsOfModule = 1 << 16;
+constexpr std::size_t kMaxUnits = (kTagsOfModule - 1) / 2;
+
+int next_tag() {
+  static std::atomic<int> modules = 0;
+  return ++modules * kTagsOfModule;
+}
+
+// Predicts which unit is used next, from the order of the pass before.
+class UseOrder {
+ public:
+  void begin() {
+    if (!present_.empty()) last_ = std::exchange(present_, {});
+    position_ = 0;
+  }
+  std::optional<std::size_t> first() const {
+    return last_.empty() ? std::nullopt : std::optional(last_.front());
+  }
+  std::optional<std::size_t> next_after(std::size_t used) {
+    present_.push_back(used);
+    const auto begin = last_.begin() + static_cast<std::ptrdiff_t>(position_);
+    const auto found = std::find(begin, last_.end(), used);
+    if (found == last_.end()) return {};
+    position_ = static_cast<std::size_t>(found - last_.begin()) + 1;
+    return position_ < last_.size() ? std::optional(last_[position_]) : std::nullopt;
+  }
+
+ private:
+  std::vector<std::size_t> last_ = {};
+  std::vector<std::size_t> present_ = {};
+  std::size_t position_ = 0;
+};
+
+// Whether an operator does not read its arguments' values: it makes views, or new tensors of the same shape.
+bool reads_no_values(const c10::OperatorHandle& op) {
+  if (op.schema().name().ends_with("_like")) return true;
+  const auto& results = op.schema().returns();
+  return !results.empty() && std::ranges::all_of(results, [](const c10::Argument& result) {
+    return result.alias_info() != nullptr && !result.alias_info()->isWrite();
+  });
+}
+
+struct Hook {
+  std::shared_ptr<torch::autograd::Node> node = {};
+  std::uintptr_t key = 0;
+};
+
+}  // namespace
+
+struct ShardedModule::Impl {
+  std::shared_ptr<torch::nn::Module> module = {};
+  std::shared_ptr<ProcessGroup> group = {};
+  ShardedModuleOptions options = {};
+  int tag = next_tag();
+  std::vector<std::unique_ptr<Unit>> units = {};
+  std::vector<GradientReduction> reductions = {};
+  std::vector<Hook> hooks = {};
+  std::unique_ptr<CallOrder> order = {};
+  // The numbers of the last calls for each unit in `order`.
+  std::vector<std::int64_t> gathers = {};
+  std::vector<std::int64_t> averages = {};
+  // The parts of shards that optimizers have; a process may have none.
+  std::unordered_set<const c10::TensorImpl*> optimized = {};
+  bool has_optimizer = false;
+
+  Phase phase = Phase::idle;
+  UseOrder uses_in_forward = {};
+  UseOrder uses_in_backward = {};
+  // The unit that was used last, and that which was gathered ahead; not the root.
+  std::optional<std::size_t> current = {};
+  std::optional<std::size_t> ahead = {};
+  // How many callers of gather_all want all units to stay.
+  int pins = 0;
+  bool synchronizes = true;
+  bool synchronizes_once = false;
+  bool buffers_due = true;
+  std::size_t peak_bytes = 0;
+
+  bool frees() const { return options.fsdp.reshard_after_forward; }
+  std::string where() const { return fmt::format("rank {}, {}", group->rank(), module->name()); }
+  std::string label(std::size_t unit) const {
+    return units[unit]->is_root() ? "the root's parameters" : fmt::format("'{}'", units[unit]->name());
+  }
+
+  std::string describe(std::int64_t call) const {
+    const auto unit = static_cast<std::size_t>(call / kCalls);
+    switch (call % kCalls) {
+      case gather_in_forward:
+        return fmt::format("gathers {} in forward", label(unit));
+      case gather_in_backward:
+        return fmt::format("gathers {} in backward", label(unit));
+      case average:
+        return fmt::format("averages the gradients of {}", label(unit));
+      case end:
+        return "has ended its forward or backward";
+      default:
+        return fmt::format("gathers {} outside of forward", label(unit));
+    }
+  }
+  std::int64_t announce(Call call, std::size_t unit) const {
+    return order->announce(static_cast<std::int64_t>(unit) * kCalls + call);
+  }
+
+  void make_units();
+  void watch_gradients(std::size_t unit);
+  void require_unchanged() const;
+
+  void start_gather(std::size_t unit, Call call);
+  void finish_gather(std::size_t unit);
+  at::Tensor collect_parts(std::size_t unit, const at::Tensor& part);
+  void release(std::size_t unit);
+  void release_all_but(bool kept_for_backward);
+
+  void use(std::size_t unit, const c10::OperatorHandle& op);
+  void make_current(std::size_t unit);
+  void gather_ahead(std::optional<std::size_t> next, Call call);
+  void begin_backward();
+  void end_backward();
+  void take_gradient(std::size_t unit, std::size_t piece);
+  void start_average(std::size_t unit);
+  void finish_averages();
+};
+
+void ShardedModule::Impl::make_units() {
+  const std::vector<UnitPlan> plans = plan_units(*module, options.fsdp);
+  if (plans.size() > kMaxUnits) {
+    throw Error({.what = fmt::format("{} units are too many: at most {}", plans.size(), kMaxUnits),
+                 .where = module->name(),
+                 .hint = "choose larger modules"});
+  }
+  const UnitOptions unit_options{.rank = group->rank(),
+                                 .size = group->size(),
+                                 .compute = options.compute,
+                                 .device = options.device,
+                                 .frees = frees()};
+  gathers.resize(plans.size());
+  averages.resize(plans.size());
+  for (const UnitPlan& plan : plans) {
+    std::vector<Piece> pieces;
+    for (const auto& [name, tensor] : plan.parameters) {
+      pieces.push_back({.name = name,
+                        .parameter = tensor,
+                        .shape = tensor.sizes().vec(),
+                        .numel = tensor.numel(),
+                        .trains = tensor.requires_grad()});
+    }
+    const std::size_t index = units.size();
+    units.push_back(std::make_unique<Unit>(plan.name, plan.name.empty(), std::move(pieces), unit_options));
+    Unit& unit = *units.back();
+    unit.take_parameters(*group);
+    reductions.emplace_back(unit);
+    watch_gradients(index);
+    unit.collect = [this, index](const at::Tensor& part) { return collect_parts(index, part); };
+    if (!frees()) continue;
+    unit.on_use = [this, index](Unit&, const c10::OperatorHandle& op) { use(index, op); };
+    unit.release();
+  }
+}
+
+void ShardedModule::Impl::watch_gradients(std::size_t unit) {
+  const at::AutoGradMode with_graph(true);
+  const auto& pieces = units[unit]->pieces();
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    if (!pieces[piece].trains) continue;
+    auto node = torch::autograd::impl::grad_accumulator(pieces[piece].parameter);
+    const auto key = node->add_post_hook(std::make_unique<LambdaPostHook>(
+        [this, unit, piece](const variable_list& outputs, const variable_list&) {
+          take_gradient(unit, piece);
+          return outputs;
+        }));
+    hooks.push_back({.node = std::move(node), .key = key});
+  }
+}
+
+void ShardedModule::Impl::require_unchanged() const {
+  for (const auto& unit : units) {
+    for (const Piece& piece : unit->pieces()) {
+      const std::string name = fmt::format("parameter '{}'", piece.name);
+      if (!piece.has_values)
+        throw Error({.what = "was made on the meta device and has no values",
+                     .where = name,
+                     .hint = "load_model or load_state gives it values"});
+      if (piece.parameter.requires_grad() != piece.trains)
+        throw Error({.what = fmt::format("was {} after the model was prepared, which sharding does not allow",
+                                         piece.trains ? "frozen" : "unfrozen"),
+                     .where = name,
+                     .hint = "freeze and unfreeze parameters before prepare"});
+    }
+  }
+}
+
+void ShardedModule::Impl::start_gather(std::size_t unit, Call call) {
+  gathers[unit] = announce(call, unit);
+  // NCCL would wait on the device, where nothing ends it.
+  if (!options.device.is_cpu()) order->require_same(gathers[unit]);
+  units[unit]->start_gather(*group, tag + 2 * static_cast<int>(unit));
+  std::size_t bytes = 0;
+  for (const auto& one : units) bytes += one->is_allocated() ? one->bytes() : 0;
+  peak_bytes = std::max(peak_bytes, bytes);
+}
+
+void ShardedModule::Impl::finish_gather(std::size_t unit) {
+  if (units[unit]->is_complete()) return;
+  order->require_same(gathers[unit]);
+  units[unit]->finish_gather();
+}
+
+at::Tensor ShardedModule::Impl::collect_parts(std::size_t unit, const at::Tensor& part) {
+  const at::NoGradGuard no_grad;
+  const UnwatchedOperators unwatched;
+  const at::Tensor own = part.contiguous();
+  const at::Tensor flat = at::empty({own.numel() * group->size()}, own.options());
+  flat.narrow(0, units[unit]->begin(), own.numel()).copy_(own);
+  group->with_explained_errors("gathering of parameters", [&] {
+    const std::int64_t number = announce(collect, unit);
+    if (!flat.device().is_cpu()) order->require_same(number);
+    FlatTransfer transfer = start_all_gather(*group, flat, own, tag + 2 * static_cast<int>(unit));
+    order->require_same(number);
+    transfer.wait_received();
+    transfer.wait_sent();
+  });
+  return flat;
+}
+
+void ShardedModule::Impl::release(std::size_t unit) {
+  if (pins > 0 || !units[unit]->is_allocated()) return;
+  finish_gather(unit);
+  units[unit]->release();
+}
+
+void ShardedModule::Impl::release_all_but(bool kept_for_backward) {
+  for (std::size_t i = 0; i < units.size(); ++i)
+    if (!kept_for_backward || (i != current && !units[i]->is_root())) release(i);
+  if (!kept_for_backward) current.reset();
+  ahead.reset();
+}
+
+void ShardedModule::Impl::use(std::size_t index, const c10::OperatorHandle& op) {
+  const Unit& unit = *units[index];
+  if (unit.is_complete() && (index == current || unit.is_root() || pins > 0)) return;
+  const bool in_backward = torch::autograd::get_current_graph_task_id() != -1;
+  if (in_backward && phase == Phase::idle) begin_backward();
+  if (phase == Phase::idle || (phase == Phase::backward && !in_backward)) {
+    if (unit.is_complete() || reads_no_values(op)) return;
+    throw Error({.what = fmt::format("{} cannot be used here: each process has only a shard", label(index)),
+                 .where = where(),
+                 .hint = "call the prepared model, as model(x); read and change parameters while "
+                         "accelerator.gathered_parameters(model) exists, on all processes"});
+  }
+  group->with_explained_errors(phase == Phase::forward ? "forward" : "backward",
+                               [&] { make_current(index); });
+}
+
+void ShardedModule::Impl::make_current(std::size_t index) {
+  const at::NoGradGuard no_grad;
+  const UnwatchedOperators unwatched;
+  const Call call = phase == Phase::forward ? gather_in_forward : gather_in_backward;
+  // A module that has the unit's among its own goes on afterwards.
+  const auto encloses = [&](std::size_t other) {
+    return units[index]->name().starts_with(units[other]->name() + ".");
+  };
+  if (!units[index]->is_root()) {
+    for (std::size_t i = 0; i < units.size(); ++i)
+      if (i != index && i != ahead && !units[i]->is_root() && !encloses(i)) release(i);
+  }
+  if (!units[index]->is_allocated()) start_gather(index, call);
+  finish_gather(index);
+  if (units[index]->is_root()) return;
+  current = index;
+  if (ahead == index) ahead.reset();
+  UseOrder& uses = phase == Phase::forward ? uses_in_forward : uses_in_backward;
+  gather_ahead(uses.next_after(index), call);
+}
+
+void ShardedModule::Impl::gather_ahead(std::optional<std::size_t> next, Call call) {
+  if (!next || !options.fsdp.prefetch || units[*next]->is_allocated()) return;
+  start_gather(*next, call);
+  ahead = next;
+}
+
+void ShardedModule::Impl::begin_backward() {
+  phase = Phase::backward;
+  uses_in_backward.begin();
+  group->with_explained_errors("backward",
+                               [&] { gather_ahead(uses_in_backward.first(), gather_in_backward); });
+}
+
+void ShardedModule::Impl::take_gradient(std::size_t unit, std::size_t piece) {
+  const at::NoGradGuard no_grad;
+  const UnwatchedOperators unwatched;
+  at::Tensor& gradient = units[unit]->pieces()[piece].parameter.mutable_grad();
+  if (!gradient.defined()) return;
+  if (gradient.layout() != at::kStrided) {
+    throw Error({.what = "has sparse gradients, which are not averaged in shards",
+                 .where = fmt::format("parameter '{}'", units[unit]->pieces()[piece].name),
+                 .hint = "make the embedding without sparse, or train without fsdp"});
+  }
+  if (phase == Phase::idle) begin_backward();
+  const bool averages_now = synchronizes || synchronizes_once;
+  reductions[unit].add(piece, gradient, !averages_now);
+  gradient.reset();
+  if (averages_now && reductions[unit].is_complete())
+    group->with_explained_errors("backward", [&] { start_average(unit); });
+}
+
+void ShardedModule::Impl::start_average(std::size_t unit) {
+  if (current == unit) current.reset();
+  if (frees()) release(unit);
+  finish_averages();  // one at a time, for its memory
+  averages[unit] = announce(average, unit);
+  if (!options.device.is_cpu()) order->require_same(averages[unit]);
+  reductions[unit].start(*group, tag + 2 * static_cast<int>(unit) + 1);
+}
+
+void ShardedModule::Impl::finish_averages() {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (!reductions[i].is_started()) continue;
+    order->require_same(averages[i]);
+    const at::Tensor mean = reductions[i].finish();
+    if (!has_optimizer) {
+      throw Error({.what = "the model is sharded, but no prepared optimizer has its parameters",
+                   .where = where(),
+                   .hint = "prepare the model and its optimizer: prepare(model, std::move(optimizer))"});
+    }
+    for (const Run& run : units[i]->runs()) {
+      const at::Tensor part = mean.narrow(0, run.begin, run.end - run.begin);
+      at::Tensor& gradient = run.values.mutable_grad();
+      if (gradient.defined()) {
+        gradient.add_(part);
+      } else {
+        gradient = part;
+      }
+    }
+  }
+}
+
+void ShardedModule::Impl::end_backward() {
+  if (phase != Phase::backward) return;
+  const at::NoGradGuard no_grad;
+  const UnwatchedOperators unwatched;
+  group->with_explained_errors("backward", [&] {
+    if (synchronizes || synchronizes_once) {
+      // Units of which some parameters were not used.
+      for (std::size_t i = 0; i < units.size(); ++i)
+        if (!reductions[i].is_empty()) start_average(i);
+    }
+    finish_averages();
+    if (frees()) release_all_but(/*kept_for_backward=*/false);
+    announce(end, 0);
+  });
+  phase = Phase::idle;
+  synchronizes_once = false;
+}
+
+namespace {
+
+std::atomic<int> watched_modules = 0;
+
+}  // namespace
+
+ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
+                             ShardedModuleOptions options)
+    : impl_(std::make_unique<Impl>()) {
+  require_valid(options.fsdp);
+  impl_->module = std::move(module);
+  impl_->group = std::move(group);
+  impl_->options = std::move(options);
+  require_same_parameters(*impl_->module, *impl_->group);
+  impl_->order = std::make_unique<CallOrder>(impl_->group, impl_->tag + kTagsOfModule - 1,
+                                             [this](std::int64_t call) { return impl_->describe(call); });
+  if (impl_->frees()) {
+    watch_operators(true);
+    ++watched_modules;
+  }
+  const UnwatchedOperators unwatched;
+  impl_->make_units();
+  std::vector<at::Tensor> buffers;
+  for (const auto& item : impl_->module->named_buffers()) {
+    if (item.value().is_meta())
+      throw Error({.what = "is on the meta device",
+                   .where = fmt::format("buffer '{}'", item.key()),
+                   .hint = "make buffers on the CPU: they are not sharded"});
+    item.value().set_data(item.value().to(impl_->options.device));
+    buffers.push_back(item.value().detach());
+  }
+  impl_->group->broadcast(buffers, 0);
+  use_group_in_sync_batch_norms(*impl_->module, impl_->group);
+}
+
+ShardedModule::~ShardedModule() {
+  for (const Hook& hook : impl_->hooks) hook.node->del_post_hook(hook.key);
+  if (impl_->frees() && --watched_modules == 0) watch_operators(false);
+}
+
+bool ShardedModule::synchronizes() const {
+  return impl_->synchronizes;
+}
+void ShardedModule::set_synchronizes(bool on) {
+  impl_->synchronizes = on;
+}
+void ShardedModule::synchronize_next_backward() {
+  impl_->synchronizes_once = true;
+}
+void ShardedModule::after_backward() {
+  impl_->end_backward();
+  impl_->group->with_explained_errors("backward", [&] {
+    for (const auto& unit : impl_->units) unit->settle();
+  });
+}
+bool ShardedModule::has_parameter(const at::Tensor& parameter) const {
+  return impl_->optimized.contains(parameter.unsafeGetTensorImpl());
+}
+bool ShardedModule::in_step() const {
+  return impl_->synchronizes;
+}
+at::ScalarType ShardedModule::compute_type() const {
+  return impl_->options.compute;
+}
+const std::vector<std::unique_ptr<Unit>>& ShardedModule::units() const {
+  return impl_->units;
+}
+ProcessGroup& ShardedModule::group() const {
+  return *impl_->group;
+}
+const torch::nn::Module& ShardedModule::module() const {
+  return *impl_->module;
+}
+void ShardedModule::add_optimizer_parameters(const std::vector<at::Tensor>& parts) {
+  impl_->has_optimizer = true;
+  for (const at::Tensor& part : parts) impl_->optimized.insert(part.unsafeGetTensorImpl());
+}
+
+void ShardedModule::after_step() {
+  const UnwatchedOperators unwatched;
+  impl_->group->with_explained_errors("optimizer step", [&] {
+    if (impl_->frees()) return impl_->release_all_but(/*kept_for_backward=*/false);
+    for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->start_gather(i, gather);
+    for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->finish_gather(i);
+  });
+}
+
+void ShardedModule::before_forward() {
+  after_backward();
+  impl_->require_unchanged();
+  const UnwatchedOperators unwatched;
+  impl_->group->with_explained_errors("forward", [&] {
+    const std::vector<at::Tensor> buffers = impl_->module->buffers();
+    if (impl_->buffers_due && impl_->options.broadcast_buffers && !buffers.empty())
+      impl_->group->broadcast(buffers, 0);
+    impl_->phase = Phase::forward;
+    if (!impl_->frees()) return;
+    watch_operators(true);  // in this thread, too
+    impl_->uses_in_forward.begin();
+    for (std::size_t i = 0; i < impl_->units.size(); ++i)
+      if (impl_->units[i]->is_root() && !impl_->units[i]->is_allocated())
+        impl_->start_gather(i, gather_in_forward);
+    impl_->gather_ahead(impl_->uses_in_forward.first(), gather_in_forward);
+  });
+}
+
+void ShardedModule::after_forward(const std::vector<at::Tensor*>& /*outputs*/) {
+  const UnwatchedOperators unwatched;
+  const bool with_graph = at::GradMode::is_enabled();
+  impl_->phase = Phase::idle;
+  impl_->buffers_due = with_graph;
+  impl_->group->with_explained_errors("forward", [&] {
+    if (impl_->frees()) impl_->release_all_but(/*kept_for_backward=*/with_graph);
+    impl_->announce(end, 0);
+  });
+}
+
+void ShardedModule::abandon_forward() noexcept {
+  impl_->phase = Phase::idle;
+}
+
+void ShardedModule::gather_all() {
+  const UnwatchedOperators unwatched;
+  impl_->group->with_explained_errors("gathered_parameters", [&] {
+    for (std::size_t i = 0; i < impl_->units.size(); ++i)
+      if (!impl_->units[i]->is_allocated()) impl_->start_gather(i, gather);
+    for (std::size_t i = 0; i < impl_->units.size(); ++i) impl_->finish_gather(i);
+  });
+  ++impl_->pins;
+}
+
+void ShardedModule::release_all() {
+  const UnwatchedOperators unwatched;
+  for (const auto& unit : impl_->units) unit->keep_changes();
+  if (--impl_->pins == 0 && impl_->frees()) impl_->release_all_but(/*kept_for_backward=*/false);
+}
+
+std::size_t ShardedModule::take_peak_bytes() {
+  return std::exchange(impl_->peak_bytes, 0);
+}
+
+}  // namespace acc::detail

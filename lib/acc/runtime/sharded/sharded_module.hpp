@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "acc/runtime/parallel/distributed_module.hpp"
+#include "acc/runtime/parallel/process_group.hpp"
+#include "acc/runtime/sharded/fsdp_options.hpp"
+
+namespace torch::nn {
+class Module;
+}
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace acc::detail {
+
+class Unit;
+
+/// How a ShardedModule computes.
+struct ShardedModuleOptions {
+  FsdpOptions fsdp = {};
+  /// The type of the parameters in forward: float32 or bfloat16.
+  at::ScalarType compute = at::kFloat;
+  at::Device device = at::kCPU;
+  /// Broadcasts rank 0's buffers before each forward, as DdpOptions::broadcast_buffers.
+  bool broadcast_buffers = true;
+};
+
+/// A module whose parameters (stage 3), gradients and optimizer states are divided among the processes.
+///
+/// Its parameters are in units (plan_units). An operator that uses a parameter of a freed unit, or a view of
+/// one, gathers the unit first (watch_operators), and frees those that were used before; the order of the
+/// last pass tells which unit to gather ahead. When the gradients of a unit are there, they are averaged
+/// while backward goes on (GradientReduction). The optimizer has the processes' shards as parameters
+/// (ShardedOptimizer).
+class ShardedModule final : public DistributedModule {
+ public:
+  /// Together: takes rank 0's parameters and buffers. Throws Error{usage} on every rank as DdpReplica does,
+  /// and what plan_units throws.
+  ShardedModule(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
+                ShardedModuleOptions options);
+  ~ShardedModule() override;
+
+  bool synchronizes() const override;
+  void set_synchronizes(bool on) override;
+  void synchronize_next_backward() override;
+  /// True: otherwise each process would need memory for the gradients of the whole model.
+  bool averages_every_batch() const override { return true; }
+  void after_backward() override;
+  void after_step() override;
+  /// Whether it is a shard's part that an optimizer got from this module, see ShardedOptimizer.
+  bool has_parameter(const at::Tensor& parameter) const override;
+  bool in_step() const override;
+  /// Does nothing: no two processes hold the same values.
+  void require_equal_parameters() override {}
+  at::ScalarType compute_type() const override;
+
+  const std::vector<std::unique_ptr<Unit>>& units() const;
+  ProcessGroup& group() const;
+  const torch::nn::Module& module() const;
+
+  /// Tells the module that an optimizer has these parts of its shards.
+  void add_optimizer_parameters(const std::vector<at::Tensor>& parts);
+
+  /// Together: gathers all units, until release_all is called as often.
+  void gather_all();
+  /// Takes over what the program changed, and frees the units, unless they are in use otherwise.
+  void release_all();
+
+  /// The bytes of the gathered parameters at their peak since the last call, for units that are freed.
+  std::size_t take_peak_bytes();
+
+ private:
+  void before_forward() override;
+  void after_forward(const std::vector<at::Tensor*>& outputs) override;
+  void abandon_forward() noexcept override;
+
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace acc::detail

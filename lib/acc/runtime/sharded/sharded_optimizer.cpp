@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/sharded_optimizer.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/full.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/optimizer.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <typeindex>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc::detail {
+namespace {
+
+using torch::optim::Adagrad;
+using torch::optim::AdagradOptions;
+using torch::optim::AdagradParamState;
+using Native = torch::optim::Optimizer;
+
+constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
+
+[[noreturn]] void refuse_optimizer(std::string what, std::string hint) {
+  throw Error({.what = std::move(what), .where = "optimizer of a sharded model", .hint = std::move(hint)});
+}
+
+// A class that is derived from one of these may step in another way.
+void require_element_wise(const Native& optimizer) {
+  const std::type_index kind = typeid(optimizer);
+  const std::vector<std::type_index> known = {typeid(torch::optim::SGD), typeid(torch::optim::Adam),
+                                              typeid(torch::optim::AdamW), typeid(torch::optim::RMSprop),
+                                              typeid(Adagrad)};
+  if (std::ranges::find(known, kind) == known.end())
+    refuse_optimizer("it is not known to treat each element alike, so it cannot step on shards",
+                     "SGD, Adam, AdamW, RMSprop and Adagrad can");
+}
+
+// Adagrad makes its state when it is constructed. Its sums begin with the same number everywhere.
+double initial_sum(const Native& optimizer) {
+  return static_cast<const AdagradOptions&>(optimizer.defaults()).initial_accumulator_value();
+}
+
+void require_new(Native& optimizer) {
+  bool has_stepped = !optimizer.state().empty();
+  if (dynamic_cast<const Adagrad*>(&optimizer) != nullptr) {
+    has_stepped = std::ranges::any_of(optimizer.state(), [](const auto& entry) {
+      return static_cast<const AdagradParamState&>(*entry.second).step() != 0;
+    });
+  }
+  if (has_stepped)
+    refuse_optimizer("it has stepped already, and its state is not sharded",
+                     "prepare it before its first step; load_state restores an earlier state");
+}
+
+// The group of each piece that the optimizer trains.
+using GroupOf = std::map<std::pair<const Unit*, std::size_t>, std::size_t>;
+
+// Adds the runs of a unit's shard, and returns them by group.
+std::vector<std::pair<std::size_t, at::Tensor>> add_runs(Unit& unit, const GroupOf& group_of) {
+  struct Found {
+    std::size_t group;
+    Run run;
+  };
+  std::vector<Found> found;
+  std::size_t last_group = kNoGroup;
+  const auto& pieces = unit.pieces();
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const auto group = group_of.find({&unit, i});
+    const std::int64_t begin = std::max(pieces[i].offset, unit.begin()) - unit.begin();
+    const std::int64_t end = std::min(pieces[i].end(), unit.begin() + unit.length()) - unit.begin();
+    if (group == group_of.end() || begin >= end) {
+      if (begin < end) last_group = kNoGroup;
+      continue;
+    }
+    if (group->second == last_group) {
+      found.back().run.end = end;
+    } else {
+      found.push_back({.group = group->second, .run = {.begin = begin, .end = end}});
+    }
+    last_group = group->second;
+  }
+  std::vector<std::pair<std::size_t, at::Tensor>> parts;
+  for (Found& one : found) {
+    one.run.values = unit.shard().narrow(0, one.run.begin, one.run.end - one.run.begin).detach();
+    one.run.values.set_requires_grad(true);
+    parts.emplace_back(one.group, one.run.values);
+    unit.runs().push_back(std::move(one.run));
+  }
+  return parts;
+}
+
+}  // namespace
+
+bool has_sharded_parameters(const Native& optimizer) {
+  return std::ranges::any_of(optimizer.param_groups(), [](const auto& group) {
+    return std::ranges::any_of(group.params(),
+                               [](const at::Tensor& parameter) { return unit_of(parameter) != nullptr; });
+  });
+}
+
+ShardedOptimizer::ShardedOptimizer(Native& optimizer,
+                                   const std::vector<std::shared_ptr<ShardedModule>>& modules)
+    : native_(optimizer) {
+  require_element_wise(optimizer);
+  require_new(optimizer);
+  const at::NoGradGuard no_grad;
+  GroupOf group_of;
+  for (auto& group : optimizer.param_groups()) {
+    std::vector<Parameter> given;
+    std::vector<at::Tensor> others;
+    for (const at::Tensor& parameter : group.params()) {
+      Unit* unit = unit_of(parameter);
+      if (unit == nullptr) {
+        others.push_back(parameter);
+        given.push_back({.tensor = parameter});
+        continue;
+      }
+      const std::size_t piece = unit->piece_at(parameter.storage_offset());
+      given.push_back({.unit = unit, .piece = piece});
+      optimizer.state().erase(parameter.unsafeGetTensorImpl());
+      if (unit->pieces()[piece].trains) group_of[{unit, piece}] = groups_.size();
+    }
+    groups_.push_back(std::move(given));
+    group.params() = std::move(others);
+  }
+  const bool is_adagrad = dynamic_cast<const Adagrad*>(&optimizer) != nullptr;
+  for (const auto& module : modules) {
+    std::vector<at::Tensor> own;
+    bool has_any = false;
+    for (const auto& unit : module->units()) {
+      has_any = has_any || std::ranges::any_of(
+                               group_of, [&](const auto& entry) { return entry.first.first == unit.get(); });
+      for (auto& [group, part] : add_runs(*unit, group_of)) {
+        optimizer.param_groups()[group].params().push_back(part);
+        own.push_back(part);
+        if (!is_adagrad) continue;
+        auto state = std::make_unique<AdagradParamState>();
+        state->step(0);
+        state->sum(at::full(part.sizes(), initial_sum(optimizer), part.options().requires_grad(false)));
+        optimizer.state()[part.unsafeGetTensorImpl()] = std::move(state);
+      }
+    }
+    if (!has_any) continue;
+    module->add_optimizer_parameters(own);
+    modules_.push_back(module);
+  }
+}
+
+}  // namespace acc::detail

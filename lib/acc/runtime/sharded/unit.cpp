@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/unit.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <c10/core/Allocator.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/sharded/operator_watch.hpp"
+
+namespace acc::detail {
+namespace {
+
+// In elements: 64 bytes of bfloat16, as LibTorch aligns its own tensors.
+constexpr std::int64_t kAlignment = 32;
+
+std::int64_t aligned(std::int64_t length) {
+  return (length + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// What a unit's storage holds as its memory. Its deleter marks the storage as that of a unit.
+struct UnitMemory {
+  at::DataPtr memory;
+  Unit* unit;
+};
+
+void delete_unit_memory(void* context) {
+  delete static_cast<UnitMemory*>(context);
+}
+
+at::DataPtr mark(at::DataPtr memory, Unit* unit) {
+  void* data = memory.get();
+  const at::Device device = memory.device();
+  auto* held = new UnitMemory{.memory = std::move(memory), .unit = unit};
+  return {data, held, &delete_unit_memory, device};
+}
+
+}  // namespace
+
+Unit* unit_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+  const at::DataPtr& memory = tensor.storage().unsafeGetStorageImpl()->_mutable_data_ptr_no_checks();
+  if (memory.get_deleter() != &delete_unit_memory) return nullptr;
+  return static_cast<UnitMemory*>(memory.get_context())->unit;
+}
+
+Unit::Unit(std::string name, bool is_root, std::vector<Piece> pieces, UnitOptions options)
+    : name_(std::move(name)), is_root_(is_root), pieces_(std::move(pieces)), options_(options) {
+  std::int64_t end = 0;
+  for (Piece& piece : pieces_) {
+    piece.offset = end;
+    end += aligned(piece.numel);
+  }
+  length_ = aligned((end + options_.size - 1) / options_.size);
+}
+
+Unit::~Unit() {
+  if (!storage_) return;
+  // Tensors may outlive this: parameters that are gathered keep their memory, others are left without.
+  auto* storage = storage_.unsafeGetStorageImpl();
+  auto* held = static_cast<UnitMemory*>(storage->_mutable_data_ptr_no_checks().get_context());
+  storage->set_data_ptr_noswap(std::move(held->memory));
+}
+
+std::size_t Unit::bytes() const {
+  return static_cast<std::size_t>(length_ * options_.size) * c10::elementSize(options_.compute);
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> Unit::gaps() const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
+  std::int64_t end = 0;
+  const auto add = [&](std::int64_t next) {
+    if (end < next) gaps.emplace_back(end, next - end);
+  };
+  for (const Piece& piece : pieces_) {
+    add(piece.offset);
+    end = piece.end();
+  }
+  add(length_ * options_.size);
+  return gaps;
+}
+
+std::size_t Unit::piece_at(std::int64_t offset) const {
+  const auto holds = [&](const Piece& piece) {
+    return piece.offset <= offset && offset < std::max(piece.end(), piece.offset + 1);
+  };
+  const auto found = std::ranges::find_if(pieces_, holds);
+  if (found != pieces_.end()) return static_cast<std::size_t>(found - pieces_.begin());
+  throw Error({.what = "is not a parameter", .where = name_});
+}
+
+void Unit::set_memory(bool allocated) {
+  is_allocated_ = allocated;
+  at::DataPtr memory = allocated ? c10::GetAllocator(options_.device.type())->allocate(bytes())
+                                 : at::DataPtr(nullptr, options_.device);
+  // The storage keeps its size, so that views of freed parameters can be made.
+  storage_.unsafeGetStorageImpl()->set_data_ptr_noswap(mark(std::move(memory), this));
+}
+
+at::Tensor Unit::own_part() const {
+  return flat_.narrow(0, begin(), length_);
+}
+
+void Unit::take_parameters(ProcessGroup& group) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t all = length_ * options_.size;
+  storage_ = c10::Storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes()),
+                          mark(at::DataPtr(nullptr, options_.device), this), nullptr, /*resizable=*/false);
+  set_memory(true);
+  const at::TensorOptions options = at::TensorOptions(options_.device).dtype(options_.compute);
+  flat_ = at::empty({0}, options).set_(storage_, 0, {all}, {1});
+  const bool is_float = options_.compute == at::kFloat;
+  at::Tensor values = is_float ? flat_ : at::empty({all}, options.dtype(at::kFloat));
+
+  at::Tensor known = at::zeros({static_cast<std::int64_t>(pieces_.size())}, at::kByte);
+  if (options_.rank == 0) {
+    values.zero_();
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      const Piece& piece = pieces_[i];
+      if (piece.parameter.is_meta()) continue;
+      known[static_cast<std::int64_t>(i)] = 1;
+      values.narrow(0, piece.offset, piece.numel).view(piece.shape).copy_(piece.parameter);
+    }
+  }
+  group.broadcast(known, 0);
+  group.broadcast(values, 0);
+  if (!is_float) flat_.copy_(values);
+  const bool in_place = is_float && !options_.frees;
+  shard_ = in_place ? own_part() : values.narrow(0, begin(), length_).clone();
+
+  for (std::size_t i = 0; i < pieces_.size(); ++i) {
+    Piece& piece = pieces_[i];
+    piece.has_values = known[static_cast<std::int64_t>(i)].item<int>() != 0;
+    const at::Tensor place = flat_.narrow(0, piece.offset, piece.numel).view(piece.shape);
+    if (piece.parameter.is_meta()) {
+      // set_data refuses another kind of device.
+      piece.parameter.unsafeGetTensorImpl()->shallow_copy_from(place.getIntrusivePtr());
+    } else {
+      piece.parameter.set_data(place);
+    }
+  }
+}
+
+void Unit::start_gather(ProcessGroup& group, int tag) {
+  const at::NoGradGuard no_grad;
+  settle();
+  if (!is_allocated_) set_memory(true);
+  const at::Tensor own = own_part();
+  const bool in_place = shard_.is_alias_of(flat_);
+  if (!in_place) own.copy_(shard_);
+  gathering_ = start_all_gather(group, flat_, options_.compute == at::kFloat ? shard_ : own, tag);
+  sending_ = gathering_;
+}
+
+void Unit::finish_gather() {
+  gathering_.wait_received();
+  gathering_ = {};
+}
+
+void Unit::release() {
+  if (!is_allocated_ || !options_.frees) return;
+  finish_gather();
+  if (options_.compute != at::kFloat) settle();
+  set_memory(false);
+}
+
+void Unit::settle() {
+  sending_.wait_sent();
+  sending_ = {};
+}
+
+void Unit::assign(std::size_t index, const at::Tensor& value) {
+  const at::NoGradGuard no_grad;
+  Piece& piece = pieces_.at(index);
+  const at::Tensor values = value.detach().reshape({-1});
+  const std::int64_t from = std::max(piece.offset, begin());
+  const std::int64_t to = std::min(piece.end(), begin() + length_);
+  settle();
+  if (from < to)
+    shard_.narrow(0, from - begin(), to - from).copy_(values.narrow(0, from - piece.offset, to - from));
+  if (is_allocated_) {
+    finish_gather();
+    flat_.narrow(0, piece.offset, piece.numel).copy_(values);
+  }
+  piece.has_values = true;
+}
+
+void assign(const at::Tensor& own, const at::Tensor& value) {
+  const at::NoGradGuard no_grad;
+  if (Unit* unit = unit_of(own)) {
+    const UnwatchedOperators unwatched;
+    unit->assign(unit->piece_at(own.storage_offset()), value);
+  } else {
+    own.copy_(value);
+  }
+}
+
+void Unit::keep_changes() {
+  const at::NoGradGuard no_grad;
+  if (shard_.is_alias_of(flat_)) return;
+  settle();
+  const at::Tensor own = own_part();
+  if (options_.compute == at::kFloat) {
+    shard_.copy_(own);
+  } else {
+    // What was not changed keeps the digits that the parameters lack.
+    shard_.copy_(at::where(own == shard_.to(options_.compute), shard_, own.to(at::kFloat)));
+  }
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/unit_plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/nn/module.h>
+
+#include <algorithm>
+#include <optional>
+#include <regex>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
+
+namespace acc::detail {
+namespace {
+
+using Named = std::pair<std::string, std::shared_ptr<torch::nn::Module>>;
+
+constexpr std::size_t kRoot = 0;
+
+// All modules but the root, by their names; one that is registered twice has two.
+std::vector<Named> submodules_of(const torch::nn::Module& module) {
+  std::vector<Named> all;
+  const auto add = [&](const auto& self, const torch::nn::Module& of, const std::string& prefix) -> void {
+    for (const auto& child : of.named_children()) {
+      const std::string name = prefix + child.key();
+      all.emplace_back(name, child.value());
+      self(self, *child.value(), name + ".");
+    }
+  };
+  add(add, module, "");
+  return all;
+}
+
+std::int64_t count_parameters(const torch::nn::Module& module) {
+  std::set<const c10::TensorImpl*> seen;
+  std::int64_t count = 0;
+  for (const at::Tensor& parameter : module.parameters())
+    if (seen.insert(parameter.unsafeGetTensorImpl()).second) count += parameter.numel();
+  return count;
+}
+
+void require_classes(const std::vector<Named>& modules, const FsdpOptions& options) {
+  for (const std::string& wanted : options.transformer_cls_to_wrap) {
+    const auto is_wanted = [&](const Named& one) { return is_class(one.second->name(), wanted); };
+    if (std::ranges::any_of(modules, is_wanted)) continue;
+    std::set<std::string> known;
+    for (const auto& [name, module] : modules) known.insert(module->name());
+    throw Error({.what = fmt::format("the model has no module of the class '{}'", wanted),
+                 .where = "transformer_cls_to_wrap",
+                 .hint = fmt::format("its classes are {}", fmt::join(known, ", "))});
+  }
+}
+
+bool is_unit(const torch::nn::Module& module, const FsdpOptions& options) {
+  if (options.min_num_params > 0) return count_parameters(module) > options.min_num_params;
+  return std::ranges::any_of(options.transformer_cls_to_wrap,
+                             [&](const std::string& name) { return is_class(module.name(), name); });
+}
+
+void require_shardable(const std::string& name, const at::Tensor& parameter) {
+  std::string what;
+  if (parameter.layout() != at::kStrided) what = "is sparse";
+  if (parameter.scalar_type() != at::kFloat)
+    what = fmt::format("is {}", c10::toString(parameter.scalar_type()));
+  if (what.empty()) return;
+  throw Error({.what = what + ", and only dense float32 parameters can be sharded",
+               .where = fmt::format("parameter '{}'", name),
+               .hint = "convert the model with to(torch::kFloat32); mixed_precision chooses the type in "
+                       "which it computes"});
+}
+
+class Planner {
+ public:
+  Planner(const torch::nn::Module& module, const FsdpOptions& options) : options_(options) {
+    const std::vector<Named> modules = submodules_of(module);
+    require_classes(modules, options);
+    if (!options.ignored_modules.empty()) ignored_ = std::regex(options.ignored_modules);
+    plans_.emplace_back();
+    walk(module, "", kRoot, /*ignored=*/false);
+  }
+
+  std::vector<UnitPlan> plans() {
+    for (Found& one : found_) {
+      if (one.ignored) continue;
+      require_shardable(one.parameter.name, one.parameter.tensor);
+      plans_[one.unit].parameters.push_back(std::move(one.parameter));
+    }
+    std::erase_if(plans_, [](const UnitPlan& plan) { return plan.parameters.empty(); });
+    return std::move(plans_);
+  }
+
+ private:
+  struct Found {
+    UnitPlan::Parameter parameter;
+    std::size_t unit;
+    bool ignored;
+  };
+
+  void walk(const torch::nn::Module& module, const std::string& prefix, std::size_t unit, bool ignored) {
+    for (const auto& item : module.named_parameters(/*recurse=*/false))
+      add(prefix + item.key(), item.value(), unit, ignored);
+    for (const auto& child : module.named_children()) {
+      const std::string name = prefix + child.key();
+      const bool own = is_unit(*child.value(), options_);
+      if (own) plans_.push_back({.name = name});
+      walk(*child.value(), name + ".", own ? plans_.size() - 1 : unit,
+           ignored || (ignored_ && std::regex_match(name, *ignored_)));
+    }
+  }
+
+  void add(const std::string& name, const at::Tensor& tensor, std::size_t unit, bool ignored) {
+    if (!tensor.defined()) return;
+    if (ignored && tensor.requires_grad()) {
+      throw Error({.what = "is in an ignored module and is trained, but nothing would average its gradients",
+                   .where = fmt::format("parameter '{}'", name),
+                   .hint = "freeze it with requires_grad_(false), or do not ignore its module"});
+    }
+    const auto [known, is_new] = index_.emplace(tensor.unsafeGetTensorImpl(), found_.size());
+    if (is_new) {
+      found_.push_back({{name, tensor}, unit, ignored});
+    } else if (found_[known->second].unit != unit) {
+      found_[known->second].unit = kRoot;
+    }
+  }
+
+  const FsdpOptions& options_;
+  std::optional<std::regex> ignored_ = {};
+  std::vector<UnitPlan> plans_ = {};
+  std::vector<Found> found_ = {};
+  std::unordered_map<const c10::TensorImpl*, std::size_t> index_ = {};
+};
+
+std::string_view without_suffix(std::string_view name) {
+  constexpr std::string_view kImpl = "Impl";
+  if (name.size() > kImpl.size() && name.ends_with(kImpl)) name.remove_suffix(kImpl.size());
+  return name;
+}
+
+}  // namespace
+
+bool is_class(std::string_view demangled, std::string_view name) {
+  const std::string_view full = without_suffix(demangled);
+  const std::string_view wanted = without_suffix(name);
+  if (!full.ends_with(wanted)) return false;
+  const std::string_view scope = full.substr(0, full.size() - wanted.size());
+  return scope.empty() || scope.ends_with("::");
+}
+
+std::vector<UnitPlan> plan_units(const torch::nn::Module& module, const FsdpOptions& options) {
+  return Planner(module, options).plans();
+}
+
+}  // namespace acc::detail

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "acc/runtime/sharded/fsdp_options.hpp"
+
+namespace torch::nn {
+class Module;
+}
+
+namespace acc::detail {
+
+/// The parameters of a unit, each once, in the module's order.
+struct UnitPlan {
+  /// The name of its module; empty for the root.
+  std::string name = {};
+  struct Parameter {
+    std::string name = {};
+    at::Tensor tensor = {};
+  };
+  std::vector<Parameter> parameters = {};
+};
+
+/// Divides a module's parameters into units: the root, which has what belongs to no other and what several
+/// share, then those of the modules that the options choose, in the module's order. Units without parameters
+/// are left out. Throws Error{usage} when a class is not in the module, a
+/// parameter cannot be sharded, or an ignored one is not frozen.
+std::vector<UnitPlan> plan_units(const torch::nn::Module& module, const FsdpOptions& options);
+
+/// Whether the demangled name of a class, as `demo::BlockImpl`, is `name`, as `Block`, `BlockImpl` or
+/// `demo::Block`.
+bool is_class(std::string_view demangled, std::string_view name);
+
+}  // namespace acc::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/sharded/unit_plan.hpp"
+
+#include <ATen/ops/ones.h>
+#include <torch/nn/modules/linear.h>
+
+#include <string>
+#include <vector>
+
+#include "acc/base/error.hpp"
+#include "support/catch.hpp"
+#include "support/errors.hpp"
+
+using acc::detail::is_class;
+using acc::detail::plan_units;
+
+namespace {
+
+struct LayerImpl : torch::nn::Module {
+  LayerImpl() : fc(register_module("fc", torch::nn::Linear(2, 2))) {}
+  torch::nn::Linear fc;
+};
+TORCH_MODULE(Layer);
+
+struct NetImpl : torch::nn::Module {
+  NetImpl() {
+    scale = register_parameter("scale", at::ones({1}));
+    first = register_module("first", Layer());
+    second = register_module("second", Layer());
+    head = register_module("head", torch::nn::Linear(2, 3));
+  }
+  at::Tensor scale;
+  Layer first{nullptr};
+  Layer second{nullptr};
+  torch::nn::Linear head{nullptr};
+};
+
+using Names = std::vector<std::string>;
+
+// "unit: parameter parameter"
+Names plan_of(const torch::nn::Module& module, const acc::FsdpOptions& options) {
+  Names lines;
+  for (const auto& unit : plan_units(module, options)) {
+    lines.push_back(unit.name + ":");
+    for (const auto& parameter : unit.parameters) lines.back() += " " + parameter.name;
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST_CASE("unit_plan: a class is recognized by its last name, with Impl and without", "[runtime]") {
+  CHECK(is_class("BlockImpl", "Block"));
+  CHECK(is_class("demo::BlockImpl", "Block"));
+  CHECK(is_class("(anonymous namespace)::BlockImpl", "BlockImpl"));
+  CHECK(is_class("demo::Block", "demo::Block"));
+  CHECK_FALSE(is_class("demo::MyBlockImpl", "Block"));
+  CHECK_FALSE(is_class("demo::BlockImpl", "other::Block"));
+}
+
+TEST_CASE("unit_plan: named classes are units, and the rest is the root", "[runtime]") {
+  const NetImpl net;
+  CHECK(plan_of(net, {.transformer_cls_to_wrap = {"Layer"}}) ==
+        Names{": scale head.weight head.bias", "first: first.fc.weight first.fc.bias",
+              "second: second.fc.weight second.fc.bias"});
+  CHECK(plan_of(net, {}) == Names{": scale first.fc.weight first.fc.bias second.fc.weight second.fc.bias "
+                                  "head.weight head.bias"});
+}
+
+TEST_CASE("unit_plan: of modules inside of each other the innermost has the parameters", "[runtime]") {
+  const NetImpl net;
+  CHECK(plan_of(net, {.transformer_cls_to_wrap = {"Layer", "Linear"}}) ==
+        Names{": scale", "first.fc: first.fc.weight first.fc.bias",
+              "second.fc: second.fc.weight second.fc.bias", "head: head.weight head.bias"});
+}
+
+TEST_CASE("unit_plan: by size, modules with more parameters than the minimum are units", "[runtime]") {
+  const NetImpl net;
+  CHECK(plan_of(net, {.min_num_params = 8}) ==
+        Names{": scale first.fc.weight first.fc.bias second.fc.weight second.fc.bias",
+              "head: head.weight head.bias"});
+}
+
+TEST_CASE("unit_plan: parameters that several units share belong to the root, once", "[runtime]") {
+  NetImpl net;
+  net.second->replace_module("fc", net.first->fc);
+  CHECK(plan_of(net, {.transformer_cls_to_wrap = {"Layer"}}) ==
+        Names{": scale first.fc.weight first.fc.bias head.weight head.bias"});
+}
+
+TEST_CASE("unit_plan: ignored modules must be frozen, and are left out", "[runtime]") {
+  NetImpl net;
+  const acc::FsdpOptions options{.transformer_cls_to_wrap = {"Layer"}, .ignored_modules = "head|second.*"};
+  CHECK(acc::test::error_of([&] { plan_units(net, options); }) ==
+        "parameter 'second.fc.weight': is in an ignored module and is trained, but nothing would average its "
+        "gradients (freeze it with requires_grad_(false), or do not ignore its module)");
+  for (const auto& item : net.named_parameters())
+    if (!item.key().starts_with("first") && item.key() != "scale") item.value().set_requires_grad(false);
+  CHECK(plan_of(net, options) == Names{": scale", "first: first.fc.weight first.fc.bias"});
+}
+
+TEST_CASE("unit_plan: a class that is not there and a type that cannot be sharded are errors", "[runtime]") {
+  NetImpl net;
+  CHECK(
+      acc::test::error_of([&] { plan_units(net, {.transformer_cls_to_wrap = {"Encoder"}}); })
+          .starts_with("transformer_cls_to_wrap: the model has no module of the class 'Encoder' (its classes "
+                       "are "));
+  net.head->to(at::kDouble);
+  CHECK(acc::test::error_of([&] {
+          plan_units(net, {});
+        }).starts_with("parameter 'head.weight': is Double, and only dense float32 parameters can be"));
+}
