@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""train.py SETUP FILE: the training of train.cpp with Python's fully_shard."""
+import contextlib
+import os
+import sys
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.nn import functional as F
+
+WORDS, WIDTH, BLOCKS, LENGTH = 64, 48, 4, 12
+words = sys.argv[1].split("_")
+rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.up = nn.Linear(WIDTH, 4 * WIDTH)
+        self.down = nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return x + self.down(F.gelu(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(WORDS, WIDTH)
+        self.blocks = nn.ModuleList(Block() for _ in range(BLOCKS))
+        self.out = nn.Linear(WIDTH, WORDS, bias=False)
+        if "tied" in words:
+            self.out.weight = self.words.weight
+
+    def forward(self, x):
+        y = self.words(x)
+        for block in self.blocks:
+            y = block(y)
+        return self.out(y)
+
+
+torch.set_num_threads(1)
+dist.init_process_group("gloo")
+net = Net()
+with torch.no_grad():
+    for i, (name, parameter) in enumerate(net.named_parameters()):
+        torch.manual_seed(i)
+        values = torch.randn(parameter.shape) * 0.1
+        parameter.copy_(values + 1 if name.endswith("norm.weight") else values)
+if "frozen" in words:
+    for name, parameter in net.named_parameters():
+        if name.startswith("blocks.1.") or name.endswith("up.bias"):
+            parameter.requires_grad_(False)
+mesh = init_device_mesh("cpu", (size,))
+policy = MixedPrecisionPolicy()
+if "bf16" in words:
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+options = {"mesh": mesh, "mp_policy": policy, "reshard_after_forward": "stage2" not in words}
+for block in net.blocks:
+    fully_shard(block, **options)
+fully_shard(net, **options)
+trained = [p for p in net.parameters() if p.requires_grad]
+optimizer = torch.optim.AdamW(
+    [
+        {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
+        {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
+    ],
+    lr=3e-4,
+)
+batches = 3 if "clip" in words else 1
+# accelerate keeps autocast on beside the policy.
+precision = torch.autocast("cpu", torch.bfloat16) if "bf16" in words else contextlib.nullcontext()
+numbers = []
+for step in range(50):
+    total = 0.0
+    for batch in range(batches):
+        torch.manual_seed(1000 + (step * batches + batch) * 16 + rank)
+        x = torch.randint(0, WORDS, (4, LENGTH))
+        y = (x * 7 + 3) % WORDS
+        with precision:
+            out = net(x)
+        loss = F.cross_entropy(out.float().reshape(-1, WORDS), y.reshape(-1)) / batches
+        loss.backward()
+        total += loss.item()
+    if "clip" in words:
+        numbers.append(nn.utils.clip_grad_norm_(net.parameters(), 0.5).full_tensor().item())
+    optimizer.step()
+    optimizer.zero_grad()
+    mean = torch.tensor([total], dtype=torch.double)
+    dist.all_reduce(mean)
+    numbers.append(mean.item() / size)
+if rank == 0:
+    with open(sys.argv[2], "w") as file:
+        file.writelines(f"{number:.12g}\n" for number in numbers)
+dist.barrier()
+dist.destroy_process_group()
