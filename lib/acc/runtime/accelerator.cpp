@@ -41,7 +41,8 @@ class ShardRestorer {
 }  // namespace
 
 Accelerator::Accelerator(AcceleratorOptions options)
-    : state_(options.process_group.timeout, options.cpu, options.process_group.cuda_backend),
+    : state_(options.process_group.timeout, options.cpu, options.process_group.cuda_backend,
+             options.process_group.cpu_backend),
       preparation_(state_, options),
       checkpointing_(state_, preparation_),
       trackers_(options.log_with, logging_dir(), is_main_process()) {}

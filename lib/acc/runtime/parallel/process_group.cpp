@@ -15,8 +15,8 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
+#include "acc/runtime/parallel/cpu/cpu_backend.hpp"
 #include "acc/runtime/parallel/explain_failure.hpp"
-#include "acc/runtime/parallel/gloo/gloo_backend.hpp"
 #include "acc/runtime/parallel/missing_peers.hpp"
 #include "acc/runtime/process/record.hpp"
 
@@ -67,7 +67,9 @@ Store open_store(const WorkerEnv& worker, std::chrono::milliseconds timeout, con
   options.timeout = timeout;
   options.multiTenant = true;
   Store store = c10::make_intrusive<c10d::TCPStore>(worker.master_addr, options);
-  if (worker.use_agent_store) {
+  // The first attempt has Python's keys, so that processes of both meet. torchrun's store has them still when
+  // it starts the processes again.
+  if (worker.use_agent_store && worker.restart_count > 0) {
     store = c10::make_intrusive<c10d::PrefixStore>(fmt::format("/worker/attempt_{}", worker.restart_count),
                                                    store);
   }
@@ -94,16 +96,17 @@ std::unique_ptr<detail::PeerCheck> open_peer_check(const WorkerEnv& worker, std:
 
 c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
                                             c10::Device device, CudaBackend cuda_backend,
-                                            const std::string& keys) {
+                                            CpuBackend cpu_backend, const std::string& keys) {
   const Store all_keys = open_store(worker, timeout, keys);
   all_keys->set(detail::joined_key(worker.rank), "1");
   const Store store = c10::make_intrusive<c10d::PrefixStore>("0/", all_keys);
   auto group = c10::make_intrusive<c10d::ProcessGroup>(store, worker.rank, worker.world_size);
   group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
-  const auto gloo = detail::make_gloo_backend(store, worker.rank, worker.world_size, timeout);
-  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, gloo);
+  const auto on_cpu = detail::make_cpu_backend(store, worker.rank, worker.world_size, timeout,
+                                               cpu_backend == CpuBackend::shared_memory);
+  group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, on_cpu);
   if (device.is_cuda() && cuda_backend == CudaBackend::gloo) {
-    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::GLOO, gloo);
+    group->setBackend(c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::GLOO, on_cpu);
   } else if (device.is_cuda()) {
     group->setBackend(
         c10::DeviceType::CUDA, c10d::ProcessGroup::BackendType::NCCL,
@@ -113,6 +116,16 @@ c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono
   group->setGroupName("0");
   group->setGroupDesc("default_pg");
   return group;
+}
+
+CpuBackend cpu_backend_of(const Environment& environment) {
+  constexpr std::string_view kVariable = "ACC_CPU_BACKEND";
+  const std::string name = environment.get(kVariable, "shared_memory");
+  if (name == "shared_memory") return CpuBackend::shared_memory;
+  if (name == "gloo") return CpuBackend::gloo;
+  throw Error({.kind = ErrorKind::usage,
+               .what = fmt::format("must be shared_memory or gloo, not '{}'", name),
+               .where = std::string(kVariable)});
 }
 
 // Gloo writes to its sockets without MSG_NOSIGNAL: by default, SIGPIPE would end a process when another one
@@ -198,11 +211,12 @@ struct ProcessGroup::Impl {
 };
 
 ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout, c10::Device device,
-                           CudaBackend cuda_backend)
+                           CudaBackend cuda_backend, std::optional<CpuBackend> cpu_backend)
     : impl_(std::make_unique<Impl>()) {
   ignore_broken_pipes();
   impl_->timeout = timeout;
   impl_->device = device;
+  const CpuBackend wanted = cpu_backend ? *cpu_backend : cpu_backend_of(Environment::of_process());
   try {
     const QuietLog quiet;
     const std::string keys = next_group_keys();
@@ -210,7 +224,7 @@ ProcessGroup::ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds ti
       constexpr std::chrono::seconds kConnectTimeout{1};
       return open_store(worker, kConnectTimeout, keys, StoreRole::observer);
     });
-    impl_->group = join(worker, timeout, device, cuda_backend, keys);
+    impl_->group = join(worker, timeout, device, cuda_backend, wanted, keys);
     impl_->peer_check = open_peer_check(worker, timeout, device, keys, impl_->group);
   } catch (const std::exception& error) {
     const detail::CollectiveContext context{
@@ -240,6 +254,11 @@ int ProcessGroup::size() const {
 }
 std::chrono::milliseconds ProcessGroup::timeout() const {
   return impl_->timeout;
+}
+CpuBackend ProcessGroup::cpu_backend() const {
+  return detail::uses_shared_memory(*impl_->group->getBackend(c10::DeviceType::CPU))
+             ? CpuBackend::shared_memory
+             : CpuBackend::gloo;
 }
 c10d::ProcessGroup& ProcessGroup::native() const {
   return *impl_->group;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -24,23 +25,33 @@ enum class ReduceOp { sum, mean, max, none };
 /// through CPU memory, and processes may share a device.
 enum class CudaBackend { nccl, gloo };
 
+/// What carries the tensors on the CPU. `shared_memory`, where all processes are C++ programs on one machine:
+/// memory that they share, for all_reduce, broadcast, all_gather and barrier; elsewhere, and for other
+/// operations, Gloo, which is also what Python's processes speak. `gloo`: Gloo alone.
+///
+/// Both give the same bits on two processes. On more, shared memory adds in the order of the ranks and Gloo
+/// in another one, so sums of floats may differ in their last bits; each gives the same bits in every run.
+enum class CpuBackend { shared_memory, gloo };
+
 /// The time after which a process gives up waiting for the others.
 inline constexpr std::chrono::milliseconds kDefaultTimeout = std::chrono::minutes(30);
 
-/// The processes of a job and their collective operations: over Gloo for tensors on the CPU, over NCCL or
-/// Gloo for those on CUDA devices. Every process makes the same calls in the same order. Each function throws
-/// Error{system} naming this rank when another process is lost or does not answer in time; the group is then
-/// unusable.
+/// The processes of a job and their collective operations: through shared memory or over Gloo for tensors on
+/// the CPU, over NCCL or Gloo for those on CUDA devices. Every process makes the same calls in the same
+/// order. Each function throws Error{system} naming this rank when another process is lost or does not answer
+/// in time; the group is then unusable.
 class ProcessGroup {
  public:
   /// Joins the job that `worker` describes, through the launcher's store if there is one; otherwise rank 0
   /// serves the store. `device` is the device of this process; `cuda_backend` is used if it is a CUDA device.
-  /// Returns when all processes have joined; throws Error{rendezvous} when they do not join in time. From
-  /// then on SIGPIPE is ignored, as in Python, unless the program handles it, so that a lost process is an
-  /// Error.
+  /// Without `cpu_backend` the variable ACC_CPU_BACKEND decides, `shared_memory` (the default) or `gloo`; if
+  /// one process has gloo, all use it. Returns when all processes have joined; throws Error{rendezvous} when
+  /// they do not join in time. From then on SIGPIPE is ignored, as in Python, unless the program handles it,
+  /// so that a lost process is an Error.
   explicit ProcessGroup(const WorkerEnv& worker, std::chrono::milliseconds timeout = kDefaultTimeout,
                         c10::Device device = c10::Device(c10::kCPU),
-                        CudaBackend cuda_backend = CudaBackend::nccl);
+                        CudaBackend cuda_backend = CudaBackend::nccl,
+                        std::optional<CpuBackend> cpu_backend = {});
   ~ProcessGroup();
   ProcessGroup(const ProcessGroup&) = delete;
   ProcessGroup& operator=(const ProcessGroup&) = delete;
@@ -48,6 +59,7 @@ class ProcessGroup {
   int rank() const;                           ///< The rank of this process, from 0.
   int size() const;                           ///< The number of processes.
   std::chrono::milliseconds timeout() const;  ///< The time after which a process gives up.
+  CpuBackend cpu_backend() const;             ///< What all processes use.
 
   /// Replaces `tensor` by the sum, mean or maximum of all processes' tensors; the mean of integers is a float
   /// tensor.

@@ -18,11 +18,12 @@ std::weak_ptr<ProcessGroup> joined;
 
 // There is one process group in a process: a second PartialState uses the group of the first.
 std::shared_ptr<ProcessGroup> join(const WorkerEnv& worker, std::chrono::milliseconds timeout,
-                                   at::Device device, CudaBackend cuda_backend) {
+                                   at::Device device, CudaBackend cuda_backend,
+                                   std::optional<CpuBackend> cpu_backend) {
   if (worker.world_size == 1) return nullptr;
   auto group = joined.lock();
   if (!group) {
-    group = std::make_shared<ProcessGroup>(worker, timeout, device, cuda_backend);
+    group = std::make_shared<ProcessGroup>(worker, timeout, device, cuda_backend, cpu_backend);
     joined = group;
   }
   return group;
@@ -51,10 +52,11 @@ LiveState::~LiveState() {
 
 }  // namespace detail
 
-PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu, CudaBackend cuda_backend)
+PartialState::PartialState(std::chrono::milliseconds timeout, bool cpu, CudaBackend cuda_backend,
+                           std::optional<CpuBackend> cpu_backend)
     : worker_(read_place()),
       device_(detail::claim_device(worker_, cpu, cuda_backend == CudaBackend::gloo)),
-      group_(join(worker_, timeout, device_, cuda_backend)) {}
+      group_(join(worker_, timeout, device_, cuda_backend, cpu_backend)) {}
 
 DistributedType PartialState::distributed_type() const {
   if (!distributed()) return DistributedType::no;

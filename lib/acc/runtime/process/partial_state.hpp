@@ -46,7 +46,8 @@ class PartialState {
   /// are GPUs. Throws Error{usage} for invalid variables, Error{rendezvous} when the other processes do not
   /// join.
   explicit PartialState(std::chrono::milliseconds timeout = kDefaultTimeout, bool cpu = false,
-                        CudaBackend cuda_backend = CudaBackend::nccl);
+                        CudaBackend cuda_backend = CudaBackend::nccl,
+                        std::optional<CpuBackend> cpu_backend = {});
 
   int num_processes() const { return worker_.world_size; }        ///< Over all machines.
   int process_index() const { return worker_.rank; }              ///< The rank of this process, from 0.

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// ProcessGroupGloo.hpp declares its class only if this macro is defined.
+#define USE_C10D_GLOO
+#include "acc/runtime/parallel/cpu/cpu_backend.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <utility>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/machine.hpp"
+#include "acc/runtime/parallel/cpu/handover.hpp"
+#include "acc/runtime/parallel/cpu/memory_group.hpp"
+
+namespace acc::detail {
+namespace {
+
+using c10::ivalue::Future;
+using Gloo = c10d::ProcessGroupGloo;
+using Tensors = std::vector<at::Tensor>;
+
+template <class Options>
+auto make_options(std::chrono::milliseconds timeout) {
+  if constexpr (requires { Options::create_default(timeout); }) {
+    return Options::create_default(timeout);
+  } else {
+    // In LibTorch 2.9 the caller has to choose the network interface.
+    auto options = Options::create(timeout);
+    const std::string interface = Environment::of_process().get("GLOO_SOCKET_IFNAME");
+    options->devices.push_back(interface.empty() ? Gloo::createDefaultDevice()
+                                                 : Gloo::createDeviceForInterface(interface));
+    return options;
+  }
+}
+
+// An operation of a MemoryGroup as c10d's callers know operations.
+class MemoryWork : public c10d::Work {
+ public:
+  MemoryWork(int rank, c10d::OpType type, const char* title, Tensors inputs, Tensors results,
+             std::shared_ptr<MemoryGroup> group)
+      : Work(rank, type, title, inputs),
+        inputs_(std::move(inputs)),
+        results_(std::move(results)),
+        group_(std::move(group)) {}
+
+  void set_number(std::uint64_t number) { number_ = number; }
+
+  void on_done(std::exception_ptr failure) {
+    c10::intrusive_ptr<Future> future;
+    {
+      const std::scoped_lock lock(mutex_);
+      is_done_ = true;
+      failure_ = failure;
+      future = future_;
+    }
+    finish(std::move(failure));
+    if (future) complete(*future);
+  }
+
+  bool wait(std::chrono::milliseconds timeout) override {
+    const bool done = group_->wait(number_, timeout == kNoTimeout ? std::nullopt : std::optional(timeout));
+    TORCH_CHECK(done, "Operation timed out!");
+    // on_done may still be called on another thread.
+    std::unique_lock lock(mutex_);
+    cv_.wait(lock, [this] { return completed_; });
+    return true;
+  }
+
+  c10::intrusive_ptr<Future> getFuture() override {
+    bool is_done = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (future_) return future_;
+      future_ = c10::make_intrusive<Future>(c10::ListType::create(c10::TensorType::get()));
+      is_done = is_done_;
+    }
+    if (is_done) {
+      complete(*future_);
+    } else {
+      group_->hurry();
+    }
+    return future_;
+  }
+
+  Tensors result() override { return results_; }
+  std::uint64_t getSequencenumber() const override { return number_; }
+
+ private:
+  void complete(Future& future) {
+    if (failure_) {
+      future.setError(failure_);
+    } else {
+      future.markCompleted(c10::IValue(results_));
+    }
+  }
+
+  Tensors inputs_;
+  Tensors results_;
+  std::shared_ptr<MemoryGroup> group_;
+  std::uint64_t number_ = 0;
+  bool is_done_ = false;
+  std::exception_ptr failure_ = {};
+  c10::intrusive_ptr<Future> future_ = {};
+};
+
+std::optional<Combination> combination_of(const c10d::ReduceOp& op) {
+  switch (static_cast<c10d::ReduceOp::RedOpType>(op)) {
+    case c10d::ReduceOp::SUM:
+    case c10d::ReduceOp::AVG:
+      return Combination::sum;
+    case c10d::ReduceOp::PRODUCT:
+      return Combination::product;
+    case c10d::ReduceOp::MIN:
+      return Combination::min;
+    case c10d::ReduceOp::MAX:
+      return Combination::max;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Only asks what is the same on all ranks: another answer on one of them would leave the others waiting.
+bool is_in_memory(const at::Tensor& tensor) {
+  return tensor.device().is_cpu() && tensor.layout() == at::kStrided;
+}
+
+// Calls the function of `Backend` itself by LibTorch's new name, or by the old one, which newer versions
+// deprecate.
+template <class Backend>
+auto gather_by(Backend& backend, at::Tensor& output, at::Tensor& input,
+               const c10d::AllgatherOptions& options) {
+  if constexpr (requires { backend.Backend::all_gather_single(output, input, options); }) {
+    return backend.Backend::all_gather_single(output, input, options);
+  } else {
+    return backend.Backend::_allgather_base(output, input, options);
+  }
+}
+
+std::byte* data_of(const at::Tensor& tensor) {
+  TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "collective operations require tensors without gaps");
+  return static_cast<std::byte*>(tensor.data_ptr());
+}
+
+// Gloo, and beside it a MemoryGroup for what that can do. What Gloo does is not ordered beside it.
+class CpuBackend : public Gloo {
+ public:
+  CpuBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+             std::chrono::milliseconds timeout)
+      : Gloo(store, rank, size, make_options<Gloo::Options>(timeout)) {}
+
+  void set_memory(std::shared_ptr<MemoryGroup> memory) { memory_ = std::move(memory); }
+  bool uses_memory() const { return memory_ != nullptr; }
+
+  c10::intrusive_ptr<c10d::Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
+    const auto combination = combination_of(options.reduceOp);
+    const bool average = options.reduceOp == c10d::ReduceOp::AVG;
+    if (!memory_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || !combination ||
+        combine_function(tensors[0].scalar_type(), *combination) == nullptr ||
+        (average && divide_function(tensors[0].scalar_type()) == nullptr))
+      return Gloo::allreduce(tensors, options);
+    Collective collective = whole(Collective::Kind::all_reduce, tensors[0], options.timeout);
+    collective.type = tensors[0].scalar_type();
+    collective.combination = *combination;
+    collective.average = average;
+    return begin(std::move(collective), c10d::OpType::ALLREDUCE, "memory:all_reduce", tensors, tensors);
+  }
+
+  c10::intrusive_ptr<c10d::Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
+    if (!memory_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || options.rootRank < 0 ||
+        options.rootRank >= getSize() || options.rootTensor != 0)
+      return Gloo::broadcast(tensors, options);
+    Collective collective = whole(Collective::Kind::broadcast, tensors[0], options.timeout);
+    collective.root = static_cast<int>(options.rootRank);
+    return begin(std::move(collective), c10d::OpType::BROADCAST, "memory:broadcast", tensors, tensors);
+  }
+
+  c10::intrusive_ptr<c10d::Work> allgather(std::vector<Tensors>& outputs, Tensors& inputs,
+                                           const c10d::AllgatherOptions& options) override {
+    if (!memory_ || inputs.size() != 1 || outputs.size() != 1 || !is_in_memory(inputs[0]) ||
+        outputs[0].size() != static_cast<std::size_t>(getSize()))
+      return Gloo::allgather(outputs, inputs, options);
+    Collective collective = whole(Collective::Kind::all_gather, inputs[0], options.timeout);
+    for (const at::Tensor& output : outputs[0]) {
+      TORCH_CHECK(output.nbytes() == collective.bytes && is_in_memory(output),
+                  "all_gather: each output must have the input's type and size");
+      collective.gathered.push_back(data_of(output));
+    }
+    return begin(std::move(collective), c10d::OpType::ALLGATHER, "memory:all_gather", inputs, outputs[0]);
+  }
+
+  // The names of one operation in different versions of LibTorch.
+  c10::intrusive_ptr<c10d::Work> _allgather_base(at::Tensor& output, at::Tensor& input,
+                                                 const c10d::AllgatherOptions& options) override {
+    return gather_into(output, input, options);
+  }
+  c10::intrusive_ptr<c10d::Work> all_gather_single(at::Tensor& output,
+                                                   at::Tensor& input,  // NOLINT: overrides in 2.15
+                                                   const c10d::AllgatherOptions& options) {
+    return gather_into(output, input, options);
+  }
+
+  c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
+    if (!memory_) return Gloo::barrier(options);
+    return begin({.kind = Collective::Kind::barrier, .timeout = timeout_of(options.timeout)},
+                 c10d::OpType::BARRIER, "memory:barrier", {}, {});
+  }
+
+  std::uint64_t getSequenceNumberForGroup() override { return Gloo::getSequenceNumberForGroup() + begun_; }
+
+ private:
+  std::chrono::milliseconds timeout_of(std::chrono::milliseconds asked) {
+    return asked == c10d::kUnsetTimeout ? getOptions()->timeout : asked;
+  }
+
+  Collective whole(Collective::Kind kind, const at::Tensor& tensor, std::chrono::milliseconds timeout) {
+    return {.kind = kind, .data = data_of(tensor), .bytes = tensor.nbytes(), .timeout = timeout_of(timeout)};
+  }
+
+  c10::intrusive_ptr<c10d::Work> gather_into(at::Tensor& output, at::Tensor& input,
+                                             const c10d::AllgatherOptions& options) {
+    if (!memory_ || !is_in_memory(input)) return gather_by<Gloo>(*this, output, input, options);
+    Collective collective = whole(Collective::Kind::all_gather, input, options.timeout);
+    const auto size = static_cast<std::size_t>(getSize());
+    TORCH_CHECK(output.nbytes() == collective.bytes * size && is_in_memory(output) &&
+                    output.scalar_type() == input.scalar_type(),
+                "all_gather: the output must have the input's type and its size for each process");
+    for (std::size_t rank = 0; rank < size; ++rank)
+      collective.gathered.push_back(data_of(output) + rank * collective.bytes);
+    return begin(std::move(collective), c10d::OpType::_ALLGATHER_BASE, "memory:all_gather", {input},
+                 {output});
+  }
+
+  c10::intrusive_ptr<c10d::Work> begin(Collective collective, c10d::OpType type, const char* title,
+                                       Tensors inputs, Tensors results) {
+    auto work = c10::make_intrusive<MemoryWork>(getRank(), type, title, std::move(inputs), std::move(results),
+                                                memory_);
+    collective.done = [work](std::exception_ptr failure) { work->on_done(std::move(failure)); };
+    ++begun_;
+    work->set_number(memory_->begin(std::move(collective)));
+    return work;
+  }
+
+  std::shared_ptr<MemoryGroup> memory_ = {};
+  std::atomic<std::uint64_t> begun_ = 0;
+};
+
+std::string offer_key(int rank) {
+  return fmt::format("acc/shared_memory/{}", rank);
+}
+
+// Whether `yes` is true on all ranks.
+bool all_agree(Gloo& gloo, bool yes) {
+  Tensors votes{at::ones({1}, at::kByte).mul_(yes ? 1 : 0)};
+  c10d::AllreduceOptions options;
+  options.reduceOp = c10d::ReduceOp::MIN;
+  gloo.allreduce(votes, options)->wait();
+  return votes[0].item<bool>();
+}
+
+// What the kernel draws at its start: equal on one machine, and in all its containers.
+std::string boot_id() {
+  return first_line_of("/proc/sys/kernel/random/boot_id");
+}
+
+// Every rank of C++ announces itself before it connects through Gloo, which all have done when this is
+// called. So either all of them find all ranks, or none does, and Python's are not waited for.
+std::shared_ptr<MemoryGroup> share_memory(Gloo& gloo, c10d::Store& store, Handover& handover, bool wanted) {
+  const int rank = gloo.getRank();
+  const int size = gloo.getSize();
+  std::vector<std::string> keys;
+  for (int other = 0; other < size; ++other) keys.push_back(offer_key(other));
+  if (!store.check(keys)) return nullptr;
+  const std::string offer = store.get_to_str(offer_key(0));
+  const std::size_t blank = offer.find(' ');
+  const bool same_machine = wanted && offer.substr(0, blank) == boot_id();
+  if (!all_agree(gloo, same_machine && handover.connect(offer.substr(blank + 1)))) return nullptr;
+
+  std::shared_ptr<MemoryGroup> memory;
+  try {
+    auto [descriptor, processes] =
+        handover.exchange(rank == 0 ? Segment::create(size) : Descriptor(), gloo.getOptions()->timeout);
+    memory = std::make_shared<MemoryGroup>(
+        descriptor, MemoryGroup::Ranks{.rank = rank,
+                                       .size = size,
+                                       .processes = std::move(processes),
+                                       .core_for_each = probe_machine(false).allowed_cores >= size});
+  } catch (const std::exception&) {  // NOLINT: without memory, or with a lost process, of which Gloo tells
+  }
+  return all_agree(gloo, memory != nullptr) ? memory : nullptr;
+}
+
+}  // namespace
+
+c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                                   int size, std::chrono::milliseconds timeout,
+                                                   bool shared_memory) {
+  std::optional<Handover> handover;
+  if (size > 1) {
+    handover.emplace(rank, size);
+    store->set(offer_key(rank), rank == 0 ? boot_id() + ' ' + handover->address() : "");
+  }
+  auto backend = c10::make_intrusive<CpuBackend>(c10::make_intrusive<c10d::PrefixStore>("cpu/", store), rank,
+                                                 size, timeout);
+  if (size > 1) backend->set_memory(share_memory(*backend, *store, *handover, shared_memory));
+  return backend;
+}
+
+bool uses_shared_memory(const c10d::Backend& backend) {
+  return dynamic_cast<const CpuBackend&>(backend).uses_memory();
+}
+
+}  // namespace acc::detail

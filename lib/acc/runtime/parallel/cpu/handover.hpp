@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "acc/base/files.hpp"
+
+namespace acc::detail {
+
+/// How processes of a machine come to share memory: rank 0 listens at an abstract unix socket, and hands over
+/// the memory and a pidfd of each process as descriptors. That works wherever the processes reach each
+/// other's socket, which is wherever they are in one network namespace, whatever their other namespaces and
+/// file systems.
+class Handover {
+ public:
+  /// Rank 0 begins to listen.
+  Handover(int rank, int size);
+
+  /// Rank 0's address, for the others: the socket's name and a secret, without blanks; empty if it cannot
+  /// listen.
+  const std::string& address() const { return address_; }
+
+  /// Connects to rank 0 at `address`, and gives it a pidfd of this process. False if that is not possible, as
+  /// on another machine. On rank 0: whether it listens. Does not wait for anybody.
+  bool connect(const std::string& address);
+
+  struct Shared {
+    Descriptor memory = {};
+    std::vector<Descriptor> processes = {};  ///< A pidfd of each rank's process.
+  };
+
+  /// After all have connected: rank 0 gives `memory` to the others, who return it and the pidfds. Throws
+  /// std::runtime_error if another process is lost, does not answer in time, or is one of another user.
+  Shared exchange(Descriptor memory, std::chrono::milliseconds timeout);
+
+ private:
+  Shared give(Descriptor memory, std::chrono::milliseconds timeout);
+  Shared take(std::chrono::milliseconds timeout);
+  std::vector<Descriptor> accept_all(Shared& shared);
+
+  int rank_;
+  int size_;
+  std::string address_ = {};
+  Descriptor socket_ = {};
+  Descriptor own_process_ = {};
+};
+
+}  // namespace acc::detail

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "acc/base/files.hpp"
+#include "acc/runtime/parallel/cpu/combine.hpp"
+#include "acc/runtime/parallel/cpu/segment.hpp"
+
+namespace acc::detail {
+
+/// A collective operation on memory of this process, which has to stay until it is done.
+struct Collective {
+  enum class Kind : std::uint8_t { barrier, broadcast, all_gather, all_reduce };
+
+  Kind kind = Kind::barrier;
+  std::byte* data = nullptr;  ///< What this rank contributes; of broadcast and all_reduce also the result.
+  std::size_t bytes = 0;      ///< Of `data`, the same on all ranks.
+  std::vector<std::byte*> gathered = {};         ///< all_gather: where each rank's data goes.
+  int root = 0;                                  ///< broadcast: whose data.
+  c10::ScalarType type = c10::ScalarType::Byte;  ///< all_reduce: of the elements.
+  Combination combination =
+      Combination::sum;                    ///< all_reduce: how they are combined, in the order of the ranks.
+  bool average = false;                    ///< all_reduce: divides the sum by the number of ranks.
+  std::chrono::milliseconds timeout = {};  ///< From the call until it fails.
+  /// Called when it is done, or has failed, on a thread of the group or the one that waits.
+  std::function<void(std::exception_ptr)> done = {};
+};
+
+/// Collective operations of processes that share a Segment. Every process begins the same operations in the
+/// same order; they are done in that order. All get the same bits, which depend only on the data and the
+/// number of ranks.
+///
+/// Whoever begins an operation does what is possible at once. The rest is done by a thread that waits for it,
+/// by the next call, or soon after by a thread of the group. Who has to wait for another rank spins shortly,
+/// if there is a core for every rank, yields the core, and then sleeps in the kernel.
+class MemoryGroup {
+ public:
+  struct Ranks {
+    int rank = 0;
+    int size = 1;
+    /// A pidfd of each rank's process; that of this one is not used.
+    std::vector<Descriptor> processes = {};
+    /// There is a core for each rank.
+    bool core_for_each = false;
+  };
+
+  MemoryGroup(const Descriptor& memory, Ranks ranks);
+  /// Leaves the group: others that still need this rank fail.
+  ~MemoryGroup();
+  MemoryGroup(const MemoryGroup&) = delete;
+  MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+  /// Begins an operation, and returns its number.
+  std::uint64_t begin(Collective collective);
+
+  /// Returns when the operation is done, or `timeout` (if any) is over, which is false. Throws what the
+  /// operation failed of: std::runtime_error with words of Gloo's, that another process closed its connection
+  /// or did not answer in time.
+  bool wait(std::uint64_t number, std::optional<std::chrono::milliseconds> timeout);
+
+  /// Somebody will ask for the end of what was begun without calling wait.
+  void hurry();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+  using Counter = std::atomic<std::uint64_t> RankProgress::*;
+
+  struct Operation {
+    Collective what = {};
+    std::uint64_t number = 0;
+    std::uint64_t first_chunk = 0;
+    std::uint64_t chunks = 1;
+    std::uint64_t signature = 0;
+    /// Each rank reduces a part of a chunk; otherwise each reduces all of it.
+    bool in_parts = false;
+    Combine combine = nullptr;
+    Divide divide = nullptr;
+    Clock::time_point deadline = {};
+  };
+  struct Part {
+    std::size_t offset = 0;
+    std::size_t bytes = 0;
+  };
+
+  Operation& operation_of(std::uint64_t chunk);
+  static Part part_of_data(const Operation& operation, std::uint64_t chunk);
+  Part part_of_chunk(const Operation& operation, std::uint64_t chunk, int rank) const;
+
+  bool post_needs(int rank) const;
+  bool reduce_needs(int rank);
+  bool consume_needs(int rank);
+  template <class Needs>
+  std::int32_t first_needed(Needs needs) const;
+  std::int32_t post_waits_for() const;
+  std::int32_t reduce_waits_for();
+  std::int32_t consume_waits_for();
+  std::int32_t whom_it_waits_for();
+  bool step();
+  void post();
+  void reduce();
+  void consume();
+  void reduce_into(std::byte* to, const Operation& operation, std::uint64_t chunk, Part part);
+  bool all_have_signature(const Operation& operation, std::uint64_t chunk);
+  void advance(Counter counter, std::uint64_t& own_count);
+
+  template <class Until>
+  void drive(Lock& lock, Clock::time_point give_up, Until until);
+  void sleep(Lock& lock, Clock::time_point give_up);
+  void look_for_lost_ranks(bool ask_kernel);
+  void fail(const std::string& text);
+  void ring(int rank);
+  void finish_operations(Lock& lock);
+  void call_thread(std::chrono::nanoseconds after);
+  void run_thread();
+
+  Segment segment_;
+  Ranks ranks_;
+  RankProgress& own_;
+  RankBell& own_bell_;
+  int max_spins_;
+  Descriptor timer_;
+
+  std::atomic<int> callers_ = 0;
+  std::mutex mutex_ = {};
+  std::condition_variable changed_ = {};
+  std::deque<Operation> operations_ = {};
+  std::vector<std::function<void()>> done_ = {};
+  std::uint64_t begun_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t begun_chunks_ = 0;
+  std::uint64_t posted_ = 0;
+  std::uint64_t reduced_ = 0;
+  std::uint64_t consumed_ = 0;
+  std::exception_ptr failure_ = {};
+  static constexpr std::chrono::nanoseconds kNotCalled = std::chrono::nanoseconds::max();
+  std::chrono::nanoseconds called_for_ = kNotCalled;
+  bool driven_ = false;
+  bool asleep_ = false;
+  bool ends_ = false;
+  std::thread thread_ = {};
+};
+
+}  // namespace acc::detail

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cpu_backend_faults.py kills|stops|namespaces PROGRAM PROCESSES: PROGRAM's [.endless] does collective operations on some
+processes that share memory.
+
+kills: SIGKILLs one of them at a random moment, ACC_TEST_ROUNDS times (5): the others report that another process was
+lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others report, after their timeout, that there
+is no answer. namespaces: the last rank has namespaces of its own for processes, mounts and IPC, as a container has, and
+its own /dev/shm: they still share memory."""
+import os
+import pathlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+MODE, PROGRAM, PROCESSES = sys.argv[1], sys.argv[2], int(sys.argv[3])
+ROUNDS = int(os.environ.get("ACC_TEST_ROUNDS", "5")) if MODE == "kills" else 1
+LIMIT = 100  # seconds
+SKIPPED = 77
+OWN_NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "sh", "-c",
+                  'mount -t tmpfs tmpfs /dev/shm && exec "$0" "$@"']
+seed = int(os.environ.get("ACC_TEST_SEED", "0")) or random.randrange(1 << 30)
+print("ACC_TEST_SEED", seed)
+chance = random.Random(seed)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Rank:
+    def __init__(self, rank, port):
+        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES,
+                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
+                 "ACC_TEST_TIMEOUT": 2 if MODE == "stops" else 60}
+        around = OWN_NAMESPACES if MODE == "namespaces" and rank == PROCESSES - 1 else []
+        self.process = subprocess.Popen([*around, PROGRAM, "-w", "NoTests", "[.endless]"], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True,
+                                        env=os.environ | {name: str(value) for name, value in place.items()})
+
+    def wait_until_joined(self):
+        self.backend = ""
+        for line in self.process.stdout:
+            if line.startswith("joined "):
+                self.backend = line.split()[1]
+                return
+
+    def rest(self):
+        text, _ = self.process.communicate(timeout=LIMIT)
+        return text
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"seed {seed}: {what}")
+
+
+def expect_memory_without_a_name(pid):
+    """What has no name in a file system cannot be left there."""
+    shared = [line for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines() if line.split()[1].endswith("s")]
+    expect(any("/memfd:acc (deleted)" in line for line in shared) and not any("/dev/shm" in line for line in shared),
+           "\n".join(shared))
+
+
+def one_round():
+    port = free_port()
+    ranks = [Rank(rank, port) for rank in range(PROCESSES)]
+    try:
+        for rank in ranks:
+            rank.wait_until_joined()
+            expect(rank.backend == "shared_memory", f"a rank uses {rank.backend or 'nothing'}")
+        if MODE != "namespaces":
+            expect_memory_without_a_name(ranks[0].process.pid)
+        victim = chance.randrange(PROCESSES)
+        time.sleep(chance.uniform(0, 0.05))  # any moment
+        began = time.monotonic()
+        ranks[victim].process.send_signal(signal.SIGSTOP if MODE == "stops" else signal.SIGKILL)
+        # Pipes are read at the same time: a rank must not wait for its reader.
+        texts = {}
+        readers = [threading.Thread(target=lambda number=number, rank=rank: texts.update({number: rank.rest()}))
+                   for number, rank in enumerate(ranks) if number != victim]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join(LIMIT)
+        seconds = time.monotonic() - began
+        expect(len(texts) == PROCESSES - 1, f"after {seconds:.0f} s not all others of rank {victim} have ended")
+        for number, text in texts.items():
+            expected = ["no answer from ", "ended or was lost: "] if MODE == "stops" else ["ended or was lost: "]
+            expect(any(words in text for words in expected) and ranks[number].process.returncode == 0,
+                   f"rank {victim} was lost; rank {number} ended with {ranks[number].process.returncode}:\n{text}")
+        if PROCESSES == 2:
+            expect(f"rank {victim}" in "".join(texts.values()), f"rank {victim} is not named:\n{texts}")
+        return seconds
+    finally:
+        for rank in ranks:
+            rank.process.kill()
+            rank.process.wait()
+
+
+if MODE == "namespaces" and subprocess.run([*OWN_NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode != 0:
+    print("namespaces need root: skipped")
+    sys.exit(SKIPPED)
+slowest = max(one_round() for _ in range(ROUNDS))
+print(f"{ROUNDS} rounds; the others had ended after at most {slowest:.1f} s")

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs on several processes, without an Accelerator: the process groups are those of each case.
+#include <ATen/Context.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <random>
+#include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <vector>
+
+#include "acc/base/environment.hpp"
+#include "acc/base/error.hpp"
+#include "acc/base/worker_env.hpp"
+#include "acc/runtime/parallel/process_group.hpp"
+#include "support/catch.hpp"
+#include "support/torch_tensor.hpp"
+
+namespace {
+
+using acc::CpuBackend;
+using acc::ProcessGroup;
+using c10d::ReduceOp;
+using namespace std::chrono_literals;
+
+const acc::WorkerEnv& worker() {
+  static const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
+  return worker;
+}
+
+std::unique_ptr<ProcessGroup> new_group(std::optional<CpuBackend> backend,
+                                        std::chrono::milliseconds timeout = 1min) {
+  return std::make_unique<ProcessGroup>(worker(), timeout, c10::Device(c10::kCPU), acc::CudaBackend::nccl,
+                                        backend);
+}
+
+at::Tensor reduced(ProcessGroup& group, const at::Tensor& tensor, ReduceOp::RedOpType op) {
+  std::vector<at::Tensor> copy{tensor.clone()};
+  c10d::AllreduceOptions options;
+  options.reduceOp = op;
+  group.native().allreduce(copy, options)->wait();
+  return copy[0];
+}
+
+}  // namespace
+
+TEST_CASE("cpu_backend: processes of one machine share memory, unless one of them wants Gloo", "[backend]") {
+  const bool alone = worker().world_size == 1;
+  CHECK(new_group(std::nullopt)->cpu_backend() == (alone ? CpuBackend::gloo : CpuBackend::shared_memory));
+  const auto mixed = new_group(worker().rank == 0 ? CpuBackend::gloo : CpuBackend::shared_memory);
+  CHECK(mixed->cpu_backend() == CpuBackend::gloo);
+  at::Tensor one = at::ones({3});
+  mixed->all_reduce(one, acc::ReduceOp::sum);
+  CHECK(one.equal(at::full({3}, static_cast<float>(worker().world_size))));
+}
+
+TEST_CASE("cpu_backend: results are Gloo's, to the bit on two processes", "[backend]") {
+  const auto gloo = new_group(CpuBackend::gloo);
+  const auto memory = new_group(CpuBackend::shared_memory);
+  at::manual_seed(static_cast<std::uint64_t>(worker().rank) + 1);
+  for (const auto type :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong, at::kByte, at::kChar}) {
+    for (const auto op : {ReduceOp::SUM, ReduceOp::AVG, ReduceOp::MIN, ReduceOp::MAX, ReduceOp::PRODUCT}) {
+      if (op == ReduceOp::AVG && !c10::isFloatingType(type)) continue;
+      for (const std::int64_t count : {1, 7, 10'000, 300'001}) {
+        const at::Tensor own = c10::isFloatingType(type)
+                                   ? at::randn({count}).to(type)
+                                   : at::randint(0, 100, {count}, at::TensorOptions(type));
+        const at::Tensor theirs = reduced(*gloo, own, op);
+        const at::Tensor ours = reduced(*memory, own, op);
+        INFO(c10::toString(type) << ", operation " << static_cast<int>(op) << ", " << count << " elements");
+        if (worker().world_size <= 2 || !c10::isFloatingType(type)) {
+          CHECK(ours.equal(theirs));
+        } else if (type == at::kFloat || type == at::kDouble) {
+          CHECK(ours.sub(theirs).abs().max().item<double>() <=
+                1e-6 * std::max(1.0, theirs.abs().max().item<double>()));
+        }
+        // All processes have the same bits.
+        const at::Tensor all = memory->all_gather(ours);
+        CHECK(all.equal(ours.expand_as(all)));
+      }
+    }
+  }
+}
+
+TEST_CASE("cpu_backend: all_gather, broadcast and barrier, and what Gloo does beside them", "[backend]") {
+  const auto group = new_group(std::nullopt);
+  const int size = group->size();
+  for (const std::int64_t count : {0, 1, 1'000'000}) {
+    const at::Tensor all = group->all_gather(at::full({count}, group->rank(), at::kLong));
+    for (int rank = 0; rank < size; ++rank) CHECK(all[rank].equal(at::full({count}, rank, at::kLong)));
+    at::Tensor from_last = at::full({count}, group->rank(), at::kLong);
+    group->broadcast(from_last, size - 1);
+    CHECK(from_last.equal(at::full({count}, size - 1, at::kLong)));
+  }
+  std::vector<at::Tensor> inputs{at::full({4}, group->rank(), at::kFloat)};
+  std::vector<std::vector<at::Tensor>> outputs(1);
+  for (int rank = 0; rank < size; ++rank) outputs[0].push_back(at::empty({4}));
+  group->native().allgather(outputs, inputs)->wait();
+  CHECK(outputs[0].back().equal(at::full({4}, static_cast<float>(size - 1))));
+  std::vector<at::Tensor> to_first{at::ones({4})};
+  group->native().reduce(to_first)->wait();
+  if (group->rank() == 0) CHECK(to_first[0].equal(at::full({4}, static_cast<float>(size))));
+  group->barrier();
+}
+
+TEST_CASE("cpu_backend: several operations at once are done, and futures give their results", "[backend]") {
+  const auto group = new_group(std::nullopt);
+  std::vector<std::vector<at::Tensor>> tensors;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  for (int i = 0; i < 20; ++i) {
+    tensors.push_back({at::full({1 + 40'000 * (i % 5)}, static_cast<float>(i))});
+    works.push_back(group->native().allreduce(tensors.back()));
+  }
+  auto doubled = works.back()->getFuture()->then(
+      [](c10::ivalue::Future& sum) { return c10::IValue(sum.value().toTensorVector().at(0).mul(2)); },
+      c10::TensorType::get());
+  doubled->waitAndThrow();
+  CHECK(doubled->value().toTensor()[0].item<float>() == 2.0F * 19 * static_cast<float>(group->size()));
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    CHECK(works[i]->wait());
+    CHECK(works[i]->isCompleted());
+    CHECK(tensors[i][0].max().item<float>() == static_cast<float>(i) * static_cast<float>(group->size()));
+  }
+}
+
+TEST_CASE("cpu_backend: another value of ACC_CPU_BACKEND is refused", "[variable]") {
+  try {
+    new_group(std::nullopt);
+    FAIL("joined");
+  } catch (const acc::Error& error) {
+    CHECK(std::string(error.what()).find("ACC_CPU_BACKEND: must be shared_memory or gloo, not 'mpi'") !=
+          std::string::npos);
+  }
+}
+
+// The other ranks are Python's, see mixed_ranks.sh.
+TEST_CASE("cpu_backend: beside Python's processes all use Gloo", "[.mixed]") {
+  const auto group = new_group(CpuBackend::shared_memory);
+  CHECK(group->cpu_backend() == CpuBackend::gloo);
+  at::Tensor sum = at::ones({3});
+  group->all_reduce(sum, acc::ReduceOp::sum);
+  CHECK(sum.equal(at::full({3}, static_cast<float>(worker().world_size))));
+}
+
+// Collective operations until one of them fails, for cpu_backend_faults.py.
+TEST_CASE("cpu_backend: operations without an end", "[.endless]") {
+  const auto group = new_group(
+      std::nullopt,
+      std::chrono::seconds(std::stoi(acc::Environment::of_process().get("ACC_TEST_TIMEOUT", "60"))));
+  std::printf("joined %s\n", group->cpu_backend() == CpuBackend::shared_memory ? "shared_memory" : "gloo");
+  std::fflush(stdout);
+  std::minstd_rand chance(1);  // the same calls on all ranks
+  try {
+    while (true) {
+      const std::int64_t count = std::int64_t{1} << (chance() % 20U);
+      at::Tensor tensor = at::ones({count});
+      switch (chance() % 4U) {
+        case 0:
+          group->barrier();
+          break;
+        case 1:
+          group->broadcast(tensor, 0);
+          break;
+        case 2:
+          group->all_gather(tensor);
+          break;
+        default:
+          group->all_reduce(tensor, acc::ReduceOp::sum);
+          REQUIRE(tensor[0].item<float>() == static_cast<float>(group->size()));
+      }
+    }
+  } catch (const acc::Error& error) {
+    std::printf("%s\n", error.what());
+    CHECK(error.kind() == acc::ErrorKind::system);
+  }
+}

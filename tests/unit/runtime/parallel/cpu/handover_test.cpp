@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/parallel/cpu/handover.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "acc/runtime/parallel/cpu/segment.hpp"
+#include "support/catch.hpp"
+
+using namespace std::chrono_literals;
+using acc::Descriptor;
+using acc::detail::Handover;
+using acc::detail::Segment;
+
+TEST_CASE("handover: all ranks get the memory of the first, and each other's process", "[runtime]") {
+  constexpr int kSize = 3;
+  std::vector<Handover> ranks;
+  for (int rank = 0; rank < kSize; ++rank) ranks.emplace_back(rank, kSize);
+  const std::string address = ranks[0].address();
+  for (Handover& rank : ranks) REQUIRE(rank.connect(address));
+
+  std::vector<std::future<Handover::Shared>> others;
+  for (int rank = 1; rank < kSize; ++rank)
+    others.push_back(std::async(std::launch::async, [&ranks, rank] {
+      return ranks[static_cast<std::size_t>(rank)].exchange({}, 1min);
+    }));
+  const Handover::Shared first = ranks[0].exchange(Segment::create(kSize), 1min);
+  const Segment own(first.memory, kSize);
+  own.progress(0).posted = 7;
+  CHECK(first.processes.size() == kSize);
+  for (auto& other : others) {
+    const Handover::Shared shared = other.get();
+    CHECK(Segment(shared.memory, kSize).progress(0).posted == 7);
+    CHECK(shared.processes.size() == kSize);
+  }
+}
+
+TEST_CASE("handover: an address of another machine, or of nobody, is not connected to", "[runtime]") {
+  Handover rank(1, 2);
+  CHECK_FALSE(rank.connect(""));
+  CHECK_FALSE(rank.connect("acc-0123456789/secret"));
+}
+
+TEST_CASE("handover: who does not know the secret gets nothing", "[runtime]") {
+  Handover first(0, 2);
+  Handover stranger(1, 2);
+  REQUIRE(first.connect(first.address()));
+  REQUIRE(stranger.connect(first.address().substr(0, first.address().find('/')) + "/guessed"));
+  CHECK_THROWS_WITH(first.exchange(Segment::create(2), 1min),
+                    "cannot hand over the shared memory: no answer from rank 1");
+  CHECK_THROWS_WITH(stranger.exchange({}, 1min), "cannot hand over the shared memory: no answer from rank 0");
+}
+
+TEST_CASE("segment: memory of another size is refused, and its size cannot change", "[runtime]") {
+  const Descriptor memory = Segment::create(2);
+  CHECK_THROWS(Segment(memory, 3));
+  CHECK(::ftruncate(memory.get(), 4096) != 0);
+}
