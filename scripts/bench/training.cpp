@@ -7,23 +7,26 @@
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
 // and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and
-// load the number of tensors, for background the seconds until the training could go on. Everything is on the
-// CPU unless ACC_BENCH_DEVICE says cuda.
+// load the number of tensors, for reduce and reduce_gloo that of all-reduces, for background the seconds
+// until the training could go on. Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <tuple>
 #include <vector>
 
@@ -228,8 +231,20 @@ Work make_large_checkpoint(Accelerator& accelerator, const std::string& mode, co
   };
 }
 
+// reduce BYTES: all-reduces as DDP's.
+Work make_reduces(Accelerator& accelerator, const Arguments& arguments) {
+  const std::int64_t bytes = std::stol(arguments.at(0));
+  const std::int64_t times = std::clamp<std::int64_t>((32 << 20) / bytes, 4, 200);
+  std::vector<at::Tensor> tensors{at::zeros({bytes / static_cast<std::int64_t>(sizeof(float))})};
+  return [&group = accelerator.process_group()->native(), tensors, times]() mutable {
+    for (std::int64_t i = 0; i < times; ++i) group.allreduce(tensors)->wait();
+    return static_cast<double>(times);
+  };
+}
+
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   if (mode == "step") return make_steps(accelerator, arguments);
+  if (mode == "reduce" || mode == "reduce_gloo") return make_reduces(accelerator, arguments);
   if (mode == "trainer") return make_trainer(arguments);
   if (mode == "idx") return make_idx(accelerator, arguments);
   if (mode == "jpeg") return make_jpeg(accelerator, arguments);
@@ -249,8 +264,10 @@ bool next_round(Accelerator& accelerator, std::ifstream& control) {
 
 void serve(const std::string& mode, const std::string& control_file, const Arguments& arguments) {
   const bool half = mode == "pets" && on_cuda();
-  Accelerator accelerator(
-      {.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no, .cpu = !on_cuda()});
+  AcceleratorOptions options{.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no,
+                             .cpu = !on_cuda()};
+  if (mode == "reduce_gloo") options.process_group.cpu_backend = CpuBackend::gloo;
+  Accelerator accelerator(options);
   std::ifstream control;
   if (accelerator.is_main_process()) control.open(control_file);
   const Work work = make_work(accelerator, mode, arguments);
