@@ -266,7 +266,7 @@ void serve(const std::string& mode, const std::string& control_file, const Argum
   const bool half = mode == "pets" && on_cuda();
   AcceleratorOptions options{.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no,
                              .cpu = !on_cuda()};
-  if (mode == "reduce_gloo") options.process_group.cpu_backend = CpuBackend::gloo;
+  if (mode == "reduce") options.process_group.cpu_backend = CpuBackend::shared_memory;
   Accelerator accelerator(options);
   std::ifstream control;
   if (accelerator.is_main_process()) control.open(control_file);

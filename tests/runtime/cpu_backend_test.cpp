@@ -50,9 +50,11 @@ at::Tensor reduced(ProcessGroup& group, const at::Tensor& tensor, ReduceOp::RedO
 
 }  // namespace
 
-TEST_CASE("cpu_backend: processes of one machine share memory, unless one of them wants Gloo", "[backend]") {
+TEST_CASE("cpu_backend: processes of one machine share memory if all of them want that", "[backend]") {
   const bool alone = worker().world_size == 1;
-  CHECK(new_group(std::nullopt)->cpu_backend() == (alone ? CpuBackend::gloo : CpuBackend::shared_memory));
+  CHECK(new_group(std::nullopt)->cpu_backend() == CpuBackend::gloo);
+  CHECK(new_group(CpuBackend::shared_memory)->cpu_backend() ==
+        (alone ? CpuBackend::gloo : CpuBackend::shared_memory));
   const auto mixed = new_group(worker().rank == 0 ? CpuBackend::gloo : CpuBackend::shared_memory);
   CHECK(mixed->cpu_backend() == CpuBackend::gloo);
   at::Tensor one = at::ones({3});
@@ -90,7 +92,7 @@ TEST_CASE("cpu_backend: results are Gloo's, to the bit on two processes", "[back
 }
 
 TEST_CASE("cpu_backend: all_gather, broadcast and barrier, and what Gloo does beside them", "[backend]") {
-  const auto group = new_group(std::nullopt);
+  const auto group = new_group(CpuBackend::shared_memory);
   const int size = group->size();
   for (const std::int64_t count : {0, 1, 1'000'000}) {
     const at::Tensor all = group->all_gather(at::full({count}, group->rank(), at::kLong));
@@ -111,7 +113,7 @@ TEST_CASE("cpu_backend: all_gather, broadcast and barrier, and what Gloo does be
 }
 
 TEST_CASE("cpu_backend: several operations at once are done, and futures give their results", "[backend]") {
-  const auto group = new_group(std::nullopt);
+  const auto group = new_group(CpuBackend::shared_memory);
   std::vector<std::vector<at::Tensor>> tensors;
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
   for (int i = 0; i < 20; ++i) {
@@ -152,7 +154,7 @@ TEST_CASE("cpu_backend: beside Python's processes all use Gloo", "[.mixed]") {
 // Collective operations until one of them fails, for cpu_backend_faults.py.
 TEST_CASE("cpu_backend: operations without an end", "[.endless]") {
   const auto group = new_group(
-      std::nullopt,
+      CpuBackend::shared_memory,
       std::chrono::seconds(std::stoi(acc::Environment::of_process().get("ACC_TEST_TIMEOUT", "60"))));
   std::printf("joined %s\n", group->cpu_backend() == CpuBackend::shared_memory ? "shared_memory" : "gloo");
   std::fflush(stdout);
