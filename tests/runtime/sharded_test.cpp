@@ -625,6 +625,8 @@ TEST_CASE("sharded: what is not there is refused in a line that says what to do"
     CHECK(std::count(error.what(), error.what() + std::string(error.what()).size(), '\n') == 0);
     return error.problems().front().hint;
   };
+  CHECK(hint_of([] { acc::Accelerator(sharded(3, {.ddp = {.comm_hook = acc::CommHook::bf16}})); }) ==
+        "leave it out, or train without fsdp (--use_fsdp)");
   auto model = accelerator.prepare(net);
   CHECK(hint_of([&] { accelerator.prepare(torch::optim::LBFGS(net->parameters())); }) ==
         "SGD, Adam, AdamW, RMSprop and Adagrad can");

@@ -125,6 +125,11 @@ Preparation::Preparation(const PartialState& state, AcceleratorOptions options)
   if (options.fsdp) require_valid(*options.fsdp);
   if (state_.process_group()) {
     impl_->checks = new_checks(options);
+    if (options.fsdp && options.ddp.comm_hook != CommHook::none) {
+      throw Error({.what = "communication hooks are not there for sharded models",
+                   .where = "ddp.comm_hook",
+                   .hint = "leave it out, or train without fsdp (--use_fsdp)"});
+    }
     if (options.fsdp && mixed_precision() == MixedPrecision::fp16) {
       throw Error({.what = "fp16 is not there for sharded models",
                    .where = "mixed_precision",
