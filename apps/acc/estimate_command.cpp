@@ -68,9 +68,9 @@ void print_training(const Model& model, int processes) {
                                 {"Sharding", "float32", "bf16/fp16 mixed"}, rows));
   const auto gathered = static_cast<double>(model.gathered);
   fmt::print(
-      "With Adam, without activations, whose size depends on the batch. While it computes, FULL_SHARD has up "
-      "to "
-      "{} of gathered\nparameters more, in 16 bits {}: those outside of the blocks, and two blocks.\n",
+      "With Adam, without activations, whose size depends on the batch. While it computes, "
+      "FULL_SHARD has up to {} of gathered\n"
+      "parameters more, in 16 bits {}: those outside of the blocks, and two blocks.\n",
       size_text(gathered), size_text(gathered / 2));
 }
 
