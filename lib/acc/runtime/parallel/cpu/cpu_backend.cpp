@@ -20,6 +20,17 @@
 #include "acc/runtime/parallel/cpu/handover.hpp"
 #include "acc/runtime/parallel/cpu/memory_group.hpp"
 
+// Functions of the base class that LibTorch 2.15 lacks. The table of virtual functions refers to them when
+// the library is loaded: with that LibTorch the dynamic linker would end the program before
+// require_compiled_torch can report it.
+// clang-format off
+asm(".weak _ZN4c10d16ProcessGroupGloo13alltoall_baseERN2at6TensorES3_RSt6vectorIlSaIlEES7_RKNS_15AllToAllOptionsE");
+asm(".weak _ZN4c10d16ProcessGroupGloo20_reduce_scatter_baseERN2at6TensorES3_RKNS_20ReduceScatterOptionsE");
+asm(".weak _ZN4c10d16ProcessGroupGloo25setSequenceNumberForGroupEv");
+asm(".weak _ZN4c10d16ProcessGroupGloo31allgather_into_tensor_coalescedERSt6vectorIN2at6TensorESaIS3_EES6_RKNS_16AllgatherOptionsE");
+asm(".weak _ZN4c10d16ProcessGroupGloo31reduce_scatter_tensor_coalescedERSt6vectorIN2at6TensorESaIS3_EES6_RKNS_20ReduceScatterOptionsE");
+// clang-format on
+
 namespace acc::detail {
 namespace {
 
