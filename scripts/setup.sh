@@ -12,7 +12,7 @@ libtorch_version=$default_libtorch_version
 
 compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
   nlohmann-json3-dev libspdlog-dev 'libboost1.81-dev|libboost-dev' libsodium-dev zlib1g-dev libturbojpeg0-dev libpng-dev)
-test_packages=(catch2 iproute2 strace)  # iproute2: nodes in network namespaces; strace: counts of system calls
+test_packages=(catch2 iproute2 nftables strace)  # iproute2, nftables: nodes in network namespaces; strace: counts of system calls
 
 steps=0  # how many the script has: it sets this
 step=0
