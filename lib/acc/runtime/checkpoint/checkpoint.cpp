@@ -10,11 +10,11 @@
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
+#include "acc/runtime/checkpoint/full_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
-#include "acc/runtime/checkpoint/whole_optimizer_state.hpp"
 #include "acc/runtime/process/operations.hpp"
 
 namespace acc {

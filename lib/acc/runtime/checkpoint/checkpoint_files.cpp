@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/full_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/two_threads.hpp"
-#include "acc/runtime/checkpoint/whole_optimizer_state.hpp"
 
 namespace acc::detail {
 namespace {

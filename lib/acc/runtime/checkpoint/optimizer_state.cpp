@@ -24,7 +24,7 @@ using Betas = std::tuple<double, double>;
 using Tensors = std::deque<at::Tensor>;
 
 // Python counts steps in a float32, which cannot represent every integer beyond this.
-constexpr std::int64_t kMaxFloatSteps = std::int64_t{1} << 24U;
+constexpr double kMaxFloatSteps = 1 << 24;
 
 [[noreturn]] void refuse_kind() {
   throw Error({.what = "the state of this kind of optimizer cannot be saved or loaded",
@@ -42,8 +42,7 @@ struct WriteFields {
     dict.push_back({name, PtTuple{{std::get<0>(field), std::get<1>(field)}}});
   }
   void operator()(const char* name, std::int64_t steps) const {
-    const auto type = steps <= kMaxFloatSteps ? at::kFloat : at::kDouble;
-    dict.push_back({name, at::full({}, static_cast<double>(steps), at::TensorOptions(type))});
+    dict.push_back({name, steps_tensor(static_cast<double>(steps))});
   }
   void operator()(const char* name, const at::Tensor& field) const {
     if (field.defined()) dict.push_back({name, field});
@@ -335,6 +334,17 @@ std::function<void()> plan_optimizer_load(Optimizer& optimizer, const PtValue& s
     optimizer.state().clear();
     for (auto& [parameter, own] : loaded->states) optimizer.state()[parameter] = std::move(own);
   };
+}
+
+at::Tensor steps_tensor(double steps) {
+  return at::full({}, steps, at::TensorOptions(steps <= kMaxFloatSteps ? at::kFloat : at::kDouble));
+}
+
+void replace_params(PtValue& group, PtList params) {
+  for (PtEntry& entry : std::get<PtDict>(group.content)) {
+    const auto* key = entry.key.get_if<std::string>();
+    if (key != nullptr && *key == "params") entry.value = std::move(params);
+  }
 }
 
 }  // namespace acc::detail

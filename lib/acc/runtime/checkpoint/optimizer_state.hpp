@@ -23,4 +23,10 @@ PtValue optimizer_state(const torch::optim::Optimizer& optimizer);
 std::function<void()> plan_optimizer_load(torch::optim::Optimizer& optimizer, const PtValue& state,
                                           const std::string& where);
 
+/// A number of steps as Python saves it: a tensor without dimensions, float32 as long as that is exact.
+at::Tensor steps_tensor(double steps);
+
+/// Replaces the list of parameters of one of the `param_groups`.
+void replace_params(PtValue& group, PtList params);
+
 }  // namespace acc::detail

@@ -56,12 +56,6 @@ PtList& groups_in(PtValue& state) {
   return std::get<PtList>(groups->value.content);
 }
 
-void replace_params(PtValue& group, PtList params) {
-  for (PtEntry& entry : std::get<PtDict>(group.content)) {
-    if (*entry.key.get_if<std::string>() == kParams) entry.value = std::move(params);
-  }
-}
-
 // Reads the state from one checkpoint.
 class StateReader {
  public:

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "acc/runtime/checkpoint/whole_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/full_optimizer_state.hpp"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -30,9 +29,6 @@ namespace {
 // The fields of parameters, in the order of the optimizer.
 using Fields = nlohmann::ordered_json;
 using Place = std::pair<const Unit*, std::size_t>;  // a piece of a unit
-
-// Python counts steps in a float32 as long as it can.
-constexpr double kMaxFloatSteps = 1 << 24;
 
 // The index of each tensor of an optimizer, as in its state.
 std::unordered_map<const c10::TensorImpl*, std::int64_t> indices_of(
@@ -143,10 +139,6 @@ std::vector<std::string> spread_names(const Unit& unit, const std::map<Place, Fi
   return names;
 }
 
-PtValue scalar(double value) {
-  return at::full({}, value, at::TensorOptions(value <= kMaxFloatSteps ? at::kFloat : at::kDouble));
-}
-
 }  // namespace
 
 PtValue full_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
@@ -193,16 +185,14 @@ PtValue full_optimizer_state(const ShardedOptimizer& optimizer, bool keep) {
             const at::Tensor& flat = gathered.at(unit).at(name);
             of_parameter.push_back({name, flat.narrow(0, place.offset, place.numel).view(place.shape)});
           } else {
-            of_parameter.push_back({name, scalar(value.get<double>())});
+            of_parameter.push_back({name, steps_tensor(value.get<double>())});
           }
         }
       }
       if (!of_parameter.empty()) state.push_back({number, std::move(of_parameter)});
       numbers.emplace_back(number++);
     }
-    for (PtEntry& entry : *std::get_if<PtDict>(&groups[g].content))
-      if (const auto* key = entry.key.get_if<std::string>(); key != nullptr && *key == "params")
-        entry.value = std::move(numbers);
+    replace_params(groups[g], std::move(numbers));
   }
   return PtDict{{"state", std::move(state)}, {"param_groups", std::move(groups)}};
 }
@@ -305,9 +295,7 @@ class ShardReader {
       PtList numbers;
       for (std::size_t i = 0; i < optimizer_.native().param_groups()[g].params().size(); ++i)
         numbers.emplace_back(next++);
-      for (PtEntry& entry : *std::get_if<PtDict>(&groups[g].content))
-        if (const auto* key = entry.key.get_if<std::string>(); key != nullptr && *key == "params")
-          entry.value = numbers;
+      replace_params(groups[g], std::move(numbers));
     }
     return groups;
   }
