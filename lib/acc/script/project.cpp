@@ -23,9 +23,8 @@ constexpr std::size_t kMaxName = 64;
 
 // Targets that CMake has in every project, and the other one of the template.
 constexpr std::string_view kTakenNames =
-    "all clean depend edit_cache help install list_install_components package package_source rebuild_cache "
-    "test "
-    "model_test";
+    "all clean depend edit_cache help install list_install_components package package_source "
+    "rebuild_cache test model_test";
 
 bool is_word(std::string_view name) {
   const auto is_letter = [](char c) { return ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z'); };
