@@ -616,6 +616,21 @@ TEST_CASE("sharded: a model on the meta device is filled from files, each proces
   CHECK(model(batch_of(0)).equal(source->forward(batch_of(0))));
 }
 
+TEST_CASE("sharded: a model that is refused for its buffers is left as it was", "[ranks]") {
+  struct CountedImpl : torch::nn::Module {
+    CountedImpl() : linear(register_module("linear", torch::nn::Linear(2, 1))) {
+      register_buffer("count", at::empty({1}, at::TensorOptions(at::kMeta)));
+    }
+    torch::nn::Linear linear;
+  };
+  acc::Accelerator accelerator({.fsdp = acc::FsdpOptions{}});
+  const auto net = std::make_shared<CountedImpl>();
+  CHECK(error_of([&] { accelerator.prepare(net); }).problems().front().hint ==
+        "make buffers on the CPU: they are not sharded");
+  net->linear->forward(at::ones({1, 2})).sum().backward();
+  CHECK(net->linear->weight.grad().eq(1).all().item<bool>());
+}
+
 TEST_CASE("sharded: what is not there is refused in a line that says what to do", "[ranks]") {
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();

@@ -395,6 +395,17 @@ namespace {
 
 std::atomic<int> watched_modules = 0;
 
+// Before the module is changed: a module that was refused can be used on.
+void require_values_of_buffers(const torch::nn::Module& module) {
+  for (const auto& item : module.named_buffers()) {
+    if (item.value().is_meta()) {
+      throw Error({.what = "is on the meta device",
+                   .where = fmt::format("buffer '{}'", item.key()),
+                   .hint = "make buffers on the CPU: they are not sharded"});
+    }
+  }
+}
+
 }  // namespace
 
 ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::shared_ptr<ProcessGroup> group,
@@ -404,6 +415,7 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   impl_->module = std::move(module);
   impl_->group = std::move(group);
   impl_->options = std::move(options);
+  require_values_of_buffers(*impl_->module);
   require_same_parameters(*impl_->module, *impl_->group);
   impl_->order = std::make_unique<CallOrder>(impl_->group, impl_->tag + kTagsOfModule - 1,
                                              [this](std::int64_t call) { return impl_->describe(call); });
@@ -414,13 +426,9 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
   const UnwatchedOperators unwatched;
   impl_->make_units();
   std::vector<at::Tensor> buffers;
-  for (const auto& item : impl_->module->named_buffers()) {
-    if (item.value().is_meta())
-      throw Error({.what = "is on the meta device",
-                   .where = fmt::format("buffer '{}'", item.key()),
-                   .hint = "make buffers on the CPU: they are not sharded"});
-    item.value().set_data(item.value().to(impl_->options.device));
-    buffers.push_back(item.value().detach());
+  for (at::Tensor& buffer : impl_->module->buffers()) {
+    buffer.set_data(buffer.to(impl_->options.device));
+    buffers.push_back(buffer.detach());
   }
   impl_->group->broadcast(buffers, 0);
   use_group_in_sync_batch_norms(*impl_->module, impl_->group);
