@@ -138,6 +138,8 @@ def main(mode, *folders):
         training.save(folders[-1])
     dist.barrier()
     dist.destroy_process_group()
+    # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").
+    os._exit(0)
 
 
 if __name__ == "__main__":
