@@ -279,8 +279,11 @@ TEST_CASE("checkpoints: save_on_each_node writes the shared files on each machin
 TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
   const acc::Environment environment = acc::Environment::of_process();
   const bool background = environment.contains("ACC_TEST_BACKGROUND");
-  acc::Accelerator accelerator({.project_dir = environment.get("ACC_TEST_FOLDER"),
-                                .project = {.automatic_checkpoint_naming = true, .total_limit = 2}});
+  acc::AcceleratorOptions options{.project_dir = environment.get("ACC_TEST_FOLDER"),
+                                  .project = {.automatic_checkpoint_naming = true, .total_limit = 2}};
+  if (environment.contains("ACC_TEST_SHARDS"))
+    options.fsdp = acc::FsdpOptions{.state_dict_type = acc::StateDictType::sharded};
+  acc::Accelerator accelerator(options);
   auto net = std::make_shared<torch::nn::LinearImpl>(256, 256);
   auto sgd =
       std::make_shared<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
@@ -290,14 +293,18 @@ TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
   accelerator.backward(model(at::randn({1, 256})).sum());
   optimizer.step();
   const at::NoGradGuard no_grad;
-  const auto momentum = [&]() -> at::Tensor& {
-    void* key = net->weight.unsafeGetTensorImpl();
-    return static_cast<torch::optim::SGDParamState&>(*sgd->state().at(key)).momentum_buffer();
+  // Those of all parameters, or of this process's shards.
+  const auto momenta = [&] {
+    std::vector<at::Tensor> all;
+    for (const auto& [parameter, state] : sgd->state())
+      all.push_back(static_cast<torch::optim::SGDParamState&>(*state).momentum_buffer());
+    return all;
   };
   const auto set_all = [&](std::int64_t number) {
     counter.value = number;
-    net->weight.fill_(static_cast<double>(number));
-    momentum().fill_(static_cast<double>(number));
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    for (const at::Tensor& parameter : net->parameters()) parameter.fill_(static_cast<double>(number));
+    for (const at::Tensor& momentum : momenta()) momentum.fill_(static_cast<double>(number));
   };
   const auto say = [&](const char* what, std::int64_t number) {
     std::printf("%s %d %lld %zu\n", what, static_cast<int>(::getpid()), static_cast<long long>(number),
@@ -308,8 +315,12 @@ TEST_CASE("checkpoints: saves until it is killed", "[.saver]") {
   if (!numbers_in(accelerator.project_dir()).empty()) {
     accelerator.load_state();
     const auto number = static_cast<double>(counter.value);
-    REQUIRE(net->weight.eq(number).all().item<bool>());
-    REQUIRE(momentum().eq(number).all().item<bool>());
+    const acc::GatheredParameters whole = accelerator.gathered_parameters(model);
+    for (const at::Tensor& parameter : net->parameters()) REQUIRE(parameter.eq(number).all().item<bool>());
+    for (const at::Tensor& momentum : momenta())
+      // Between parameters shards have zeros.
+      REQUIRE((momentum.max().item<double>() == number &&
+               (momentum * (momentum - number)).eq(0).all().item<bool>()));
   }
   say("whole", counter.value);
   const auto saves = acc::parse_integer(environment.get("ACC_TEST_SAVES"));

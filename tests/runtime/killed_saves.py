@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """killed_saves.py PROGRAM [LAUNCHER... PROCESSES]: SIGKILLs a process of PROGRAM's [.saver] at random moments while it
-saves, ACC_TEST_ROUNDS times (12), with ACC_TEST_BACKGROUND while it saves in the background. The next one must find a whole
-checkpoint, no older than the last one that was said to be saved. What the kills left over is gone with the next save."""
+saves, ACC_TEST_ROUNDS times (12), with ACC_TEST_BACKGROUND while it saves in the background, with ACC_TEST_SHARDS in
+shards. The next one must find a whole checkpoint, no older than the last one that was said to be saved. What the kills left
+over is gone with the next save."""
 import os
 import pathlib
 import random
@@ -55,11 +56,10 @@ def one_round(folder, min_number, length):
 
 
 def save_once(folder):
-    """A save that nobody kills. Returns the folders of all checkpoints, and all files, hidden ones too."""
+    """A save that nobody kills. Returns what is in the folder of each checkpoint, hidden files, too."""
     subprocess.run(command, env={**environment(folder), "ACC_TEST_SAVES": "1"}, stdout=subprocess.DEVNULL, check=True)
-    entries = list(pathlib.Path(folder).rglob("*"))
-    return ({path for path in entries if path.is_dir()} - {pathlib.Path(folder, "checkpoints")},
-            [path for path in entries if path.is_file()])
+    checkpoints = pathlib.Path(folder, "checkpoints")
+    return {one.name: {path.relative_to(one) for path in one.rglob("*")} for one in checkpoints.iterdir()}
 
 
 with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as untouched:
@@ -67,7 +67,7 @@ with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as unt
     for _ in range(ROUNDS):
         number, length = one_round(root, number, length)
     print("the last checkpoint that was saved:", number)
-    names = {path.name for path in save_once(untouched)[1]}
-    folders, files = save_once(root)
-    if len(folders) != 2 or sorted(files) != sorted(folder / name for folder in folders for name in names):
-        sys.exit(f"after a save that nobody killed there is {sorted(folders)}, {sorted(files)}")
+    (wanted,) = save_once(untouched).values()
+    kept = save_once(root)
+    if len(kept) != 2 or any(files != wanted for files in kept.values()):
+        sys.exit(f"after a save that nobody killed there is {kept}")

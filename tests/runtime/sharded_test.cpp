@@ -535,7 +535,13 @@ TEST_CASE("sharded: bf16 computes in bf16 and keeps and adds float32", "[ranks]"
 TEST_CASE("sharded: a checkpoint of any stage continues to the bit, and another stage or DDP reads it",
           "[ranks]") {
   const int number = GENERATE(0, 2, 3);
-  const auto options_of = [](int of) { return of == 0 ? acc::AcceleratorOptions() : sharded(of); };
+  const bool in_shards = GENERATE(false, true);
+  if (number == 0 && in_shards) return;
+  const auto options_of = [&](int of) {
+    acc::AcceleratorOptions options = of == 0 ? acc::AcceleratorOptions() : sharded(of);
+    if (in_shards && options.fsdp) options.fsdp->state_dict_type = acc::StateDictType::sharded;
+    return options;
+  };
   const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
   const auto run = [&](int of, bool saves, bool loads) {
     acc::Accelerator accelerator(options_of(of));
@@ -556,10 +562,13 @@ TEST_CASE("sharded: a checkpoint of any stage continues to the bit, and another 
   const at::Tensor expected = run(number, /*saves=*/true, /*loads=*/false);
   CHECK(run(number, false, true).equal(expected));
   for (const int other : {0, 2, 3}) {
-    CAPTURE(number, other);
+    CAPTURE(number, other, in_shards);
     CHECK(run(other, false, true).allclose(expected, 1e-4, 1e-5));
   }
-  if (rank() == 0) {
+  if (rank() == 0 && in_shards) {
+    CHECK(std::filesystem::exists(std::filesystem::path(folder) / "pytorch_model_fsdp_0/.metadata"));
+    CHECK_FALSE(std::filesystem::exists(std::filesystem::path(folder) / "model.safetensors"));
+  } else if (rank() == 0) {
     CHECK(std::filesystem::exists(std::filesystem::path(folder) / "model.safetensors"));
     const acc::PtValue state = acc::read_pt_file(std::filesystem::path(folder) / "optimizer.bin");
     // As Python's AdamW writes it: whole tensors, by the numbers of the parameters.
@@ -597,11 +606,22 @@ TEST_CASE("sharded: saved in the background, and while gradients accumulate", "[
   job().wait_for_everyone();
 }
 
-TEST_CASE("sharded: a model on the meta device is filled from files, each process its shard", "[ranks]") {
+TEST_CASE("sharded: a model on the meta device is filled from files or shards, each process its own",
+          "[ranks]") {
+  const bool in_shards = GENERATE(false, true);
   const auto folder = job().broadcast_object(acc::test::temporary_folder().string());
-  acc::Accelerator accelerator(sharded(3));
+  acc::AcceleratorOptions options = sharded(3);
+  options.fsdp->state_dict_type = acc::StateDictType::sharded;
+  acc::Accelerator accelerator(options);
   Stack source = seeded_stack();
-  if (rank() == 0) acc::save_weights(*source, folder, 1 << 30);
+  if (in_shards) {
+    acc::Accelerator saver(options);
+    Stack saved = seeded_stack();
+    saver.prepare(saved);
+    saver.save_state(folder);
+  } else if (rank() == 0) {
+    acc::save_weights(*source, folder, 1 << 30);
+  }
   job().wait_for_everyone();
   Stack net = seeded_stack();
   for (const at::Tensor& one : net->parameters()) {
@@ -611,6 +631,10 @@ TEST_CASE("sharded: a model on the meta device is filled from files, each proces
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
   CHECK(error_of([&] { (void)model(batch_of(0)); }).problems().front().what ==
         "was made on the meta device and has no values");
+  CHECK(error_of([&] { accelerator.save_state(folder + "/none"); })
+            .problems()
+            .front()
+            .what.find("has no values") != std::string::npos);
   accelerator.load_model(model, folder);
   const at::NoGradGuard no_grad;
   CHECK(model(batch_of(0)).equal(source->forward(batch_of(0))));

@@ -176,6 +176,9 @@ const ProjectOptions& Preparation::project() const {
 int Preparation::save_iteration() const {
   return impl_->options.project.iteration;
 }
+bool Preparation::saves_shards() const {
+  return impl_->options.fsdp && impl_->options.fsdp->state_dict_type == StateDictType::sharded;
+}
 Prepared& Preparation::prepared() {
   return impl_->prepared;
 }

@@ -42,6 +42,8 @@ class Preparation {
   ProjectOptions& project();
   const ProjectOptions& project() const;
   int save_iteration() const;
+  /// Whether save_state writes models and optimizers in shards.
+  bool saves_shards() const;
   const std::shared_ptr<GradScaler>& scaler() const;
 
   template <class... Objects>
@@ -187,7 +189,8 @@ class Preparation {
   void add_scheduler(const std::shared_ptr<Native>& scheduler) {
     prepared().schedulers.push_back(
         {.state = [scheduler] { return scheduler->state(); },
-         .load_state = [scheduler](std::string_view state) { scheduler->load_state(state); }});
+         .load_state = [scheduler](std::string_view state) { scheduler->load_state(state); },
+         .optimizer = [scheduler] { return &scheduler->optimizer(); }});
   }
   bool is_prepared(const LoaderPlan& plan) const;
   torch::optim::Optimizer& moved_optimizer(torch::optim::Optimizer& optimizer) const;

@@ -99,6 +99,8 @@ struct PreparedModel {
 struct PreparedScheduler {
   std::function<std::string()> state = {};                ///< Returns the state.
   std::function<void(std::string_view)> load_state = {};  ///< Takes a state.
+  /// Returns the optimizer whose rates it sets; empty for LibTorch's own, which keep it to themselves.
+  std::function<torch::optim::Optimizer*()> optimizer = {};
 };
 
 /// The objects that an Accelerator has prepared, each kind in the order of preparation, and its counters.

@@ -9,6 +9,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
+#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/full_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
@@ -59,14 +60,45 @@ PtValue read_part(const fs::path& file) {
   return read_pt_file(file);
 }
 
+// Whether something is in shards, in the folder of a checkpoint that may have it in a file instead.
+bool is_in_shards(const fs::path& shards, const fs::path& file) {
+  if (!fs::is_directory(shards)) return false;
+  if (!fs::exists(file)) return true;
+  throw Error(
+      {.kind = ErrorKind::config,
+       .what = fmt::format("has both {} and {}", shards.filename().string(), file.filename().string()),
+       .where = shards.parent_path().string(),
+       .hint = "remove the one that is not to be loaded"});
+}
+
 void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& models, Loads& loads) {
   for (std::size_t i = 0; i < models.size(); ++i) {
     const fs::path safe = folder / detail::numbered_file("model", i, ".safetensors");
     const fs::path other = folder / detail::numbered_file("pytorch_model", i, ".bin");
+    const fs::path shards = folder / detail::sharded_model_folder(i);
+    if (is_in_shards(shards, fs::exists(safe) ? safe : other)) {
+      loads.push_back(detail::plan_model_shards(*models[i], shards).load);
+      continue;
+    }
     // The first model's weights may be in shards.
     const fs::path first = i == 0 && !fs::exists(safe) && !fs::exists(other) ? folder : safe;
     const fs::path file = fs::exists(first) ? first : other;
     loads.push_back(detail::plan_model_load(*models[i], read_weights(file), file));
+  }
+}
+
+void plan_optimizers(const fs::path& folder, const CheckpointContent& content, Loads& loads) {
+  for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
+    const fs::path file = folder / detail::numbered_file("optimizer", i, ".bin");
+    const fs::path shards = folder / detail::sharded_optimizer_folder(i);
+    if (is_in_shards(shards, file)) {
+      loads.push_back(detail::plan_optimizer_shards(content, i, shards));
+      continue;
+    }
+    PtValue state = read_part(file);
+    if (const auto sharded = content.sharded(i))
+      state = detail::shard_of_optimizer_state(*sharded, state, file.string());
+    loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], state, file.string()));
   }
 }
 
@@ -151,26 +183,23 @@ std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const Checkp
 
   // Reads and, as far as possible, checks everything before it changes anything.
   Loads loads;
-  plan_models(complete, models, loads);
-  for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
-    const fs::path file = complete / detail::numbered_file("optimizer", i, ".bin");
-    PtValue state = read_part(file);
-    if (const auto sharded = content.sharded(i))
-      state = detail::shard_of_optimizer_state(*sharded, state, file.string());
-    loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], state, file.string()));
-  }
-  plan_states(complete, "scheduler", content.schedulers, loads);
-  plan_loaders(complete, content.loaders, loads);
-  if (content.scaler) {
-    loads.emplace_back([load = content.scaler->load_state,
-                        state = read_part(complete / detail::kScalerFile)] { load(state); });
-  }
-  plan_registered(complete, content.registered, loads);
-  plan_buckets(complete, content.gradient_buckets, loads);
-  plan_gradients(complete, content, process, loads);
   const bool own = fs::exists(complete / detail::random_states_file(process));
   const fs::path random = complete / detail::random_states_file(own ? process : 0);
-  const PtValue states = fs::exists(random) ? read_pt_file(random) : PtValue();
+  PtValue states;
+  detail::together({.index = process, .group = content.loading_group}, [&] {
+    plan_models(complete, models, loads);
+    plan_optimizers(complete, content, loads);
+    plan_states(complete, "scheduler", content.schedulers, loads);
+    plan_loaders(complete, content.loaders, loads);
+    if (content.scaler) {
+      loads.emplace_back([load = content.scaler->load_state,
+                          state = read_part(complete / detail::kScalerFile)] { load(state); });
+    }
+    plan_registered(complete, content.registered, loads);
+    plan_buckets(complete, content.gradient_buckets, loads);
+    plan_gradients(complete, content, process, loads);
+    if (fs::exists(random)) states = read_pt_file(random);
+  });
 
   for (const auto& load : loads) load();
   if (own) return detail::load_random_states(states, random.string());

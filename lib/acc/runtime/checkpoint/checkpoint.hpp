@@ -46,8 +46,8 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
 }  // namespace detail
 
 /// Called on every process before a checkpoint's weights are written. It may change the weights, or remove
-/// those that it writes itself; parameters of sharded models are there only where they are written. `folder`
-/// is the folder in which the checkpoint is being written.
+/// those that it writes itself; parameters of sharded models are there only where they are written, and no
+/// model is if they are written in shards. `folder` is the folder in which the checkpoint is being written.
 using SaveStatePreHook =
     std::function<void(std::vector<NamedTensors>& weights, const std::filesystem::path& folder)>;
 
@@ -82,6 +82,11 @@ struct CheckpointContent {
   std::vector<Stateful> gradient_buckets = {};
   /// The step of the gradient accumulation.
   std::int64_t step = 0;
+  /// For each of `optimizers` the rates of its groups before its scheduler changed them, as
+  /// torch.optim.lr_scheduler keeps them there; empty for an optimizer without, or if there are none.
+  std::vector<std::vector<double>> initial_rates = {};
+  /// The processes that load at the same time, since their models are sharded; null: each loads by itself.
+  std::shared_ptr<ProcessGroup> loading_group = {};
   /// Whether gradients have been accumulated for a step that has not happened yet; each process saves its
   /// own.
   bool accumulates = false;
@@ -99,6 +104,8 @@ struct SaveCheckpointOptions {
   bool safe_serialization = true;
   /// The first process of each machine writes the shared files, not only that of the first machine.
   bool save_on_each_node = false;
+  /// Writes models and optimizers in shards, each process its own, as accelerate's SHARDED_STATE_DICT.
+  bool in_shards = false;
   std::vector<SaveStatePreHook> hooks = {};  ///< Called before weights are written, in this order.
 };
 
@@ -121,10 +128,12 @@ void save_checkpoint(const std::filesystem::path& folder, const CheckpointConten
                      const SavingProcesses& processes, const SaveCheckpointOptions& options = {});
 
 /// Loads a checkpoint of acc or of accelerate into the same objects, and returns the step of the
-/// accumulation. A process without random states in the checkpoint keeps its current ones; gradients of an
-/// unfinished accumulation are distributed so that their mean over the processes stays the same. Throws Error
-/// naming the file that is missing or damaged, or with all weights that do not fit; models and optimizers are
-/// then unchanged.
+/// accumulation. Models and optimizers may be in files or in shards, whatever they are here: of shards, each
+/// process reads the parts that it keeps. A process without random states in the checkpoint keeps its current
+/// ones; gradients of an unfinished accumulation are distributed so that their mean over the processes stays
+/// the same. Throws Error naming the file that is missing or damaged, or with all weights that do not fit;
+/// models and optimizers are then unchanged. With a loading_group it is for all of its processes together,
+/// and throws on all of them.
 std::optional<std::int64_t> load_checkpoint(const std::filesystem::path& folder,
                                             const CheckpointContent& content, int process,
                                             const std::vector<LoadStatePreHook>& hooks = {});

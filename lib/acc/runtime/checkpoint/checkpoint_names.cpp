@@ -44,10 +44,19 @@ std::string custom_file(std::size_t index) {
   return fmt::format("custom_checkpoint_{}.pkl", index);
 }
 
+std::string sharded_model_folder(std::size_t index) {
+  return fmt::format("pytorch_model_fsdp_{}", index);
+}
+
+std::string sharded_optimizer_folder(std::size_t index) {
+  return fmt::format("optimizer_{}", index);
+}
+
 bool is_checkpoint_file(const std::string& name) {
   static const std::regex kFiles(
       R"((model|pytorch_model)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
       R"(|(optimizer|scheduler|sampler|dl_state_dict|gradient_buckets)(_\d+)?\.bin|scaler\.pt)"
+      R"(|(pytorch_model_fsdp|optimizer)_\d+)"
       R"(|accumulated_gradients_\d+\.bin)"
       R"(|(random_states|custom_checkpoint)_\d+\.pkl)");
   return std::regex_match(name, kFiles);

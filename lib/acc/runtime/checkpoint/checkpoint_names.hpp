@@ -47,7 +47,11 @@ std::string gradients_file(int process);
 /// `custom_checkpoint_3.pkl`
 std::string custom_file(std::size_t index);
 
-/// Whether a file of this name belongs to a checkpoint.
+/// `pytorch_model_fsdp_0` and `optimizer_0`: folders of what is saved in shards.
+std::string sharded_model_folder(std::size_t index);
+std::string sharded_optimizer_folder(std::size_t index);  ///< See sharded_model_folder.
+
+/// Whether a file or folder of this name belongs to a checkpoint.
 bool is_checkpoint_file(const std::string& name);
 
 /// `checkpoint_7` in `folder`.

@@ -58,8 +58,13 @@ void CheckpointSave::collect(const CheckpointContent& content, const SavingProce
                              const SaveCheckpointOptions& options) {
   const bool writes = processes.writes_shared(options.save_on_each_node);
   std::vector<NamedTensors> weights;
-  for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model, writes));
-  std::vector<PtValue> optimizers = optimizer_states(content, writes);
+  std::vector<PtValue> optimizers;
+  if (options.in_shards) {
+    shards_ = shards_of(content, processes.is_main());
+  } else {
+    for (const torch::nn::Module* model : content.models) weights.push_back(weights_of(*model, writes));
+    optimizers = optimizer_states(content, writes);
+  }
   for (const SaveStatePreHook& hook : options.hooks) hook(weights, folder_.temporary());
   if (writes)
     files_ = shared_files(content, std::move(weights), std::move(optimizers), options.safe_serialization);
@@ -71,12 +76,16 @@ void CheckpointSave::copy(TensorCopies& copies) {
   copies.begin();
   for (CheckpointFile& file : files_)
     std::visit([&](auto& content) { copies.replace_in(content); }, file.content);
+  for (CheckpointShards& shards : shards_)
+    for (TensorRange& range : shards.state.ranges) copies.replace_in(range);
   copies.finish();
 }
 
 void CheckpointSave::finish(const SavingProcesses& processes) {
   or_abandon(folder_, processes, [&] {
     together(processes, [&] { write_files(folder_.temporary(), files_); });
+    for (const CheckpointShards& shards : shards_)
+      write_sharded_files(folder_.temporary() / shards.folder, shards.state, processes);
     publish_together(folder_, processes);
   });
 }

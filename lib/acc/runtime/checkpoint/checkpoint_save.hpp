@@ -7,6 +7,7 @@
 
 #include "acc/runtime/checkpoint/checkpoint.hpp"
 #include "acc/runtime/checkpoint/checkpoint_files.hpp"
+#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/tensor_copies.hpp"
 
@@ -43,6 +44,7 @@ class CheckpointSave {
 
   FolderReplacement folder_;
   std::vector<CheckpointFile> files_ = {};
+  std::vector<CheckpointShards> shards_ = {};
 };
 
 }  // namespace acc::detail

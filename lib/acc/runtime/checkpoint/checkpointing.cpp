@@ -9,6 +9,7 @@
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
+#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 
@@ -31,6 +32,14 @@ PtValue for_python(PtValue state) {
 Stateful stateful_of(const PreparedScheduler& scheduler) {
   return {.state = [scheduler] { return for_python(from_json(scheduler.state())); },
           .load_state = [scheduler](const PtValue& state) { scheduler.load_state(to_json(state)); }};
+}
+
+std::vector<double> base_rates(const PtValue& scheduler) {
+  const PtValue* rates = scheduler.find("base_lrs");
+  const auto* list = rates != nullptr ? rates->get_if<PtList>() : nullptr;
+  std::vector<double> numbers;
+  for (const PtValue& rate : list != nullptr ? *list : PtList()) numbers.push_back(rate.number().value_or(0));
+  return numbers;
 }
 
 double field(const PtValue& state, std::string_view name) {
@@ -114,8 +123,15 @@ CheckpointContent content_of(const Prepared& prepared, const std::vector<Statefu
   }
   for (const Optimizer& optimizer : prepared.optimizers) content.optimizers.push_back(&optimizer.native());
   content.sharded_optimizers = prepared.sharded_optimizers;
-  for (const PreparedScheduler& scheduler : prepared.schedulers)
+  content.initial_rates.resize(content.optimizers.size());
+  for (const PreparedScheduler& scheduler : prepared.schedulers) {
     content.schedulers.push_back(stateful_of(scheduler));
+    const auto its =
+        std::ranges::find(content.optimizers, scheduler.optimizer ? scheduler.optimizer() : nullptr);
+    if (its != content.optimizers.end())
+      content.initial_rates[static_cast<std::size_t>(its - content.optimizers.begin())] =
+          base_rates(content.schedulers.back().state());
+  }
   for (const auto& loader : prepared.loaders) content.loaders.push_back(stateful(*loader));
   if (prepared.scaler) content.scaler = stateful_of(prepared.scaler);
   return content;
@@ -147,11 +163,14 @@ void require_parent(const fs::path& file) {
                .hint = "create the folder first"});
 }
 
+bool any_is_sharded(const Prepared& prepared) {
+  return std::ranges::any_of(prepared.models,
+                             [](const PreparedModel& one) { return one.sharded != nullptr; });
+}
+
 // Files for the gradients of an unfinished step exist for whole models alone.
 void require_no_shards_of_gradients(const Prepared& prepared) {
-  const bool is_sharded =
-      std::ranges::any_of(prepared.models, [](const PreparedModel& one) { return one.sharded != nullptr; });
-  if (!is_sharded || prepared.gradients->sync_gradients()) return;
+  if (!any_is_sharded(prepared) || prepared.gradients->sync_gradients()) return;
   throw Error({.what = "gradients of a sharded model are being accumulated, and they are not saved",
                .where = "save_state",
                .hint = "save when sync_gradients() is true, after the optimizer's step"});
@@ -215,6 +234,7 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
       place, content_of(prepared, registry_.objects, state_.num_processes()), processes,
       SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
                             .save_on_each_node = project.save_on_each_node,
+                            .in_shards = preparation_.saves_shards(),
                             .hooks = registry_.save_hooks.all()},
       options.background ? &copies_ : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
@@ -240,8 +260,9 @@ void Checkpointing::load_state(const std::optional<fs::path>& folder) {
   if (numbered.empty() && !folder) refuse_without_folder("load_state");
   const fs::path place = folder ? *folder : newest_checkpoint(numbered);
   const Prepared& prepared = preparation_.prepared();
-  const auto step = load_checkpoint(place, content_of(prepared, registry_.objects, state_.num_processes()),
-                                    state_.process_index(), registry_.load_hooks.all());
+  CheckpointContent content = content_of(prepared, registry_.objects, state_.num_processes());
+  if (any_is_sharded(prepared)) content.loading_group = state_.process_group();
+  const auto step = load_checkpoint(place, content, state_.process_index(), registry_.load_hooks.all());
   if (step) prepared.gradients->resume(*step);
   if (!numbered.empty()) preparation_.project().iteration = static_cast<int>(next_number(numbered));
 }
@@ -285,6 +306,14 @@ void Checkpointing::save(const PtValue& value, const fs::path& file) const {
 
 IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::path& place,
                                            bool strict) const {
+  if (const fs::path shards = folder_of_model_shards(place, 0); !shards.empty()) {
+    PlannedModel planned;
+    const bool is_sharded = preparation_.sharded_module(module) != nullptr;
+    together({.index = state_.process_index(), .group = is_sharded ? state_.process_group() : nullptr},
+             [&] { planned = plan_model_shards(module, shards, strict); });
+    planned.load();
+    return planned.keys;
+  }
   return acc::load_state(module, read_weights(place), place, strict);
 }
 

@@ -66,22 +66,6 @@ std::vector<LocalRun> runs_of(const ShardedOptimizer& optimizer) {
   return runs;
 }
 
-// The part of a piece that is in a run, in elements of the piece and of the run.
-struct Overlap {
-  std::int64_t in_piece = 0;
-  std::int64_t in_run = 0;
-  std::int64_t length = 0;
-};
-
-Overlap overlap_of(const Piece& piece, const Unit& unit, const Run& run) {
-  const std::int64_t run_begin = unit.begin() + run.begin;
-  const std::int64_t begin = std::max(piece.offset, run_begin);
-  const std::int64_t end = std::min(piece.end(), unit.begin() + run.end);
-  return {.in_piece = begin - piece.offset,
-          .in_run = begin - run_begin,
-          .length = std::max<std::int64_t>(end - begin, 0)};
-}
-
 // The fields of each parameter, by the numbers of its module, unit and piece; those with a number for each
 // element are null.
 Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
@@ -95,7 +79,7 @@ Fields fields_here(const ShardedOptimizer& optimizer, const PtValue& local) {
         const PtValue* state = unit == units[u].get() ? states->find(index) : nullptr;
         if (state == nullptr) continue;
         for (std::size_t p = 0; p < unit->pieces().size(); ++p) {
-          if (overlap_of(unit->pieces()[p], *unit, run).length == 0) continue;
+          if (unit->overlap(p, run).length == 0) continue;
           Fields& of_piece = fields[fmt::format("{}.{}.{}", m, u, p)];
           for (const PtEntry& entry : *state->get_if<PtDict>()) {
             const auto number = is_spread(entry.value) ? std::nullopt : entry.value.number();
@@ -258,7 +242,7 @@ class ShardReader {
     for (const auto& [unit, run, index] : runs_of(optimizer_)) {
       PtDict of_run;
       for (std::size_t p = 0; p < unit->pieces().size(); ++p) {
-        const Overlap part = overlap_of(unit->pieces()[p], *unit, run);
+        const Overlap part = unit->overlap(p, run);
         const auto found = pieces_.find({unit, p});
         if (part.length == 0 || found == pieces_.end()) continue;
         for (const PtEntry& entry : *found->second->get_if<PtDict>()) take(entry, part, run, of_run);

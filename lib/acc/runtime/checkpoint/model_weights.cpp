@@ -157,15 +157,21 @@ NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state) {
   return as_named_in(state_of(module), std::move(state));
 }
 
+void require_fitting(const torch::nn::Module& module, const NamedTensors& state,
+                     const std::filesystem::path& where, bool strict) {
+  const NamedTensors own = state_of(module);
+  std::vector<Problem> problems = compare_shapes(own, state, where.string());
+  if (strict)
+    std::ranges::move(problems_of(compare(own, state), state, where.string()), std::back_inserter(problems));
+  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
+}
+
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
                                       const std::filesystem::path& where, bool strict) {
   NamedTensors own = state_of(module);
   state = as_named_in(own, std::move(state));
-  const IncompatibleKeys keys = compare(own, state);
-  std::vector<Problem> problems = compare_shapes(own, state, where.string());
-  if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
-  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
-  for (const std::string& name : keys.unexpected_keys) state.erase(name);
+  require_fitting(module, state, where, strict);
+  for (const std::string& name : compare(own, state).unexpected_keys) state.erase(name);
   return [own = std::move(own), state = std::move(state)]() mutable {
     const at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : state) assign(own.at(name), tensor);

@@ -301,6 +301,7 @@ void write_sharded_files(const fs::path& folder, const ShardedState& state,
   together(processes, [&] {
     for (const TensorRange& range : state.ranges) file.add(path_of(range), range);
     if (processes.is_main()) file.add(DcpPath(), PtValue(state.objects));
+    fs::create_directories(folder);
     file.write(folder);
   });
   const std::vector<std::string> pickles =

@@ -56,7 +56,7 @@ namespace detail {
 /// Throws Error{usage} when the range is not within its tensor.
 void require_inside(const TensorRange& range);
 
-/// Together: writes the files of such a checkpoint into `folder`, which exists.
+/// Together: writes the files of such a checkpoint into `folder`, which is created if missing.
 void write_sharded_files(const std::filesystem::path& folder, const ShardedState& state,
                          const SavingProcesses& processes);
 

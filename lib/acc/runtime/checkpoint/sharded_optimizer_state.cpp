@@ -42,7 +42,7 @@ void add_field(const std::string& field, const at::Tensor& value, const std::vec
       ranges.push_back({.path = path,
                         .shape = range.shape,
                         .begin = range.begin,
-                        .elements = value.narrow(0, range.offset, range.numel)});
+                        .elements = value.flatten().narrow(0, range.offset, range.numel)});
     } else if (range.begin == 0) {
       ranges.push_back(whole_range(path, value));
     }
@@ -80,7 +80,7 @@ class StateReader {
     for (const auto& group : optimizer_.param_groups())
       own.insert(own.end(), group.params().begin(), group.params().end());
     for (std::size_t i = 0; i < own.size(); ++i) {
-      PtDict fields = make_fields(parameters_.ranges.at(i), own[i].numel());
+      PtDict fields = make_fields(parameters_.ranges.at(i), own[i].sizes());
       if (!fields.empty()) state.push_back({static_cast<std::int64_t>(i), std::move(fields)});
     }
     load_sharded(folder_, ranges_);
@@ -134,7 +134,7 @@ class StateReader {
   }
 
   // Memory for the state of an optimizer's parameter, and the ranges to load into it.
-  PtDict make_fields(const std::vector<ParameterRange>& of, std::int64_t numel) {
+  PtDict make_fields(const std::vector<ParameterRange>& of, c10::IntArrayRef shape) {
     PtDict fields;
     if (of.empty()) return fields;
     for (const auto& [field, of_first] : fields_[of.front().name]) {
@@ -143,7 +143,7 @@ class StateReader {
       for (const ParameterRange& range : of) {
         const auto saved = fields_[range.name].find(field);
         if (saved == fields_[range.name].end()) refuse(fmt::format("has no '{}' of '{}'", field, range.name));
-        add_range(field, *saved->second, range, numel, value, whole);
+        add_range(field, *saved->second, range, shape, value, whole);
       }
       fields.push_back({field, value});
       if (!whole.empty()) whole_.emplace_back(of.front().name + "." + field, std::move(whole));
@@ -152,7 +152,7 @@ class StateReader {
   }
 
   void add_range(const std::string& field, const DcpTensor& saved, const ParameterRange& range,
-                 std::int64_t numel, at::Tensor& value, std::vector<at::Tensor>& whole) {
+                 c10::IntArrayRef shape, at::Tensor& value, std::vector<at::Tensor>& whole) {
     const at::TensorOptions type(
         kScalarTypes.at(static_cast<std::size_t>(saved.dtype - kTorchDtypes.data())));
     if (field == kStep) {
@@ -162,11 +162,11 @@ class StateReader {
       return;
     }
     // What lies between the ranges is padding.
-    if (!value.defined()) value = at::zeros({numel}, type);
+    if (!value.defined()) value = at::zeros(shape, type);
     ranges_.push_back({.path = path_of(range.name, field),
                        .shape = range.shape,
                        .begin = range.begin,
-                       .elements = value.narrow(0, range.offset, range.numel)});
+                       .elements = value.view({-1}).narrow(0, range.offset, range.numel)});
   }
 
   // Parameters that are stepped together must have been so before.
@@ -189,7 +189,8 @@ class StateReader {
 }  // namespace
 
 ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
-                                     const ShardedParameters& parameters) {
+                                     const ShardedParameters& parameters,
+                                     const std::vector<double>& initial_rates) {
   PtValue own = optimizer_state(optimizer);
   ShardedState result;
   for (const PtEntry& entry : *own.find(kState)->get_if<PtDict>()) {
@@ -200,8 +201,11 @@ ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
     }
   }
   PtList groups = groups_in(own);
-  for (std::size_t i = 0; i < groups.size(); ++i)
+  for (std::size_t i = 0; i < groups.size(); ++i) {
     replace_params(groups[i], {parameters.names.at(i).begin(), parameters.names.at(i).end()});
+    if (i < initial_rates.size())
+      std::get<PtDict>(groups[i].content).push_back({"initial_lr", initial_rates[i]});
+  }
   result.objects = {{kOptimizer, PtDict{{kGroups, std::move(groups)}}}};
   return result;
 }

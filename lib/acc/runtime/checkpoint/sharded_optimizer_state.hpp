@@ -14,12 +14,12 @@ class Optimizer;
 
 namespace acc::detail {
 
-/// A range of a model's parameter that is a part of an optimizer's parameter, which is one-dimensional.
+/// A range of a model's parameter that is a part of an optimizer's parameter.
 struct ParameterRange {
   std::string name = {};                 ///< Of the model's parameter.
   std::vector<std::int64_t> shape = {};  ///< Of the model's parameter.
   std::int64_t begin = 0;                ///< In the model's parameter, in row-major order.
-  std::int64_t offset = 0;               ///< In the optimizer's parameter.
+  std::int64_t offset = 0;               ///< In the optimizer's parameter, in the same order.
   std::int64_t numel = 0;
 };
 
@@ -33,9 +33,11 @@ struct ShardedParameters {
 
 /// The state of the optimizer as Python's get_optimizer_state_dict names it, under the key `optimizer`, as
 /// accelerate saves it: `optimizer.state.NAME.exp_avg` and `optimizer.param_groups.0.lr`. Numbers that belong
-/// to a whole parameter, as its steps, are saved by the process that has its first element.
+/// to a whole parameter, as its steps, are saved by the process that has its first element. `initial_rates`
+/// of the groups, if any, become their `initial_lr`, which Python requires of an optimizer with a scheduler.
 ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
-                                     const ShardedParameters& parameters);
+                                     const ShardedParameters& parameters,
+                                     const std::vector<double>& initial_rates = {});
 
 /// Reads such a state from a checkpoint, written by any number of processes, as plan_optimizer_load takes it
 /// for this optimizer, whose own state does not matter.

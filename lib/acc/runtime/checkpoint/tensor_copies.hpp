@@ -10,6 +10,7 @@
 
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/checkpoint/safetensors.hpp"
+#include "acc/runtime/checkpoint/sharded_checkpoint.hpp"
 
 namespace acc::detail {
 
@@ -24,6 +25,7 @@ class TensorCopies {
   /// Replaces all tensors in `content` by copies, which may be used after finish().
   void replace_in(Safetensors& content);
   void replace_in(PtValue& value);
+  void replace_in(TensorRange& range) { replace(range.elements); }
 
   /// Returns when the copies are complete.
   void finish();

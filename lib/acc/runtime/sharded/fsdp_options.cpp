@@ -64,12 +64,20 @@ void refuse_what_is_not_there(const Environment& environment) {
   if (truth(environment, "FSDP_ACTIVATION_CHECKPOINTING"))
     refuse("FSDP_ACTIVATION_CHECKPOINTING", "activations are not computed again by acc",
            "leave fsdp_activation_checkpointing off, and let the model's forward do it");
-  const std::string states = word(environment, "FSDP_STATE_DICT_TYPE");
-  if (states.empty() || states == "FULL_STATE_DICT") return;
-  if (states == "SHARDED_STATE_DICT" || states == "LOCAL_STATE_DICT")
-    refuse("FSDP_STATE_DICT_TYPE", fmt::format("{} is not there in C++", states),
-           "use FULL_STATE_DICT, which any number of processes can load");
-  refuse("FSDP_STATE_DICT_TYPE", fmt::format("'{}' is not a kind of state dict", states));
+}
+
+// PyTorch's numbers of the kinds are accepted, too.
+StateDictType state_dict_type_of(const Environment& environment, std::int64_t version) {
+  constexpr std::string_view kVariable = "FSDP_STATE_DICT_TYPE";
+  const std::string text = word(environment, kVariable);
+  if (text.empty()) return version == 2 ? StateDictType::sharded : StateDictType::full;
+  if (text == "FULL_STATE_DICT" || text == "1") return StateDictType::full;
+  if (text == "SHARDED_STATE_DICT" || text == "3") return StateDictType::sharded;
+  if (text == "LOCAL_STATE_DICT" || text == "2")
+    refuse(kVariable, "LOCAL_STATE_DICT is not there in C++",
+           "use SHARDED_STATE_DICT or FULL_STATE_DICT, which any number of processes can load");
+  refuse(kVariable, fmt::format("'{}' is not a kind of state dict", text),
+         "SHARDED_STATE_DICT and FULL_STATE_DICT are, in C++");
 }
 
 void take_wrap_policy(const Environment& environment, FsdpOptions& options) {
@@ -99,7 +107,8 @@ void take_wrap_policy(const Environment& environment, FsdpOptions& options) {
 std::optional<FsdpOptions> fsdp_options_of(const Environment& environment) {
   if (!truth(environment, "ACCELERATE_USE_FSDP")) return {};
   FsdpOptions options;
-  if (version_of(environment) == 2) {
+  const std::int64_t version = version_of(environment);
+  if (version == 2) {
     options.reshard_after_forward = truth(environment, "FSDP_RESHARD_AFTER_FORWARD", true);
   } else {
     const std::string_view strategy = strategy_of(environment);
@@ -107,6 +116,7 @@ std::optional<FsdpOptions> fsdp_options_of(const Environment& environment) {
     options.reshard_after_forward = strategy == "FULL_SHARD";
   }
   refuse_what_is_not_there(environment);
+  options.state_dict_type = state_dict_type_of(environment, version);
   take_wrap_policy(environment, options);
   options.prefetch = word(environment, "FSDP_BACKWARD_PREFETCH") != "NO_PREFETCH";
   options.ignored_modules = environment.get("FSDP_IGNORED_MODULES");

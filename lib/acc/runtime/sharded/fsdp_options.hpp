@@ -10,6 +10,15 @@
 
 namespace acc {
 
+/// In which form save_state writes models and optimizers.
+enum class StateDictType {
+  /// As a whole, in the files of a training without sharding, by one process (FULL_STATE_DICT).
+  full,
+  /// Each process its shards, into files that Python's torch.distributed.checkpoint reads
+  /// (SHARDED_STATE_DICT). No process collects what the others have.
+  sharded,
+};
+
 /// Sharding of a model over the processes, as PyTorch's fully_shard (FSDP) and accelerate's fsdp_plugin:
 /// gradients and optimizer states are divided among the processes, and parameters too if they are freed after
 /// use. Modules need no change. A process alone trains without.
@@ -29,6 +38,8 @@ struct FsdpOptions {
   std::string ignored_modules = {};
   /// Gathers the next parameters while the present ones compute. Costs memory for one more module.
   bool prefetch = true;
+  /// How save_state writes; load_state reads either form on any number of processes.
+  StateDictType state_dict_type = StateDictType::full;
 };
 
 namespace detail {

@@ -22,12 +22,11 @@
 namespace acc::detail {
 namespace {
 
-void add_parts(Unit& unit, const Piece& piece, std::vector<at::Tensor>& parts) {
+void add_parts(Unit& unit, std::size_t piece, std::vector<at::Tensor>& parts) {
   for (const Run& run : unit.runs()) {
-    const std::int64_t begin = std::max(piece.offset - unit.begin(), run.begin);
-    const std::int64_t end = std::min(piece.end() - unit.begin(), run.end);
-    if (begin < end && run.values.grad().defined())
-      parts.push_back(run.values.grad().narrow(0, begin - run.begin, end - begin));
+    const Overlap part = unit.overlap(piece, run);
+    if (part.length > 0 && run.values.grad().defined())
+      parts.push_back(run.values.grad().narrow(0, part.in_run, part.length));
   }
 }
 
@@ -49,7 +48,7 @@ LocalGradients local_gradients(const std::vector<at::Tensor>& parameters) {
   LocalGradients gradients;
   for (const at::Tensor& parameter : distinct) {
     if (Unit* unit = unit_of(parameter)) {
-      add_parts(*unit, unit->pieces()[unit->piece_at(parameter.storage_offset())], gradients.sharded);
+      add_parts(*unit, unit->piece_at(parameter.storage_offset()), gradients.sharded);
     } else if (parameter.grad().defined()) {
       gradients.whole.push_back(parameter.grad());
     }

@@ -147,6 +147,7 @@ struct ShardedModule::Impl {
   void start_gather(std::size_t unit, Call call);
   void finish_gather(std::size_t unit);
   at::Tensor collect_parts(std::size_t unit, const at::Tensor& part);
+  void refill(std::size_t unit);
   void release(std::size_t unit);
   void release_all_but(bool kept_for_backward);
 
@@ -190,6 +191,7 @@ void ShardedModule::Impl::make_units() {
     reductions.emplace_back(unit);
     watch_gradients(index);
     unit.collect = [this, index](const at::Tensor& part) { return collect_parts(index, part); };
+    unit.refill = [this, index] { refill(index); };
     if (!frees()) continue;
     unit.on_use = [this, index](Unit&, const c10::OperatorHandle& op) { use(index, op); };
     unit.release();
@@ -259,6 +261,15 @@ at::Tensor ShardedModule::Impl::collect_parts(std::size_t unit, const at::Tensor
     transfer.wait_sent();
   });
   return flat;
+}
+
+void ShardedModule::Impl::refill(std::size_t unit) {
+  if (!units[unit]->is_allocated()) return;
+  const UnwatchedOperators unwatched;
+  group->with_explained_errors("gathering of parameters", [&] {
+    start_gather(unit, gather);
+    finish_gather(unit);
+  });
 }
 
 void ShardedModule::Impl::release(std::size_t unit) {

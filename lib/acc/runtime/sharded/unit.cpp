@@ -95,6 +95,16 @@ std::size_t Unit::piece_at(std::int64_t offset) const {
   throw Error({.what = "is not a parameter", .where = name_});
 }
 
+Overlap Unit::overlap(std::size_t index, const Run& run) const {
+  const Piece& piece = pieces_.at(index);
+  const std::int64_t run_begin = begin() + run.begin;
+  const std::int64_t from = std::max(piece.offset, run_begin);
+  const std::int64_t to = std::min(piece.end(), begin() + run.end);
+  return {.in_piece = from - piece.offset,
+          .in_run = from - run_begin,
+          .length = std::max<std::int64_t>(to - from, 0)};
+}
+
 void Unit::set_memory(bool allocated) {
   is_allocated_ = allocated;
   at::DataPtr memory = allocated ? c10::GetAllocator(options_.device.type())->allocate(bytes())
@@ -179,16 +189,22 @@ void Unit::assign(std::size_t index, const at::Tensor& value) {
   const at::NoGradGuard no_grad;
   Piece& piece = pieces_.at(index);
   const at::Tensor values = value.detach().reshape({-1});
-  const std::int64_t from = std::max(piece.offset, begin());
-  const std::int64_t to = std::min(piece.end(), begin() + length_);
+  const auto [in_piece, in_shard, length] = overlap(index);
   settle();
-  if (from < to)
-    shard_.narrow(0, from - begin(), to - from).copy_(values.narrow(0, from - piece.offset, to - from));
+  if (length > 0) shard_.narrow(0, in_shard, length).copy_(values.narrow(0, in_piece, length));
   if (is_allocated_) {
     finish_gather();
     flat_.narrow(0, piece.offset, piece.numel).copy_(values);
   }
   piece.has_values = true;
+}
+
+void Unit::set_shard(const at::Tensor& values, const std::vector<std::size_t>& pieces) {
+  const at::NoGradGuard no_grad;
+  settle();
+  if (is_allocated_) finish_gather();
+  shard_.copy_(values);
+  for (const std::size_t piece : pieces) pieces_.at(piece).has_values = true;
 }
 
 void assign(const at::Tensor& own, const at::Tensor& value) {

@@ -48,6 +48,13 @@ struct Run {
   at::Tensor values = {};
 };
 
+/// The part of a piece that is in a run.
+struct Overlap {
+  std::int64_t in_piece = 0;  ///< Its first element, in elements of the piece.
+  std::int64_t in_run = 0;    ///< The same, in elements of the run.
+  std::int64_t length = 0;    ///< 0: they have no element in common.
+};
+
 /// How the memory of a unit is kept.
 struct UnitOptions {
   int rank = 0;  ///< Of this process.
@@ -88,6 +95,10 @@ class Unit {
   std::vector<std::pair<std::int64_t, std::int64_t>> gaps() const;
   /// The piece at an offset in the flat memory. Throws Error{usage} if there is none.
   std::size_t piece_at(std::int64_t offset) const;
+  /// The part of a piece that is in a run of this process's shard.
+  Overlap overlap(std::size_t piece, const Run& run) const;
+  /// The part of a piece that is in this process's shard.
+  Overlap overlap(std::size_t piece) const { return overlap(piece, {.begin = 0, .end = length_}); }
 
   /// Together: takes rank 0's values and makes the module's parameters views of this unit's memory, which is
   /// allocated.
@@ -113,6 +124,9 @@ class Unit {
   /// Sets a parameter, in the shard and, if allocated, in the parameters. Every process assigns the same
   /// value.
   void assign(std::size_t piece, const at::Tensor& value);
+  /// Sets this process's shard. `pieces` are those that have values from now on. Parameters that are
+  /// allocated keep theirs until `refill`.
+  void set_shard(const at::Tensor& values, const std::vector<std::size_t>& pieces);
   /// Takes over changes that the program made in gathered parameters.
   void keep_changes();
 
@@ -120,6 +134,8 @@ class Unit {
   std::function<void(Unit&, const c10::OperatorHandle&)> on_use = {};
   /// Together: puts the parts of all processes, each as long as a shard, together in a new flat tensor.
   std::function<at::Tensor(const at::Tensor& part)> collect = {};
+  /// Together: gives parameters that are allocated the values of all shards.
+  std::function<void()> refill = {};
 
  private:
   void set_memory(bool allocated);

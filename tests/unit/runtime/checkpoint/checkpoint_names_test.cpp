@@ -23,13 +23,16 @@ TEST_CASE("checkpoint names: the first of a kind has no number", "[runtime]") {
   CHECK(acc::detail::numbered_file("model", 2, ".safetensors") == "model_2.safetensors");
   CHECK(acc::detail::random_states_file(3) == "random_states_3.pkl");
   CHECK(acc::detail::custom_file(0) == "custom_checkpoint_0.pkl");
+  CHECK(acc::detail::sharded_model_folder(0) == "pytorch_model_fsdp_0");
+  CHECK(acc::detail::sharded_optimizer_folder(1) == "optimizer_1");
 }
 
 TEST_CASE("checkpoint names: accelerate's files belong to a checkpoint, others do not", "[runtime]") {
-  const std::string part = GENERATE(
-      "model.safetensors", "model_1.safetensors", "pytorch_model.bin", "model-00001-of-00002.safetensors",
-      "model.safetensors.index.json", "optimizer.bin", "optimizer_1.bin", "scheduler.bin", "sampler.bin",
-      "dl_state_dict_1.bin", "scaler.pt", "random_states_12.pkl", "custom_checkpoint_0.pkl");
+  const std::string part =
+      GENERATE("model.safetensors", "model_1.safetensors", "pytorch_model.bin",
+               "model-00001-of-00002.safetensors", "model.safetensors.index.json", "optimizer.bin",
+               "optimizer_1.bin", "scheduler.bin", "sampler.bin", "dl_state_dict_1.bin", "scaler.pt",
+               "random_states_12.pkl", "custom_checkpoint_0.pkl", "pytorch_model_fsdp_0", "optimizer_12");
   CHECK(acc::detail::is_checkpoint_file(part));
   const std::string other = GENERATE("config.json", "model.txt", "best_model.safetensors",
                                      "random_states.pkl", "optimizer.bin.bak", "tokenizer.json", "");

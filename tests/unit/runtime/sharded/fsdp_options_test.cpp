@@ -60,15 +60,26 @@ TEST_CASE("fsdp_options: prefetching and ignored modules are taken over", "[runt
   CHECK(fsdp_options_of(with({{"FSDP_IGNORED_MODULES", "head.*"}}))->ignored_modules == "head.*");
 }
 
+TEST_CASE("fsdp_options: states are saved in shards where accelerate would", "[runtime]") {
+  const auto form_of = [](Environment::Variables variables) {
+    return fsdp_options_of(with(std::move(variables)))->state_dict_type;
+  };
+  CHECK(form_of({}) == acc::StateDictType::full);
+  CHECK(form_of({{"FSDP_VERSION", "2"}}) == acc::StateDictType::sharded);
+  CHECK(form_of({{"FSDP_VERSION", "2"}, {"FSDP_STATE_DICT_TYPE", "FULL_STATE_DICT"}}) ==
+        acc::StateDictType::full);
+  CHECK(form_of({{"FSDP_STATE_DICT_TYPE", "sharded_state_dict"}}) == acc::StateDictType::sharded);
+  CHECK(form_of({{"FSDP_STATE_DICT_TYPE", "3"}}) == acc::StateDictType::sharded);
+}
+
 TEST_CASE("fsdp_options: what is not there in C++ is refused with the way out", "[runtime]") {
   CHECK(refusal_of(with({{"FSDP_SHARDING_STRATEGY", "HYBRID_SHARD"}})) ==
         "FSDP_SHARDING_STRATEGY: HYBRID_SHARD is not there in C++ (use FULL_SHARD or SHARD_GRAD_OP)");
   CHECK(refusal_of(with({{"FSDP_OFFLOAD_PARAMS", "true"}})) ==
         "FSDP_OFFLOAD_PARAMS: parameters are not offloaded in C++ (leave fsdp_offload_params off)");
-  CHECK(
-      refusal_of(with({{"FSDP_STATE_DICT_TYPE", "LOCAL_STATE_DICT"}})) ==
-      "FSDP_STATE_DICT_TYPE: LOCAL_STATE_DICT is not there in C++ (use FULL_STATE_DICT, which any number of "
-      "processes can load)");
+  CHECK(refusal_of(with({{"FSDP_STATE_DICT_TYPE", "LOCAL_STATE_DICT"}})) ==
+        "FSDP_STATE_DICT_TYPE: LOCAL_STATE_DICT is not there in C++ (use SHARDED_STATE_DICT or "
+        "FULL_STATE_DICT, which any number of processes can load)");
   CHECK(refusal_of(with({{"FSDP_ACTIVATION_CHECKPOINTING", "true"}})) ==
         "FSDP_ACTIVATION_CHECKPOINTING: activations are not computed again by acc (leave "
         "fsdp_activation_checkpointing off, and let the model's forward do it)");
@@ -82,6 +93,9 @@ TEST_CASE("fsdp_options: invalid values are named", "[runtime]") {
   CHECK(
       refusal_of(with({{"FSDP_SHARDING_STRATEGY", "ALL"}})) ==
       "FSDP_SHARDING_STRATEGY: 'ALL' is not a strategy (FULL_SHARD, SHARD_GRAD_OP and NO_SHARD are, in C++)");
+  CHECK(refusal_of(with({{"FSDP_STATE_DICT_TYPE", "SOME"}})) ==
+        "FSDP_STATE_DICT_TYPE: 'SOME' is not a kind of state dict (SHARDED_STATE_DICT and FULL_STATE_DICT "
+        "are, in C++)");
   CHECK(refusal_of(with({{"FSDP_AUTO_WRAP_POLICY", "BY_TASTE"}})) ==
         "FSDP_AUTO_WRAP_POLICY: 'BY_TASTE' is not a policy (TRANSFORMER_BASED_WRAP, SIZE_BASED_WRAP and "
         "NO_WRAP "

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/checkpoint_shards.hpp"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
+
+#include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/formats/dcp_metadata.hpp"
+#include "acc/runtime/checkpoint/checkpoint_names.hpp"
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
+#include "acc/runtime/checkpoint/torch_types.hpp"
+#include "acc/runtime/sharded/sharded_module.hpp"
+#include "acc/runtime/sharded/sharded_optimizer.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc::detail {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kModel = "model";
+
+ShardedState model_state(const torch::nn::Module& module, bool is_main) {
+  ShardedState state;
+  for (const auto& [name, tensor] : ordered_state_of(module)) {
+    Unit* unit = unit_of(tensor);
+    if (unit == nullptr) {
+      if (is_main) state.ranges.push_back(whole_range({kModel, name}, tensor));
+      continue;
+    }
+    const std::size_t index = unit->piece_at(tensor.storage_offset());
+    const Piece& piece = unit->pieces()[index];
+    if (!piece.has_values) {
+      throw Error({.what = "was made on the meta device and has no values",
+                   .where = fmt::format("parameter '{}'", name),
+                   .hint = "load_model or load_state gives it values"});
+    }
+    const Overlap part = unit->overlap(index);
+    if (part.length == 0) continue;
+    state.ranges.push_back({.path = {kModel, name},
+                            .shape = piece.shape,
+                            .begin = part.in_piece,
+                            .elements = unit->shard().narrow(0, part.in_run, part.length)});
+  }
+  return state;
+}
+
+// What an optimizer was given, group by group: parameters of modules, also those that are sharded.
+std::vector<std::vector<at::Tensor>> given_parameters(const CheckpointContent& content,
+                                                      std::size_t optimizer) {
+  std::vector<std::vector<at::Tensor>> given;
+  if (const auto sharded = content.sharded(optimizer)) {
+    for (const auto& group : sharded->groups()) {
+      given.emplace_back();
+      for (const auto& [unit, piece, tensor] : group)
+        given.back().push_back(unit != nullptr ? unit->pieces()[piece].parameter : tensor);
+    }
+  } else {
+    for (const auto& group : content.optimizers[optimizer]->param_groups()) given.push_back(group.params());
+  }
+  return given;
+}
+
+// The names of an optimizer's parameters in their model.
+using Names = std::unordered_map<const c10::TensorImpl*, std::string>;
+
+Names names_in_model(const CheckpointContent& content, std::size_t optimizer) {
+  std::unordered_map<const c10::TensorImpl*, std::pair<const torch::nn::Module*, std::string>> known;
+  for (const torch::nn::Module* model : content.models)
+    for (const auto& item : model->named_parameters())
+      known.try_emplace(item.value().unsafeGetTensorImpl(), model, item.key());
+  Names names;
+  const torch::nn::Module* model = nullptr;
+  for (const auto& group : given_parameters(content, optimizer)) {
+    for (const at::Tensor& parameter : group) {
+      const auto found = known.find(parameter.unsafeGetTensorImpl());
+      if (found == known.end() || (model != nullptr && model != found->second.first)) {
+        throw Error({.what = "its parameters are not those of one prepared model, so they have no names in a "
+                             "checkpoint of shards",
+                     .where = fmt::format("optimizer {}", optimizer),
+                     .hint = "give each model an optimizer of its own, or save with StateDictType::full"});
+      }
+      model = found->second.first;
+      names.emplace(found->first, found->second.second);
+    }
+  }
+  return names;
+}
+
+// The ranges of the parameters that the optimizer has on this process. Those that it has as a whole are left
+// empty unless `whole`.
+ShardedParameters sharded_parameters(const CheckpointContent& content, std::size_t optimizer, bool whole) {
+  const Names names = names_in_model(content, optimizer);
+  std::unordered_map<const c10::TensorImpl*, std::pair<Unit*, Run>> runs;
+  if (const auto sharded = content.sharded(optimizer)) {
+    for (const auto& module : sharded->modules())
+      for (const auto& unit : module->units())
+        for (const Run& run : unit->runs())
+          runs.emplace(run.values.unsafeGetTensorImpl(), std::pair(unit.get(), run));
+  }
+  ShardedParameters parameters;
+  for (const auto& group : given_parameters(content, optimizer)) {
+    auto& of_group = parameters.names.emplace_back();
+    for (const at::Tensor& parameter : group) of_group.push_back(names.at(parameter.unsafeGetTensorImpl()));
+  }
+  for (const auto& group : content.optimizers[optimizer]->param_groups()) {
+    for (const at::Tensor& own : group.params()) {
+      auto& ranges = parameters.ranges.emplace_back();
+      const auto found = runs.find(own.unsafeGetTensorImpl());
+      if (found == runs.end()) {
+        if (whole)
+          ranges.push_back({.name = names.at(own.unsafeGetTensorImpl()),
+                            .shape = own.sizes().vec(),
+                            .numel = own.numel()});
+        continue;
+      }
+      const auto& [unit, run] = found->second;
+      for (std::size_t piece = 0; piece < unit->pieces().size(); ++piece) {
+        const Overlap part = unit->overlap(piece, run);
+        if (part.length == 0) continue;
+        const Piece& of = unit->pieces()[piece];
+        ranges.push_back({.name = of.name,
+                          .shape = of.shape,
+                          .begin = part.in_piece,
+                          .offset = part.in_run,
+                          .numel = part.length});
+      }
+    }
+  }
+  return parameters;
+}
+
+// The tensors of the model in such a folder, without memory, by their names in the model.
+NamedTensors tensors_in(const fs::path& folder) {
+  NamedTensors tensors;
+  for (const auto& [full_name, tensor] : read_dcp_metadata(folder).tensors) {
+    if (tensor.path.size() < 2 || tensor.path.front() != DcpPath::value_type(kModel)) continue;
+    const at::ScalarType type = kScalarTypes.at(static_cast<std::size_t>(tensor.dtype - kTorchDtypes.data()));
+    tensors.emplace(dcp_name({tensor.path.begin() + 1, tensor.path.end()}),
+                    at::empty(tensor.shape, at::TensorOptions(at::kMeta).dtype(type)));
+  }
+  return tensors;
+}
+
+// What is read of a unit: this process's shard.
+struct LoadedShard {
+  Unit* unit = nullptr;
+  at::Tensor values = {};
+  std::vector<std::size_t> pieces = {};
+};
+
+}  // namespace
+
+std::vector<CheckpointShards> shards_of(const CheckpointContent& content, bool is_main) {
+  std::vector<CheckpointShards> all;
+  for (std::size_t i = 0; i < content.models.size(); ++i)
+    all.push_back({sharded_model_folder(i), model_state(*content.models[i], is_main)});
+  for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
+    const std::vector<double> rates =
+        i < content.initial_rates.size() ? content.initial_rates[i] : std::vector<double>();
+    all.push_back(
+        {sharded_optimizer_folder(i),
+         sharded_optimizer_state(*content.optimizers[i], sharded_parameters(content, i, is_main), rates)});
+  }
+  return all;
+}
+
+PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& folder, bool strict) {
+  const NamedTensors saved = tensors_in(folder);
+  require_fitting(module, saved, folder, strict);
+  std::vector<LoadedShard> shards;
+  OrderedTensors whole;
+  std::vector<TensorRange> ranges;
+  std::set<std::pair<const Unit*, std::size_t>> seen;  // a tied weight has several names
+  for (const auto& [name, tensor] : ordered_state_of(module)) {
+    if (!saved.contains(name)) continue;
+    Unit* unit = unit_of(tensor);
+    if (unit == nullptr) {
+      whole.emplace_back(name, at::empty(tensor.sizes(), tensor.options().device(at::kCPU)));
+      ranges.push_back(whole_range({kModel, name}, whole.back().second));
+      continue;
+    }
+    const std::size_t piece = unit->piece_at(tensor.storage_offset());
+    if (!seen.emplace(unit, piece).second) continue;
+    auto shard = std::ranges::find(shards, unit, &LoadedShard::unit);
+    if (shard == shards.end())
+      shard = shards.insert(shard, {.unit = unit, .values = unit->shard().to(at::kCPU).clone()});
+    shard->pieces.push_back(piece);
+    const Overlap part = unit->overlap(piece);
+    if (part.length == 0) continue;
+    ranges.push_back({.path = {kModel, name},
+                      .shape = unit->pieces()[piece].shape,
+                      .begin = part.in_piece,
+                      .elements = shard->values.narrow(0, part.in_run, part.length)});
+  }
+  load_sharded(folder, ranges);
+  return {.keys = compare_keys(module, saved),
+          .load = [own = state_of(module), shards = std::move(shards), whole = std::move(whole)] {
+            const at::NoGradGuard no_grad;
+            for (const auto& [name, values] : whole) own.at(name).copy_(values);
+            for (const LoadedShard& shard : shards) {
+              shard.unit->set_shard(shard.values, shard.pieces);
+              shard.unit->refill();
+            }
+          }};
+}
+
+std::function<void()> plan_optimizer_shards(const CheckpointContent& content, std::size_t optimizer,
+                                            const fs::path& folder) {
+  torch::optim::Optimizer& native = *content.optimizers[optimizer];
+  const PtValue state =
+      read_sharded_optimizer_state(folder, native, sharded_parameters(content, optimizer, /*whole=*/true));
+  return plan_optimizer_load(native, state, folder.string());
+}
+
+fs::path folder_of_model_shards(const fs::path& place, std::size_t model) {
+  const fs::path within = place / sharded_model_folder(model);
+  if (fs::is_directory(within)) return within;
+  return fs::exists(place / kDcpMetadataFile) ? place : fs::path();
+}
+
+}  // namespace acc::detail
