@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py CPP PYTHON SETUP: the losses of each step in both files, and how far they may be apart."""
+"""compare.py CPP PYTHON SETUP PROCESSES: the losses of each step in both files, and how far they may be apart."""
 import sys
 
 
@@ -8,12 +8,11 @@ def read(path):
         return [float(line) for line in lines]
 
 
-ours, theirs, setup = read(sys.argv[1]), read(sys.argv[2]), sys.argv[3]
+ours, theirs, setup, processes = read(sys.argv[1]), read(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 if len(ours) < 50 or len(ours) != len(theirs):
     sys.exit(f"{len(ours)} numbers, {len(theirs)} in Python")
 differences = [abs(a - b) for a, b in zip(ours, theirs)]
 print(f"first difference {differences[0]:.3g}, largest {max(differences):.3g}, of {len(ours)}")
-if "bf16" in setup:
-    # The same to the bit, until the last digit of a float32 value decides how it is rounded to bf16.
-    sys.exit(differences[0] > 0 or max(differences[:10]) > 1e-3 or max(differences) > 1e-2)
-sys.exit(max(differences) > 1e-5)
+# On two processes each loss is the same to the bit where both sides have the same LibTorch, also in bf16; the norm of all
+# gradients is added in another order. On more, so are gradients. `lerp`: Python's own AdamW, which rounds otherwise.
+sys.exit(max(differences) > (1e-5 if processes > 2 or "lerp" in setup else 1e-6))

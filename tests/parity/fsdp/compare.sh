@@ -14,4 +14,4 @@ export ONEDNN_MAX_CPU_ISA="${ONEDNN_MAX_CPU_ISA:-AVX512_CORE_FP16}"
 "$launcher" run --standalone --no-python --nproc-per-node "$processes" "$program" "$setup" "$out/cpp"
 "$launcher" run --standalone --no-python --nproc-per-node "$processes" "$ACC_PEER_PYTHON" "$folder/train.py" "$setup" \
   "$out/python"
-"$ACC_PEER_PYTHON" "$folder/compare.py" "$out/cpp" "$out/python" "$setup"
+"$ACC_PEER_PYTHON" "$folder/compare.py" "$out/cpp" "$out/python" "$setup" "$processes"

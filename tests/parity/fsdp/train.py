@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """train.py SETUP FILE: the training of train.cpp with Python's fully_shard."""
 import contextlib
+import math
 import os
 import sys
 
@@ -43,6 +44,31 @@ class Net(nn.Module):
         return self.out(y)
 
 
+class AdamW(torch.optim.Optimizer):
+    """LibTorch's, to the bit: torch.optim.AdamW rounds averages otherwise, since it has lerp for them."""
+
+    def __init__(self, groups, lr):
+        super().__init__(groups, {"lr": lr, "betas": (0.9, 0.999), "eps": 1e-8})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for parameter in group["params"]:
+                if parameter.grad is None:
+                    continue
+                parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                state = self.state[parameter]
+                if not state:
+                    state.update(step=0, average=torch.zeros_like(parameter), squares=torch.zeros_like(parameter))
+                state["step"] += 1
+                state["average"].mul_(beta1).add_(parameter.grad, alpha=1 - beta1)
+                state["squares"].mul_(beta2).addcmul_(parameter.grad, parameter.grad, value=1 - beta2)
+                root = math.sqrt(1 - beta2 ** state["step"])
+                denominator = (state["squares"].sqrt() / root).add_(group["eps"])
+                parameter.addcdiv_(state["average"], denominator, value=-group["lr"] / (1 - beta1 ** state["step"]))
+
+
 torch.set_num_threads(1)
 dist.init_process_group("gloo")
 net = Net()
@@ -64,7 +90,7 @@ for block in net.blocks:
     fully_shard(block, **options)
 fully_shard(net, **options)
 trained = [p for p in net.parameters() if p.requires_grad]
-optimizer = torch.optim.AdamW(
+optimizer = (torch.optim.AdamW if "lerp" in words else AdamW)(
     [
         {"params": [p for p in trained if p.dim() > 1], "weight_decay": 0.1},
         {"params": [p for p in trained if p.dim() <= 1], "weight_decay": 0.0},
