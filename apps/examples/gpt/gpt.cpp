@@ -3,6 +3,7 @@
 //
 //   gpt                                      one process
 //   acc launch --num_processes 2 gpt         two, each with half of every step's pieces
+//   acc launch --num_processes 2 gpt --fsdp  the same; each keeps half of the parameters and of AdamW's state
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
@@ -37,6 +38,7 @@ struct Options {
   double weight_decay = 0.1;
   double max_norm = 1;
   std::uint64_t seed = 42;
+  bool fsdp = false;
   std::int64_t write = 0;
   fs::path save = {};
 };
@@ -55,6 +57,7 @@ Options parse(int argc, char** argv) {
   app.add_option("--weight-decay", options.weight_decay, "Of AdamW, for matrices");
   app.add_option("--max-norm", options.max_norm, "Largest norm of a step's gradients");
   app.add_option("--seed", options.seed, "Decides the first weights and the order of the pieces");
+  app.add_flag("--fsdp", options.fsdp, "Divide parameters, gradients and AdamW's state among the processes");
   app.add_option("--write", options.write, "Bytes that the trained model writes at the end");
   app.add_option("--save", options.save, "Write the trained weights into this folder")->default_str("");
   try {
@@ -99,7 +102,9 @@ std::string generate(acc::Model<GptImpl>& model, std::int64_t count, at::Device 
 }
 
 void run(const Options& options) {
-  acc::Accelerator accelerator;
+  acc::AcceleratorOptions how;
+  if (options.fsdp) how.fsdp = acc::FsdpOptions{.transformer_cls_to_wrap = {"Block"}};
+  acc::Accelerator accelerator(how);
   acc::set_seed(options.seed);
   const GptOptions sizes = gpt_options(options.size);
   const Text text = load_text(options.text, sizes.context);
