@@ -7,14 +7,17 @@
 // `first` joins the job, reduces once and prints when that was done. Otherwise each line that comes through
 // the FIFO CONTROL asks for a round, and the main process answers with a line of JSON: seconds, CPU seconds,
 // and for step the last loss, for trainer the mean one, for idx and jpeg the number of images, for save and
-// load the number of tensors, for reduce and reduce_gloo that of all-reduces, for background the seconds
-// until the training could go on. Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
+// load the number of tensors, for reduce and its like that of operations, for background the seconds until
+// the training could go on; for sharded the last loss, and the peak of the memory that the training took.
+// Everything is on the CPU unless ACC_BENCH_DEVICE says cuda.
 #include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty_like.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <torch/optim/adam.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
@@ -32,12 +35,14 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/text.hpp"
 #include "acc/base/worker_env.hpp"
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/data/dataset_files.hpp"
 #include "acc/runtime/data/images/image_dataset.hpp"
 #include "acc/runtime/data/tensor_batches.hpp"
 #include "acc/runtime/optim/schedulers.hpp"
+#include "acc/runtime/parallel/flat_transfer.hpp"
 #include "acc/runtime/trainer/trainer.hpp"
 #include "resnet.hpp"
 #include "training_models.hpp"
@@ -95,6 +100,34 @@ Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
     }
     return last;
   };
+}
+
+// sharded STAGE: steps of AdamW; stage 0 is DDP.
+Work make_sharded(Accelerator& accelerator) {
+  set_seed(1);
+  const Workload workload = make_workload("deep");
+  set_seed(10 + static_cast<std::uint64_t>(accelerator.process_index()));
+  const at::Tensor x = at::randn(workload.input).to(accelerator.device());
+  const at::Tensor y = at::randint(10, {workload.input[0]}, at::kLong).to(accelerator.device());
+  auto prepared = accelerator.prepare(
+      workload.network,
+      torch::optim::AdamW(workload.network->parameters(), torch::optim::AdamWOptions(1e-3)));
+  return [&accelerator, steps = workload.steps, x, y, prepared = std::move(prepared)]() mutable {
+    auto& [model, optimizer] = prepared;
+    double last = 0;
+    for (int step = 0; step < steps; ++step) {
+      optimizer.zero_grad();
+      const at::Tensor loss = at::cross_entropy_loss(model(x), y);
+      accelerator.backward(loss);
+      optimizer.step();
+      last = loss.item<double>();
+    }
+    return last;
+  };
+}
+
+FsdpOptions stage(const std::string& number) {
+  return {.reshard_after_forward = number == "3", .transformer_cls_to_wrap = {"Layer"}};
 }
 
 // trainer NETWORK FOLDER: an epoch by a Trainer, from the same weights in each round.
@@ -242,7 +275,61 @@ Work make_reduces(Accelerator& accelerator, const Arguments& arguments) {
   };
 }
 
+// gather BYTES, scatter BYTES: as sharded models do it; gather_gloo and scatter_gloo: by Gloo's own
+// operations.
+Work make_flat(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
+  constexpr int kTimes = 4;
+  const std::int64_t length =
+      std::stol(arguments.at(0)) / static_cast<std::int64_t>(sizeof(float)) / accelerator.num_processes();
+  at::Tensor flat = at::ones({length * accelerator.num_processes()});
+  at::Tensor own = flat.narrow(0, length * accelerator.process_index(), length);
+  return [mode, flat, own, group = accelerator.process_group()]() mutable {
+    for (int i = 0; i < kTimes; ++i) {
+      if (mode == "gather") {
+        detail::FlatTransfer transfer = detail::start_all_gather(*group, flat, own, 1);
+        transfer.wait_received();
+        transfer.wait_sent();
+      } else if (mode == "scatter") {
+        own.copy_(detail::start_reduce_scatter(*group, flat, 1).finish());
+      } else if (mode == "gather_gloo") {
+        group->native()._allgather_base(flat, own)->wait();
+      } else {
+        at::Tensor sum = at::empty_like(own);
+        group->native()._reduce_scatter_base(sum, flat)->wait();
+        own.copy_(sum.div_(group->size()));
+      }
+    }
+    return static_cast<double>(kTimes);
+  };
+}
+
+// Pins the process to a core, as many processes as there are cores apart from each other.
+void pin(int local_rank) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ::sched_getaffinity(0, sizeof allowed, &allowed);
+  int left = local_rank % CPU_COUNT(&allowed);
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (!CPU_ISSET(core, &allowed) || left-- > 0) continue;
+    CPU_ZERO(&allowed);
+    CPU_SET(core, &allowed);
+    ::sched_setaffinity(0, sizeof allowed, &allowed);
+    return;
+  }
+}
+
+// Of this process's memory, from /proc/self/status.
+double kibibytes(const std::string& name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with(name)) return std::stod(line.substr(name.size()));
+  return 0;
+}
+
 Work make_work(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
+  if (mode == "sharded") return make_sharded(accelerator);
+  if (mode.starts_with("gather") || mode.starts_with("scatter"))
+    return make_flat(accelerator, mode, arguments);
   if (mode == "step") return make_steps(accelerator, arguments);
   if (mode == "reduce" || mode == "reduce_gloo") return make_reduces(accelerator, arguments);
   if (mode == "trainer") return make_trainer(arguments);
@@ -267,17 +354,23 @@ void serve(const std::string& mode, const std::string& control_file, const Argum
   AcceleratorOptions options{.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no,
                              .cpu = !on_cuda()};
   if (mode == "reduce") options.process_group.cpu_backend = CpuBackend::shared_memory;
+  if (mode == "sharded" && arguments.at(0) != "0") options.fsdp = stage(arguments.at(0));
+  if (mode == "sharded" || mode.starts_with("gather") || mode.starts_with("scatter"))
+    pin(static_cast<int>(parse_integer(Environment::of_process().get("LOCAL_RANK", "0")).value_or(0)));
   Accelerator accelerator(options);
   std::ifstream control;
   if (accelerator.is_main_process()) control.open(control_file);
+  const double before = kibibytes("VmRSS:");
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins anew
   const Work work = make_work(accelerator, mode, arguments);
   while (next_round(accelerator, control)) {
     const double began = seconds_of(CLOCK_MONOTONIC);
     const double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
     const double value = work();
     if (!accelerator.is_main_process()) continue;
-    fmt::print("{{\"seconds\": {}, \"cpu\": {}, \"value\": {}}}\n", seconds_of(CLOCK_MONOTONIC) - began,
-               seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu, value);
+    fmt::print("{{\"seconds\": {}, \"cpu\": {}, \"value\": {}, \"peak\": {}}}\n",
+               seconds_of(CLOCK_MONOTONIC) - began, seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu, value,
+               kibibytes("VmHWM:") - before);
     std::fflush(stdout);
   }
 }

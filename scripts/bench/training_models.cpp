@@ -14,6 +14,7 @@
 #include <torch/nn/modules/normalization.h>
 
 #include <cmath>
+#include <string>
 
 #include "acc/base/error.hpp"
 #include "acc/random.hpp"
@@ -54,6 +55,31 @@ struct Wide : Network {
   }
   at::Tensor forward(at::Tensor x) override { return layers->forward(x); }
   torch::nn::Sequential layers = register_module("layers", torch::nn::Sequential());
+};
+
+// A layer of a Deep, and the unit in which that is sharded.
+struct Layer : torch::nn::Module {
+  static constexpr std::int64_t kWidth = 512;
+  at::Tensor forward(const at::Tensor& x) { return x + down->forward(up->forward(norm->forward(x)).relu()); }
+  torch::nn::LayerNorm norm =
+      register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({kWidth})));
+  Linear up = register_module("up", Linear(kWidth, 4 * kWidth));
+  Linear down = register_module("down", Linear(4 * kWidth, kWidth));
+};
+
+// 101 MB in twelve layers.
+struct Deep : Network {
+  Deep() {
+    for (int i = 0; i < 12; ++i)
+      layers.push_back(register_module("layer" + std::to_string(i), std::make_shared<Layer>()));
+    out = register_module("out", Linear(Layer::kWidth, 10));
+  }
+  at::Tensor forward(at::Tensor x) override {
+    for (const auto& layer : layers) x = layer->forward(x);
+    return out->forward(x);
+  }
+  std::vector<std::shared_ptr<Layer>> layers = {};
+  Linear out = nullptr;
 };
 
 Conv2dOptions convolution(std::int64_t in, std::int64_t out, std::int64_t side, std::int64_t stride) {
@@ -144,8 +170,9 @@ Workload make_workload(const std::string& name) {
   if (name == "cnn") return {.network = std::make_shared<Cnn>(), .input = {32, 1, 28, 28}, .steps = 20};
   if (name == "resnet18")
     return {.network = std::make_shared<ResNet18>(), .input = {4, 3, 64, 64}, .steps = 4};
+  if (name == "deep") return {.network = std::make_shared<Deep>(), .input = {64, Layer::kWidth}, .steps = 2};
   if (name == "wide") return {.network = std::make_shared<Wide>(), .input = {1, 4096}};
-  throw Error({.what = "is not mlp, cnn, resnet18 or wide", .where = name});
+  throw Error({.what = "is not mlp, cnn, resnet18, deep or wide", .where = name});
 }
 
 TrainerWorkload make_trainer_workload(const std::string& name) {

@@ -25,7 +25,7 @@ struct Workload {
   int steps = 1;
 };
 
-/// `mlp`, `cnn`, `resnet18`, and in C++ alone `wide`.
+/// `mlp`, `cnn`, `resnet18`, `deep`, and in C++ alone `wide`.
 Workload make_workload(const std::string& name);
 
 /// What a Trainer trains in a round, one epoch of the samples.

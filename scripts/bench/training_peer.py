@@ -79,6 +79,26 @@ class ResNet18(nn.Module):
         return self.fc(self.blocks(x).mean((2, 3)))
 
 
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(512), nn.Linear(512, 2048), nn.Linear(2048, 512)
+
+    def forward(self, x):
+        return x + self.down(self.up(self.norm(x)).relu())
+
+
+class Deep(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers, self.out = nn.ModuleList(Layer() for _ in range(12)), nn.Linear(512, 10)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return self.out(x)
+
+
 class Transformer(nn.Module):
     def __init__(self):
         super().__init__()
@@ -118,6 +138,39 @@ def make_steps(name):
         return loss.item()
 
     return work
+
+
+def make_sharded(stage):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh = init_device_mesh(device().type, (torch.distributed.get_world_size(),))
+    torch.manual_seed(1)
+    model = Deep().to(device())
+    options = {"mesh": mesh, "reshard_after_forward": stage == "3"}
+    for layer in model.layers:
+        fully_shard(layer, **options)
+    fully_shard(model, **options)
+    torch.manual_seed(10 + torch.distributed.get_rank())
+    x, y = torch.randn(64, 512).to(device()), torch.randint(10, (64,)).to(device())
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+
+    def work():
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss = functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            last = loss.item()
+        return last
+
+    return work
+
+
+def kibibytes(name):
+    """Of this process's memory."""
+    with open("/proc/self/status") as status:
+        return int(next(line for line in status if line.startswith(name)).split()[1])
 
 
 def make_trainer_workload(name):
@@ -326,12 +379,20 @@ def make_checkpoint(folder, saves):
 
 
 def serve(mode, control, *arguments):
-    distributed = mode == "step"
+    distributed = mode in ("step", "sharded")
+    if mode == "sharded":
+        import torch.distributed.fsdp  # before the memory is measured
+
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"]) % len(cores)]})
     if distributed:
         init_process_group()
     main = not distributed or torch.distributed.get_rank() == 0
     lines = open(control) if main else None
-    work = {"step": make_steps, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg, "pets": make_pets,
+    before = kibibytes("VmRSS:")
+    with open("/proc/self/clear_refs", "w") as peak:
+        peak.write("5")  # begins anew
+    work = {"step": make_steps, "sharded": make_sharded, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg, "pets": make_pets,
             "save": lambda folder: make_checkpoint(folder, True),
             "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
@@ -346,7 +407,7 @@ def serve(mode, control, *arguments):
         value = work()
         if main:
             print(json.dumps({"seconds": time.monotonic() - began, "cpu": time.process_time() - cpu,
-                              "value": float(value)}), flush=True)
+                              "value": float(value), "peak": kibibytes("VmHWM:") - before}), flush=True)
 
 
 def reduce_once():
