@@ -32,6 +32,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@
 #include "acc/runtime/accelerator.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
+#include "acc/runtime/meta_device.hpp"
 #include "acc/runtime/optim/learning_rate.hpp"
 #include "acc/runtime/parallel/join.hpp"
 #include "acc/runtime/parallel/local_sgd.hpp"
@@ -638,6 +640,24 @@ TEST_CASE("sharded: a model on the meta device is filled from files or shards, e
   accelerator.load_model(model, folder);
   const at::NoGradGuard no_grad;
   CHECK(model(batch_of(0)).equal(source->forward(batch_of(0))));
+}
+
+TEST_CASE("sharded: processes but the first may make the model without memory", "[ranks]") {
+  const int number = GENERATE(2, 3);
+  acc::Accelerator accelerator(sharded(number));
+  Stack source = seeded_stack();
+  Stack net = [] {
+    std::optional<acc::MetaDevice> without_memory;
+    if (rank() != 0) without_memory.emplace();
+    return seeded_stack();
+  }();
+  CHECK(net->words->weight.is_meta() == (rank() != 0));
+  auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
+  const at::Tensor x = batch_of(0);
+  const at::Tensor loss = loss_of(model(x), x);
+  CHECK(loss.equal(loss_of(source->forward(x), x)));
+  accelerator.backward(loss);
+  optimizer.step();
 }
 
 TEST_CASE("sharded: a model that is refused for its buffers is left as it was", "[ranks]") {
