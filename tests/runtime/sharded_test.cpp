@@ -502,6 +502,21 @@ TEST_CASE("sharded: buffers are rank 0's, and batch norms train as with DDP", "[
   CHECK(job().broadcast(mean).equal(mean));
 }
 
+TEST_CASE("sharded: LibTorch's own zero_grad and step work on shards", "[ranks]") {
+  acc::Accelerator accelerator(sharded(3));
+  Stack net = seeded_stack();
+  auto native = adamw(net->parameters());
+  auto [model, optimizer] = accelerator.prepare(net, native);
+  for (int step = 0; step < 2; ++step) {
+    native->zero_grad();
+    const at::Tensor x = batch_of(step);
+    accelerator.backward(loss_of(model(x), x));
+    native->step();
+  }
+  const at::NoGradGuard no_grad;
+  CHECK_FALSE(model(batch_of(0)).equal(seeded_stack()->forward(batch_of(0))));
+}
+
 TEST_CASE("sharded: schedules and groups reach the shards", "[ranks]") {
   std::vector<double> rates;
   for (const int number : {0, 3}) {

@@ -158,7 +158,7 @@ at::Tensor FlatReduction::finish() {
   at::Tensor sum = is_summed_ ? parts_ : at::empty({length}, flat_.options().dtype(at::kFloat));
   if (!is_summed_) {
     int next = 2;
-    if (flat_.scalar_type() == at::kFloat) {
+    if (flat_.scalar_type() == at::kFloat && size_ > 1) {
       at::add_out(sum, part(0), part(1));
     } else {
       sum.copy_(part(0));

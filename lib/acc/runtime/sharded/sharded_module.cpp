@@ -373,7 +373,8 @@ void ShardedModule::Impl::finish_averages() {
                    .hint = "prepare the model and its optimizer: prepare(model, std::move(optimizer))"});
     }
     for (const Run& run : units[i]->runs()) {
-      const at::Tensor part = mean.narrow(0, run.begin, run.end - run.begin);
+      // Not a view for autograd: LibTorch's zero_grad detaches gradients in place.
+      const at::Tensor part = mean.narrow(0, run.begin, run.end - run.begin).variable_data();
       at::Tensor& gradient = run.values.mutable_grad();
       if (gradient.defined()) {
         gradient.add_(part);
