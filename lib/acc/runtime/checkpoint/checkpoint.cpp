@@ -60,23 +60,12 @@ PtValue read_part(const fs::path& file) {
   return read_pt_file(file);
 }
 
-// Whether something is in shards, in the folder of a checkpoint that may have it in a file instead.
-bool is_in_shards(const fs::path& shards, const fs::path& file) {
-  if (!fs::is_directory(shards)) return false;
-  if (!fs::exists(file)) return true;
-  throw Error(
-      {.kind = ErrorKind::config,
-       .what = fmt::format("has both {} and {}", shards.filename().string(), file.filename().string()),
-       .where = shards.parent_path().string(),
-       .hint = "remove the one that is not to be loaded"});
-}
-
 void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& models, Loads& loads) {
   for (std::size_t i = 0; i < models.size(); ++i) {
     const fs::path safe = folder / detail::numbered_file("model", i, ".safetensors");
     const fs::path other = folder / detail::numbered_file("pytorch_model", i, ".bin");
     const fs::path shards = folder / detail::sharded_model_folder(i);
-    if (is_in_shards(shards, fs::exists(safe) ? safe : other)) {
+    if (detail::is_in_shards(shards, fs::exists(safe) ? safe : other)) {
       loads.push_back(detail::plan_model_shards(*models[i], shards).load);
       continue;
     }
@@ -91,7 +80,7 @@ void plan_optimizers(const fs::path& folder, const CheckpointContent& content, L
   for (std::size_t i = 0; i < content.optimizers.size(); ++i) {
     const fs::path file = folder / detail::numbered_file("optimizer", i, ".bin");
     const fs::path shards = folder / detail::sharded_optimizer_folder(i);
-    if (is_in_shards(shards, file)) {
+    if (detail::is_in_shards(shards, file)) {
       loads.push_back(detail::plan_optimizer_shards(content, i, shards));
       continue;
     }

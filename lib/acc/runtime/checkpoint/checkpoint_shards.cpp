@@ -222,9 +222,19 @@ std::function<void()> plan_optimizer_shards(const CheckpointContent& content, st
   return plan_optimizer_load(native, state, folder.string());
 }
 
+bool is_in_shards(const fs::path& shards, const fs::path& file) {
+  if (!fs::is_directory(shards)) return false;
+  if (!fs::exists(file)) return true;
+  throw Error(
+      {.kind = ErrorKind::config,
+       .what = fmt::format("has both {} and {}", shards.filename().string(), file.filename().string()),
+       .where = shards.parent_path().string(),
+       .hint = "remove the one that is not to be loaded"});
+}
+
 fs::path folder_of_model_shards(const fs::path& place, std::size_t model) {
   const fs::path within = place / sharded_model_folder(model);
-  if (fs::is_directory(within)) return within;
+  if (is_in_shards(within, place / numbered_file("model", model, ".safetensors"))) return within;
   return fs::exists(place / kDcpMetadataFile) ? place : fs::path();
 }
 

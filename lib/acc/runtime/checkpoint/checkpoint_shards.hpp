@@ -41,8 +41,12 @@ PlannedModel plan_model_shards(const torch::nn::Module& module, const std::files
 std::function<void()> plan_optimizer_shards(const CheckpointContent& content, std::size_t optimizer,
                                             const std::filesystem::path& folder);
 
+/// Whether something is in the folder `shards`, in a checkpoint that may have it in `file` instead. Throws
+/// Error{config} for a checkpoint that has both.
+bool is_in_shards(const std::filesystem::path& shards, const std::filesystem::path& file);
+
 /// The folder of a model in shards at `place`, which is that of a checkpoint, or the model's own; empty if
-/// there is none.
+/// there is none. Throws what is_in_shards throws.
 std::filesystem::path folder_of_model_shards(const std::filesystem::path& place, std::size_t model);
 
 }  // namespace acc::detail

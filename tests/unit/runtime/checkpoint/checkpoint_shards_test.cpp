@@ -138,6 +138,9 @@ TEST_CASE("checkpoint shards: names that only one side has are told, and are err
   CHECK(planned.keys.missing_keys == std::vector<std::string>{"more.bias", "more.weight"});
   CHECK(planned.keys.unexpected_keys == std::vector<std::string>{"linear.bias", "linear.weight"});
   planned.load();
+  acc::replace_file(folder / "model.safetensors", "");
+  CHECK(error_of([&] { acc::detail::folder_of_model_shards(folder, 0); }).find("has both") !=
+        std::string::npos);
   CHECK(other->weight.eq(3).all().item<bool>());
 }
 
