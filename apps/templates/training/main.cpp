@@ -3,7 +3,7 @@
 //
 //   build/@name@
 //   acc launch --num_processes 2 build/@name@
-#include <torch/torch.h>
+#include <torch/optim/adamw.h>
 
 #include <acc/acc.hpp>
 #include <cstdio>

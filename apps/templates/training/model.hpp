@@ -2,7 +2,8 @@
 // What is trained, and on what: yours go here.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/types.h>
 
 #include <cmath>
 #include <cstddef>

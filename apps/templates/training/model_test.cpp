@@ -2,7 +2,7 @@
 // ctest --test-dir build
 #include "model.hpp"
 
-#include <torch/torch.h>
+#include <torch/optim/sgd.h>
 
 #include <cstdio>
 

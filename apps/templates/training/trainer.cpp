@@ -4,8 +4,6 @@
 //
 //   build/@name@ --num_train_epochs 30
 //   acc launch --num_processes 2 build/@name@ --learning_rate 0.01 --resume_from_checkpoint last
-#include <torch/torch.h>
-
 #include <acc/acc.hpp>
 #include <cstdio>
 
