@@ -23,7 +23,7 @@ dist.init_process_group("gloo")
 ones = torch.ones(1)
 dist.all_reduce(ones)
 with open(f"/proc/{os.getppid()}/comm") as file:
-    os.write(1, f"sum {int(ones)} under {file.read().strip()}\n".encode())  # whole, where no launcher keeps lines apart
+    os.write(1, f"sum {int(ones)} under {file.read().strip()}\\n".encode())  # whole, where no launcher keeps lines apart
 dist.destroy_process_group()
 os._exit(0)  # torch 2.11 sometimes aborts while the interpreter ends
 """
