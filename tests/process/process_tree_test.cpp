@@ -163,6 +163,7 @@ TEST_CASE("pid_namespace: the report shows the outer pid of a worker", "[process
   REQUIRE(below.size() == 3);
   std::ofstream(gate.path()) << "x" << std::flush;
   CHECK(shell_code(job.wait()) == 3);
+  INFO(job.err());
   CHECK(has(job.err(), "(local rank 0, pid " + std::to_string(below.back().pid) + ")"));
 }
 
