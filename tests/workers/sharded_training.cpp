@@ -137,9 +137,8 @@ void digest(const std::string& folder) {
     for (const auto& [full_name, tensor] : acc::read_dcp_metadata(folder + name).tensors) {
       std::vector<std::string> path;
       for (const auto& key : tensor.path) path.push_back(std::get<std::string>(key));
-      const auto type = static_cast<std::size_t>(tensor.dtype - acc::kTorchDtypes.data());
       const at::Tensor values =
-          at::empty(tensor.shape, at::TensorOptions(acc::detail::kScalarTypes.at(type)));
+          at::empty(tensor.shape, at::TensorOptions(acc::detail::scalar_type_of(*tensor.dtype)));
       acc::load_sharded(folder + name, {acc::whole_range(path, values)});
       std::uint64_t hash = 14695981039346656037U;  // FNV-1a
       const auto* bytes = static_cast<const unsigned char*>(values.const_data_ptr());

@@ -144,9 +144,8 @@ NamedTensors tensors_in(const fs::path& folder) {
   NamedTensors tensors;
   for (const auto& [full_name, tensor] : read_dcp_metadata(folder).tensors) {
     if (tensor.path.size() < 2 || tensor.path.front() != DcpPath::value_type(kModel)) continue;
-    const at::ScalarType type = kScalarTypes.at(static_cast<std::size_t>(tensor.dtype - kTorchDtypes.data()));
     tensors.emplace(dcp_name({tensor.path.begin() + 1, tensor.path.end()}),
-                    at::empty(tensor.shape, at::TensorOptions(at::kMeta).dtype(type)));
+                    at::empty(tensor.shape, at::TensorOptions(at::kMeta).dtype(scalar_type_of(*tensor.dtype))));
   }
   return tensors;
 }

@@ -123,9 +123,7 @@ class Decoder {
   }
 
   at::Tensor tensor_of(const StoredTensor& stored) const {
-    const at::ScalarType type =
-        detail::kScalarTypes.at(static_cast<std::size_t>(stored.dtype - kTorchDtypes.data()));
-    const at::TensorOptions options(type);
+    const at::TensorOptions options(detail::scalar_type_of(*stored.dtype));
     if (stored.bytes.empty()) return at::empty(stored.sizes, options);
     // The mapping is private (copy-on-write): writing to it does not change the file.
     auto* first = const_cast<char*>(stored.bytes.data());

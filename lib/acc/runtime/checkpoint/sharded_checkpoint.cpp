@@ -222,8 +222,7 @@ bool has_possible_indices(const DcpPath& path, std::size_t values) {
 }
 
 void load_range(const fs::path& folder, const DcpTensor& tensor, const TensorRange& range) {
-  const at::ScalarType type =
-      detail::kScalarTypes.at(static_cast<std::size_t>(tensor.dtype - kTorchDtypes.data()));
+  const at::ScalarType type = detail::scalar_type_of(*tensor.dtype);
   const bool in_place =
       range.elements.is_cpu() && range.elements.is_contiguous() && range.elements.scalar_type() == type;
   const at::Tensor read =

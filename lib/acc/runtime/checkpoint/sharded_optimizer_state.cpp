@@ -153,8 +153,7 @@ class StateReader {
 
   void add_range(const std::string& field, const DcpTensor& saved, const ParameterRange& range,
                  c10::IntArrayRef shape, at::Tensor& value, std::vector<at::Tensor>& whole) {
-    const at::TensorOptions type(
-        kScalarTypes.at(static_cast<std::size_t>(saved.dtype - kTorchDtypes.data())));
+    const at::TensorOptions type(scalar_type_of(*saved.dtype));
     if (field == kStep) {
       value = at::empty({}, type);
       whole.push_back(value);

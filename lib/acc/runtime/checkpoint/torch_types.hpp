@@ -4,6 +4,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <array>
+#include <cstddef>
 
 #include "acc/formats/torch_file.hpp"
 
@@ -14,5 +15,10 @@ inline constexpr std::array<at::ScalarType, kTorchDtypes.size()> kScalarTypes = 
     at::kFloat,  at::kDouble, at::kHalf,   at::kBFloat16,      at::kLong,         at::kInt,
     at::kShort,  at::kChar,   at::kByte,   at::kBool,          at::kComplexFloat, at::kComplexDouble,
     at::kUInt16, at::kUInt32, at::kUInt64, at::kFloat8_e4m3fn, at::kFloat8_e5m2};
+
+/// LibTorch's name of one of kTorchDtypes.
+inline at::ScalarType scalar_type_of(const TorchDtype& dtype) {
+  return kScalarTypes.at(static_cast<std::size_t>(&dtype - kTorchDtypes.data()));
+}
 
 }  // namespace acc::detail
