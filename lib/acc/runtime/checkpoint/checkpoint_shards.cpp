@@ -144,8 +144,9 @@ NamedTensors tensors_in(const fs::path& folder) {
   NamedTensors tensors;
   for (const auto& [full_name, tensor] : read_dcp_metadata(folder).tensors) {
     if (tensor.path.size() < 2 || tensor.path.front() != DcpPath::value_type(kModel)) continue;
-    tensors.emplace(dcp_name({tensor.path.begin() + 1, tensor.path.end()}),
-                    at::empty(tensor.shape, at::TensorOptions(at::kMeta).dtype(scalar_type_of(*tensor.dtype))));
+    tensors.emplace(
+        dcp_name({tensor.path.begin() + 1, tensor.path.end()}),
+        at::empty(tensor.shape, at::TensorOptions(at::kMeta).dtype(scalar_type_of(*tensor.dtype))));
   }
   return tensors;
 }
@@ -175,7 +176,7 @@ std::vector<CheckpointShards> shards_of(const CheckpointContent& content, bool i
 
 PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& folder, bool strict) {
   const NamedTensors saved = tensors_in(folder);
-  require_fitting(module, saved, folder, strict);
+  IncompatibleKeys keys = require_fitting(module, saved, folder, strict);
   std::vector<LoadedShard> shards;
   OrderedTensors whole;
   std::vector<TensorRange> ranges;
@@ -202,7 +203,7 @@ PlannedModel plan_model_shards(const torch::nn::Module& module, const fs::path& 
                       .elements = shard->values.narrow(0, part.in_run, part.length)});
   }
   load_sharded(folder, ranges);
-  return {.keys = compare_keys(module, saved),
+  return {.keys = std::move(keys),
           .load = [own = state_of(module), shards = std::move(shards), whole = std::move(whole)] {
             const at::NoGradGuard no_grad;
             for (const auto& [name, values] : whole) own.at(name).copy_(values);

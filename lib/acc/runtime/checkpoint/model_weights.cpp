@@ -102,6 +102,16 @@ IncompatibleKeys compare(const NamedTensors& wanted, const NamedTensors& given) 
   return keys;
 }
 
+// See detail::require_fitting; `own` is the module's state.
+IncompatibleKeys fitting_keys(const NamedTensors& own, const NamedTensors& state,
+                              const std::filesystem::path& where, bool strict) {
+  IncompatibleKeys keys = compare(own, state);
+  std::vector<Problem> problems = compare_shapes(own, state, where.string());
+  if (strict) std::ranges::move(problems_of(keys, state, where.string()), std::back_inserter(problems));
+  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
+  return keys;
+}
+
 }  // namespace
 
 OrderedTensors ordered_state_of(const torch::nn::Module& module) {
@@ -157,21 +167,16 @@ NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state) {
   return as_named_in(state_of(module), std::move(state));
 }
 
-void require_fitting(const torch::nn::Module& module, const NamedTensors& state,
-                     const std::filesystem::path& where, bool strict) {
-  const NamedTensors own = state_of(module);
-  std::vector<Problem> problems = compare_shapes(own, state, where.string());
-  if (strict)
-    std::ranges::move(problems_of(compare(own, state), state, where.string()), std::back_inserter(problems));
-  if (!problems.empty()) throw Error(ErrorKind::usage, std::move(problems));
+IncompatibleKeys require_fitting(const torch::nn::Module& module, const NamedTensors& state,
+                                 const std::filesystem::path& where, bool strict) {
+  return fitting_keys(state_of(module), state, where, strict);
 }
 
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
                                       const std::filesystem::path& where, bool strict) {
   NamedTensors own = state_of(module);
   state = as_named_in(own, std::move(state));
-  require_fitting(module, state, where, strict);
-  for (const std::string& name : compare(own, state).unexpected_keys) state.erase(name);
+  for (const std::string& name : fitting_keys(own, state, where, strict).unexpected_keys) state.erase(name);
   return [own = std::move(own), state = std::move(state)]() mutable {
     const at::NoGradGuard no_grad;
     for (const auto& [name, tensor] : state) assign(own.at(name), tensor);

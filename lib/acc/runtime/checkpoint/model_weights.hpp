@@ -70,9 +70,10 @@ OrderedTensors without_ties(const OrderedTensors& tensors);
 NamedTensors named_as_in(const torch::nn::Module& module, NamedTensors state);
 
 /// Throws Error{usage} with every tensor of `state` that is shaped otherwise than the module's and, if
-/// `strict`, every missing and unknown one. `where` is its file. The tensors need no memory.
-void require_fitting(const torch::nn::Module& module, const NamedTensors& state,
-                     const std::filesystem::path& where, bool strict = true);
+/// `strict`, every missing and unknown one; otherwise returns those. `where` is its file. The tensors need no
+/// memory.
+IncompatibleKeys require_fitting(const torch::nn::Module& module, const NamedTensors& state,
+                                 const std::filesystem::path& where, bool strict = true);
 
 /// Checks that `state` fits the module, see require_fitting; the returned function copies it into the module.
 std::function<void()> plan_model_load(torch::nn::Module& module, NamedTensors state,
