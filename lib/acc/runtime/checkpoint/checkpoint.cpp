@@ -64,8 +64,7 @@ void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& 
   for (std::size_t i = 0; i < models.size(); ++i) {
     const fs::path safe = folder / detail::numbered_file("model", i, ".safetensors");
     const fs::path other = folder / detail::numbered_file("pytorch_model", i, ".bin");
-    const fs::path shards = folder / detail::sharded_model_folder(i);
-    if (detail::is_in_shards(shards, fs::exists(safe) ? safe : other)) {
+    if (const fs::path shards = detail::model_shards_in(folder, i); !shards.empty()) {
       loads.push_back(detail::plan_model_shards(*models[i], shards).load);
       continue;
     }

@@ -232,9 +232,15 @@ bool is_in_shards(const fs::path& shards, const fs::path& file) {
        .hint = "remove the one that is not to be loaded"});
 }
 
+fs::path model_shards_in(const fs::path& checkpoint, std::size_t model) {
+  const fs::path shards = checkpoint / sharded_model_folder(model);
+  const fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
+  const fs::path other = checkpoint / numbered_file("pytorch_model", model, ".bin");
+  return is_in_shards(shards, fs::exists(safe) ? safe : other) ? shards : fs::path();
+}
+
 fs::path folder_of_model_shards(const fs::path& place, std::size_t model) {
-  const fs::path within = place / sharded_model_folder(model);
-  if (is_in_shards(within, place / numbered_file("model", model, ".safetensors"))) return within;
+  if (fs::path within = model_shards_in(place, model); !within.empty()) return within;
   return fs::exists(place / kDcpMetadataFile) ? place : fs::path();
 }
 
