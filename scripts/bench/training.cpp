@@ -78,16 +78,11 @@ Model<Network> make_data_parallel(Accelerator& accelerator, const std::shared_pt
   return {network, Ddp(network, group_of_one(device)).replica(), MixedPrecision::no, device.type()};
 }
 
-// step NETWORK: data-parallel steps.
-Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
-  set_seed(1);
-  const Workload workload = make_workload(arguments.at(0));
+// Steps on numbers that are random, and others in each process.
+Work steps_of(Accelerator& accelerator, const Workload& workload, Model<Network> model, Optimizer optimizer) {
   set_seed(10 + static_cast<std::uint64_t>(accelerator.process_index()));
   const at::Tensor x = at::randn(workload.input).to(accelerator.device());
   const at::Tensor y = at::randint(10, {workload.input[0]}, at::kLong).to(accelerator.device());
-  auto model = make_data_parallel(accelerator, workload.network);
-  auto optimizer = accelerator.prepare(
-      torch::optim::SGD(workload.network->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9)));
   return [&accelerator, steps = workload.steps, x, y, model = std::move(model),
           optimizer = std::move(optimizer)]() mutable {
     double last = 0;
@@ -102,28 +97,24 @@ Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
   };
 }
 
+// step NETWORK: data-parallel steps.
+Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
+  set_seed(1);
+  const Workload workload = make_workload(arguments.at(0));
+  Model<Network> model = make_data_parallel(accelerator, workload.network);
+  Optimizer optimizer = accelerator.prepare(
+      torch::optim::SGD(workload.network->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9)));
+  return steps_of(accelerator, workload, std::move(model), std::move(optimizer));
+}
+
 // sharded STAGE: steps of AdamW; stage 0 is DDP.
 Work make_sharded(Accelerator& accelerator) {
   set_seed(1);
   const Workload workload = make_workload("deep");
-  set_seed(10 + static_cast<std::uint64_t>(accelerator.process_index()));
-  const at::Tensor x = at::randn(workload.input).to(accelerator.device());
-  const at::Tensor y = at::randint(10, {workload.input[0]}, at::kLong).to(accelerator.device());
-  auto prepared = accelerator.prepare(
+  auto [model, optimizer] = accelerator.prepare(
       workload.network,
       torch::optim::AdamW(workload.network->parameters(), torch::optim::AdamWOptions(1e-3)));
-  return [&accelerator, steps = workload.steps, x, y, prepared = std::move(prepared)]() mutable {
-    auto& [model, optimizer] = prepared;
-    double last = 0;
-    for (int step = 0; step < steps; ++step) {
-      optimizer.zero_grad();
-      const at::Tensor loss = at::cross_entropy_loss(model(x), y);
-      accelerator.backward(loss);
-      optimizer.step();
-      last = loss.item<double>();
-    }
-    return last;
-  };
+  return steps_of(accelerator, workload, std::move(model), std::move(optimizer));
 }
 
 FsdpOptions stage(const std::string& number) {

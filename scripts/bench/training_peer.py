@@ -2,6 +2,7 @@
 """Python's side of scripts/bench/training: the same work and the same answers as training.cpp, on the same device."""
 
 import gzip
+import importlib
 import json
 import math
 import os
@@ -118,16 +119,14 @@ class Transformer(nn.Module):
         return self.head(x + self.down(self.up(self.norm2(x)).relu()))
 
 
-WORKLOADS = {"mlp": (Mlp, (64, 784), 60), "cnn": (Cnn, (32, 1, 28, 28), 20), "resnet18": (ResNet18, (4, 3, 64, 64), 4)}
+WORKLOADS = {"mlp": (Mlp, (64, 784), 60), "cnn": (Cnn, (32, 1, 28, 28), 20), "resnet18": (ResNet18, (4, 3, 64, 64), 4),
+             "deep": (Deep, (64, 512), 2)}
 
 
-def make_steps(name):
-    make, shape, steps = WORKLOADS[name]
-    torch.manual_seed(1)
-    model = nn.parallel.DistributedDataParallel(make().to(device()))
+def steps_of(model, optimizer, shape, steps):
+    """Steps on numbers that are random, and others in each process."""
     torch.manual_seed(10 + torch.distributed.get_rank())
     x, y = torch.randn(shape).to(device()), torch.randint(10, shape[:1]).to(device())
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def work():
         for _ in range(steps):
@@ -140,31 +139,26 @@ def make_steps(name):
     return work
 
 
+def make_steps(name):
+    make, shape, steps = WORKLOADS[name]
+    torch.manual_seed(1)
+    model = nn.parallel.DistributedDataParallel(make().to(device()))
+    return steps_of(model, torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), shape, steps)
+
+
 def make_sharded(stage):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     mesh = init_device_mesh(device().type, (torch.distributed.get_world_size(),))
     torch.manual_seed(1)
-    model = Deep().to(device())
+    make, shape, steps = WORKLOADS["deep"]
+    model = make().to(device())
     options = {"mesh": mesh, "reshard_after_forward": stage == "3"}
     for layer in model.layers:
         fully_shard(layer, **options)
     fully_shard(model, **options)
-    torch.manual_seed(10 + torch.distributed.get_rank())
-    x, y = torch.randn(64, 512).to(device()), torch.randint(10, (64,)).to(device())
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-
-    def work():
-        for _ in range(2):
-            optimizer.zero_grad()
-            loss = functional.cross_entropy(model(x), y)
-            loss.backward()
-            optimizer.step()
-            last = loss.item()
-        return last
-
-    return work
+    return steps_of(model, torch.optim.AdamW(model.parameters(), lr=1e-3), shape, steps)
 
 
 def kibibytes(name):
@@ -381,8 +375,7 @@ def make_checkpoint(folder, saves):
 def serve(mode, control, *arguments):
     distributed = mode in ("step", "sharded")
     if mode == "sharded":
-        import torch.distributed.fsdp  # before the memory is measured
-
+        importlib.import_module("torch.distributed.fsdp")  # before the memory is measured
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"]) % len(cores)]})
     if distributed:
@@ -392,8 +385,8 @@ def serve(mode, control, *arguments):
     before = kibibytes("VmRSS:")
     with open("/proc/self/clear_refs", "w") as peak:
         peak.write("5")  # begins anew
-    work = {"step": make_steps, "sharded": make_sharded, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg, "pets": make_pets,
-            "save": lambda folder: make_checkpoint(folder, True),
+    work = {"step": make_steps, "sharded": make_sharded, "trainer": make_trainer, "idx": make_idx, "jpeg": make_jpeg,
+            "pets": make_pets, "save": lambda folder: make_checkpoint(folder, True),
             "load": lambda folder: make_checkpoint(folder, False)}[mode](*arguments)
     while True:
         more = torch.ones(1, dtype=torch.uint8)
