@@ -503,13 +503,10 @@ WorkerFailure Agent::find_cause() {
     const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
     if (!worker.stopped || !worker.status || succeeded(*worker.status)) continue;
     WorkerFailure failure = describe(local_rank);
-    if (only_consequences && ended_by_itself(*worker.status)) {
-      seen.push_back(std::move(failure));
-      continue;
-    }
-    // The signal was ours: use the exit code of an uncaught exception in Python.
-    failure.status = Exited{1};
-    if (failure.error_file) seen.push_back(std::move(failure));
+    const bool own_status = ended_by_itself(*worker.status);
+    // Otherwise the signal was ours: use the exit code of an uncaught exception in Python.
+    if (!own_status) failure.status = Exited{1};
+    if (failure.error_file || (only_consequences && own_status)) seen.push_back(std::move(failure));
   }
   WorkerFailure cause = seen[find_root_cause(seen)];
   cause.out_of_memory = cause.status == ExitStatus(Signaled{SIGKILL}) && oom_->has_killed();

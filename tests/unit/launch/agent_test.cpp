@@ -566,6 +566,30 @@ TEST_CASE("agent: the report has the error file and the end of stderr", "[launch
   CHECK(report.first_failure->stderr_tail == "boom\n");
 }
 
+TEST_CASE("agent: a worker that failed first and ended later keeps its own exit code", "[launch]") {
+  const TemporaryFolder folder;
+  LaunchPlan plan = plan_of(2);
+  plan.output.no_logs = false;
+  plan.output.log_dir = folder.path();
+  const LogFolder logs = LogFolder::make(plan);
+  Job job;
+  job.processes.before_start = [&] {
+    const auto write = [&](const char* rank, const char* second) {
+      std::ofstream(logs.attempt(0) / rank / "error.json")
+          << R"({"message": {"message": "it broke", "extraInfo": {"timestamp": ")" << second << "\"}}}";
+    };
+    write("0", "1700000002");
+    write("1", "1700000001");
+  };
+  job.processes.will_end(0, Exited{3});
+  job.processes.ignores_signals(1);
+  job.processes.will_end(1, Exited{42}, 1s);
+  const LaunchReport report = job.run(plan, logs);
+  REQUIRE(report.first_failure);
+  CHECK(report.first_failure->rank == 1);
+  CHECK(report.exit_code == 42);
+}
+
 TEST_CASE("agent: an OOM kill is reported only if the kernel counted one", "[launch]") {
   const TemporaryFolder folder;
   const CgroupPaths places = {folder.write("membership", "0::/job\n"), folder.path() / "fs"};

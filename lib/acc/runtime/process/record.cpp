@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
@@ -34,6 +35,8 @@ std::string in_torch_form(std::string_view message, FailureRole role) {
 }
 
 [[noreturn]] void record_and_terminate() {
+  // The launcher asks the others to end when it sees the first failure: this process still ends by SIGABRT.
+  std::signal(SIGTERM, SIG_IGN);
   if (const std::exception_ptr uncaught = std::current_exception()) {
     try {
       std::rethrow_exception(uncaught);

@@ -90,3 +90,16 @@ TEST_CASE("record: an uncaught exception is written, too", "[runtime]") {
   });
   CHECK(left["message"]["message"] == "data: is missing");
 }
+
+TEST_CASE("record: SIGTERM does not change how a process with an uncaught exception ends", "[runtime]") {
+  const json left = left_by([] {
+    std::signal(SIGABRT, [](int) {
+      std::raise(SIGTERM);
+      ::_exit(0);
+    });
+    acc::record_uncaught_exceptions();
+    const auto fail = [] { throw acc::Error({.what = "is missing", .where = "data"}); };
+    [&]() noexcept { fail(); }();
+  });
+  CHECK(left["message"]["message"] == "data: is missing");
+}
