@@ -65,7 +65,8 @@ Unit::~Unit() {
   // Tensors may outlive this: parameters that are gathered keep their memory, others are left without.
   auto* storage = storage_.unsafeGetStorageImpl();
   auto* held = static_cast<UnitMemory*>(storage->_mutable_data_ptr_no_checks().get_context());
-  storage->set_data_ptr_noswap(std::move(held->memory));
+  at::DataPtr memory = std::move(held->memory);  // the next line deletes what holds it
+  storage->set_data_ptr_noswap(std::move(memory));
 }
 
 std::size_t Unit::bytes() const {
