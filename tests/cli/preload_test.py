@@ -159,12 +159,19 @@ def chance_differs():
 
 def refusals_are_one_line():
     pathlib.Path("script.py").write_text("import os, module\nprint('here', os.environ['RANK'])\n")
-    pathlib.Path("threads.py").write_text(
-        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n")  # fmt: skip
     words = ["--num_processes", "2", "--max-restarts", "1"]
-    code, out, err = run([*words, "--preload", "module,threads", "script.py"])
-    assert code == 0 and sorted(out.splitlines())[:2] == ["here 0", "here 1"], out
-    assert err.count("acc: ") == 1 and "importing threads starts 1 thread: workers start without --preload\n" in err, err
+    for does, source in {
+        "starts 1 thread": "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n",
+        "starts a process": "import subprocess\nchild = subprocess.Popen(['cat'], stdin=subprocess.PIPE)\n",
+        "opens a socket": "import socket\nopened = socket.socket()\n",
+        "initializes the GPU": "import sys, types\n"
+                               "sys.modules['torch'] = types.SimpleNamespace(cuda=types.SimpleNamespace(is_initialized=lambda: True))\n",
+        "reads RANK, which each worker has for itself": "import os\nrank = os.environ.get('RANK')\n",
+    }.items():  # fmt: skip
+        pathlib.Path("obstacle.py").write_text(source)
+        code, out, err = run([*words, "--preload", "module,obstacle", "script.py"])
+        assert code == 0 and sorted(out.splitlines())[:2] == ["here 0", "here 1"], out
+        assert err.count("acc: ") == 1 and f"importing obstacle {does}: workers start without --preload\n" in err, err
     pathlib.Path("broken.py").write_text("import module, missing\n")
     code, out, err = run([*words, "--preload", "missing", "broken.py"])
     assert code == 1 and "ModuleNotFoundError: No module named 'missing'" in err, err
