@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_backend_faults.py kills|stops|namespaces PROGRAM PROCESSES: PROGRAM's [.endless] does collective operations on some
+"""cpu_backend_faults.py kills|stops|namespaces|machines PROGRAM PROCESSES: PROGRAM's [.endless] does collective operations on some
 processes that share memory.
 
 kills: SIGKILLs one of them at a random moment, ACC_TEST_ROUNDS times (5): the others report that another process was
 lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others report, after their timeout, that there
 is no answer. namespaces: the last rank has namespaces of its own for processes, mounts and IPC, as a container has, and
-its own /dev/shm: they still share memory."""
+its own /dev/shm: they still share memory. machines: as kills, but the ranks are in two network namespaces, as on two
+machines; before that PROGRAM's
+[.machines] passes there."""
 import os
 import pathlib
 import random
@@ -17,7 +19,7 @@ import threading
 import time
 
 MODE, PROGRAM, PROCESSES = sys.argv[1], sys.argv[2], int(sys.argv[3])
-ROUNDS = int(os.environ.get("ACC_TEST_ROUNDS", "5")) if MODE == "kills" else 1
+ROUNDS = int(os.environ.get("ACC_TEST_ROUNDS", "5")) if MODE in ("kills", "machines") else 1
 LIMIT = 100  # seconds
 SKIPPED = 77
 OWN_NAMESPACES = ["unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child", "sh", "-c",
@@ -33,14 +35,42 @@ def free_port():
         return listener.getsockname()[1]
 
 
+class Machine:
+    """A network namespace with the address 10.77.0.`number`, which ends with this object's process."""
+    def __init__(self, number):
+        self.address = f"10.77.0.{number}"
+        self.holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "ip link set lo up && echo ready && exec cat"],
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.exists = self.holder.stdout.readline() == "ready\n"
+        self.enter = ["nsenter", f"--net=/proc/{self.holder.pid}/ns/net"]
+
+    def end(self):
+        self.holder.kill()
+        self.holder.wait()
+
+
+def connect(first, second):
+    subprocess.run(["ip", "link", "add", "acc0", "netns", str(first.holder.pid), "type", "veth",
+                    "peer", "name", "acc0", "netns", str(second.holder.pid)], check=True)
+    for machine in first, second:
+        subprocess.run([*machine.enter, "ip", "address", "add", f"{machine.address}/24", "dev", "acc0"], check=True)
+        subprocess.run([*machine.enter, "ip", "link", "set", "acc0", "up"], check=True)
+
+
+MACHINES = []
+
+
 class Rank:
-    def __init__(self, rank, port):
+    def __init__(self, rank, port, case="[.endless]"):
         place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES,
-                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
+                 "MASTER_ADDR": MACHINES[0].address if MACHINES else "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1,
                  "ACC_TEST_TIMEOUT": 2 if MODE == "stops" else 60}
         around = OWN_NAMESPACES if MODE == "namespaces" and rank == PROCESSES - 1 else []
-        self.process = subprocess.Popen([*around, PROGRAM, "-w", "NoTests", "[.endless]"], stdout=subprocess.PIPE,
-                                        stderr=subprocess.STDOUT, text=True,
+        if MACHINES:
+            around = MACHINES[rank * 2 // PROCESSES].enter
+            place["GLOO_SOCKET_IFNAME"] = "acc0"
+        self.process = subprocess.Popen([*around, PROGRAM, "--order", "decl", "-w", "NoTests", case],
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                         env=os.environ | {name: str(value) for name, value in place.items()})
 
     def wait_until_joined(self):
@@ -103,8 +133,32 @@ def one_round():
             rank.process.wait()
 
 
+def results_are_right():
+    port = free_port()
+    ranks = [Rank(rank, port, "[.machines]") for rank in range(PROCESSES)]
+    try:
+        for rank in ranks:
+            text = rank.rest()
+            expect(rank.process.returncode == 0, text)
+    finally:
+        for rank in ranks:
+            rank.process.kill()
+            rank.process.wait()
+
+
 if MODE == "namespaces" and subprocess.run([*OWN_NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode != 0:
     print("namespaces need root: skipped")
     sys.exit(SKIPPED)
-slowest = max(one_round() for _ in range(ROUNDS))
-print(f"{ROUNDS} rounds; the others had ended after at most {slowest:.1f} s")
+try:
+    if MODE == "machines":
+        MACHINES += [Machine(1), Machine(2)]
+        if not all(machine.exists for machine in MACHINES):
+            print("network namespaces need root and iproute2: skipped")
+            sys.exit(SKIPPED)
+        connect(*MACHINES)
+        results_are_right()
+    slowest = max(one_round() for _ in range(ROUNDS))
+    print(f"{ROUNDS} rounds; the others had ended after at most {slowest:.1f} s")
+finally:
+    for machine in MACHINES:
+        machine.end()

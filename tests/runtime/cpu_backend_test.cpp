@@ -151,6 +151,61 @@ TEST_CASE("cpu_backend: beside Python's processes all use Gloo", "[.mixed]") {
   CHECK(sum.equal(at::full({3}, static_cast<float>(worker().world_size))));
 }
 
+// The ranks are on two machines, see cpu_backend_faults.py.
+TEST_CASE("cpu_backend: machines add in memory, and the results of machines over Gloo", "[.machines]") {
+  const auto group = new_group(CpuBackend::shared_memory);
+  REQUIRE(group->cpu_backend() == CpuBackend::shared_memory);
+  const int size = group->size();
+  const auto of_rank = [](int rank, at::ScalarType type, std::int64_t count) {
+    at::manual_seed(static_cast<std::uint64_t>(rank) + 1);
+    return c10::isFloatingType(type) ? at::randn({count}).to(type) : at::randint(0, 9, {count}, type);
+  };
+  for (const auto type :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16, at::kInt, at::kLong, at::kByte, at::kChar}) {
+    for (const auto op : {ReduceOp::SUM, ReduceOp::AVG, ReduceOp::MIN, ReduceOp::MAX, ReduceOp::PRODUCT}) {
+      if (op == ReduceOp::AVG && !c10::isFloatingType(type)) continue;
+      for (const std::int64_t count : {1, 7, 300'001}) {
+        INFO(c10::toString(type) << ", operation " << static_cast<int>(op) << ", " << count << " elements");
+        at::Tensor expected = of_rank(0, type, count).to(at::kDouble);
+        for (int rank = 1; rank < size; ++rank) {
+          const at::Tensor other = of_rank(rank, type, count).to(at::kDouble);
+          if (op == ReduceOp::MIN) expected = expected.minimum(other);
+          if (op == ReduceOp::MAX) expected = expected.maximum(other);
+          if (op == ReduceOp::PRODUCT) expected = expected.mul(other);
+          if (op == ReduceOp::SUM || op == ReduceOp::AVG) expected = expected.add(other);
+        }
+        if (op == ReduceOp::AVG) expected = expected.div(size);
+        if (!c10::isFloatingType(type)) expected = expected.to(type).to(at::kDouble);
+        const at::Tensor result = reduced(*group, of_rank(group->rank(), type, count), op);
+        const double allowed = type == at::kBFloat16 ? 0.05 : type == at::kHalf ? 0.01 : 1e-5;
+        CHECK(result.to(at::kDouble)
+                  .sub(expected)
+                  .abs()
+                  .le(expected.abs().add(1).mul(allowed))
+                  .all()
+                  .item<bool>());
+        const at::Tensor all = group->all_gather(result);
+        CHECK(all.equal(result.expand_as(all)));  // all processes have the same bits
+      }
+    }
+  }
+  std::vector<std::vector<at::Tensor>> tensors;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  for (int i = 0; i < 20; ++i) {
+    tensors.push_back({at::full({1 + 200'000 * (i % 5)}, static_cast<float>(i))});
+    works.push_back(group->native().allreduce(tensors.back()));
+  }
+  works.back()->getFuture()->waitAndThrow();
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    CHECK(works[i]->wait());
+    CHECK(tensors[i][0].max().item<float>() == static_cast<float>(i) * static_cast<float>(size));
+  }
+  at::Tensor from_last = at::full({1000}, group->rank(), at::kLong);
+  group->broadcast(from_last, size - 1);
+  CHECK(from_last.equal(at::full({1000}, size - 1, at::kLong)));
+  group->barrier();
+}
+
 // Collective operations until one of them fails, for cpu_backend_faults.py.
 TEST_CASE("cpu_backend: operations without an end", "[.endless]") {
   const auto group = new_group(

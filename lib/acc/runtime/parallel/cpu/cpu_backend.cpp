@@ -4,10 +4,15 @@
 #include "acc/runtime/parallel/cpu/cpu_backend.hpp"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -18,6 +23,7 @@
 #include "acc/base/environment.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/runtime/parallel/cpu/handover.hpp"
+#include "acc/runtime/parallel/cpu/machine_leader.hpp"
 #include "acc/runtime/parallel/cpu/memory_group.hpp"
 
 // Functions of the base class that LibTorch 2.15 lacks. The table of virtual functions refers to them when
@@ -52,7 +58,7 @@ auto make_options(std::chrono::milliseconds timeout) {
   }
 }
 
-// An operation of a MemoryGroup as c10d's callers know operations.
+// An operation of a MemoryGroup, or of a MachineLeader if `group` is null, as c10d's callers know operations.
 class MemoryWork : public c10d::Work {
  public:
   MemoryWork(int rank, c10d::OpType type, const char* title, Tensors inputs, Tensors results,
@@ -77,12 +83,10 @@ class MemoryWork : public c10d::Work {
   }
 
   bool wait(std::chrono::milliseconds timeout) override {
+    if (!group_) return Work::wait(timeout);
     const bool done = group_->wait(number_, timeout == kNoTimeout ? std::nullopt : std::optional(timeout));
     TORCH_CHECK(done, "Operation timed out!");
-    // on_done may still be called on another thread.
-    std::unique_lock lock(mutex_);
-    cv_.wait(lock, [this] { return completed_; });
-    return true;
+    return Work::wait(kNoTimeout);  // on_done may still be called on another thread
   }
 
   c10::intrusive_ptr<Future> getFuture() override {
@@ -95,7 +99,7 @@ class MemoryWork : public c10d::Work {
     }
     if (is_done) {
       complete(*future_);
-    } else {
+    } else if (group_) {
       group_->hurry();
     }
     return future_;
@@ -160,32 +164,41 @@ std::byte* data_of(const at::Tensor& tensor) {
   return static_cast<std::byte*>(tensor.data_ptr());
 }
 
-// Gloo, and beside it a MemoryGroup for what that can do. What Gloo does is not ordered beside it.
+// How the ranks of one machine do what they can in memory.
+struct Machine {
+  std::shared_ptr<MemoryGroup> memory = {};  ///< Null if the machine has one rank of several machines.
+  bool has_all_ranks = false;
+  std::unique_ptr<MachineLeader> leader = {};  ///< On the first rank, if there are several machines.
+};
+
+// Gloo, and beside it the memory of the machine for what that can do. What Gloo does is not ordered beside
+// it.
 class CpuBackend : public Gloo {
  public:
   CpuBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
              std::chrono::milliseconds timeout)
       : Gloo(store, rank, size, make_options<Gloo::Options>(timeout)) {}
 
-  void set_memory(std::shared_ptr<MemoryGroup> memory) { memory_ = std::move(memory); }
-  bool uses_memory() const { return memory_ != nullptr; }
+  void set_machine(std::optional<Machine> machine) { machine_ = std::move(machine); }
+  bool uses_memory() const { return machine_.has_value(); }
 
   c10::intrusive_ptr<c10d::Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     const auto combination = combination_of(options.reduceOp);
     const bool average = options.reduceOp == c10d::ReduceOp::AVG;
-    if (!memory_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || !combination ||
+    if (!machine_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || !combination ||
         combine_function(tensors[0].scalar_type(), *combination) == nullptr ||
         (average && divide_function(tensors[0].scalar_type()) == nullptr))
       return Gloo::allreduce(tensors, options);
     Collective collective = whole(Collective::Kind::all_reduce, tensors[0], options.timeout);
     collective.type = tensors[0].scalar_type();
     collective.combination = *combination;
+    if (!machine_->has_all_ranks) return all_reduce_of_machines(std::move(collective), tensors, options);
     collective.average = average;
     return begin(std::move(collective), c10d::OpType::ALLREDUCE, "memory:all_reduce", tensors, tensors);
   }
 
   c10::intrusive_ptr<c10d::Work> broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    if (!memory_ || tensors.size() != 1 || !is_in_memory(tensors[0]) || options.rootRank < 0 ||
+    if (!is_one_machine() || tensors.size() != 1 || !is_in_memory(tensors[0]) || options.rootRank < 0 ||
         options.rootRank >= getSize() || options.rootTensor != 0)
       return Gloo::broadcast(tensors, options);
     Collective collective = whole(Collective::Kind::broadcast, tensors[0], options.timeout);
@@ -195,7 +208,7 @@ class CpuBackend : public Gloo {
 
   c10::intrusive_ptr<c10d::Work> allgather(std::vector<Tensors>& outputs, Tensors& inputs,
                                            const c10d::AllgatherOptions& options) override {
-    if (!memory_ || inputs.size() != 1 || outputs.size() != 1 || !is_in_memory(inputs[0]) ||
+    if (!is_one_machine() || inputs.size() != 1 || outputs.size() != 1 || !is_in_memory(inputs[0]) ||
         outputs[0].size() != static_cast<std::size_t>(getSize()))
       return Gloo::allgather(outputs, inputs, options);
     Collective collective = whole(Collective::Kind::all_gather, inputs[0], options.timeout);
@@ -219,7 +232,7 @@ class CpuBackend : public Gloo {
   }
 
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
-    if (!memory_) return Gloo::barrier(options);
+    if (!is_one_machine()) return Gloo::barrier(options);
     return begin({.kind = Collective::Kind::barrier, .timeout = timeout_of(options.timeout)},
                  c10d::OpType::BARRIER, "memory:barrier", {}, {});
   }
@@ -227,6 +240,8 @@ class CpuBackend : public Gloo {
   std::uint64_t getSequenceNumberForGroup() override { return Gloo::getSequenceNumberForGroup() + begun_; }
 
  private:
+  bool is_one_machine() const { return machine_ && machine_->has_all_ranks; }
+
   std::chrono::milliseconds timeout_of(std::chrono::milliseconds asked) {
     return asked == c10d::kUnsetTimeout ? getOptions()->timeout : asked;
   }
@@ -237,7 +252,7 @@ class CpuBackend : public Gloo {
 
   c10::intrusive_ptr<c10d::Work> gather_into(at::Tensor& output, at::Tensor& input,
                                              const c10d::AllgatherOptions& options) {
-    if (!memory_ || !is_in_memory(input)) return gather_by<Gloo>(*this, output, input, options);
+    if (!is_one_machine() || !is_in_memory(input)) return gather_by<Gloo>(*this, output, input, options);
     Collective collective = whole(Collective::Kind::all_gather, input, options.timeout);
     const auto size = static_cast<std::size_t>(getSize());
     TORCH_CHECK(output.nbytes() == collective.bytes * size && is_in_memory(output) &&
@@ -249,17 +264,52 @@ class CpuBackend : public Gloo {
                  {output});
   }
 
+  c10::intrusive_ptr<MemoryWork> new_work(c10d::OpType type, const char* title, Tensors inputs,
+                                          Tensors results, std::shared_ptr<MemoryGroup> memory) {
+    ++begun_;
+    return c10::make_intrusive<MemoryWork>(getRank(), type, title, std::move(inputs), std::move(results),
+                                           std::move(memory));
+  }
+
   c10::intrusive_ptr<c10d::Work> begin(Collective collective, c10d::OpType type, const char* title,
                                        Tensors inputs, Tensors results) {
-    auto work = c10::make_intrusive<MemoryWork>(getRank(), type, title, std::move(inputs), std::move(results),
-                                                memory_);
+    auto work = new_work(type, title, std::move(inputs), std::move(results), machine_->memory);
     collective.done = [work](std::exception_ptr failure) { work->on_done(std::move(failure)); };
-    ++begun_;
-    work->set_number(memory_->begin(std::move(collective)));
+    work->set_number(machine_->memory->begin(std::move(collective)));
     return work;
   }
 
-  std::shared_ptr<MemoryGroup> memory_ = {};
+  // Each machine reduces in memory, the leaders reduce the results over Gloo, and each machine's leader
+  // broadcasts that in memory.
+  c10::intrusive_ptr<c10d::Work> all_reduce_of_machines(Collective inside, const Tensors& tensors,
+                                                        const c10d::AllreduceOptions& options) {
+    Collective back = whole(Collective::Kind::broadcast, tensors[0], options.timeout);
+    const auto work = new_work(c10d::OpType::ALLREDUCE, "memory:all_reduce", tensors, tensors,
+                               machine_->leader ? nullptr : machine_->memory);
+    back.done = [work](std::exception_ptr failure) { work->on_done(std::move(failure)); };
+    if (!machine_->leader) {
+      machine_->memory->begin(std::move(inside));
+      work->set_number(machine_->memory->begin(std::move(back)));
+      return work;
+    }
+    const bool average = options.reduceOp == c10d::ReduceOp::AVG;
+    const auto divide = average ? divide_function(inside.type) : nullptr;
+    const auto outside = [flat = tensors[0].as_strided({tensors[0].numel()}, {1}), divide, size = getSize(),
+                          options = reduce_options(options, average)](c10d::Backend& leaders) {
+      Tensors own{flat};
+      leaders.allreduce(own, options)->wait();
+      if (divide != nullptr) divide(flat.data_ptr(), size, static_cast<std::size_t>(flat.numel()));
+    };
+    machine_->leader->begin({.inside = std::move(inside), .outside = outside, .back = std::move(back)});
+    return work;
+  }
+
+  static c10d::AllreduceOptions reduce_options(c10d::AllreduceOptions options, bool average) {
+    if (average) options.reduceOp = c10d::ReduceOp::SUM;
+    return options;
+  }
+
+  std::optional<Machine> machine_ = {};
   std::atomic<std::uint64_t> begun_ = 0;
 };
 
@@ -276,36 +326,92 @@ bool all_agree(Gloo& gloo, bool yes) {
   return votes[0].item<bool>();
 }
 
-// What the kernel draws at its start: equal on one machine, and in all its containers.
-std::string boot_id() {
-  return first_line_of("/proc/sys/kernel/random/boot_id");
+// Equal where processes reach each other's abstract sockets: in one network namespace since one start of the
+// kernel. Never 0.
+std::int64_t machine_number() {
+  std::error_code ignored;
+  const std::string network = std::filesystem::read_symlink("/proc/self/ns/net", ignored).string();
+  const auto hash = std::hash<std::string>()(first_line_of("/proc/sys/kernel/random/boot_id") + network);
+  return static_cast<std::int64_t>(hash | 1U);
+}
+
+// The machine number of each rank, or 0 where shared memory is not wanted.
+std::vector<std::int64_t> machine_numbers(Gloo& gloo, bool wanted) {
+  const auto size = static_cast<std::size_t>(gloo.getSize());
+  Tensors own{at::full({1}, wanted ? machine_number() : 0, at::kLong)};
+  std::vector<Tensors> all(1);
+  for (std::size_t rank = 0; rank < size; ++rank) all[0].push_back(at::empty({1}, at::kLong));
+  gloo.allgather(all, own)->wait();
+  std::vector<std::int64_t> numbers;
+  for (const at::Tensor& number : all[0]) numbers.push_back(number.item<std::int64_t>());
+  return numbers;
+}
+
+// The ranks of each machine, in their order; the machines in that of their first ranks.
+std::vector<std::vector<int>> ranks_of_machines(const std::vector<std::int64_t>& numbers) {
+  std::vector<std::vector<int>> machines;
+  for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
+    const auto found = std::ranges::find_if(machines, [&](const std::vector<int>& machine) {
+      return numbers[static_cast<std::size_t>(machine.front())] == numbers[rank];
+    });
+    if (found == machines.end()) {
+      machines.push_back({static_cast<int>(rank)});
+    } else {
+      found->push_back(static_cast<int>(rank));
+    }
+  }
+  return machines;
+}
+
+// Null without memory, or with a lost process, of which Gloo tells.
+std::shared_ptr<MemoryGroup> share_with(const std::vector<int>& names, int rank, Handover& handover,
+                                        std::chrono::milliseconds timeout) {
+  const auto size = static_cast<int>(names.size());
+  try {
+    auto [descriptor, processes] =
+        handover.exchange(rank == 0 ? Segment::create(size) : Descriptor(), timeout);
+    return std::make_shared<MemoryGroup>(
+        descriptor, MemoryGroup::Ranks{.rank = rank,
+                                       .size = size,
+                                       .names = names,
+                                       .processes = std::move(processes),
+                                       .core_for_each = probe_machine(false).allowed_cores >= size});
+  } catch (const std::exception&) {  // NOLINT: the other ranks are told that there is no memory
+    return nullptr;
+  }
 }
 
 // Every rank of C++ announces itself before it connects through Gloo, which all have done when this is
 // called. So either all of them find all ranks, or none does, and Python's are not waited for.
-std::shared_ptr<MemoryGroup> share_memory(Gloo& gloo, c10d::Store& store, Handover& handover, bool wanted) {
+std::optional<Machine> join_machine(Gloo& gloo, const c10::intrusive_ptr<c10d::Store>& store,
+                                    Handover& handover, bool wanted) {
   const int rank = gloo.getRank();
-  const int size = gloo.getSize();
   std::vector<std::string> keys;
-  for (int other = 0; other < size; ++other) keys.push_back(offer_key(other));
-  if (!store.check(keys)) return nullptr;
-  const std::string offer = store.get_to_str(offer_key(0));
-  const std::size_t blank = offer.find(' ');
-  const bool same_machine = wanted && offer.substr(0, blank) == boot_id();
-  if (!all_agree(gloo, same_machine && handover.connect(offer.substr(blank + 1)))) return nullptr;
+  for (int other = 0; other < gloo.getSize(); ++other) keys.push_back(offer_key(other));
+  if (!store->check(keys)) return std::nullopt;
+  const std::vector<std::int64_t> numbers = machine_numbers(gloo, wanted);
+  const auto machines = ranks_of_machines(numbers);
+  if (std::ranges::count(numbers, 0) > 0 || machines.size() == numbers.size()) return std::nullopt;
 
-  std::shared_ptr<MemoryGroup> memory;
-  try {
-    auto [descriptor, processes] =
-        handover.exchange(rank == 0 ? Segment::create(size) : Descriptor(), gloo.getOptions()->timeout);
-    memory = std::make_shared<MemoryGroup>(
-        descriptor, MemoryGroup::Ranks{.rank = rank,
-                                       .size = size,
-                                       .processes = std::move(processes),
-                                       .core_for_each = probe_machine(false).allowed_cores >= size});
-  } catch (const std::exception&) {  // NOLINT: without memory, or with a lost process, of which Gloo tells
+  const auto own = std::ranges::find_if(
+      machines, [rank](const std::vector<int>& ranks) { return std::ranges::count(ranks, rank) > 0; });
+  const auto place = static_cast<int>(std::ranges::find(*own, rank) - own->begin());
+  const bool alone = own->size() == 1;
+  const bool connected = alone || handover.connect(place, static_cast<int>(own->size()),
+                                                   store->get_to_str(offer_key(own->front())));
+  if (!all_agree(gloo, connected)) return std::nullopt;
+  const std::chrono::milliseconds timeout = gloo.getOptions()->timeout;
+  Machine machine{.memory = alone ? nullptr : share_with(*own, place, handover, timeout),
+                  .has_all_ranks = machines.size() == 1};
+  if (!all_agree(gloo, alone || machine.memory)) return std::nullopt;
+  if (machines.size() > 1 && place == 0) {
+    machine.leader = std::make_unique<MachineLeader>(
+        machine.memory,
+        c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>("cpu/leaders/", store),
+                                  static_cast<int>(own - machines.begin()), static_cast<int>(machines.size()),
+                                  make_options<Gloo::Options>(timeout)));
   }
-  return all_agree(gloo, memory != nullptr) ? memory : nullptr;
+  return machine;
 }
 
 }  // namespace
@@ -315,12 +421,12 @@ c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d
                                                    bool shared_memory) {
   std::optional<Handover> handover;
   if (size > 1) {
-    handover.emplace(rank, size);
-    store->set(offer_key(rank), rank == 0 ? boot_id() + ' ' + handover->address() : "");
+    handover.emplace();
+    store->set(offer_key(rank), handover->address());
   }
   auto backend = c10::make_intrusive<CpuBackend>(c10::make_intrusive<c10d::PrefixStore>("cpu/", store), rank,
                                                  size, timeout);
-  if (size > 1) backend->set_memory(share_memory(*backend, *store, *handover, shared_memory));
+  if (size > 1) backend->set_machine(join_machine(*backend, store, *handover, shared_memory));
   return backend;
 }
 

@@ -12,13 +12,15 @@ class Store;
 
 namespace acc::detail {
 
-/// Connects this process to all others through Gloo over TCP, as torch's Python does, and where all are
-/// processes of one machine and C++ programs, lets them all-reduce, broadcast, gather and wait for each other
-/// through memory that they share. The processes find each other through `store`. Gloo's network interface is
-/// GLOO_SOCKET_IFNAME, or the one to which the host's name resolves.
+/// Connects this process to all others through Gloo over TCP, as torch's Python does. Where all are C++
+/// programs and some are on one machine, they use memory that they share: on one machine to all-reduce,
+/// broadcast, gather and wait for each other; on several ones to all-reduce, with Gloo between the machines.
+/// The processes find each other through `store`. Gloo's network interface is GLOO_SOCKET_IFNAME, or the one
+/// to which the host's name resolves.
 ///
-/// Processes of one machine are those that can hand over a descriptor to each other. All agree: if
-/// `shared_memory` is false on one of them, or one is Python's, all use Gloo alone.
+/// Processes of one machine are those that can hand over a descriptor to each other, which those in
+/// different network namespaces cannot. All agree: if `shared_memory` is false on one of them, or one is
+/// Python's, all use Gloo alone.
 c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                    int size, std::chrono::milliseconds timeout,
                                                    bool shared_memory);

@@ -120,24 +120,23 @@ std::runtime_error lost(int rank) {
 
 }  // namespace
 
-Handover::Handover(int rank, int size)
-    : rank_(rank),
-      size_(size),
-      socket_(new_socket()),
-      own_process_(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))) {
-  if (rank != 0 || !socket_ || !own_process_) return;
+Handover::Handover()
+    : socket_(new_socket()), own_process_(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0))) {
+  if (!socket_ || !own_process_) return;
   const std::string name = "acc-" + random_text();
   const Address address = abstract_address(name);
   if (::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&address.address), address.size) == 0 &&
-      ::listen(socket_.get(), size) == 0)
+      ::listen(socket_.get(), SOMAXCONN) == 0)
     address_ = name + '/' + random_text();
 }
 
-bool Handover::connect(const std::string& address) {
-  if (address.empty() || !socket_ || !own_process_) return false;
-  if (rank_ == 0) return true;
+bool Handover::connect(int rank, int size, const std::string& address) {
+  rank_ = rank;
+  size_ = size;
+  if (rank == 0) return !address_.empty();
+  socket_ = new_socket();
   const std::size_t slash = address.find('/');
-  if (slash == std::string::npos) return false;
+  if (!socket_ || !own_process_ || slash == std::string::npos) return false;
   const Address to = abstract_address(std::string_view(address).substr(0, slash));
   const int process[] = {own_process_.get()};
   return ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&to.address), to.size) == 0 &&

@@ -9,22 +9,22 @@
 
 namespace acc::detail {
 
-/// How processes of a machine come to share memory: rank 0 listens at an abstract unix socket, and hands over
-/// the memory and a pidfd of each process as descriptors. That works wherever the processes reach each
-/// other's socket, which is wherever they are in one network namespace, whatever their other namespaces and
-/// file systems.
+/// How processes of a machine come to share memory: the first one listens at an abstract unix socket, and
+/// hands over the memory and a pidfd of each process as descriptors. That works wherever the processes reach
+/// each other's socket, which is wherever they are in one network namespace, whatever their other namespaces
+/// and file systems.
 class Handover {
  public:
-  /// Rank 0 begins to listen.
-  Handover(int rank, int size);
+  /// Begins to listen: which process is the first is known later.
+  Handover();
 
-  /// Rank 0's address, for the others: the socket's name and a secret, without blanks; empty if it cannot
-  /// listen.
+  /// For the others: the socket's name and a secret, without blanks; empty if it cannot listen.
   const std::string& address() const { return address_; }
 
-  /// Connects to rank 0 at `address`, and gives it a pidfd of this process. False if that is not possible, as
-  /// on another machine. On rank 0: whether it listens. Does not wait for anybody.
-  bool connect(const std::string& address);
+  /// Takes part as `rank` of `size` processes, and connects to the first of them at `address`, to give it a
+  /// pidfd of this process. False if that is not possible, as on another machine. On rank 0: whether it
+  /// listens. Does not wait for anybody.
+  bool connect(int rank, int size, const std::string& address);
 
   struct Shared {
     Descriptor memory = {};
@@ -40,8 +40,8 @@ class Handover {
   Shared take(std::chrono::milliseconds timeout);
   std::vector<Descriptor> accept_all(Shared& shared);
 
-  int rank_;
-  int size_;
+  int rank_ = 0;
+  int size_ = 1;
   std::string address_ = {};
   Descriptor socket_ = {};
   Descriptor own_process_ = {};

@@ -87,10 +87,9 @@ MemoryGroup::MemoryGroup(const Descriptor& memory, Ranks ranks)
 
 MemoryGroup::~MemoryGroup() {
   {
-    Lock lock(mutex_);
+    leave("the process group was destroyed");
+    const Lock lock(mutex_);
     ends_ = true;
-    if (!failure_) fail("the process group was destroyed");
-    finish_operations(lock);
     call_thread(kHurryAfter);
   }
   thread_.join();
@@ -148,6 +147,13 @@ bool MemoryGroup::wait(std::uint64_t number, std::optional<std::chrono::millisec
 void MemoryGroup::hurry() {
   const Lock lock(mutex_);
   if (!driven_ && !operations_.empty()) call_thread(kHurryAfter);
+}
+
+void MemoryGroup::leave(const std::string& text) {
+  Lock lock(mutex_);
+  if (!failure_) fail(text);
+  finish_operations(lock);
+  changed_.notify_all();
 }
 
 MemoryGroup::Operation& MemoryGroup::operation_of(std::uint64_t chunk) {
@@ -309,7 +315,8 @@ bool MemoryGroup::all_have_signature(const Operation& operation, std::uint64_t c
     const std::uint64_t signature = segment_.signature(rank, chunk);
     if (signature == operation.signature) continue;
     fail(fmt::format("the processes do not make the same calls: rank {} calls {}, rank {} calls {}",
-                     ranks_.rank, signature_text(operation.signature), rank, signature_text(signature)));
+                     name_of(ranks_.rank), signature_text(operation.signature), name_of(rank),
+                     signature_text(signature)));
     return false;
   }
   return true;
@@ -401,12 +408,17 @@ void MemoryGroup::look_for_lost_ranks(bool ask_kernel) {
     const bool needed = (consumed_ < reduced_ && consume_needs(rank)) ||
                         (reduced_ < posted_ && reduce_needs(rank)) ||
                         (posted_ < begun_chunks_ && post_needs(rank));
-    if (left && needed) return fail(fmt::format("Connection closed by peer: rank {}", rank));
+    if (left && needed) return fail(fmt::format("Connection closed by peer: rank {}", name_of(rank)));
   }
   if (Clock::now() >= operations_.front().deadline) {
-    fail(fmt::format("Timed out waiting {} ms for rank {}", operations_.front().what.timeout.count(),
-                     whom_it_waits_for()));
+    const std::int32_t whom = whom_it_waits_for();
+    fail(fmt::format("Timed out waiting {} ms for {}", operations_.front().what.timeout.count(),
+                     whom < 0 ? "other ranks" : fmt::format("rank {}", name_of(whom))));
   }
+}
+
+int MemoryGroup::name_of(int rank) const {
+  return ranks_.names.empty() ? rank : ranks_.names[static_cast<std::size_t>(rank)];
 }
 
 void MemoryGroup::fail(const std::string& text) {

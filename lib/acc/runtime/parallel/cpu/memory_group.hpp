@@ -51,6 +51,8 @@ class MemoryGroup {
   struct Ranks {
     int rank = 0;
     int size = 1;
+    /// How messages call each rank; by its number if this is empty.
+    std::vector<int> names = {};
     /// A pidfd of each rank's process; that of this one is not used.
     std::vector<Descriptor> processes = {};
     /// There is a core for each rank.
@@ -73,6 +75,10 @@ class MemoryGroup {
 
   /// Somebody will ask for the end of what was begun without calling wait.
   void hurry();
+
+  /// What is not done, and what is begun later, fails with `text`; other ranks that still need this one fail,
+  /// too.
+  void leave(const std::string& text);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -122,6 +128,7 @@ class MemoryGroup {
   void sleep(Lock& lock, Clock::time_point give_up);
   void look_for_lost_ranks(bool ask_kernel);
   void fail(const std::string& text);
+  int name_of(int rank) const;
   void ring(int rank);
   void finish_operations(Lock& lock);
   void call_thread(std::chrono::nanoseconds after);

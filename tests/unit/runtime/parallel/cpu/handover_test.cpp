@@ -20,10 +20,10 @@ using acc::detail::Segment;
 
 TEST_CASE("handover: all ranks get the memory of the first, and each other's process", "[runtime]") {
   constexpr int kSize = 3;
-  std::vector<Handover> ranks;
-  for (int rank = 0; rank < kSize; ++rank) ranks.emplace_back(rank, kSize);
+  std::vector<Handover> ranks(kSize);
   const std::string address = ranks[0].address();
-  for (Handover& rank : ranks) REQUIRE(rank.connect(address));
+  for (int rank = 0; rank < kSize; ++rank)
+    REQUIRE(ranks[static_cast<std::size_t>(rank)].connect(rank, kSize, address));
 
   std::vector<std::future<Handover::Shared>> others;
   for (int rank = 1; rank < kSize; ++rank)
@@ -42,16 +42,16 @@ TEST_CASE("handover: all ranks get the memory of the first, and each other's pro
 }
 
 TEST_CASE("handover: an address of another machine, or of nobody, is not connected to", "[runtime]") {
-  Handover rank(1, 2);
-  CHECK_FALSE(rank.connect(""));
-  CHECK_FALSE(rank.connect("acc-0123456789/secret"));
+  Handover process;
+  CHECK_FALSE(process.connect(1, 2, ""));
+  CHECK_FALSE(process.connect(1, 2, "acc-0123456789/secret"));
 }
 
 TEST_CASE("handover: who does not know the secret gets nothing", "[runtime]") {
-  Handover first(0, 2);
-  Handover stranger(1, 2);
-  REQUIRE(first.connect(first.address()));
-  REQUIRE(stranger.connect(first.address().substr(0, first.address().find('/')) + "/guessed"));
+  Handover first;
+  Handover stranger;
+  REQUIRE(first.connect(0, 2, first.address()));
+  REQUIRE(stranger.connect(1, 2, first.address().substr(0, first.address().find('/')) + "/guessed"));
   CHECK_THROWS_WITH(first.exchange(Segment::create(2), 1min),
                     "cannot hand over the shared memory: no answer from rank 1");
   CHECK_THROWS_WITH(stranger.exchange({}, 1min), "cannot hand over the shared memory: no answer from rank 0");
