@@ -6,8 +6,7 @@ kills: SIGKILLs one of them at a random moment, ACC_TEST_ROUNDS times (5): the o
 lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others report, after their timeout, that there
 is no answer. namespaces: the last rank has namespaces of its own for processes, mounts and IPC, as a container has, and
 its own /dev/shm: they still share memory. machines: as kills, but the ranks are in two network namespaces, as on two
-machines; before that PROGRAM's
-[.machines] passes there."""
+machines; before that PROGRAM's [.machines] passes there."""
 import os
 import pathlib
 import random
@@ -97,6 +96,12 @@ def expect_memory_without_a_name(pid):
            "\n".join(shared))
 
 
+def end(ranks):
+    for rank in ranks:
+        rank.process.kill()
+        rank.process.wait()
+
+
 def one_round():
     port = free_port()
     ranks = [Rank(rank, port) for rank in range(PROCESSES)]
@@ -128,9 +133,7 @@ def one_round():
             expect(f"rank {victim}" in "".join(texts.values()), f"rank {victim} is not named:\n{texts}")
         return seconds
     finally:
-        for rank in ranks:
-            rank.process.kill()
-            rank.process.wait()
+        end(ranks)
 
 
 def results_are_right():
@@ -141,9 +144,7 @@ def results_are_right():
             text = rank.rest()
             expect(rank.process.returncode == 0, text)
     finally:
-        for rank in ranks:
-            rank.process.kill()
-            rank.process.wait()
+        end(ranks)
 
 
 if MODE == "namespaces" and subprocess.run([*OWN_NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode != 0:

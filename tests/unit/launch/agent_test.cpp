@@ -544,11 +544,20 @@ TEST_CASE("agent: a plain process gets no rank", "[launch]") {
   CHECK(job.processes.started()[0].environment.empty());
 }
 
-TEST_CASE("agent: the report has the error file and the end of stderr", "[launch]") {
-  const TemporaryFolder folder;
-  LaunchPlan plan = plan_of(2);
+namespace {
+
+LaunchPlan plan_with_logs(int workers, const TemporaryFolder& folder) {
+  LaunchPlan plan = plan_of(workers);
   plan.output.no_logs = false;
   plan.output.log_dir = folder.path();
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("agent: the report has the error file and the end of stderr", "[launch]") {
+  const TemporaryFolder folder;
+  const LaunchPlan plan = plan_with_logs(2, folder);
   const LogFolder logs = LogFolder::make(plan);
   Job job;
   job.processes.writes_to_stderr(1, "boom\n");
@@ -568,9 +577,7 @@ TEST_CASE("agent: the report has the error file and the end of stderr", "[launch
 
 TEST_CASE("agent: a worker that failed first and ended later keeps its own exit code", "[launch]") {
   const TemporaryFolder folder;
-  LaunchPlan plan = plan_of(2);
-  plan.output.no_logs = false;
-  plan.output.log_dir = folder.path();
+  const LaunchPlan plan = plan_with_logs(2, folder);
   const LogFolder logs = LogFolder::make(plan);
   Job job;
   job.processes.before_start = [&] {
