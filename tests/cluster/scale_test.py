@@ -39,7 +39,7 @@ def many_nodes_meet_lose_one_and_meet_again(acc):
     for job in small, large:
         others = job["nodes"] - 1
         # One connection for each node, and a few for the round and its store.
-        assert others <= job["meet"]["files"] <= others + 4, job
+        assert others <= job["files"] <= others + 4, job
         # Each side sends a heartbeat every 750 ms: 3 to 5 in this time.
         assert 1.9 * others < job["quiet_per_s"]["packets"] < 3.4 * others, job
 
