@@ -23,7 +23,7 @@ struct ProcessGroupOptions {
   std::chrono::milliseconds timeout = kDefaultTimeout;
   /// The backend for tensors on CUDA devices.
   CudaBackend cuda_backend = CudaBackend::nccl;
-  /// What carries tensors on the CPU. Default: ACC_CPU_BACKEND, else gloo.
+  /// What carries tensors on the CPU. Default: ACC_CPU_BACKEND, else shared_memory.
   std::optional<CpuBackend> cpu_backend = {};
 };
 

@@ -22,8 +22,17 @@ namespace acc {
 
 namespace detail {
 
-void together(const SavingProcesses& processes, const std::function<void()>& function) {
-  if (!processes.group) return function();
+void together(const SavingProcesses& processes, const std::function<void()>& function,
+              const std::function<void()>& clean_up) {
+  const auto or_clean_up = [&](const auto& step) {
+    try {
+      return step();
+    } catch (...) {
+      clean_up();
+      throw;
+    }
+  };
+  if (!processes.group) return or_clean_up(function);
   std::exception_ptr own;
   std::string text;
   try {
@@ -33,10 +42,13 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
     text = error.what();
     if (text.empty()) text = "failed";
   }
-  const std::vector<std::string> texts = gather_texts({text}, processes.group.get());
-  if (own) std::rethrow_exception(own);
+  const std::vector<std::string> texts =
+      or_clean_up([&] { return gather_texts({text}, processes.group.get()); });
   const auto failed = std::ranges::find_if(texts, [](const std::string& of) { return !of.empty(); });
   if (failed == texts.end()) return;
+  clean_up();
+  gather_texts({""}, processes.group.get());
+  if (own) std::rethrow_exception(own);
   throw Error({.kind = ErrorKind::system,
                .what = *failed,
                .where = fmt::format("process {}", failed - texts.begin())});

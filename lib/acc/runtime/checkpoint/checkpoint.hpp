@@ -39,9 +39,13 @@ namespace detail {
 
 class ShardedOptimizer;
 
-/// Calls `function` and returns when it is done on every process. When it throws on any, this throws on all:
-/// its own error on a process that failed, on the others Error{system} with the text and rank of the first.
-void together(const SavingProcesses& processes, const std::function<void()>& function);
+/// Calls `function` and returns when it is done on every process. When it throws on any, `clean_up` is called
+/// on all, and this throws when that is done on all: its own error on a process that failed, on the others
+/// Error{system} with the text and rank of the first. A program that ends by the error ends its job, and with
+/// it processes that still clean up. When a process is lost, nobody waits.
+void together(
+    const SavingProcesses& processes, const std::function<void()>& function,
+    const std::function<void()>& clean_up = [] {});
 
 }  // namespace detail
 

@@ -22,23 +22,20 @@ void begin_together(FolderReplacement& folder, const SavingProcesses& processes)
   });
 }
 
-void publish_together(FolderReplacement& folder, const SavingProcesses& processes) {
-  together(processes, [&] {
-    if (processes.is_main()) folder.publish();
-  });
-  together(processes, [&] {
-    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
+void fill_together(FolderReplacement& folder, const SavingProcesses& processes,
+                   const std::function<void()>& function) {
+  together(processes, function, [&] {
+    if (processes.is_local_main()) folder.abandon();
   });
 }
 
-void or_abandon(FolderReplacement& folder, const SavingProcesses& processes,
-                const std::function<void()>& function) {
-  try {
-    function();
-  } catch (...) {
-    if (processes.is_local_main()) folder.abandon();
-    throw;
-  }
+void publish_together(FolderReplacement& folder, const SavingProcesses& processes) {
+  fill_together(folder, processes, [&] {
+    if (processes.is_main()) folder.publish();
+  });
+  fill_together(folder, processes, [&] {
+    if (processes.is_local_main() && fs::exists(folder.temporary())) folder.publish();
+  });
 }
 
 CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& content,
@@ -46,11 +43,9 @@ CheckpointSave::CheckpointSave(const fs::path& folder, const CheckpointContent& 
                                TensorCopies* copies)
     : folder_(folder, is_checkpoint_file) {
   begin_together(folder_, processes);
-  or_abandon(folder_, processes, [&] {
-    together(processes, [&] {
-      collect(content, processes, options);
-      if (copies != nullptr) copy(*copies);
-    });
+  fill_together(folder_, processes, [&] {
+    collect(content, processes, options);
+    if (copies != nullptr) copy(*copies);
   });
 }
 
@@ -82,12 +77,10 @@ void CheckpointSave::copy(TensorCopies& copies) {
 }
 
 void CheckpointSave::finish(const SavingProcesses& processes) {
-  or_abandon(folder_, processes, [&] {
-    together(processes, [&] { write_files(folder_.temporary(), files_); });
-    for (const CheckpointShards& shards : shards_)
-      write_sharded_files(folder_.temporary() / shards.folder, shards.state, processes);
-    publish_together(folder_, processes);
-  });
+  fill_together(folder_, processes, [&] { write_files(folder_.temporary(), files_); });
+  for (const CheckpointShards& shards : shards_)
+    write_sharded_files(folder_, shards.folder, shards.state, processes);
+  publish_together(folder_, processes);
 }
 
 }  // namespace acc::detail

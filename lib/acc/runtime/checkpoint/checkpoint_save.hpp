@@ -16,12 +16,12 @@ namespace acc::detail {
 /// Together: creates the new folder.
 void begin_together(FolderReplacement& folder, const SavingProcesses& processes);
 
-/// Together: replaces the old folder with the new one.
-void publish_together(FolderReplacement& folder, const SavingProcesses& processes);
+/// Together: calls `function` on every process. When it throws on any, the new folder is removed.
+void fill_together(FolderReplacement& folder, const SavingProcesses& processes,
+                   const std::function<void()>& function);
 
-/// Calls `function`, and removes the new folder when it throws.
-void or_abandon(FolderReplacement& folder, const SavingProcesses& processes,
-                const std::function<void()>& function);
+/// Together: replaces the old folder with the new one. When that fails, the new folder is removed.
+void publish_together(FolderReplacement& folder, const SavingProcesses& processes);
 
 /// A checkpoint that is being saved, see save_checkpoint, in two steps: the second may be taken on another
 /// thread while the objects change, if their tensors are copied.

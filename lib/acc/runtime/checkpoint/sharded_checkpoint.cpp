@@ -240,10 +240,8 @@ TensorRange whole_range(std::vector<std::string> path, const at::Tensor& tensor)
 void save_sharded(const fs::path& folder, const ShardedState& state, const SavingProcesses& processes) {
   detail::FolderReplacement replacement(folder, is_sharded_file);
   detail::begin_together(replacement, processes);
-  detail::or_abandon(replacement, processes, [&] {
-    detail::write_sharded_files(replacement.temporary(), state, processes);
-    detail::publish_together(replacement, processes);
-  });
+  detail::write_sharded_files(replacement, {}, state, processes);
+  detail::publish_together(replacement, processes);
 }
 
 void load_sharded(const fs::path& folder, const std::vector<TensorRange>& ranges) {
@@ -293,19 +291,20 @@ void require_inside(const TensorRange& range) {
                .where = fmt::format("tensor '{}'", dcp_name(path_of(range)))});
 }
 
-void write_sharded_files(const fs::path& folder, const ShardedState& state,
+void write_sharded_files(FolderReplacement& checkpoint, const fs::path& subfolder, const ShardedState& state,
                          const SavingProcesses& processes) {
   const at::NoGradGuard no_grad;
+  const fs::path folder = checkpoint.temporary() / subfolder;
   ShardFile file(processes.index);
-  together(processes, [&] {
+  fill_together(checkpoint, processes, [&] {
     for (const TensorRange& range : state.ranges) file.add(path_of(range), range);
     if (processes.is_main()) file.add(DcpPath(), PtValue(state.objects));
     fs::create_directories(folder);
     file.write(folder);
   });
-  const std::vector<std::string> pickles =
-      gather_texts({format_dcp_metadata(file.metadata())}, processes.group.get());
-  together(processes, [&] {
+  fill_together(checkpoint, processes, [&] {
+    const std::vector<std::string> pickles =
+        gather_texts({format_dcp_metadata(file.metadata())}, processes.group.get());
     if (!processes.is_main()) return;
     const DcpMetadata metadata = merge(pickles);
     require_files(folder, metadata);

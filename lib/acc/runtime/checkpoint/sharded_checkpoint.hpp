@@ -56,9 +56,12 @@ namespace detail {
 /// Throws Error{usage} when the range is not within its tensor.
 void require_inside(const TensorRange& range);
 
-/// Together: writes the files of such a checkpoint into `folder`, which is created if missing.
-void write_sharded_files(const std::filesystem::path& folder, const ShardedState& state,
-                         const SavingProcesses& processes);
+class FolderReplacement;
+
+/// Together: writes the files of such a checkpoint into the new folder of `checkpoint`, or into a subfolder
+/// of it, which is created if missing. When that fails, the new folder is removed.
+void write_sharded_files(FolderReplacement& checkpoint, const std::filesystem::path& subfolder,
+                         const ShardedState& state, const SavingProcesses& processes);
 
 }  // namespace detail
 

@@ -120,7 +120,7 @@ c10::intrusive_ptr<c10d::ProcessGroup> join(const WorkerEnv& worker, std::chrono
 
 CpuBackend cpu_backend_of(const Environment& environment) {
   constexpr std::string_view kVariable = "ACC_CPU_BACKEND";
-  const std::string name = environment.get(kVariable, "gloo");
+  const std::string name = environment.get(kVariable, "shared_memory");
   if (name == "shared_memory") return CpuBackend::shared_memory;
   if (name == "gloo") return CpuBackend::gloo;
   throw Error({.kind = ErrorKind::usage,

@@ -48,7 +48,7 @@ class ProcessGroup {
  public:
   /// Joins the job that `worker` describes, through the launcher's store if there is one; otherwise rank 0
   /// serves the store. `device` is the device of this process; `cuda_backend` is used if it is a CUDA device.
-  /// Without `cpu_backend` the variable ACC_CPU_BACKEND decides, `gloo` (the default) or `shared_memory`; if
+  /// Without `cpu_backend` the variable ACC_CPU_BACKEND decides, `shared_memory` (the default) or `gloo`; if
   /// one process has gloo, all use it. Returns when all processes have joined; throws Error{rendezvous} when
   /// they do not join in time. From then on SIGPIPE is ignored, as in Python, unless the program handles it,
   /// so that a lost process is an Error.

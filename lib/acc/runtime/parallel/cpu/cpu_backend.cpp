@@ -4,15 +4,8 @@
 #include "acc/runtime/parallel/cpu/cpu_backend.hpp"
 
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
-#include <ATen/ops/ones.h>
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -21,8 +14,8 @@
 #include <vector>
 
 #include "acc/base/environment.hpp"
-#include "acc/base/machine.hpp"
 #include "acc/runtime/parallel/cpu/handover.hpp"
+#include "acc/runtime/parallel/cpu/join_machine.hpp"
 #include "acc/runtime/parallel/cpu/machine_leader.hpp"
 #include "acc/runtime/parallel/cpu/memory_group.hpp"
 
@@ -163,13 +156,6 @@ std::byte* data_of(const at::Tensor& tensor) {
   TORCH_CHECK(tensor.is_non_overlapping_and_dense(), "collective operations require tensors without gaps");
   return static_cast<std::byte*>(tensor.data_ptr());
 }
-
-// How the ranks of one machine do what they can in memory.
-struct Machine {
-  std::shared_ptr<MemoryGroup> memory = {};  ///< Null if the machine has one rank of several machines.
-  bool has_all_ranks = false;
-  std::unique_ptr<MachineLeader> leader = {};  ///< On the first rank, if there are several machines.
-};
 
 // Gloo, and beside it the memory of the machine for what that can do. What Gloo does is not ordered beside
 // it.
@@ -313,107 +299,6 @@ class CpuBackend : public Gloo {
   std::atomic<std::uint64_t> begun_ = 0;
 };
 
-std::string offer_key(int rank) {
-  return fmt::format("acc/shared_memory/{}", rank);
-}
-
-// Whether `yes` is true on all ranks.
-bool all_agree(Gloo& gloo, bool yes) {
-  Tensors votes{at::ones({1}, at::kByte).mul_(yes ? 1 : 0)};
-  c10d::AllreduceOptions options;
-  options.reduceOp = c10d::ReduceOp::MIN;
-  gloo.allreduce(votes, options)->wait();
-  return votes[0].item<bool>();
-}
-
-// Equal where processes reach each other's abstract sockets: in one network namespace since one start of the
-// kernel. Never 0.
-std::int64_t machine_number() {
-  std::error_code ignored;
-  const std::string network = std::filesystem::read_symlink("/proc/self/ns/net", ignored).string();
-  const auto hash = std::hash<std::string>()(first_line_of("/proc/sys/kernel/random/boot_id") + network);
-  return static_cast<std::int64_t>(hash | 1U);
-}
-
-// The machine number of each rank, or 0 where shared memory is not wanted.
-std::vector<std::int64_t> machine_numbers(Gloo& gloo, bool wanted) {
-  const auto size = static_cast<std::size_t>(gloo.getSize());
-  Tensors own{at::full({1}, wanted ? machine_number() : 0, at::kLong)};
-  std::vector<Tensors> all(1);
-  for (std::size_t rank = 0; rank < size; ++rank) all[0].push_back(at::empty({1}, at::kLong));
-  gloo.allgather(all, own)->wait();
-  std::vector<std::int64_t> numbers;
-  for (const at::Tensor& number : all[0]) numbers.push_back(number.item<std::int64_t>());
-  return numbers;
-}
-
-// The ranks of each machine, in their order; the machines in that of their first ranks.
-std::vector<std::vector<int>> ranks_of_machines(const std::vector<std::int64_t>& numbers) {
-  std::vector<std::vector<int>> machines;
-  for (std::size_t rank = 0; rank < numbers.size(); ++rank) {
-    const auto found = std::ranges::find_if(machines, [&](const std::vector<int>& machine) {
-      return numbers[static_cast<std::size_t>(machine.front())] == numbers[rank];
-    });
-    if (found == machines.end()) {
-      machines.push_back({static_cast<int>(rank)});
-    } else {
-      found->push_back(static_cast<int>(rank));
-    }
-  }
-  return machines;
-}
-
-// Null without memory, or with a lost process, of which Gloo tells.
-std::shared_ptr<MemoryGroup> share_with(const std::vector<int>& names, int rank, Handover& handover,
-                                        std::chrono::milliseconds timeout) {
-  const auto size = static_cast<int>(names.size());
-  try {
-    auto [descriptor, processes] =
-        handover.exchange(rank == 0 ? Segment::create(size) : Descriptor(), timeout);
-    return std::make_shared<MemoryGroup>(
-        descriptor, MemoryGroup::Ranks{.rank = rank,
-                                       .size = size,
-                                       .names = names,
-                                       .processes = std::move(processes),
-                                       .core_for_each = probe_machine(false).allowed_cores >= size});
-  } catch (const std::exception&) {  // NOLINT: the other ranks are told that there is no memory
-    return nullptr;
-  }
-}
-
-// Every rank of C++ announces itself before it connects through Gloo, which all have done when this is
-// called. So either all of them find all ranks, or none does, and Python's are not waited for.
-std::optional<Machine> join_machine(Gloo& gloo, const c10::intrusive_ptr<c10d::Store>& store,
-                                    Handover& handover, bool wanted) {
-  const int rank = gloo.getRank();
-  std::vector<std::string> keys;
-  for (int other = 0; other < gloo.getSize(); ++other) keys.push_back(offer_key(other));
-  if (!store->check(keys)) return std::nullopt;
-  const std::vector<std::int64_t> numbers = machine_numbers(gloo, wanted);
-  const auto machines = ranks_of_machines(numbers);
-  if (std::ranges::count(numbers, 0) > 0 || machines.size() == numbers.size()) return std::nullopt;
-
-  const auto own = std::ranges::find_if(
-      machines, [rank](const std::vector<int>& ranks) { return std::ranges::count(ranks, rank) > 0; });
-  const auto place = static_cast<int>(std::ranges::find(*own, rank) - own->begin());
-  const bool alone = own->size() == 1;
-  const bool connected = alone || handover.connect(place, static_cast<int>(own->size()),
-                                                   store->get_to_str(offer_key(own->front())));
-  if (!all_agree(gloo, connected)) return std::nullopt;
-  const std::chrono::milliseconds timeout = gloo.getOptions()->timeout;
-  Machine machine{.memory = alone ? nullptr : share_with(*own, place, handover, timeout),
-                  .has_all_ranks = machines.size() == 1};
-  if (!all_agree(gloo, alone || machine.memory)) return std::nullopt;
-  if (machines.size() > 1 && place == 0) {
-    machine.leader = std::make_unique<MachineLeader>(
-        machine.memory,
-        c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>("cpu/leaders/", store),
-                                  static_cast<int>(own - machines.begin()), static_cast<int>(machines.size()),
-                                  make_options<Gloo::Options>(timeout)));
-  }
-  return machine;
-}
-
 }  // namespace
 
 c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
@@ -422,11 +307,17 @@ c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d
   std::optional<Handover> handover;
   if (size > 1) {
     handover.emplace();
-    store->set(offer_key(rank), handover->address());
+    announce(*store, rank, *handover);
   }
   auto backend = c10::make_intrusive<CpuBackend>(c10::make_intrusive<c10d::PrefixStore>("cpu/", store), rank,
                                                  size, timeout);
-  if (size > 1) backend->set_machine(join_machine(*backend, store, *handover, shared_memory));
+  if (size == 1) return backend;
+  const auto connect_leaders = [&](int machine, int machines) -> c10::intrusive_ptr<c10d::Backend> {
+    return c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>("cpu/leaders/", store), machine,
+                                     machines, make_options<Gloo::Options>(timeout));
+  };
+  backend->set_machine(
+      join_machine(*backend, *store, *handover, timeout, shared_memory, connect_leaders));
   return backend;
 }
 
