@@ -6,6 +6,7 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <cstdio>
@@ -58,6 +59,17 @@ TEST_CASE("cpu_backend: processes of one machine share memory unless one of them
   at::Tensor one = at::ones({3});
   mixed->all_reduce(one, acc::ReduceOp::sum);
   CHECK(one.equal(at::full({3}, static_cast<float>(worker().world_size))));
+}
+
+TEST_CASE("cpu_backend: all use Gloo if one of them cannot make the memory", "[backend]") {
+  rlimit before = {};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const rlimit small = {.rlim_cur = 4096, .rlim_max = before.rlim_max};
+  if (worker().rank == 0) REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+  const auto group = new_group(CpuBackend::shared_memory);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  CHECK(group->cpu_backend() == CpuBackend::gloo);
+  group->barrier();
 }
 
 TEST_CASE("cpu_backend: results are Gloo's, to the bit on two processes", "[backend]") {

@@ -316,8 +316,7 @@ c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d
     return c10::make_intrusive<Gloo>(c10::make_intrusive<c10d::PrefixStore>("cpu/leaders/", store), machine,
                                      machines, make_options<Gloo::Options>(timeout));
   };
-  backend->set_machine(
-      join_machine(*backend, *store, *handover, timeout, shared_memory, connect_leaders));
+  backend->set_machine(join_machine(*backend, *store, *handover, timeout, shared_memory, connect_leaders));
   return backend;
 }
 

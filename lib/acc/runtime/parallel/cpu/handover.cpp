@@ -144,8 +144,13 @@ bool Handover::connect(int rank, int size, const std::string& address) {
          send_message(socket_.get(), fmt::format("{} {}", rank_, address.substr(slash + 1)), process);
 }
 
-Handover::Shared Handover::exchange(Descriptor memory, milliseconds timeout) {
-  return rank_ == 0 ? give(std::move(memory), timeout) : take(timeout);
+Handover::Shared Handover::exchange(const std::function<Descriptor()>& create_memory, milliseconds timeout) {
+  try {
+    return rank_ == 0 ? give(create_memory(), timeout) : take(timeout);
+  } catch (const std::exception&) {
+    socket_.reset();  // whoever waits for this rank is told by that
+    throw;
+  }
 }
 
 // All have connected and sent their message, so nobody is waited for. Others who connected are sent away.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,11 @@ class Handover {
     std::vector<Descriptor> processes = {};  ///< A pidfd of each rank's process.
   };
 
-  /// After all have connected: rank 0 gives `memory` to the others, who return it and the pidfds. Throws
-  /// std::runtime_error if another process is lost, does not answer in time, or is one of another user.
-  Shared exchange(Descriptor memory, std::chrono::milliseconds timeout);
+  /// After all have connected: rank 0 gives what its `create_memory` returns to the others, who return it and
+  /// the pidfds. Throws std::runtime_error if another process is lost, does not answer in time, is one of
+  /// another user, or failed here, and what `create_memory` throws. Ranks that wait for this one then fail,
+  /// too.
+  Shared exchange(const std::function<Descriptor()>& create_memory, std::chrono::milliseconds timeout);
 
  private:
   Shared give(Descriptor memory, std::chrono::milliseconds timeout);

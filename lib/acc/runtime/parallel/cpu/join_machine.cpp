@@ -62,8 +62,7 @@ std::shared_ptr<MemoryGroup> share_with(const std::vector<int>& names, int rank,
                                         std::chrono::milliseconds timeout) {
   const auto size = static_cast<int>(names.size());
   try {
-    auto [descriptor, processes] =
-        handover.exchange(rank == 0 ? Segment::create(size) : Descriptor(), timeout);
+    auto [descriptor, processes] = handover.exchange([size] { return Segment::create(size); }, timeout);
     return std::make_shared<MemoryGroup>(
         descriptor, MemoryGroup::Ranks{.rank = rank,
                                        .size = size,

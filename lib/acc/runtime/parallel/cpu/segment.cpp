@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -31,6 +32,12 @@ std::size_t Segment::bytes_for(int ranks) {
 Descriptor Segment::create(int ranks) {
   Descriptor memory(::memfd_create("acc", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!memory) throw failed("memfd_create");
+  // It counts as a file, and growing a file beyond the limit would be a SIGXFSZ.
+  rlimit limit = {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < bytes_for(ranks)) {
+    errno = EFBIG;
+    throw failed("the limit of a file's size");
+  }
   if (::ftruncate(memory.get(), static_cast<off_t>(bytes_for(ranks))) != 0) throw failed("ftruncate");
   // Accessing memory that another process has cut off would be a SIGBUS.
   if (::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
