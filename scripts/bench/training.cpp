@@ -255,7 +255,7 @@ Work make_large_checkpoint(Accelerator& accelerator, const std::string& mode, co
   };
 }
 
-// reduce BYTES: all-reduces as DDP's.
+// reduce BYTES: all-reduces as DDP's; reduce_gloo: over Gloo.
 Work make_reduces(Accelerator& accelerator, const Arguments& arguments) {
   const std::int64_t bytes = std::stol(arguments.at(0));
   const std::int64_t times = std::clamp<std::int64_t>((32 << 20) / bytes, 4, 200);
@@ -344,7 +344,7 @@ void serve(const std::string& mode, const std::string& control_file, const Argum
   const bool half = mode == "pets" && on_cuda();
   AcceleratorOptions options{.mixed_precision = half ? MixedPrecision::fp16 : MixedPrecision::no,
                              .cpu = !on_cuda()};
-  if (mode == "reduce") options.process_group.cpu_backend = CpuBackend::shared_memory;
+  if (mode.ends_with("_gloo")) options.process_group.cpu_backend = CpuBackend::gloo;
   if (mode == "sharded" && arguments.at(0) != "0") options.fsdp = stage(arguments.at(0));
   if (mode == "sharded" || mode.starts_with("gather") || mode.starts_with("scatter"))
     pin(static_cast<int>(parse_integer(Environment::of_process().get("LOCAL_RANK", "0")).value_or(0)));

@@ -101,7 +101,8 @@ TEST_CASE("cpu_backend: results are Gloo's, to the bit on two processes", "[back
   }
 }
 
-TEST_CASE("cpu_backend: all_gather, broadcast and barrier, and what Gloo does beside them", "[backend]") {
+TEST_CASE("cpu_backend: all_gather, all_to_all, broadcast and barrier, and what Gloo does beside them",
+          "[backend]") {
   const auto group = new_group(CpuBackend::shared_memory);
   const int size = group->size();
   for (const std::int64_t count : {0, 1, 1'000'000}) {
@@ -116,6 +117,18 @@ TEST_CASE("cpu_backend: all_gather, broadcast and barrier, and what Gloo does be
   for (int rank = 0; rank < size; ++rank) outputs[0].push_back(at::empty({4}));
   group->native().allgather(outputs, inputs)->wait();
   CHECK(outputs[0].back().equal(at::full({4}, static_cast<float>(size - 1))));
+  if (group->cpu_backend() == CpuBackend::shared_memory) {
+    std::vector<at::Tensor> parts;
+    std::vector<at::Tensor> received;
+    for (int rank = 0; rank < size; ++rank) {
+      parts.push_back(at::full({70'000}, 10 * group->rank() + rank, at::kInt));
+      received.push_back(at::empty({70'000}, at::kInt));
+    }
+    group->native().alltoall(received, parts)->wait();
+    for (int rank = 0; rank < size; ++rank)
+      CHECK(received[static_cast<std::size_t>(rank)].equal(
+          at::full({70'000}, 10 * rank + group->rank(), at::kInt)));
+  }
   std::vector<at::Tensor> to_first{at::ones({4})};
   group->native().reduce(to_first)->wait();
   if (group->rank() == 0) CHECK(to_first[0].equal(at::full({4}, static_cast<float>(size))));

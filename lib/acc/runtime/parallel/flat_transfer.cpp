@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/parallel/cpu/cpu_backend.hpp"
 
 namespace acc::detail {
 namespace {
@@ -87,21 +88,20 @@ std::shared_ptr<FlatTransfer::Flight> new_flight() {
 
 // Sends `outgoing(rank)` to each other process and receives its part in `incoming(rank)`.
 template <class Outgoing, class Incoming>
-std::shared_ptr<FlatTransfer::Flight> exchange(ProcessGroup& group, int tag, Outgoing outgoing,
-                                               Incoming incoming) {
+std::shared_ptr<FlatTransfer::Flight> send_and_receive(ProcessGroup& group, c10d::Backend& gloo, int tag,
+                                                       Outgoing outgoing, Incoming incoming) {
   auto flight = new_flight();
-  const auto gloo = group.native().getBackend(c10::DeviceType::CPU);
   // Begins with the next rank, so that not all send to the first one first.
   for (int step = 1; step < group.size(); ++step) {
     const int from = (group.rank() + group.size() - step) % group.size();
     std::vector<at::Tensor> place{incoming(from)};
-    flight->received.push_back(gloo->recv(place, from, tag));
+    flight->received.push_back(gloo.recv(place, from, tag));
     flight->memory.push_back(place[0]);
   }
   for (int step = 1; step < group.size(); ++step) {
     const int to = (group.rank() + step) % group.size();
     std::vector<at::Tensor> part{outgoing(to)};
-    flight->sent.push_back(gloo->send(part, to, tag));
+    flight->sent.push_back(gloo.send(part, to, tag));
     flight->memory.push_back(part[0]);
   }
   return flight;
@@ -118,8 +118,20 @@ FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const
     return FlatTransfer(std::move(flight));
   }
   const std::int64_t length = own.numel();
-  return FlatTransfer(exchange(
-      group, tag, [&](int) { return own; }, [&](int rank) { return flat.narrow(0, rank * length, length); }));
+  const auto place_of = [&](int rank) { return flat.narrow(0, rank * length, length); };
+  const auto backend = group.native().getBackend(c10::DeviceType::CPU);
+  if (!shares_memory_with_all(*backend))
+    return FlatTransfer(send_and_receive(
+        group, *backend, tag, [&](int) { return own; }, place_of));
+  std::vector<at::Tensor> inputs{own};
+  std::vector<std::vector<at::Tensor>> outputs(1);
+  for (int rank = 0; rank < group.size(); ++rank)
+    outputs[0].push_back(rank == group.rank() ? own : place_of(rank));
+  auto flight = new_flight();
+  flight->received.push_back(backend->allgather(outputs, inputs));
+  flight->sent = flight->received;
+  flight->memory = {flat, own};
+  return FlatTransfer(std::move(flight));
 }
 
 FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag) {
@@ -138,10 +150,26 @@ FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag
     return reduction;
   }
   reduction.parts_ = at::empty({length * (group.size() - 1)}, flat.options());
-  const auto place_of = [&](int rank) { return rank < group.rank() ? rank : rank - 1; };
-  reduction.transfer_ = FlatTransfer(exchange(
-      group, tag, [&](int rank) { return flat.narrow(0, rank * length, length); },
-      [&](int rank) { return reduction.parts_.narrow(0, place_of(rank) * length, length); }));
+  const auto outgoing = [&](int rank) { return flat.narrow(0, rank * length, length); };
+  const auto incoming = [&](int rank) {
+    return reduction.parts_.narrow(0, (rank < group.rank() ? rank : rank - 1) * length, length);
+  };
+  const auto backend = group.native().getBackend(c10::DeviceType::CPU);
+  if (shares_memory_with_all(*backend)) {
+    std::vector<at::Tensor> inputs;
+    std::vector<at::Tensor> outputs;
+    for (int rank = 0; rank < group.size(); ++rank) {
+      inputs.push_back(outgoing(rank));
+      outputs.push_back(rank == group.rank() ? inputs.back() : incoming(rank));
+    }
+    auto flight = new_flight();
+    flight->received.push_back(backend->alltoall(outputs, inputs));
+    flight->sent = flight->received;
+    flight->memory = {flat, reduction.parts_};
+    reduction.transfer_ = FlatTransfer(std::move(flight));
+  } else {
+    reduction.transfer_ = FlatTransfer(send_and_receive(group, *backend, tag, outgoing, incoming));
+  }
   reduction.flat_ = std::move(flat);
   return reduction;
 }

@@ -167,6 +167,7 @@ class CpuBackend : public Gloo {
 
   void set_machine(std::optional<Machine> machine) { machine_ = std::move(machine); }
   bool uses_memory() const { return machine_.has_value(); }
+  bool is_one_machine() const { return machine_ && machine_->has_all_ranks; }
 
   c10::intrusive_ptr<c10d::Work> allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     const auto combination = combination_of(options.reduceOp);
@@ -201,7 +202,7 @@ class CpuBackend : public Gloo {
     for (const at::Tensor& output : outputs[0]) {
       TORCH_CHECK(output.nbytes() == collective.bytes && is_in_memory(output),
                   "all_gather: each output must have the input's type and size");
-      collective.gathered.push_back(data_of(output));
+      collective.gathered.push_back(output.is_same(inputs[0]) ? nullptr : data_of(output));
     }
     return begin(std::move(collective), c10d::OpType::ALLGATHER, "memory:all_gather", inputs, outputs[0]);
   }
@@ -217,6 +218,27 @@ class CpuBackend : public Gloo {
     return gather_into(output, input, options);
   }
 
+  // Gloo has none of lists on CPUs.
+  c10::intrusive_ptr<c10d::Work> alltoall(Tensors& outputs, Tensors& inputs,
+                                          const c10d::AllToAllOptions& options) override {
+    const auto size = static_cast<std::size_t>(getSize());
+    if (!is_one_machine() || inputs.size() != size || outputs.size() != size || !is_in_memory(inputs[0]))
+      return Gloo::alltoall(outputs, inputs, options);
+    Collective collective{.kind = Collective::Kind::all_to_all,
+                          .bytes = inputs[0].nbytes(),
+                          .timeout = timeout_of(options.timeout)};
+    for (std::size_t rank = 0; rank < size; ++rank) {
+      for (const at::Tensor& tensor : {inputs[rank], outputs[rank]})
+        TORCH_CHECK(tensor.nbytes() == collective.bytes && is_in_memory(tensor),
+                    "all_to_all: all tensors must have one size");
+      collective.given.push_back(data_of(inputs[rank]));
+      collective.gathered.push_back(data_of(outputs[rank]));
+    }
+    const auto own = static_cast<std::size_t>(getRank());
+    if (!outputs[own].is_same(inputs[own])) outputs[own].copy_(inputs[own]);
+    return begin(std::move(collective), c10d::OpType::ALLTOALL, "memory:all_to_all", inputs, outputs);
+  }
+
   c10::intrusive_ptr<c10d::Work> barrier(const c10d::BarrierOptions& options) override {
     if (!is_one_machine()) return Gloo::barrier(options);
     return begin({.kind = Collective::Kind::barrier, .timeout = timeout_of(options.timeout)},
@@ -226,8 +248,6 @@ class CpuBackend : public Gloo {
   std::uint64_t getSequenceNumberForGroup() override { return Gloo::getSequenceNumberForGroup() + begun_; }
 
  private:
-  bool is_one_machine() const { return machine_ && machine_->has_all_ranks; }
-
   std::chrono::milliseconds timeout_of(std::chrono::milliseconds asked) {
     return asked == c10d::kUnsetTimeout ? getOptions()->timeout : asked;
   }
@@ -322,6 +342,10 @@ c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d
 
 bool uses_shared_memory(const c10d::Backend& backend) {
   return dynamic_cast<const CpuBackend&>(backend).uses_memory();
+}
+
+bool shares_memory_with_all(const c10d::Backend& backend) {
+  return dynamic_cast<const CpuBackend&>(backend).is_one_machine();
 }
 
 }  // namespace acc::detail

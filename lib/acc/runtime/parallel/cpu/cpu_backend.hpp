@@ -28,4 +28,7 @@ c10::intrusive_ptr<c10d::Backend> make_cpu_backend(const c10::intrusive_ptr<c10d
 /// Whether `backend`, which make_cpu_backend made, uses shared memory.
 bool uses_shared_memory(const c10d::Backend& backend);
 
+/// Whether it shares memory with all ranks. It then has `alltoall`, too, for tensors of one size.
+bool shares_memory_with_all(const c10d::Backend& backend);
+
 }  // namespace acc::detail

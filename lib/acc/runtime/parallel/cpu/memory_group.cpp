@@ -30,6 +30,7 @@ constexpr std::chrono::nanoseconds kContinueAfter = 1ms;
 constexpr std::chrono::nanoseconds kHurryAfter = 50us;
 // How soon a rank that sleeps notices the end of another process.
 constexpr std::chrono::nanoseconds kMaxSleep = 10ms;
+constexpr std::size_t kCacheLine = 64;
 constexpr int kMaxSpins = 400;
 constexpr int kYields = 4;
 // From this size on, more than two ranks reduce a part each instead of everything.
@@ -59,15 +60,17 @@ void futex_wake(const std::atomic<std::uint32_t>& word) {
 }
 
 // Kind, combination, type and root in the upper half, the lower bits of the size in the other.
+constexpr unsigned kKindShift = 61;
 std::uint64_t signature_of(const Collective& what) {
   const auto field = [](auto value, unsigned shift) { return static_cast<std::uint64_t>(value) << shift; };
-  return field(what.kind, 62U) | field(what.combination, 60U) | field(what.average, 59U) |
+  return field(what.kind, kKindShift) | field(what.combination, 59U) | field(what.average, 58U) |
          field(what.type, 52U) | field(what.root, 36U) | (what.bytes & ((std::uint64_t{1} << 36U) - 1));
 }
 
 std::string signature_text(std::uint64_t signature) {
-  constexpr std::array<const char*, 4> kNames = {"barrier", "broadcast", "all_gather", "all_reduce"};
-  return fmt::format("{} of {} bytes", kNames.at(signature >> 62U),
+  constexpr std::array<const char*, 5> kNames = {"barrier", "broadcast", "all_gather", "all_reduce",
+                                                 "all_to_all"};
+  return fmt::format("{} of {} bytes", kNames.at(signature >> kKindShift),
                      signature & ((std::uint64_t{1} << 36U) - 1));
 }
 
@@ -103,7 +106,8 @@ std::uint64_t MemoryGroup::begin(Collective collective) {
   const Collective& what = operation.what;
   operation.number = ++begun_;
   operation.first_chunk = begun_chunks_;
-  operation.chunks = std::max<std::size_t>(1, (what.bytes + Segment::kChunkBytes - 1) / Segment::kChunkBytes);
+  const std::size_t window = window_of(what);
+  operation.chunks = std::max<std::size_t>(1, (what.bytes + window - 1) / window);
   operation.signature = signature_of(what);
   operation.deadline = Clock::now() + what.timeout;
   if (what.kind == Collective::Kind::all_reduce) {
@@ -162,14 +166,26 @@ MemoryGroup::Operation& MemoryGroup::operation_of(std::uint64_t chunk) {
   });
 }
 
-MemoryGroup::Part MemoryGroup::part_of_data(const Operation& operation, std::uint64_t chunk) {
-  const std::size_t offset = (chunk - operation.first_chunk) * Segment::kChunkBytes;
-  return {.offset = offset, .bytes = std::min(Segment::kChunkBytes, operation.what.bytes - offset)};
+// How many bytes of the data one chunk carries. Those of an all_to_all carry as much for each other rank.
+std::size_t MemoryGroup::window_of(const Collective& what) const {
+  if (what.kind != Collective::Kind::all_to_all || ranks_.size <= 2) return Segment::kChunkBytes;
+  const std::size_t each = Segment::kChunkBytes / static_cast<std::size_t>(ranks_.size - 1);
+  return each / kCacheLine * kCacheLine;
+}
+
+MemoryGroup::Part MemoryGroup::part_of_data(const Operation& operation, std::uint64_t chunk) const {
+  const std::size_t window = window_of(operation.what);
+  const std::size_t offset = (chunk - operation.first_chunk) * window;
+  return {.offset = offset, .bytes = std::min(window, operation.what.bytes - offset)};
+}
+
+// Where a chunk of an all_to_all has what rank `from` gives to rank `to`.
+std::byte* MemoryGroup::place_for(int from, int to, std::size_t window, std::uint64_t chunk) const {
+  return segment_.slot(from, chunk) + window * static_cast<std::size_t>(to < from ? to : to - 1);
 }
 
 MemoryGroup::Part MemoryGroup::part_of_chunk(const Operation& operation, std::uint64_t chunk,
                                              int rank) const {
-  constexpr std::size_t kCacheLine = 64;
   const std::size_t bytes = part_of_data(operation, chunk).bytes;
   const auto size = static_cast<std::size_t>(ranks_.size);
   const std::size_t each = ((bytes + size - 1) / size + kCacheLine - 1) / kCacheLine * kCacheLine;
@@ -248,8 +264,14 @@ void MemoryGroup::post() {
   const Operation& operation = operation_of(posted_);
   const Collective& what = operation.what;
   segment_.signature(ranks_.rank, posted_) = operation.signature;
-  if (what.kind != Collective::Kind::broadcast || what.root == ranks_.rank) {
-    const Part part = part_of_data(operation, posted_);
+  const Part part = part_of_data(operation, posted_);
+  if (what.kind == Collective::Kind::all_to_all) {
+    for (int rank = 0; rank < ranks_.size; ++rank) {
+      if (rank == ranks_.rank || part.bytes == 0) continue;
+      std::memcpy(place_for(ranks_.rank, rank, window_of(what), posted_),
+                  what.given[static_cast<std::size_t>(rank)] + part.offset, part.bytes);
+    }
+  } else if (what.kind != Collective::Kind::broadcast || what.root == ranks_.rank) {
     if (part.bytes > 0) std::memcpy(segment_.slot(ranks_.rank, posted_), what.data + part.offset, part.bytes);
   }
   advance(&RankProgress::posted, posted_);
@@ -287,8 +309,15 @@ void MemoryGroup::consume() {
     std::memcpy(what.data + part.offset, segment_.slot(what.root, consumed_), part.bytes);
   } else if (what.kind == Collective::Kind::all_gather) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
-      std::memcpy(what.gathered[static_cast<std::size_t>(rank)] + part.offset, segment_.slot(rank, consumed_),
-                  part.bytes);
+      std::byte* const place = what.gathered[static_cast<std::size_t>(rank)];
+      if (place != nullptr && part.bytes > 0)
+        std::memcpy(place + part.offset, segment_.slot(rank, consumed_), part.bytes);
+    }
+  } else if (what.kind == Collective::Kind::all_to_all) {
+    for (int rank = 0; rank < ranks_.size; ++rank) {
+      if (rank == ranks_.rank || part.bytes == 0) continue;
+      std::memcpy(what.gathered[static_cast<std::size_t>(rank)] + part.offset,
+                  place_for(rank, ranks_.rank, window_of(what), consumed_), part.bytes);
     }
   } else if (operation.in_parts) {
     for (int rank = 0; rank < ranks_.size; ++rank) {

@@ -140,6 +140,31 @@ TEST_CASE("memory_group: operations are done in the order in which they begin", 
     CHECK(result == "sumgatherbroadcast");
 }
 
+TEST_CASE("memory_group: an all-to-all gives each rank its part of all others", "[runtime]") {
+  const int size = GENERATE(1, 2, 3, 5);
+  const std::size_t count =
+      GENERATE(as<std::size_t>(), 0, 1, kChunkFloats, 3 * Segment::kSlots * kChunkFloats + 7);
+  const auto part = [count](int from, int to) { return values_of(10 * from + to, count); };
+  for (const std::string& result : on_ranks(size, [&](MemoryGroup&group, int rank) -> std::string {
+         std::vector<std::vector<float>> given;
+         std::vector<std::vector<float>> taken(static_cast<std::size_t>(size), std::vector<float>(count, -1));
+         Collective exchange{.kind = Kind::all_to_all, .bytes = count * sizeof(float), .timeout = 1min};
+         for (int to = 0; to < size; ++to) given.push_back(part(rank, to));
+         for (std::size_t other = 0; other < given.size(); ++other) {
+           exchange.given.push_back(bytes_of(given[other]));
+           exchange.gathered.push_back(bytes_of(taken[other]));
+         }
+         group.wait(group.begin(std::move(exchange)), std::nullopt);
+         for (int from = 0; from < size; ++from) {
+           const auto& got = taken[static_cast<std::size_t>(from)];
+           if (from == rank ? got != std::vector<float>(count, -1) : got != part(from, rank))
+             return "took something else";
+         }
+         return "right";
+       }))
+    CHECK(result == "right");
+}
+
 TEST_CASE("memory_group: what nobody waits for is done by the group's thread", "[runtime]") {
   on_ranks(2, [](MemoryGroup& group, int rank) {
     std::vector<float> values = values_of(rank, 20 * kChunkFloats);
