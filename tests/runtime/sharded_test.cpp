@@ -453,7 +453,9 @@ TEST_CASE("sharded: blocks that no process uses get no gradient, and the order m
   if (rank() == 0) CHECK(after.equal(before));
 }
 
-TEST_CASE("sharded: processes that use the blocks in different orders get an error, not a hang", "[ranks]") {
+// The process group cannot be used after these two, which run alone.
+TEST_CASE("sharded: processes that use the blocks in different orders get an error, not a hang",
+          "[.orders]") {
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));
@@ -464,7 +466,7 @@ TEST_CASE("sharded: processes that use the blocks in different orders get an err
   CHECK(text.find("in the same order") != std::string::npos);
 }
 
-TEST_CASE("sharded: a process that uses fewer blocks than the others gets an error, too", "[ranks]") {
+TEST_CASE("sharded: a process that uses fewer blocks than the others gets an error, too", "[.fewer]") {
   acc::Accelerator accelerator(sharded(3));
   Stack net = seeded_stack();
   auto [model, optimizer] = accelerator.prepare(net, adamw(net->parameters()));

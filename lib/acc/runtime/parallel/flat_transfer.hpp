@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective operations on flat buffers that are divided evenly among the processes, in rank order. On CPUs
-// they copy nothing: Gloo sends from the buffers and receives into them. Each returns at once.
+// they go through the memory that all processes share, or Gloo sends from the buffers and receives into them.
+// Each returns at once.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -54,7 +55,8 @@ class FlatReduction {
 };
 
 /// Starts to fill `flat` with the parts of all processes. `own`, a contiguous tensor, is this process's part,
-/// which is in `flat` already. Transfers between two processes with the same `tag` match in their order.
+/// which is in `flat` already. All processes begin their transfers in the same order; over Gloo, those with
+/// the same `tag`.
 FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own, int tag);
 
 /// Starts to give each process the mean of its part of the `flat`s of all. Parts travel in the type of `flat`
