@@ -9,6 +9,8 @@
 #include "support/safetensors_files.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace commands_test {
+
 using acc::test::Run;
 using acc::test::safetensors_text;
 using acc::test::TemporaryFolder;
@@ -200,3 +202,5 @@ TEST_CASE("completion: bash completes commands, flags and their values", "[cli]"
   CHECK(complete("acc launch acc.b", 2) == "acc.bash\n");
   CHECK(acc_in(folder, {"completion", "tcsh"}).code == 2);
 }
+
+}  // namespace commands_test

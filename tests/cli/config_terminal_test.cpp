@@ -19,6 +19,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace config_terminal_test {
+
 using acc::test::TemporaryFolder;
 
 namespace {
@@ -216,3 +218,5 @@ TEST_CASE("config in a terminal: a signal restores the terminal", "[cli]") {
   CHECK(session.exit_code() == 128 + signal);
   CHECK(session.is_cooked());
 }
+
+}  // namespace config_terminal_test

@@ -4,6 +4,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace config_test {
+
 using acc::test::clean_environment;
 using acc::test::Run;
 using acc::test::TemporaryFolder;
@@ -233,3 +235,5 @@ TEST_CASE("env: shows versions, devices and the config", "[cli]") {
   CHECK(contains(run.out, "\n\t- gpu_ids: 0\n"));
   CHECK(contains(acc({"env"}).out, "\n- `acc` default config:\n\tNot found\n"));
 }
+
+}  // namespace config_test

@@ -11,6 +11,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace control_test {
+
 using acc::test::clean_environment;
 using acc::test::Run;
 using acc::test::TemporaryFolder;
@@ -126,3 +128,5 @@ TEST_CASE("cli: a runtime folder that others can enter is reported and not used"
   ::chmod((acc.folder.path() / "acc").c_str(), 0777);
   CHECK(has(acc({"ps"}).err, "acc: is open to other users and is not used (chmod 700 "));
 }
+
+}  // namespace control_test

@@ -9,6 +9,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace events_test {
+
 using nlohmann::json;
 
 namespace {
@@ -49,3 +51,5 @@ TEST_CASE("cli: the event log of a job that restarts and fails is valid by its s
   CHECK(lines.back()["attempt"] == 1);
   CHECK(lines.back()["cause"]["last_words"] == "lost\n");
 }
+
+}  // namespace events_test

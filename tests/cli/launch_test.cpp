@@ -7,6 +7,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace launch_test {
+
 using acc::test::clean_environment;
 using acc::test::Run;
 using acc::test::TemporaryFolder;
@@ -386,3 +388,5 @@ TEST_CASE("cli: a log file gets the messages and reports of all of acc's process
   CHECK(refused.code == 1);
   CHECK(refused.err.find("acc: --log-file: ") == 0);
 }
+
+}  // namespace launch_test

@@ -6,6 +6,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace new_test {
+
 namespace fs = std::filesystem;
 
 using acc::test::Run;
@@ -93,3 +95,5 @@ TEST_CASE("new: what it cannot do is one line, and leaves nothing", "[cli]") {
   CHECK(contains(unwritable.err, "full/mine/digits: cannot be created: Not a directory"));
   CHECK(files_below(folder.path()) == std::vector<std::string>{"full/mine"});
 }
+
+}  // namespace new_test

@@ -8,6 +8,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace preflight_test {
+
 using acc::test::clean_environment;
 using acc::test::Run;
 using acc::test::TemporaryFolder;
@@ -118,3 +120,5 @@ TEST_CASE("cli: acc launch --preflight starts no worker when a node has a GPU le
     CHECK(run.err.find("is slowed down by its hardware: heat") != std::string::npos);
   }
 }
+
+}  // namespace preflight_test

@@ -37,6 +37,8 @@
 #include "support/printed.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace launching_test {
+
 using namespace acc;
 using namespace acc::test;
 
@@ -549,3 +551,5 @@ TEST_CASE("launching: two nodes meet as with acc launch", "[launching]") {
   CHECK(first.rest() == "Launching training on 2 CPUs.\n0 of 4\n1 of 4\n");
   CHECK(second.rest() == "Launching training on 2 CPUs.\n2 of 4\n3 of 4\n");
 }
+
+}  // namespace launching_test

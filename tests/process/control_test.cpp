@@ -14,6 +14,8 @@
 #include "support/catch.hpp"
 #include "support/launched.hpp"
 
+namespace control_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -238,3 +240,5 @@ TEST_CASE("control: a hung job is restarted while restarts are left", "[process]
   CHECK(ran.code == 0);
   CHECK(has(ran.err, "acc: the job hung; restart 1 of 1\n"));
 }
+
+}  // namespace control_test

@@ -12,6 +12,8 @@
 #include "support/errors.hpp"
 #include "support/launched.hpp"
 
+namespace fork_server_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -189,3 +191,5 @@ TEST_CASE("fork_server: after a refusal workers start cold, and nothing is prepa
   job.processes.signal(0, SIGKILL);
   job.next<WorkerEnded>();
 }
+
+}  // namespace fork_server_test

@@ -9,6 +9,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace guard_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -69,3 +71,5 @@ TEST_CASE("guard: SIGHUP is forwarded, unless it was ignored before", "[process]
   CHECK(std::ranges::find(more, SIGHUP) == more.end());
   ::signal(SIGHUP, SIG_DFL);
 }
+
+}  // namespace guard_test

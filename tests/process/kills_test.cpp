@@ -18,6 +18,8 @@
 #include "support/catch.hpp"
 #include "support/launched.hpp"
 
+namespace kills_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -219,3 +221,5 @@ TEST_CASE("kills: no process survives, whatever is killed, at any time", "[proce
   for (const auto& [what, count] : hit) std::cout << count << "\t" << what << "\n";
   std::cout << "slowest: nobody left after " << slowest.count() / 1000 << " ms\n";
 }
+
+}  // namespace kills_test

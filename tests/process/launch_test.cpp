@@ -20,6 +20,8 @@
 #include "support/catch.hpp"
 #include "support/launched.hpp"
 
+namespace launch_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -444,3 +446,5 @@ TEST_CASE("launch: a port in use is one error line", "[process]") {
             ": the store cannot listen: Address already in use (choose another port, or 0 for a free "
             "one)\n");
 }
+
+}  // namespace launch_test

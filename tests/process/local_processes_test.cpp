@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/launched.hpp"
 
+namespace local_processes_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -160,3 +162,5 @@ TEST_CASE("local_processes: nothing happens until the deadline", "[process]") {
   CHECK(std::holds_alternative<TimeUp>(local.processes.next(deadline)));
   CHECK(local.processes.now() >= deadline);
 }
+
+}  // namespace local_processes_test

@@ -21,6 +21,8 @@
 #include "support/in_child.hpp"
 #include "support/launched.hpp"
 
+namespace process_tree_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -211,3 +213,5 @@ TEST_CASE("pid_namespace: an error if the system does not allow it", "[process]"
   }
   CHECK(result == 0);
 }
+
+}  // namespace process_tree_test

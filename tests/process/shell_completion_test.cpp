@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace shell_completion_test {
+
 using acc::launcher::Dialect;
 
 namespace {
@@ -51,3 +53,5 @@ TEST_CASE("completion: zsh uses the bash script through bashcompinit", "[process
         "autoload -U +X bashcompinit && bashcompinit\n" +
             acc::launcher::completion("bash", Dialect::torchrun, "torchrun"));
 }
+
+}  // namespace shell_completion_test

@@ -14,6 +14,8 @@
 #include "support/in_child.hpp"
 #include "support/launched.hpp"
 
+namespace surroundings_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -214,3 +216,5 @@ TEST_CASE("surroundings: a lost reader does not matter if files get everything",
   }
   CHECK(written >= 2'000'000);
 }
+
+}  // namespace surroundings_test

@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/launched.hpp"
 
+namespace terminal_loan_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -124,3 +126,5 @@ TEST_CASE("terminal_loan: --attach needs a terminal", "[process]") {
   CHECK(ran.code == 2);
   CHECK(ran.err == "acc: --attach: standard input is not a terminal\n");
 }
+
+}  // namespace terminal_loan_test

@@ -10,6 +10,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace acc_test_test {
+
 namespace {
 
 acc::test::Run acc_test(std::vector<std::string> arguments) {
@@ -106,3 +108,5 @@ TEST_CASE("acc test: --dry_run starts nothing and shows what would be started", 
   CHECK(run.code == 0);
   CHECK(run.out.find("--expect-processes 2 --time-limit 60") != std::string::npos);
 }
+
+}  // namespace acc_test_test

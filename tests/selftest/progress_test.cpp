@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace progress_test {
+
 using acc::selftest::ProgressBoard;
 
 TEST_CASE("progress: processes see each other's steps", "[selftest]") {
@@ -118,3 +120,5 @@ TEST_CASE("watchdog: it does not expire after a restart or its end", "[selftest]
   }
   CHECK_FALSE(expired);
 }
+
+}  // namespace progress_test

@@ -8,6 +8,8 @@
 
 #include "support/catch.hpp"
 
+namespace report_test {
+
 using acc::selftest::Report;
 
 namespace {
@@ -109,3 +111,5 @@ TEST_CASE("partner_of: over all rounds each pair is measured once", "[selftest]"
   }
   CHECK(met.size() == static_cast<std::size_t>(ranks * (ranks - 1) / 2));
 }
+
+}  // namespace report_test

@@ -5,6 +5,8 @@
 #include "support/engine_environments.hpp"
 #include "support/errors.hpp"
 
+namespace engine_test {
+
 using acc::Engine;
 using acc::EngineFamily;
 using acc::EngineValue;
@@ -349,3 +351,5 @@ TEST_CASE("engine: each gives its own time between SIGTERM and SIGKILL", "[base]
   // Workers of acc are signalled by Slurm like all others.
   CHECK(grace({{"SLURM_JOB_ID", "4"}, {"TORCHELASTIC_RUN_ID", "4.0.0"}}) == seconds(30));
 }
+
+}  // namespace engine_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace environment_test {
+
 using acc::Environment;
 
 TEST_CASE("environment: an empty value differs from an unset one", "[base]") {
@@ -31,3 +33,5 @@ TEST_CASE("environment: the process's own variables are read, values with = whol
   ::unsetenv("ACC_TEST_VARIABLE");
   CHECK_FALSE(Environment::of_process().contains("ACC_TEST_VARIABLE"));
 }
+
+}  // namespace environment_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace error_test {
+
 using acc::Error;
 using acc::ErrorKind;
 
@@ -30,3 +32,5 @@ TEST_CASE("error: each kind has the exit code of the table", "[base]") {
   CHECK(acc::exit_code(ErrorKind::system) == 1);
   CHECK(acc::exit_code(ErrorKind::rendezvous) == 75);
 }
+
+}  // namespace error_test

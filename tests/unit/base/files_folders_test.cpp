@@ -4,6 +4,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace files_folders_test {
+
 namespace fs = std::filesystem;
 using acc::test::error_of;
 using acc::test::TemporaryFolder;
@@ -33,3 +35,5 @@ TEST_CASE("folders: a current folder that was removed is one clear error", "[bas
 TEST_CASE("folders: the program's path is that by which it was called", "[base]") {
   CHECK(fs::equivalent(acc::program_path(), "/proc/self/exe"));
 }
+
+}  // namespace files_folders_test

@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace files_mapped_test {
+
 TEST_CASE("mapped file: has the file's bytes, and writes do not change the file", "[base]") {
   const acc::test::TemporaryFolder folder;
   const auto file = folder.path() / "f";
@@ -40,3 +42,5 @@ TEST_CASE("mapped_file: a pipe is refused without waiting", "[base]") {
   CHECK(acc::test::error_of([&] { acc::MappedFile{pipe}; }) ==
         pipe.string() + ": cannot be read: No such device");
 }
+
+}  // namespace files_mapped_test

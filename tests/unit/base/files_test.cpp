@@ -12,6 +12,8 @@
 #include "support/temporary_folder.hpp"
 #include "support/working_folder.hpp"
 
+namespace files_test {
+
 namespace fs = std::filesystem;
 using acc::test::error_of;
 using acc::test::TemporaryFolder;
@@ -132,3 +134,5 @@ TEST_CASE("files: writing to a dangling link creates its target", "[base]") {
   CHECK(error_of([&] { acc::replace_file(folder.path() / "circle", "new"); }) ==
         (folder.path() / "circle").string() + ": cannot be written: Too many levels of symbolic links");
 }
+
+}  // namespace files_test

@@ -6,6 +6,8 @@
 #include "support/engine_environments.hpp"
 #include "support/errors.hpp"
 
+namespace host_list_test {
+
 using acc::expand_counts;
 using acc::expand_host_list;
 using acc::test::error_of;
@@ -57,3 +59,5 @@ TEST_CASE("host_list: counts are written with repetitions", "[base]") {
     CHECK_THROWS_AS(expand_counts(list, "TASKS"), acc::Error);
   }
 }
+
+}  // namespace host_list_test

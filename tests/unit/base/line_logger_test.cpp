@@ -8,6 +8,8 @@
 #include "support/printed.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace line_logger_test {
+
 using namespace acc;
 using log::LineLogger;
 using log::Severity;
@@ -32,3 +34,5 @@ TEST_CASE("line_logger: a file gets the same lines, by the pattern that was aske
   CHECK(test::error_of([] { LineLogger({.file = "/dev/null/train.log"}); }).find("/dev/null/train.log") !=
         std::string::npos);
 }
+
+}  // namespace line_logger_test

@@ -10,6 +10,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace log_test {
+
 using namespace acc;
 using log::Level;
 
@@ -118,3 +120,5 @@ TEST_CASE("log: an invalid level in the environment is ignored with a warning", 
   CHECK(log::ignored_levels({{"LOGLEVEL", "debug"}, {"ACC_LOG_LEVEL", "loud"}}).size() == 1);
   CHECK(log::ignored_levels({{"LOGLEVEL", "WARNING"}}).empty());
 }
+
+}  // namespace log_test

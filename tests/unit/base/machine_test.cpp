@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace machine_test {
+
 using acc::Environment;
 using acc::Gpu;
 using acc::Machine;
@@ -67,3 +69,5 @@ TEST_CASE("machine: CUDA_VISIBLE_DEVICES ends at the first unknown entry", "[bas
   CHECK(visible("-1").empty());
   CHECK(visible("NoDevFiles").empty());
 }
+
+}  // namespace machine_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace nvml_test {
+
 // The build puts a fake libnvidia-ml.so.1 on this test's library path.
 
 TEST_CASE("nvml: reports every GPU with name, UUID, memory and PCI address", "[base]") {
@@ -71,3 +73,5 @@ TEST_CASE("nvml: one reason of a slowdown is told, the general one if there is n
   CHECK(reasons("0:4").empty());  // a power limit that was set
   ::unsetenv("FAKE_NVML_SLOWDOWN");
 }
+
+}  // namespace nvml_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace own_addresses_test {
+
 using namespace acc;
 using Addresses = std::vector<std::string>;
 
@@ -94,3 +96,5 @@ TEST_CASE("own_addresses: a name is resolved, an address stays", "[base]") {
   CHECK(nothing.addresses.empty());
   CHECK_FALSE(nothing.error.empty());
 }
+
+}  // namespace own_addresses_test

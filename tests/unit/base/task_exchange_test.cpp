@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace task_exchange_test {
+
 using acc::exchange_first_task;
 using acc::FirstTask;
 using acc::test::error_of;
@@ -110,3 +112,5 @@ TEST_CASE("task_exchange: without PMI and PMIx there is nobody to ask", "[base]"
   CHECK_FALSE(exchange_first_task({}, 0, "x"));
   CHECK_FALSE(exchange_first_task({{"PMI_FD", "none"}}, 0, "x"));
 }
+
+}  // namespace task_exchange_test

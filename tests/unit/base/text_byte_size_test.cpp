@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace text_byte_size_test {
+
 using acc::parse_byte_size;
 
 TEST_CASE("byte size: units are decimal", "[base]") {
@@ -17,3 +19,5 @@ TEST_CASE("byte size: an invalid size is an error with an example", "[base]") {
   CHECK(acc::test::error_of([&] { parse_byte_size(text, "--max_shard_size"); }) ==
         "--max_shard_size: '" + text + "' is not a size (as in 5GB or 200MB)");
 }
+
+}  // namespace text_byte_size_test

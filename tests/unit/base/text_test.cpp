@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace text_test {
+
 using Words = std::vector<std::string>;
 
 TEST_CASE("text: trim removes whitespace at both ends only", "[base]") {
@@ -64,3 +66,5 @@ TEST_CASE("text: a long text is shortened between characters", "[base]") {
   CHECK(acc::shorten("abcd", 3) == "abc...");
   CHECK(acc::shorten("ab\xc3\xa9x", 3) == "ab...");
 }
+
+}  // namespace text_test

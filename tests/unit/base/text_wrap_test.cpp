@@ -2,6 +2,8 @@
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
+namespace text_wrap_test {
+
 using acc::cut_characters;
 using acc::wrap;
 
@@ -37,3 +39,5 @@ TEST_CASE("wrap: a truncated text ends with an ellipsis after a whole character"
   CHECK(cut_characters("\xc3\xa9\xc3\xa9\xc3\xa9", 2) == "\xc3\xa9\u2026");
   CHECK(cut_characters("abc", 0).empty());
 }
+
+}  // namespace text_wrap_test

@@ -2,6 +2,8 @@
 #include "acc/base/topology.hpp"
 #include "support/catch.hpp"
 
+namespace topology_cpu_set_test {
+
 using acc::CpuSet;
 using acc::format_cpu_list;
 using acc::parse_cpu_list;
@@ -29,3 +31,5 @@ TEST_CASE("cpu set: a process may use at least one CPU", "[base]") {
   REQUIRE_FALSE(cpus.empty());
   CHECK(parse_cpu_list(format_cpu_list(cpus)) == cpus);
 }
+
+}  // namespace topology_cpu_set_test

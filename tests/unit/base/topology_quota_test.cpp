@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace topology_quota_test {
+
 namespace {
 
 struct Groups {
@@ -46,3 +48,5 @@ TEST_CASE("cpu_quota: unreadable files mean no limit", "[base]") {
   CHECK(groups.quota("rubbish\n0::/\n") == std::nullopt);
   CHECK(acc::cgroup_cpu_quota("/no/such/file", "/no/such/folder") == std::nullopt);
 }
+
+}  // namespace topology_quota_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/fake_sysfs.hpp"
 
+namespace topology_test {
+
 using acc::Cpu;
 using acc::read_topology;
 using acc::Topology;
@@ -35,3 +37,5 @@ TEST_CASE("topology: reads that of this machine", "[base]") {
   const acc::CpuSet cpus = acc::allowed_cpus();
   CHECK(read_topology(cpus, {}).cpus.size() == cpus.size());
 }
+
+}  // namespace topology_test

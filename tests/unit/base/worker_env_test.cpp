@@ -5,6 +5,8 @@
 #include "support/engine_environments.hpp"
 #include "support/errors.hpp"
 
+namespace worker_env_test {
+
 using acc::Environment;
 using acc::WorkerEnv;
 using acc::test::error_of;
@@ -108,3 +110,5 @@ TEST_CASE("worker_env: what a launcher set counts, and a batch script is alone",
   CHECK(acc::read_worker_env(worker).rank == 5);
   CHECK(acc::read_worker_env(acc::test::engine_environment("slurm_batch_script.env")) == WorkerEnv{});
 }
+
+}  // namespace worker_env_test

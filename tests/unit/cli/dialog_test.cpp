@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace dialog_test {
+
 namespace {
 
 // Answers from a list, and records what is shown.
@@ -148,3 +150,5 @@ TEST_CASE("line_dialog: the last line needs no end, and then the input has ended
   CHECK(dialog.ask("A?", "") == "last");
   CHECK(acc::test::error_of([&] { dialog.ask("B?", ""); }) == "the input ended");
 }
+
+}  // namespace dialog_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace environment_report_test {
+
 using acc::launcher::environment_report;
 using acc::launcher::EnvironmentFacts;
 using acc::test::TemporaryFolder;
@@ -88,3 +90,5 @@ TEST_CASE("environment_report: Python's version follows from its path", "[cli]")
   CHECK(has_line(report, "- Python: " + facts.python.string()));
   CHECK(has_line(report, "- Python version: 3.99"));
 }
+
+}  // namespace environment_report_test

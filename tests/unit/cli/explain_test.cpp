@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
+namespace explain_test {
+
 using acc::launcher::explain_json;
 using acc::launcher::LaunchPlan;
 using acc::launcher::resolve;
@@ -83,3 +85,5 @@ TEST_CASE("explain: a wrapped rank is shown with its own command, the attached o
   CHECK(workers[2]["terminal"] == true);
   CHECK_FALSE(workers[0].contains("terminal"));
 }
+
+}  // namespace explain_test

@@ -12,6 +12,8 @@
 #include "acc/plan/command_line.hpp"
 #include "support/catch.hpp"
 
+namespace help_test {
+
 using acc::launcher::Dialect;
 using acc::launcher::HelpScope;
 using acc::launcher::launch_help;
@@ -158,3 +160,5 @@ TEST_CASE("exit_codes: the reference has the same table", "[cli]") {
           std::string::npos);
   }
 }
+
+}  // namespace help_test

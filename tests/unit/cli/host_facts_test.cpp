@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace host_facts_test {
+
 using acc::test::TemporaryFolder;
 
 TEST_CASE("host_facts: NUMA nodes come by number, with their CPUs", "[cli]") {
@@ -45,3 +47,5 @@ TEST_CASE("installed_packages: the version of LibTorch is in a header", "[cli]")
       "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 11\n#define TORCH_VERSION_PATCH 0\n");
   CHECK(acc::launcher::libtorch_version(folder.path()) == "2.11.0");
 }
+
+}  // namespace host_facts_test

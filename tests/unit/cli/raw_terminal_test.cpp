@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/pseudo_terminal.hpp"
 
+namespace raw_terminal_test {
+
 using acc::launcher::Key;
 using acc::launcher::RawTerminal;
 using acc::test::PseudoTerminal;
@@ -88,3 +90,5 @@ TEST_CASE("raw_terminal: restores the signal dispositions", "[cli]") {
   ::sigprocmask(SIG_BLOCK, nullptr, &mask);
   CHECK(::sigismember(&mask, SIGTSTP) == 0);
 }
+
+}  // namespace raw_terminal_test

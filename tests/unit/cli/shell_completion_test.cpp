@@ -6,6 +6,8 @@
 #include "acc/plan/command_line.hpp"
 #include "support/catch.hpp"
 
+namespace shell_completion_test {
+
 using acc::launcher::CompletionFlag;
 using acc::launcher::Dialect;
 using acc::launcher::Shell;
@@ -39,3 +41,5 @@ TEST_CASE("shell_completion: each shell's script names every command and flag", 
     CHECK(script.find("check") != std::string::npos);
   }
 }
+
+}  // namespace shell_completion_test

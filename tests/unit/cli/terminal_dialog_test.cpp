@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/pseudo_terminal.hpp"
 
+namespace terminal_dialog_test {
+
 using acc::launcher::TerminalDialog;
 using acc::test::PseudoTerminal;
 
@@ -139,3 +141,5 @@ TEST_CASE("terminal_dialog: after a stop the question and the input are shown ag
   CHECK(dialog.ask("Name?", "") == "ab");
   CHECK(terminal.shown_until("b\r\n").find("Name? ", 1) != std::string::npos);
 }
+
+}  // namespace terminal_dialog_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace terminal_keys_test {
+
 using acc::launcher::Key;
 using acc::launcher::KeyPress;
 
@@ -58,3 +60,5 @@ TEST_CASE("terminal_keys: a character may have several bytes", "[cli]") {
         std::vector<KeyPress>{{Key::text, "a"}, {Key::text, "\xc3\xa9"}, {Key::text, "\xe2\x82\xac"}});
   CHECK(keys_of("\xc3").empty());
 }
+
+}  // namespace terminal_keys_test

@@ -2,6 +2,8 @@
 #include "acc/cli/terminal_widgets.hpp"
 #include "support/catch.hpp"
 
+namespace terminal_widgets_line_test {
+
 using acc::launcher::Key;
 using acc::launcher::TerminalLine;
 
@@ -51,3 +53,5 @@ TEST_CASE("terminal_line: hidden input is never shown", "[cli]") {
   CHECK(line.text() == "secre");
   CHECK(line.draw() == "Key? ");
 }
+
+}  // namespace terminal_widgets_line_test

@@ -3,6 +3,8 @@
 #include "acc/cli/terminal_widgets.hpp"
 #include "support/catch.hpp"
 
+namespace terminal_widgets_menu_test {
+
 using acc::launcher::Key;
 using acc::launcher::TerminalMenu;
 
@@ -117,3 +119,5 @@ TEST_CASE("terminal_menu: without color it marks the choice by its arrow alone",
   CHECK(menu.draw().find("\u2794  b\n") != std::string::npos);
   CHECK((menu.draw() + menu.close()).find("\x1b[32m") == std::string::npos);
 }
+
+}  // namespace terminal_widgets_menu_test

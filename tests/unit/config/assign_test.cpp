@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace assign_test {
+
 using acc::launcher::assign;
 using acc::launcher::ConfigValues;
 using acc::launcher::display;
@@ -73,3 +75,5 @@ TEST_CASE("assign: values are shown as they are written in an assignment", "[con
   CHECK(display(1.5) == "1.5");
   CHECK(display(Value{{"a", 1}}) == "{\"a\":1}");
 }
+
+}  // namespace assign_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace conversion_test {
+
 using acc::launcher::find_setting;
 using acc::launcher::Mismatch;
 using acc::launcher::Value;
@@ -85,3 +87,5 @@ TEST_CASE("conversion: text from the command line follows the same rules", "[con
   CHECK(typed("tpu_vm", "a,b") == Value::array({"a", "b"}));
   CHECK(typed("mixed_precision", "no") == "no");
 }
+
+}  // namespace conversion_test

@@ -7,6 +7,8 @@
 #include "support/recordings.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace defaults_test {
+
 using acc::Environment;
 using acc::launcher::ConfigValues;
 using acc::launcher::default_config;
@@ -97,3 +99,5 @@ TEST_CASE("paths: an old JSON default is found where there is no YAML one", "[co
   const auto yaml = folder.write("accelerate/default_config.yaml", "{}");
   CHECK(find_default_config(environment) == yaml);
 }
+
+}  // namespace defaults_test

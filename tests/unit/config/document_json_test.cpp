@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace document_json_test {
+
 using acc::launcher::DocumentNode;
 using acc::launcher::parse_json;
 using acc::launcher::Position;
@@ -58,3 +60,5 @@ TEST_CASE("document_json: what is not well formed is refused at its place", "[co
 TEST_CASE("document_json: an empty text is a null", "[config]") {
   CHECK(parse_json(" \n", "c").is_null());
 }
+
+}  // namespace document_json_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace document_test {
+
 using acc::launcher::DocumentLimits;
 using acc::launcher::parse_document;
 using acc::launcher::Value;
@@ -54,3 +56,5 @@ TEST_CASE("document: a text beyond the limits is refused before it is read", "[c
 TEST_CASE("document: the last of equal keys wins", "[config]") {
   CHECK(to_value(parse_document("a: 1\na: 2", "c.yaml")) == Value{{"a", 2}});
 }
+
+}  // namespace document_test

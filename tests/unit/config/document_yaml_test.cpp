@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace document_yaml_test {
+
 using acc::launcher::DocumentNode;
 using acc::launcher::parse_yaml;
 using acc::launcher::Position;
@@ -87,3 +89,5 @@ TEST_CASE("document_yaml: nesting by indentation or dashes is limited", "[config
   CHECK(error_in(dashes).ends_with("is nested too deeply"));
   CHECK(error_in(indented).ends_with("is nested too deeply"));
 }
+
+}  // namespace document_yaml_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace edit_test {
+
 using acc::launcher::ConfigValues;
 using acc::launcher::edited_config;
 using acc::launcher::parse_config;
@@ -92,3 +94,5 @@ TEST_CASE("edit: a file is changed in place, and made where there is none", "[co
   acc::launcher::edit_config({{"distributed_type", "NO"}, {"debug", true}}, file);
   CHECK(folder.read("c.yaml") == "# mine\ndistributed_type: NO\ndebug: true\n");
 }
+
+}  // namespace edit_test

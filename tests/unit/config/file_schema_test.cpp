@@ -6,6 +6,8 @@
 #include "acc/config/schema.hpp"
 #include "support/catch.hpp"
 
+namespace file_schema_test {
+
 using acc::launcher::Value;
 
 TEST_CASE("file_schema: configs/schema.json is what the table gives (acc config schema writes it)",
@@ -33,3 +35,5 @@ TEST_CASE("file_schema: the sample configs use its keys only", "[config]") {
       CHECK(properties.contains(key));
   }
 }
+
+}  // namespace file_schema_test

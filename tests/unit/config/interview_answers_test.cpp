@@ -4,6 +4,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace interview_answers_test {
+
 using acc::launcher::AnswerSheet;
 using acc::launcher::Interview;
 using acc::test::error_of;
@@ -54,3 +56,5 @@ TEST_CASE("answers: other files than answer sheets are refused", "[config]") {
   CHECK(error_of([] { sheet_of("a: {b: c}\n"); }).ends_with(":1: the answer to 'a' must not be a mapping"));
   CHECK(error_of([] { sheet_of("a: 1\na: 2\n"); }).ends_with(":2: 'a' is answered already"));
 }
+
+}  // namespace interview_answers_test

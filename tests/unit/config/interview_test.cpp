@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
+namespace interview_test {
+
 using acc::launcher::Interview;
 using acc::test::current_name;
 using acc::test::interview_after;
@@ -63,3 +65,5 @@ TEST_CASE("interview: a choice is found by its text, then by its index", "[confi
     CHECK(interview.values().at("fsdp_config").at("fsdp_version") == std::stoi(version));
   }
 }
+
+}  // namespace interview_test

@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/recordings.hpp"
 
+namespace migration_test {
+
 using acc::launcher::to_fsdp2;
 using acc::launcher::Value;
 
@@ -105,3 +107,5 @@ TEST_CASE("to_fsdp2: JSON stays JSON", "[config]") {
 TEST_CASE("to_fsdp2: other files than config files are refused", "[config]") {
   CHECK(acc::test::error_of([] { to_fsdp2("", "c.yaml"); }) == "c.yaml: is empty");
 }
+
+}  // namespace migration_test

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
+namespace questions_machines_test {
+
 using acc::test::current_name;
 using acc::test::file_of;
 using acc::test::interview_after;
@@ -68,3 +70,5 @@ TEST_CASE("questions_device: on the CPU there are no questions about GPUs", "[co
   CHECK(acc::test::current_name(interview) == "mixed_precision");
   CHECK_FALSE(interview.values().contains("gpu_ids"));
 }
+
+}  // namespace questions_machines_test

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
+namespace questions_performance_test {
+
 using acc::launcher::Value;
 using acc::test::interview_after;
 
@@ -61,3 +63,5 @@ TEST_CASE("questions_precision: TransformerEngine's settings are asked for", "[c
       fp8_config({"te", "", "", "", "", "", "", "yes", "yes", "no", "yes"}).at("override_linear_precision") ==
       Value::array({true, false, true}));
 }
+
+}  // namespace questions_performance_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
+namespace questions_platforms_test {
+
 using acc::launcher::Interview;
 using acc::launcher::Value;
 using acc::test::current_name;
@@ -63,3 +65,5 @@ TEST_CASE("questions_tpu: sudo is a truth value, and no machines are an empty li
   CHECK(interview.values().at("tpu_env") == Value::array());
   CHECK(interview.values().at("command_file") == "/c.sh");
 }
+
+}  // namespace questions_platforms_test

@@ -2,6 +2,8 @@
 #include "support/catch.hpp"
 #include "support/transcripts.hpp"
 
+namespace questions_sharding_test {
+
 using acc::test::current_name;
 
 TEST_CASE("questions_deepspeed: recorded answers give accelerate's file", "[config]") {
@@ -62,3 +64,5 @@ TEST_CASE("questions_megatron: recorded answers give accelerate's file", "[confi
   INFO(name);
   CHECK(acc::test::file_of(name) == acc::test::recorded_file(name));
 }
+
+}  // namespace questions_sharding_test

@@ -7,6 +7,8 @@
 #include "acc/config/schema.hpp"
 #include "support/catch.hpp"
 
+namespace questions_test {
+
 using acc::launcher::Question;
 using acc::launcher::QuestionKind;
 using acc::launcher::questions;
@@ -84,3 +86,5 @@ TEST_CASE("questions: answers tell the type of training they add up to", "[confi
   CHECK(answers.is("x", 3));
   CHECK_FALSE(answers.yes("x"));
 }
+
+}  // namespace questions_test

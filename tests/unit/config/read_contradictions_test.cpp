@@ -2,6 +2,8 @@
 #include "acc/config/read.hpp"
 #include "support/catch.hpp"
 
+namespace read_contradictions_test {
+
 namespace {
 
 std::vector<std::string> found_in(const std::string& yaml) {
@@ -28,3 +30,5 @@ TEST_CASE("contradictions: all are told, each with both sides", "[config]") {
                                  "c.yaml:4: machine_rank 2 is not below num_machines 2 (ranks count from 0)",
                                  "c.yaml:3: num_machines 2 need main_process_ip (the address of machine 0)"});
 }
+
+}  // namespace read_contradictions_test

@@ -14,6 +14,8 @@
 #include "acc/config/write.hpp"
 #include "support/catch.hpp"
 
+namespace read_random_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -155,3 +157,5 @@ TEST_CASE("reader: whatever a file holds, it is read or refused with a place", "
   CHECK(read > files / 20);
   CHECK(read < files * 19 / 20);
 }
+
+}  // namespace read_random_test

@@ -9,6 +9,8 @@
 #include "support/recordings.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace read_test {
+
 using acc::launcher::FileConfig;
 using acc::launcher::parse_config;
 using acc::launcher::read_config;
@@ -187,3 +189,5 @@ TEST_CASE("read: the sample configs are valid", "[config]") {
   }
   CHECK(samples >= 5);
 }
+
+}  // namespace read_test

@@ -6,6 +6,8 @@
 #include "acc/config/schema_rows.hpp"
 #include "support/catch.hpp"
 
+namespace schema_general_test {
+
 using acc::launcher::SettingSpec;
 
 TEST_CASE("schema_general: the help shows each group in one piece, and no group twice", "[config]") {
@@ -26,3 +28,5 @@ TEST_CASE("schema_general: a setting without a group is a key of config files th
     if (spec.flags.empty()) CHECK(spec.in_file);
   }
 }
+
+}  // namespace schema_general_test

@@ -4,6 +4,8 @@
 #include "support/config_section.hpp"
 #include "support/errors.hpp"
 
+namespace schema_performance_test {
+
 using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::read_section;
@@ -30,3 +32,5 @@ TEST_CASE("schema_fp8: precisions are three truth values, a tuple as text includ
   CHECK(error_of([] { read_section("fp8_config", "  override_linear_precision: [true]\n"); }) ==
         "c.yaml:3:30: override_linear_precision must be a list of 3 truth values, not a list");
 }
+
+}  // namespace schema_performance_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace schema_platforms_test {
+
 using acc::launcher::parse_config;
 using acc::launcher::Value;
 using acc::test::error_of;
@@ -35,3 +37,5 @@ TEST_CASE("schema_sagemaker: SageMaker files have keys of their own, and are che
   CHECK(config.values.at("distributed_type") == "NO");
   CHECK(config.values.at("additional_args") == Value{{"a", 1}});
 }
+
+}  // namespace schema_platforms_test

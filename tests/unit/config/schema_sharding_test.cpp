@@ -4,6 +4,8 @@
 #include "support/config_section.hpp"
 #include "support/errors.hpp"
 
+namespace schema_sharding_test {
+
 using acc::launcher::Value;
 using acc::test::error_of;
 using acc::test::read_section;
@@ -56,3 +58,5 @@ TEST_CASE("schema_parallelism: keys without the prefix count, which accelerate d
       read_section("parallelism_config", "  tp_size: 2\n  parallelism_config_cp_comm_strategy: alltoall\n") ==
       Value{{"parallelism_config_tp_size", 2}, {"parallelism_config_cp_comm_strategy", "alltoall"}});
 }
+
+}  // namespace schema_sharding_test

@@ -8,6 +8,8 @@
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 
+namespace schema_test {
+
 using acc::launcher::schema;
 using acc::launcher::SettingSpec;
 
@@ -114,3 +116,5 @@ TEST_CASE("schema: holds accelerate 1.15's top-level keys, and acc's own", "[con
                                                                "tpu_zone",
                                                                "use_cpu"});
 }
+
+}  // namespace schema_test

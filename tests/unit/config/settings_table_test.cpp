@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace settings_table_test {
+
 using acc::launcher::settings_table;
 using acc::launcher::Value;
 
@@ -34,3 +36,5 @@ TEST_CASE("settings_table: a row has flags, key, variables, words and the defaul
   CHECK(row("max_restarts").at("default") == 0);
   CHECK(row("ec2_instance_type").at("key") == "ec2_instance_type");
 }
+
+}  // namespace settings_table_test

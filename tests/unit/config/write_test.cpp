@@ -6,6 +6,8 @@
 #include "support/recordings.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace write_test {
+
 using acc::launcher::ConfigValues;
 using acc::launcher::format_config;
 using acc::launcher::Value;
@@ -41,3 +43,5 @@ TEST_CASE("write: missing folders are made and the text is read back to the same
   acc::launcher::write_config(values, folder.path() / file);
   CHECK(acc::launcher::read_config(folder.path() / file).values == values);
 }
+
+}  // namespace write_test

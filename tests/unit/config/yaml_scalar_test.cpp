@@ -4,6 +4,8 @@
 #include "acc/config/value.hpp"
 #include "support/catch.hpp"
 
+namespace yaml_scalar_test {
+
 using acc::launcher::needs_quotes;
 using acc::launcher::read_plain_scalar;
 using acc::launcher::Value;
@@ -55,3 +57,5 @@ TEST_CASE("yaml_scalar: quotes are needed where the plain text would be read as 
     CHECK(needs_quotes(text) == (std::string(text) == "2026"));
   }
 }
+
+}  // namespace yaml_scalar_test

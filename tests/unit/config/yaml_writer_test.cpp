@@ -2,6 +2,8 @@
 #include "acc/config/value.hpp"
 #include "support/catch.hpp"
 
+namespace yaml_writer_test {
+
 using acc::launcher::Value;
 using acc::launcher::write_yaml;
 
@@ -58,3 +60,5 @@ TEST_CASE("yaml_writer: long lines are folded", "[config]") {
   CHECK(write_yaml(Value{{"k", "\t" + plain}}) ==
         "k: \"\\t" + word + " " + word + " " + word + "\\\n  \\ end\"\n");
 }
+
+}  // namespace yaml_writer_test

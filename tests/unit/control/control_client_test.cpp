@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace control_client_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -90,3 +92,5 @@ TEST_CASE("control_client: a folder that cannot be trusted is named", "[control]
   REQUIRE(found.warnings.size() == 1);
   CHECK(found.warnings[0].find("is open to other users") != std::string::npos);
 }
+
+}  // namespace control_client_test

@@ -12,6 +12,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace control_server_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -196,3 +198,5 @@ TEST_CASE("control_server: invalid requests close only their own connection", "[
   CHECK_FALSE(job.ask({{"request", std::string(200'000, 'x')}}).read_message());
   CHECK(job.ask({{"request", "view"}}).read_message()->at("job") == "job-1");
 }
+
+}  // namespace control_server_test

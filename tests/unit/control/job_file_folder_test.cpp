@@ -7,6 +7,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace job_file_folder_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -59,3 +61,5 @@ TEST_CASE("runtime_folder: a symbolic link is not followed", "[control]") {
   fs::create_symlink(base.path() / "real", base.path() / "acc");
   CHECK_THROWS(open_runtime_folder(base.path() / "acc", true));
 }
+
+}  // namespace job_file_folder_test

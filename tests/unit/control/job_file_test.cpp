@@ -14,6 +14,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace job_file_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -138,3 +140,5 @@ TEST_CASE("job_file: the job runs without a folder, too", "[control]") {
   file.remove();
   CHECK(fs::exists(base.path()));
 }
+
+}  // namespace job_file_test

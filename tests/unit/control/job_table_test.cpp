@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace job_table_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -72,3 +74,5 @@ TEST_CASE("job_table: durations and sizes are short", "[control]") {
   CHECK(short_size(std::uint64_t{512} << 20U) == "512 MiB");
   CHECK(short_size(std::uint64_t{3} << 29U) == "1.5 GiB");
 }
+
+}  // namespace job_table_test

@@ -2,6 +2,8 @@
 #include "acc/control/job_view.hpp"
 #include "support/catch.hpp"
 
+namespace job_view_output_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -70,3 +72,5 @@ TEST_CASE("output_ring: keeps the end of a write larger than the ring", "[contro
   CHECK(ring.end() - ring.begin() == OutputRing::kKept);
   CHECK(ring.read(ring.end() - 3).bytes == "end");
 }
+
+}  // namespace job_view_output_test

@@ -4,6 +4,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace job_view_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -47,3 +49,5 @@ TEST_CASE("job_view: the id has the name of the script and the pid", "[control]"
   CHECK(job_id({"my prog/../x y*"}, 42) == "x-y--42");
   CHECK(job_id({std::string(300, 'a')}, 42).size() < 40);
 }
+
+}  // namespace job_view_test

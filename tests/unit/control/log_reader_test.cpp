@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace log_reader_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -100,3 +102,5 @@ TEST_CASE("log_reader: a rank that is not here is refused", "[control]") {
   CHECK(error_of([&] { peer.reader({4}); }) ==
         "rank 4: job job-1 has no such rank on this machine (acc ps job-1)");
 }
+
+}  // namespace log_reader_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace process_table_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -65,3 +67,5 @@ TEST_CASE("process_table: memory is the PSS if the kernel tells it", "[control]"
              "0-1 ---p 0 00:00 0 [rollup]\nRss:     900 kB\nPss:     123 kB\nPss_Anon: 1 kB\n");
   CHECK(memory_of(process, proc.path()) == 123 * 1024);
 }
+
+}  // namespace process_table_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace rank_state_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -66,3 +68,5 @@ TEST_CASE("rank_state: a process is where its main thread is", "[control]") {
   CHECK(to_string(state_of({.pid = 4'000'001}, {}, {}, {})) == "ended");
   CHECK(state_of({.pid = ::getpid(), .ended = "exit code 2"}, table, table, {}).place == "exit code 2");
 }
+
+}  // namespace rank_state_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace rank_state_thread_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -53,3 +55,5 @@ TEST_CASE("thread_wait: this thread runs", "[control]") {
   REQUIRE_FALSE(threads.empty());
   CHECK(threads[0].state == 'R');
 }
+
+}  // namespace rank_state_thread_test

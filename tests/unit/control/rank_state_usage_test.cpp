@@ -2,6 +2,8 @@
 #include "acc/control/rank_state.hpp"
 #include "support/catch.hpp"
 
+namespace rank_state_usage_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -62,3 +64,5 @@ TEST_CASE("rank_usage: the kernel's state letters have names", "[control]") {
   CHECK(state_in_words('t') == "traced");
   CHECK(state_in_words('Z') == "ended");
 }
+
+}  // namespace rank_state_usage_test

@@ -2,6 +2,8 @@
 #include "acc/control/stacks.hpp"
 #include "support/catch.hpp"
 
+namespace stacks_native_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -48,3 +50,5 @@ TEST_CASE("native_stacks: gdb's reason for showing none", "[control]") {
   CHECK(native_stacks_problem("ptrace: No such process.\n") == "ptrace: No such process.");
   CHECK(native_stacks_problem("\n") == "gdb printed nothing");
 }
+
+}  // namespace stacks_native_test

@@ -13,6 +13,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace stacks_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -145,3 +147,5 @@ TEST_CASE("stacks: ranks that differ come first, native stacks last, and a slow 
     CHECK(pieces[5 + i] == "\nnative stacks of " + name + pid + "):\n  gdb took too long\n");
   }
 }
+
+}  // namespace stacks_test

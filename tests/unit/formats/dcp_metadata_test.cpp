@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace dcp_metadata_test {
+
 namespace {
 
 using acc::DcpMetadata;
@@ -108,3 +110,5 @@ TEST_CASE("dcp metadata: a missing or damaged file is named", "[formats]") {
   folder.write(".metadata", "x");
   CHECK(error_of([&] { acc::read_dcp_metadata(folder.path()); }).starts_with(file + ": cannot be read as"));
 }
+
+}  // namespace dcp_metadata_test

@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace dcp_ranges_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -97,3 +99,5 @@ TEST_CASE("dcp ranges: a truncated file, and one with another tensor, are named"
   fs::resize_file(file, 100);
   CHECK(error() == file + ": is truncated");
 }
+
+}  // namespace dcp_ranges_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace pickle_reader_test {
+
 namespace {
 
 using acc::PickleReader;
@@ -108,3 +110,5 @@ TEST_CASE("pickle reader: objects of any class, when asked for, are read and not
   CHECK(filled.items.front()->integer == 3);
   CHECK(reader.read("\x8a\x09"s + "123456789.").text == "builtins.int");
 }
+
+}  // namespace pickle_reader_test

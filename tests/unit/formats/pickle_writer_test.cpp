@@ -8,6 +8,8 @@
 #include "acc/formats/pickle_reader.hpp"
 #include "support/catch.hpp"
 
+namespace pickle_writer_test {
+
 using acc::PickleReader;
 using acc::PickleValue;
 using acc::PickleWriter;
@@ -72,3 +74,5 @@ TEST_CASE("pickle writer: protocol 2 has no opcode of a later one", "[formats]")
   CHECK(writer.finish() ==
         "\x80\x02](X\1\0\0\0kr\0\0\0\0G?\xb9\x99\x99\x99\x99\x99\x9a"s + "cm\nC\n(K\1tQe.");
 }
+
+}  // namespace pickle_writer_test

@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace safetensors_test {
+
 using acc::SafetensorsHeader;
 using acc::test::error_of;
 
@@ -92,3 +94,5 @@ TEST_CASE("safetensors: dtypes have widths, and unknown ones none", "[formats]")
   CHECK(acc::bits_of("F4") == 4);
   CHECK_FALSE(acc::bits_of("float32"));
 }
+
+}  // namespace safetensors_test

@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace torch_file_test {
+
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -67,3 +69,5 @@ TEST_CASE("torch file: an unsupported file is an error that says what it is", "[
           file.tensor(entry(file, "a"));
         }) == "holds a tensor of a kind that acc does not support (torch._utils._rebuild_sparse_tensor)");
 }
+
+}  // namespace torch_file_test

@@ -9,6 +9,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace zip_archive_test {
+
 namespace {
 
 // Written by tests/parity/record_zips.py.
@@ -64,3 +66,5 @@ TEST_CASE("zip archive: a damaged one is never read out of bounds", "[formats]")
     }
   }
 }
+
+}  // namespace zip_archive_test

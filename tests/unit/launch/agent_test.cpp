@@ -10,6 +10,8 @@
 #include "support/fake_processes.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace agent_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -959,3 +961,5 @@ TEST_CASE("agent: the nodes meet while workers are prepared", "[launch]") {
   job.processes.will_end(0, Exited{0});
   CHECK(job.run(plan_of(1)).exit_code == 0);
 }
+
+}  // namespace agent_test

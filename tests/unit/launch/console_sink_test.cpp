@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/read_all.hpp"
 
+namespace console_sink_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using acc::test::read_all;
@@ -114,3 +116,5 @@ TEST_CASE("output_sink: a lost reader is reported once", "[launch]") {
   CHECK(sink.give_up() == 0);
   ::signal(SIGPIPE, SIG_DFL);
 }
+
+}  // namespace console_sink_test

@@ -11,6 +11,8 @@
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace console_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using acc::test::read_all;
@@ -132,3 +134,5 @@ TEST_CASE("console: the buffer for a full disk is limited", "[launch]") {
   CHECK(console.backlog() <= 1U << 20U);
   CHECK(console.give_up() == 10'000'000);
 }
+
+}  // namespace console_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace error_file_own_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -45,3 +47,5 @@ TEST_CASE("own_error_file: replaces the file only if the worker has written one"
   CHECK(left.message == "far");
   CHECK(left.traceback == "Traceback");
 }
+
+}  // namespace error_file_own_test

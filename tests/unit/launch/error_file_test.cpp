@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace error_file_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using std::chrono::seconds;
@@ -73,3 +75,5 @@ TEST_CASE("error_file: a pipe in its place is absent, without waiting", "[launch
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   CHECK_FALSE(read_error_file(pipe).has_value());
 }
+
+}  // namespace error_file_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace error_text_test {
+
 using acc::launcher::readable_error;
 using acc::launcher::Tail;
 
@@ -104,3 +106,5 @@ TEST_CASE("tail: LibTorch's frames and warnings at the end do not displace the e
   for (int i = 0; i < 30; ++i) tail.append("t.py:1: UserWarning: leaked\n  warnings.warn('leaked')\n");
   CHECK(tail.lines() == "RuntimeError: boom\n");
 }
+
+}  // namespace error_text_test

@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace exit_status_oom_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -44,3 +46,5 @@ TEST_CASE("oom: without a cgroup there is no evidence", "[launch]") {
   const OomWatch watch({folder.path() / "none", folder.path()});
   CHECK_FALSE(watch.has_killed());
 }
+
+}  // namespace exit_status_oom_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace exit_status_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -32,3 +34,5 @@ TEST_CASE("exit_status: only exit code 0 is success", "[launch]") {
   CHECK_FALSE(succeeded(Exited{1}));
   CHECK_FALSE(succeeded(Signaled{0}));
 }
+
+}  // namespace exit_status_test

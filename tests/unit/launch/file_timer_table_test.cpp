@@ -6,6 +6,8 @@
 #include "acc/launch/file_timer.hpp"
 #include "support/catch.hpp"
 
+namespace file_timer_table_test {
+
 using acc::launcher::TimerTable;
 using Expired = TimerTable::Expired;
 
@@ -66,3 +68,5 @@ TEST_CASE("timer_table: invalid requests are refused", "[launch]") {
   CHECK(table.add(request(1, "", 1e300)));
   CHECK(table.expire(at(1'000'000)).empty());
 }
+
+}  // namespace file_timer_table_test

@@ -10,6 +10,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace file_timer_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -56,3 +58,5 @@ TEST_CASE("file_timer: replaces an old pipe, and no other file", "[launch]") {
         }).find("cannot create the pipe of the file timer: File exists") != std::string::npos);
   CHECK(folder.read("timer") == "a file");
 }
+
+}  // namespace file_timer_test

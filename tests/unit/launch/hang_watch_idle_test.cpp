@@ -2,6 +2,8 @@
 #include "acc/launch/hang_watch.hpp"
 #include "support/catch.hpp"
 
+namespace hang_watch_idle_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -71,3 +73,5 @@ TEST_CASE("idle_clock: a restart begins anew", "[launch]") {
   job.ranks = {{}, {}, {}};
   CHECK(job.hangs_after(20) == 9);
 }
+
+}  // namespace hang_watch_idle_test

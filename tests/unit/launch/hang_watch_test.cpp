@@ -8,6 +8,8 @@
 
 #include "support/catch.hpp"
 
+namespace hang_watch_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -95,3 +97,5 @@ TEST_CASE("hang_watch: ends even if its timer has expired already", "[launch]") 
   watched.loop.run();
   CHECK(watched.reported.empty());
 }
+
+}  // namespace hang_watch_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace job_status_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -41,3 +43,5 @@ TEST_CASE("job_status: a view names the command and its processes", "[launch]") 
   CHECK(view.world_size == 6);
   CHECK(view.command == plan.worker_command);
 }
+
+}  // namespace job_status_test

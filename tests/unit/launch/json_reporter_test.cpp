@@ -9,6 +9,8 @@
 #include "support/catch.hpp"
 #include "support/json_schema.hpp"
 
+namespace json_reporter_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using nlohmann::json;
@@ -114,3 +116,5 @@ TEST_CASE("reporters: each reader gets each event", "[launch]") {
   readers.report(Warning{"y"});
   CHECK(seen == "abab");
 }
+
+}  // namespace json_reporter_test

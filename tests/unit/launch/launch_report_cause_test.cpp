@@ -4,6 +4,8 @@
 #include "acc/launch/launch_report.hpp"
 #include "support/catch.hpp"
 
+namespace launch_report_cause_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using std::chrono::milliseconds;
@@ -75,3 +77,5 @@ TEST_CASE("root_cause: what is a consequence", "[launch]") {
   CHECK(is_consequence(with_stderr(0, "Connection reset by peer\n", Signaled{SIGABRT})));
   CHECK_FALSE(is_consequence(with_stderr(0, "")));
 }
+
+}  // namespace launch_report_cause_test

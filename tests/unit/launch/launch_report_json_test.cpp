@@ -4,6 +4,8 @@
 #include "acc/launch/launch_report.hpp"
 #include "support/catch.hpp"
 
+namespace launch_report_json_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -51,3 +53,5 @@ TEST_CASE("failure_json: invalid text is some failure", "[launch]") {
   CHECK(parse_failure("[1").status == ExitStatus(Exited{1}));
   CHECK(parse_failure(R"({"rank": "x", "host": 3})").status == ExitStatus(Exited{1}));
 }
+
+}  // namespace launch_report_json_test

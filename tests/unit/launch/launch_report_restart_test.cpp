@@ -5,6 +5,8 @@
 #include "acc/plan/flag_grammars.hpp"
 #include "support/catch.hpp"
 
+namespace launch_report_restart_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -52,3 +54,5 @@ TEST_CASE("restart_decision: a failure soon after the start is not restarted", "
   CHECK(decide_restart(plan, 0, kExit2, 2500ms).reason ==
         "not restarted: failed 2.5 s after its start (--min-uptime 10)");
 }
+
+}  // namespace launch_report_restart_test

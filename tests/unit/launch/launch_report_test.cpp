@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace launch_report_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -71,3 +73,5 @@ TEST_CASE("launch_report: a job that was preempted and obeyed asks for its reque
     CHECK(exit_code_of(report) == 137);
   }
 }
+
+}  // namespace launch_report_test

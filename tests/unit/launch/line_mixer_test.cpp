@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace line_mixer_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -165,3 +167,5 @@ TEST_CASE("line_mixer: flush() writes everything", "[launch]") {
   mixed.mixer.flush(mixed.now);
   CHECK(mixed.text == "abc");
 }
+
+}  // namespace line_mixer_test

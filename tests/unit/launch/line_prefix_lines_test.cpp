@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/read_all.hpp"
 
+namespace line_prefix_lines_test {
+
 using acc::launcher::LinePrefixer;
 
 TEST_CASE("line_prefixer: each line has the prefix, in pieces of any size", "[launch]") {
@@ -51,3 +53,5 @@ TEST_CASE("line_prefixer: an endless line is shown in pieces, in bounded memory"
   CHECK(lines.feed(std::string(kPiece, 'x')).empty());
   CHECK(lines.feed("\nnext\n") == "> " + std::string(kPiece, 'x') + "\n> next\n");
 }
+
+}  // namespace line_prefix_lines_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace line_prefix_test {
+
 using acc::launcher::substitute;
 using namespace std::chrono_literals;
 
@@ -32,3 +34,5 @@ TEST_CASE("timestamp: ISO 8601 in local time, with the offset, to the millisecon
   ::unsetenv("TZ");
   ::tzset();
 }
+
+}  // namespace line_prefix_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 
+namespace local_processes_binding_test {
+
 using acc::allowed_cpus;
 using acc::CpuSet;
 using acc::launcher::BindingMasks;
@@ -36,3 +38,5 @@ TEST_CASE("binding masks: without a binding nothing changes", "[launch]") {
   CHECK(BindingMasks(std::nullopt).apply());
   CHECK(allowed_cpus() == before);
 }
+
+}  // namespace local_processes_binding_test

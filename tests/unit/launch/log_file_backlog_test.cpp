@@ -2,6 +2,8 @@
 #include "acc/launch/log_file.hpp"
 #include "support/catch.hpp"
 
+namespace log_file_backlog_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -56,3 +58,5 @@ TEST_CASE("backlog: drop() counts as dropped", "[launch]") {
   CHECK(backlog.empty());
   CHECK(backlog.dropped_bytes() == 3);
 }
+
+}  // namespace log_file_backlog_test

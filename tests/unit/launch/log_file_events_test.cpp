@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace log_file_events_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -43,3 +45,5 @@ TEST_CASE("event_log: a pipe with a reader is written, one without is refused", 
   std::array<char, 16> got = {};
   CHECK(::read(reader.get(), got.data(), got.size()) == 5);
 }
+
+}  // namespace log_file_events_test

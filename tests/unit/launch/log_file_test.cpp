@@ -9,6 +9,8 @@
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace log_file_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -66,3 +68,5 @@ TEST_CASE("filtered_log: a file that cannot be written is retried", "[launch]") 
   CHECK(reasons == std::vector<std::string>(2, "No space left on device"));
   CHECK(log.close() == 4);
 }
+
+}  // namespace log_file_test

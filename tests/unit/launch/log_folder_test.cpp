@@ -9,6 +9,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace log_folder_test {
+
 using namespace acc;
 using namespace acc::launcher;
 namespace fs = std::filesystem;
@@ -127,3 +129,5 @@ TEST_CASE("log_folder: after a failure the files that the user asked for are kep
   plan.output.log_dir = folder.path() / "logs";
   CHECK(LogFolder::make(plan).stays_after_failure());
 }
+
+}  // namespace log_folder_test

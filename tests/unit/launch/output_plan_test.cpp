@@ -2,6 +2,8 @@
 #include "acc/launch/output.hpp"
 #include "support/catch.hpp"
 
+namespace output_plan_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -44,3 +46,5 @@ TEST_CASE("stream_plan: timestamps are for the console only", "[launch]") {
   CHECK(plan_stream(output, {}, Streams::out, true) == StreamPlan{.file = true});
   CHECK(plan_stream(output, {}, Streams::err, true) == StreamPlan{.console = true, .stamped = true});
 }
+
+}  // namespace output_plan_test

@@ -9,6 +9,8 @@
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace output_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using acc::test::read_all;
@@ -264,3 +266,5 @@ TEST_CASE("output: in a pipe or file nothing is visible just above", "[launch]")
   output.end_attempt();
   CHECK_FALSE(output.is_just_above(0));
 }
+
+}  // namespace output_test

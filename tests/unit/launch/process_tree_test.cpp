@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace process_tree_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -67,3 +69,5 @@ TEST_CASE("handles_signal: a handler, or all threads wait for the signal", "[lau
   CHECK_FALSE(handles(14, SIGUSR1));
   CHECK_FALSE(handles(99, SIGUSR1));
 }
+
+}  // namespace process_tree_test

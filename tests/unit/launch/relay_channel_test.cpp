@@ -8,6 +8,8 @@
 #include "acc/launch/relay.hpp"
 #include "support/catch.hpp"
 
+namespace relay_channel_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -47,3 +49,5 @@ TEST_CASE("channel: a pseudo-terminal follows the size of another", "[launch]") 
   REQUIRE(::ioctl(second->workers.get(), TIOCGWINSZ, &seen) == 0);
   CHECK(seen.ws_col == 99);
 }
+
+}  // namespace relay_channel_test

@@ -10,6 +10,8 @@
 #include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace relay_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using acc::test::read_all;
@@ -91,3 +93,5 @@ TEST_CASE("relay: finish() reads what is available, even if the other end stays 
   carried.relay->finish();
   CHECK(carried.shown().size() == 30'000);
 }
+
+}  // namespace relay_test

@@ -6,6 +6,8 @@
 #include "acc/launch/text_reporter.hpp"
 #include "support/catch.hpp"
 
+namespace text_reporter_failure_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -132,3 +134,5 @@ TEST_CASE("failure_text: for a missing module it names the Python and why it was
   one.error_file = ErrorFile{.message = "ModuleNotFoundError: No module named 'x'"};
   CHECK(is_named());
 }
+
+}  // namespace text_reporter_failure_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace text_reporter_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -128,3 +130,5 @@ TEST_CASE("text_reporter: the table of the preflight, as a warning if something 
   CHECK(level_of(PreflightFinished{{.text = "table\n"}}) == log::Level::info);
   CHECK(level_of(PreflightFinished{{.clean = false, .text = "table\n"}}) == log::Level::warn);
 }
+
+}  // namespace text_reporter_test

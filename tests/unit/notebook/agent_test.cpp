@@ -12,6 +12,8 @@
 #include "support/errors.hpp"
 #include "support/in_child.hpp"
 
+namespace agent_test {
+
 using namespace acc;
 using namespace acc::detail;
 using namespace acc::test;
@@ -65,3 +67,5 @@ TEST_CASE("agent: one that was killed has left no outcome, and that is an error"
   CHECK(error_of([] { throw_failure(SharedText()); }) ==
         "notebook_launcher: the process that runs the workers was killed; they have ended");
 }
+
+}  // namespace agent_test

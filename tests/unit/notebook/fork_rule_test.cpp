@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/in_child.hpp"
 
+namespace fork_rule_test {
+
 using namespace acc;
 using namespace acc::detail;
 using namespace acc::test;
@@ -60,3 +62,5 @@ TEST_CASE("fork_rule: any other process may fork", "[notebook]") {
   CHECK_FALSE(has_joined_job());
   CHECK(error_of([] { require_fork_can_train({}); }) == "no error");
 }
+
+}  // namespace fork_rule_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 
+namespace interrupts_test {
+
 using namespace acc::detail;
 using namespace acc::test;
 
@@ -64,3 +66,5 @@ TEST_CASE("interrupts: where SIGINT is ignored, it stays so", "[notebook]") {
           return has_come(interrupts) ? 10 : 0;
         }) == 0);
 }
+
+}  // namespace interrupts_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace notebook_launcher_test {
+
 using namespace acc;
 
 namespace {
@@ -44,3 +46,5 @@ TEST_CASE("notebook_launcher: arguments go to the function as std::thread's do",
          std::tuple{std::make_unique<int>(1)});
   CHECK(moved);
 }
+
+}  // namespace notebook_launcher_test

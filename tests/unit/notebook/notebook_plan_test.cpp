@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace notebook_plan_test {
+
 using namespace acc;
 using namespace acc::detail;
 using namespace acc::test;
@@ -108,3 +110,5 @@ TEST_CASE("notebook_plan: a wrong option is one error that names it", "[notebook
   CHECK(refused({.num_processes = 2, .num_cpu_threads_per_process = 0}) ==
         "num_cpu_threads_per_process: must be at least 1");
 }
+
+}  // namespace notebook_plan_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace python_gil_test {
+
 namespace {
 
 int held = 0;
@@ -46,3 +48,5 @@ TEST_CASE("python_gil: a thread that does not hold the lock takes none", "[noteb
   CHECK(held == 0);
   CHECK(restored == nullptr);
 }
+
+}  // namespace python_gil_test

@@ -10,6 +10,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace result_text_test {
+
 using namespace acc;
 using namespace acc::detail;
 using namespace acc::test;
@@ -65,3 +67,5 @@ TEST_CASE("result_text: a sparse tensor is refused in words", "[notebook]") {
   CHECK(error_of([] { sent(at::eye(2).to_sparse()); }) ==
         "notebook_launcher: a tensor that is sparse or quantized cannot be returned (return it dense)");
 }
+
+}  // namespace result_text_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 
+namespace shared_text_test {
+
 using namespace acc;
 using namespace acc::detail;
 using namespace acc::test;
@@ -25,3 +27,5 @@ TEST_CASE("shared_text: a shorter text replaces a longer one", "[notebook]") {
   text.write("short");
   CHECK(text.read() == "short");
 }
+
+}  // namespace shared_text_test

@@ -13,6 +13,8 @@
 #include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace worker_test {
+
 using namespace acc;
 using namespace acc::detail;
 using namespace acc::test;
@@ -81,3 +83,5 @@ TEST_CASE("worker: the function has a thread of its own, the worker's threads, a
           return "alive";
         }).result == "alive");
 }
+
+}  // namespace worker_test

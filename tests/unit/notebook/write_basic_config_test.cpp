@@ -11,6 +11,8 @@
 #include "support/printed.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace write_basic_config_test {
+
 using namespace acc;
 using namespace acc::test;
 
@@ -51,3 +53,5 @@ TEST_CASE("write_basic_config: another precision is refused before anything is w
   CHECK(error.find("fp12") != std::string::npos);
   CHECK_FALSE(std::filesystem::exists(file));
 }
+
+}  // namespace write_basic_config_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
+namespace accelerate_environment_test {
+
 using acc::Environment;
 using acc::launcher::accelerate_environment;
 using acc::launcher::Dialect;
@@ -95,3 +97,5 @@ TEST_CASE("accelerate_environment: torchrun's rules give one thread for two or m
     CHECK(threads_of(given, 2) == "none");
   }
 }
+
+}  // namespace accelerate_environment_test

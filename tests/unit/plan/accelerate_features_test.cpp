@@ -4,6 +4,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace accelerate_features_test {
+
 using acc::launcher::Settings;
 using acc::launcher::Value;
 using acc::test::error_of;
@@ -160,3 +162,5 @@ TEST_CASE("peer_to_peer: inherited values are kept", "[plan]") {
   given.environment.set("NCCL_P2P_DISABLE", "0");
   CHECK(peer_to_peer_environment(given) == acc::Environment{{"NCCL_IB_DISABLE", "1"}});
 }
+
+}  // namespace accelerate_features_test

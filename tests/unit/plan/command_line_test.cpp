@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace command_line_test {
+
 using acc::launcher::CommandLine;
 using acc::launcher::Dialect;
 using acc::launcher::parse_command_line;
@@ -156,3 +158,5 @@ TEST_CASE("command_line: --version ends the parsing, `auto` is accepted for Deep
   CHECK(parsed.flags.at("gradient_accumulation_steps").value == "auto");
   CHECK(parsed.flags.at("gradient_clipping").value == "auto");
 }
+
+}  // namespace command_line_test

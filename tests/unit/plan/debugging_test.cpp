@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace debugging_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -77,3 +79,5 @@ TEST_CASE("debugging: words are split as a shell does", "[plan]") {
   CHECK(split_words("a\"b c\"d", "") == Words{"ab cd"});
   CHECK(split_words("", "").empty());
 }
+
+}  // namespace debugging_test

@@ -5,6 +5,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace deepspeed_test {
+
 using acc::launcher::JobShape;
 using acc::launcher::Settings;
 using acc::launcher::Value;
@@ -93,3 +95,5 @@ TEST_CASE("deepspeed: .deepspeed_env has each variable of acc once, and keeps ot
   CHECK(acc::launcher::with_lines("", {"A=1", "B=x y", "C="}) == "A=1\n");
   CHECK(acc::launcher::with_lines("X=1\nA=0\nAB=2\n", {"A=1"}) == "X=1\nAB=2\nA=1\n");
 }
+
+}  // namespace deepspeed_test

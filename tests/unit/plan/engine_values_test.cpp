@@ -10,6 +10,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace engine_values_test {
+
 using acc::Environment;
 using acc::launcher::Dialect;
 using acc::launcher::expected_round;
@@ -426,3 +428,5 @@ TEST_CASE("engine_values: --srun starts acc on every node of the allocation, onc
         "`salloc "
         "-N2`)");
 }
+
+}  // namespace engine_values_test

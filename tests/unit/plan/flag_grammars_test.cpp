@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace flag_grammars_test {
+
 using acc::launcher::Endpoint;
 using acc::launcher::parse_endpoint;
 using acc::launcher::parse_retry_on;
@@ -127,3 +129,5 @@ TEST_CASE("retry_on: unknown kinds of failure are refused", "[plan]") {
       "excludes, as "
       "in signal,!SIGSEGV,75)");
 }
+
+}  // namespace flag_grammars_test

@@ -5,6 +5,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace job_shape_test {
+
 using acc::launcher::decide_shape;
 using acc::launcher::Dialect;
 using acc::launcher::JobShape;
@@ -196,3 +198,5 @@ TEST_CASE("job_shape: a file of type NO starts one process, whatever number it s
   }
   CHECK(shape_of({"--num_processes", "4", "train.py"}, file).nproc_per_node == 4);
 }
+
+}  // namespace job_shape_test

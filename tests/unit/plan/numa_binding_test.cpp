@@ -7,6 +7,8 @@
 #include "support/fake_sysfs.hpp"
 #include "support/inputs.hpp"
 
+namespace numa_binding_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using acc::test::error_of;
@@ -136,3 +138,5 @@ TEST_CASE("numa binding: there is no binding without a request", "[plan]") {
   inputs.topology = [](const Machine&) -> Topology { throw std::runtime_error("asked for nothing"); };
   CHECK(resolve(inputs).cpus_of_rank.empty());
 }
+
+}  // namespace numa_binding_test

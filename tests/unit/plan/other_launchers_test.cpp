@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace other_launchers_test {
+
 using acc::launcher::JobShape;
 using acc::launcher::Settings;
 using acc::test::error_of;
@@ -79,3 +81,5 @@ TEST_CASE("mpi: several machines need the address of machine 0", "[plan]") {
         "--num_machines: 2 machines need the address and port of machine 0 (--main_process_ip and "
         "--main_process_port)");
 }
+
+}  // namespace other_launchers_test

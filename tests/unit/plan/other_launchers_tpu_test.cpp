@@ -4,6 +4,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace other_launchers_tpu_test {
+
 using acc::launcher::Settings;
 using acc::launcher::Value;
 using acc::test::error_of;
@@ -66,3 +68,5 @@ TEST_CASE("tpu: a pod is named, with its machines and their variables", "[plan]"
                                  "--module",
                                  "train"});
 }
+
+}  // namespace other_launchers_tpu_test

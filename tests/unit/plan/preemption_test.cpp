@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
+namespace preemption_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -95,3 +97,5 @@ TEST_CASE("preemption: an engine's SIGUSR1 and SIGUSR2 are notices, and its SIGT
   // A signal that was asked to end the job does.
   CHECK(plan_with({"--signals-to-handle", "SIGUSR1"}, kSlurm).notice_signals == std::set<int>{SIGUSR2});
 }
+
+}  // namespace preemption_test

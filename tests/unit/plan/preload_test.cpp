@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace preload_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace acc::test;
@@ -102,3 +104,5 @@ TEST_CASE("preload: modules are imported with the variables that all workers of 
   }
   CHECK(std::ranges::find(environment.own, "OMP_NUM_THREADS") == environment.own.end());
 }
+
+}  // namespace preload_test

@@ -11,6 +11,8 @@
 #include "support/inputs.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace program_test {
+
 using acc::Environment;
 using acc::launcher::FileKind;
 using acc::launcher::find_program;
@@ -150,3 +152,5 @@ TEST_CASE("program: a notebook is refused with the two ways to run it", "[plan]"
         "train.ipynb: is a notebook, not a program (make a script of it with `jupyter nbconvert --to script "
         "train.ipynb`, or start processes from within it with accelerate's notebook_launcher)");
 }
+
+}  // namespace program_test

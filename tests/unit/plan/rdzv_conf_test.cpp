@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace rdzv_conf_test {
+
 using acc::launcher::RendezvousKind;
 using acc::launcher::RendezvousPlan;
 using namespace std::chrono_literals;
@@ -58,7 +60,7 @@ TEST_CASE("rdzv_conf: every key of etcd has its place in the plan", "[plan]") {
 
 TEST_CASE("rdzv_conf: torch_version says how nodes of torchrun meet", "[plan]") {
   const auto agents = [](const std::string& version) {
-    return ::apply("torch_version=" + version, RendezvousKind::c10d).plan.agents;
+    return rdzv_conf_test::apply("torch_version=" + version, RendezvousKind::c10d).plan.agents;
   };
   CHECK(agents("2.4") == acc::launcher::TorchAgents::v2_4);
   CHECK(agents("2.4.1+cpu") == acc::launcher::TorchAgents::v2_4);
@@ -132,3 +134,5 @@ TEST_CASE("rdzv_conf: the store's type in any case, and quotes around the whole"
   CHECK(apply("''", RendezvousKind::c10d).plan == RendezvousPlan{.backend = RendezvousKind::c10d});
   CHECK(error("\"join_timeout=7").starts_with("--rdzv-conf: unknown key '\"join_timeout'"));
 }
+
+}  // namespace rdzv_conf_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
+namespace rendezvous_master_address_test {
+
 using acc::launcher::Dialect;
 using acc::launcher::LaunchPlan;
 using Addresses = std::vector<std::string>;
@@ -109,3 +111,5 @@ TEST_CASE("master_address: localhost needs no /etc/hosts", "[plan]") {
   CHECK(plan.master_addr == "localhost");
   CHECK(plan.store_addresses == Addresses{"127.0.0.1"});
 }
+
+}  // namespace rendezvous_master_address_test

@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace rendezvous_test {
+
 using acc::launcher::Dialect;
 using acc::launcher::LaunchPlan;
 using acc::launcher::RendezvousKind;
@@ -259,3 +261,5 @@ TEST_CASE("rendezvous: nodes that meet in a file have no connections", "[plan]")
   REQUIRE(plan.notes.size() == 1);
   CHECK(plan.notes[0].find("secret_file has no effect with store_type=file") != std::string::npos);
 }
+
+}  // namespace rendezvous_test

@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace resolve_test {
+
 using acc::launcher::Dialect;
 using acc::launcher::LaunchInputs;
 using acc::launcher::LaunchPlan;
@@ -293,3 +295,5 @@ TEST_CASE("resolve: nodes cannot be checked where a worker or torchrun serves th
   given.environment.set("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1");
   CHECK(error_of([&] { resolve(given); }).starts_with("--preflight: needs a store that acc serves"));
 }
+
+}  // namespace resolve_test

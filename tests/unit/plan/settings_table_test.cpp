@@ -18,6 +18,8 @@
 #include "support/catch.hpp"
 #include "support/inputs.hpp"
 
+namespace settings_table_test {
+
 using acc::launcher::ConfigKind;
 using acc::launcher::ConfigValues;
 using acc::launcher::Dialect;
@@ -290,3 +292,5 @@ TEST_CASE("table: what a question writes is of the row's type, and among its wor
     }
   }
 }
+
+}  // namespace settings_table_test

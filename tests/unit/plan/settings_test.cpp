@@ -5,6 +5,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace settings_test {
+
 using acc::Environment;
 using acc::launcher::Dialect;
 using acc::launcher::LaunchInputs;
@@ -95,3 +97,5 @@ TEST_CASE("file_settings: keys of sections stand beside the others, each with it
                                                                     "fp8_backend", "fsdp_config",
                                                                     "fsdp_version"});
 }
+
+}  // namespace settings_test

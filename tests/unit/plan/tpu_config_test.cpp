@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace tpu_config_test {
+
 using acc::launcher::ConfigValues;
 using acc::launcher::tpu_config_command;
 using acc::launcher::TpuConfigRequest;
@@ -80,3 +82,5 @@ TEST_CASE("tpu_config: a version of accelerate is one that pip knows", "[plan]")
                                        "' is not a version"));
   }
 }
+
+}  // namespace tpu_config_test

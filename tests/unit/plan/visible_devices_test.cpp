@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace visible_devices_test {
+
 using acc::launcher::device_of_each_worker;
 using acc::launcher::select_devices;
 using acc::test::error_of;
@@ -47,3 +49,5 @@ TEST_CASE("visible devices: more workers than devices is refused", "[plan]") {
   CHECK(error_of([] { device_of_each_worker({}, 1, 2, "--isolate-gpus"); }) ==
         "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
 }
+
+}  // namespace visible_devices_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace worker_environment_test {
+
 using acc::Environment;
 using acc::launcher::Attempt;
 using acc::launcher::LaunchPlan;
@@ -102,3 +104,5 @@ TEST_CASE("worker_environment: the local rank is expanded, every other $ stays",
   CHECK(expanded("$HOME $local_ranks ${local")[1] == "$HOME $local_ranks ${local");
   CHECK(expanded("$$local_rank $${local_rank}")[1] == "$local_rank ${local_rank}");
 }
+
+}  // namespace worker_environment_test

@@ -16,6 +16,8 @@
 #include "support/catch.hpp"
 #include "support/observations.hpp"
 
+namespace exchange_test {
+
 using namespace acc;
 using namespace acc::test;
 using namespace std::chrono_literals;
@@ -206,3 +208,5 @@ TEST_CASE("peer_probe: a stranger without the token gets no answer", "[preflight
   loop.stop();
   thread.join();
 }
+
+}  // namespace exchange_test

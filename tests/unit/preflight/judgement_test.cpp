@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/observations.hpp"
 
+namespace judgement_test {
+
 using namespace acc::test;
 
 namespace {
@@ -354,3 +356,5 @@ TEST_CASE("judgement: rates and sizes are written with their units", "[preflight
   CHECK(byte_size(3 * kGiB / 2) == "1.5 GiB");
   CHECK(byte_size(2048 * kGiB) == "2 TiB");
 }
+
+}  // namespace judgement_test

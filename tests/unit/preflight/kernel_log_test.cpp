@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace kernel_log_test {
+
 using namespace acc::launcher;
 
 TEST_CASE("kernel_log: finds each Xid with its GPU, once", "[preflight]") {
@@ -33,3 +35,5 @@ TEST_CASE("kernel_log: faults of a GPU are told from mistakes of programs", "[pr
   CHECK(is_fault({48, ""}));
   CHECK_FALSE(is_fault({31, ""}));
 }
+
+}  // namespace kernel_log_test

@@ -7,6 +7,8 @@
 
 #include "support/catch.hpp"
 
+namespace node_check_test {
+
 using namespace acc::launcher;
 
 TEST_CASE("node_check: the child's result arrives on the event loop", "[preflight]") {
@@ -56,3 +58,5 @@ TEST_CASE("node_check: a result survives the way through the pipe", "[preflight]
   CHECK(decode_result(encode(sent)) == sent);
   CHECK_THROWS(decode_result(""));
 }
+
+}  // namespace node_check_test

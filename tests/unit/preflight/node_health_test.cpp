@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/observations.hpp"
 
+namespace node_health_test {
+
 using namespace acc::test;
 
 TEST_CASE("node_health: survives the way through the store", "[preflight]") {
@@ -37,3 +39,5 @@ TEST_CASE("node_health: connections and transfers survive the way through the st
   CHECK(decode_transfers(encode(seen.transfers)) == seen.transfers);
   CHECK_THROWS(decode_transfers("[{}]"));
 }
+
+}  // namespace node_health_test

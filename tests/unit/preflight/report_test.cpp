@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/observations.hpp"
 
+namespace report_test {
+
 using namespace acc::test;
 
 namespace {
@@ -88,3 +90,5 @@ TEST_CASE("report: findings survive the way to other nodes", "[preflight]") {
   CHECK(decode_findings(encode(findings)) == findings);
   CHECK_THROWS(decode_findings("{"));
 }
+
+}  // namespace report_test

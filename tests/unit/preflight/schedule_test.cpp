@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace schedule_test {
+
 using namespace acc::launcher;
 using namespace std::chrono_literals;
 
@@ -49,3 +51,5 @@ TEST_CASE("schedule: pairs that cannot connect do not meet", "[preflight]") {
   CHECK(met.size() == 5);
   CHECK_FALSE(met.contains({0, 2}));
 }
+
+}  // namespace schedule_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace self_probe_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -52,3 +54,5 @@ TEST_CASE("self_probe: a driver that does not answer is named", "[preflight]") {
   CHECK(node.unanswered == std::vector<std::string>{"the NVIDIA driver"});
   ::unsetenv("FAKE_NVML_HANGS");
 }
+
+}  // namespace self_probe_test

@@ -17,6 +17,8 @@
 #include "acc/remote/frames.hpp"
 #include "support/catch.hpp"
 
+namespace agent_test {
+
 using acc::Descriptor;
 using acc::Error;
 using acc::launcher::encode;
@@ -230,3 +232,5 @@ TEST_CASE("agent: kills the job when the client is silent, unless it said that i
   paused.send_text(encode(FrameKind::start, kStart) + encode(FrameKind::pause));
   CHECK(paused.exit_code() == 0);
 }
+
+}  // namespace agent_test

@@ -7,6 +7,8 @@
 #include "support/errors.hpp"
 #include "support/shell_script.hpp"
 
+namespace client_test {
+
 using acc::Environment;
 using acc::launcher::encode;
 using acc::launcher::FrameKind;
@@ -59,3 +61,5 @@ TEST_CASE("client: a host that is silent is named in time", "[remote]") {
   const RemoteJob job = job_on({{"a", "exec sleep 1000"}}, std::chrono::milliseconds(100));
   CHECK(error_of([&] { run_on_hosts(job); }) == "a: no answer within 0.1 s (is it up? try: sh a true)");
 }
+
+}  // namespace client_test

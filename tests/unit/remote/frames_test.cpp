@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace frames_test {
+
 using acc::launcher::encode;
 using acc::launcher::Frame;
 using acc::launcher::FrameKind;
@@ -49,3 +51,5 @@ TEST_CASE("frames: bytes that are no frames are refused", "[remote]") {
   // A size beyond all sense.
   CHECK(error_of([] { FrameReader(false).feed("o\xff\xff\xff\xff"); }) == what);
 }
+
+}  // namespace frames_test

@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/shell_script.hpp"
 
+namespace host_connection_test {
+
 using acc::Environment;
 using acc::launcher::encode;
 using acc::launcher::Exited;
@@ -101,3 +103,5 @@ TEST_CASE("host_connection: a program that is missing is named", "[remote]") {
         }) ==
         "no-such-ssh: is not installed (apt-get install openssh-client; ACC_RSH names another program)");
 }
+
+}  // namespace host_connection_test

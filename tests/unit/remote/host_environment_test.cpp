@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace host_environment_test {
+
 using acc::Environment;
 using acc::launcher::carried_environment;
 using acc::launcher::environment_on_host;
@@ -41,3 +43,5 @@ TEST_CASE("host_environment: an active virtual environment is active on the host
         Environment{
             {"PATH", "/venv/bin:/bin"}, {"HOME", "/root"}, {"VIRTUAL_ENV", "/venv"}, {"NCCL_DEBUG", "INFO"}});
 }
+
+}  // namespace host_environment_test

@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace hosts_test {
+
 using acc::Environment;
 using acc::launcher::hosts_of;
 using acc::launcher::JobHost;
@@ -191,3 +193,5 @@ TEST_CASE("hosts: the flags that say where the job starts exclude each other", "
                   "job on the 2 hosts of --hosts (drop --hosts") != std::string::npos);
   CHECK(refusal({"--hosts", "a,b", "--engine", "none", "x"}, slurm) == "no error");
 }
+
+}  // namespace hosts_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace job_spec_test {
+
 using acc::ErrorKind;
 using acc::launcher::Dialect;
 using acc::launcher::HostReady;
@@ -75,3 +77,5 @@ TEST_CASE("job_spec: the nodes meet at an address of the first that others reach
   // Names for one machine.
   CHECK(meeting_address({first, {.host_name = "n1", .addresses = {"127.0.0.1"}}}) == "127.0.0.1");
 }
+
+}  // namespace job_spec_test

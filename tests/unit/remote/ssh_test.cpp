@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace ssh_test {
+
 using acc::Environment;
 using acc::ErrorKind;
 using acc::OwnNames;
@@ -99,3 +101,5 @@ TEST_CASE("ssh: what a person has to fix is told apart from a host that is down"
   CHECK(kind("Permission denied (publickey).") == ErrorKind::usage);
   CHECK(kind("connect to host b port 22: No route to host") == ErrorKind::rendezvous);
 }
+
+}  // namespace ssh_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace summary_test {
+
 using acc::launcher::code_of_job;
 using acc::launcher::HostEnd;
 using acc::launcher::HostProblem;
@@ -54,3 +56,5 @@ TEST_CASE("summary: what several hosts say alike is said once", "[remote]") {
   for (int i = 0; i < 300; ++i) CHECK(said.is_new(std::to_string(i), 0));
   CHECK(said.is_new("waiting", 1));
 }
+
+}  // namespace summary_test

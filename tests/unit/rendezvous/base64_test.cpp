@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace base64_test {
+
 TEST_CASE("base64: as Python's b64encode, and back", "[rendezvous]") {
   using namespace std::string_literals;
   const auto [bytes, text] = GENERATE(table<std::string, std::string>({{"", ""},
@@ -21,3 +23,5 @@ TEST_CASE("base64: invalid text is refused", "[rendezvous]") {
   const std::string text = GENERATE("a", "YQ=", "YQ", "Y===", "YW\n=", "Y=Q=", "YQ==\n", "-_-_");
   CHECK_FALSE(acc::launcher::from_base64(text).has_value());
 }
+
+}  // namespace base64_test

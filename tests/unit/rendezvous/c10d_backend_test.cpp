@@ -14,6 +14,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace c10d_backend_test {
+
 namespace {
 
 using acc::launcher::C10dBackend;
@@ -408,3 +410,5 @@ TEST_CASE("c10d_backend: nodes that come one after the other are written togethe
   const auto bound = static_cast<std::size_t>(passed / std::chrono::microseconds(100)) + 4 * kNodes;
   CHECK(client.written < bound * client.last / kNodes);
 }
+
+}  // namespace c10d_backend_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace c10d_machine_test {
+
 namespace {
 
 using acc::launcher::C10dMachine;
@@ -377,3 +379,5 @@ TEST_CASE("c10d_machine: times keep the kind that was read", "[rendezvous]") {
   CHECK(backend.settle(machine) == Status::in_round);
   CHECK(backend.state.times_have_zone == false);
 }
+
+}  // namespace c10d_machine_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace callback_guard_test {
+
 using acc::launcher::CallbackGuard;
 
 TEST_CASE("callback_guard: a callback does nothing after its owner is destroyed, or after reset()",
@@ -25,3 +27,5 @@ TEST_CASE("callback_guard: a callback does nothing after its owner is destroyed,
   second(10);
   CHECK(calls == 11);
 }
+
+}  // namespace callback_guard_test

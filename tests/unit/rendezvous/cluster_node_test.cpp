@@ -22,6 +22,8 @@
 #include "support/kept_events.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace cluster_node_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -631,3 +633,5 @@ TEST_CASE("cluster_node: in a file: nodes meet without a host, and end together"
   cluster.until([&] { return cluster[1].over(); });
   CHECK_FALSE(cluster[1].events.last<RoundOver>().again);
 }
+
+}  // namespace cluster_node_test

@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
+namespace connecting_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -190,3 +192,5 @@ TEST_CASE("connecting: the proof of one node is not valid for another", "[rendez
   meeting.until([&] { return stranger.lost; });
   CHECK(meeting.members.size() == 1);
 }
+
+}  // namespace connecting_test

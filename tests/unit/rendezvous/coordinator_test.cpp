@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace coordinator_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -580,3 +582,5 @@ TEST_CASE("coordinator: what it sends and tells the backend grows linearly with 
   // Nine nodes, wherever there are more, are told the addresses of all.
   CHECK(static_cast<double>(large.bytes) / 100 < 1.03 * static_cast<double>(small.bytes) / 50);
 }
+
+}  // namespace coordinator_test

@@ -7,6 +7,8 @@
 #include "support/drive.hpp"
 #include "support/fake_etcd.hpp"
 
+namespace etcd_coordinator_key_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using How = EtcdCoordinatorKey::Claimed::How;
@@ -170,3 +172,5 @@ TEST_CASE("etcd_coordinator_key: transient and permanent errors differ", "[rende
   CHECK(node.claim("n0:1") ==
         Claimed{How::refused, "it refuses the request: etcdserver: user name is empty (400)"});
 }
+
+}  // namespace etcd_coordinator_key_test

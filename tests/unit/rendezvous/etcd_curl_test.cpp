@@ -7,6 +7,8 @@
 #include "support/drive.hpp"
 #include "support/etcd_server.hpp"
 
+namespace etcd_curl_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -89,3 +91,5 @@ TEST_CASE("etcd_curl: supports https, and names a missing file", "[rendezvous]")
   CHECK(reply->status == 0);
   CHECK(reply->body.find("/nowhere/ca.pem") != std::string::npos);
 }
+
+}  // namespace etcd_curl_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace etcd_messages_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using Json = nlohmann::json;
@@ -51,3 +53,5 @@ TEST_CASE("etcd_messages: an error is the server's message", "[rendezvous]") {
   CHECK(etcd_error(R"({"error":"no lease"})") == "no lease");
   CHECK(etcd_error("404 page not found\n") == "404 page not found");
 }
+
+}  // namespace etcd_messages_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
+namespace host_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -88,3 +90,5 @@ TEST_CASE("host: a job whose connections do not fit into the limit of open files
   plan.rendezvous.min_nodes = 1;
   CHECK_FALSE(check_open_files(1024, plan).empty());
 }
+
+}  // namespace host_test

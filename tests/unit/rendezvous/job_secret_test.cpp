@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace job_secret_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using Side = JobSecret::Side;
@@ -71,3 +73,5 @@ TEST_CASE("job_secret: an unreadable or short secret is refused, and not printed
   CHECK(test::error_of([] { job_secret({.secret = "hunter2"}); }).find("hunter2") == std::string::npos);
   CHECK(test::error_of([] { job_secret({.secret_file = "/no/such/file"}); }).find("/no/such/file") == 0);
 }
+
+}  // namespace job_secret_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace node_connection_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -172,3 +174,5 @@ TEST_CASE("node_connection: times are given in seconds", "[rendezvous]") {
   CHECK(seconds_text(60s) == "60 s");
   CHECK(seconds_text(500ms) == "0.5 s");
 }
+
+}  // namespace node_connection_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
+namespace node_listener_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using namespace std::chrono_literals;
@@ -145,3 +147,5 @@ TEST_CASE("node_listener: a node that sends many messages before it is handled i
   test::drive(here.loop, [&] { return caller.lost; });
   CHECK(here.members.at(0)->messages.size() < 20);
 }
+
+}  // namespace node_listener_test

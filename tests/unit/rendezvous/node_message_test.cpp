@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace node_message_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -84,3 +86,5 @@ TEST_CASE("node_message: deep nesting is refused", "[rendezvous]") {
   const std::string line = R"({"message":"beat","x":)" + std::string(60'000, '[');
   CHECK(test::error_of([&] { decode(line); }) == "a node sent an invalid message: it is nested too deeply");
 }
+
+}  // namespace node_message_test

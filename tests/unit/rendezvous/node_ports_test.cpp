@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace node_ports_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -53,3 +55,5 @@ TEST_CASE("node_ports: an address is a port of the given host, or a host and a p
     CHECK_FALSE(parse_place(text, "node0"));
   }
 }
+
+}  // namespace node_ports_test

@@ -6,6 +6,8 @@
 #include "support/backend_store.hpp"
 #include "support/catch.hpp"
 
+namespace rendezvous_backend_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using test::BackendStore;
@@ -31,3 +33,5 @@ TEST_CASE("rendezvous_backend: uses the settings and names of the plan", "[rende
   CHECK(store.await(is_static ? "/job7/torchelastic/assigned_ranks/0"
                               : "/torch.rendezvous.job7.0/torchelastic/assigned_ranks/0") == "[0, 2, 0, 2]");
 }
+
+}  // namespace rendezvous_backend_test

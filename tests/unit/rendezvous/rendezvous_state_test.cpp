@@ -12,6 +12,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace rendezvous_state_test {
+
 namespace {
 
 using acc::PickleWriter;
@@ -176,3 +178,5 @@ TEST_CASE("rendezvous_state: damaged pickles are an error or another state, neve
   }
   CHECK(read > 0);
 }
+
+}  // namespace rendezvous_state_test

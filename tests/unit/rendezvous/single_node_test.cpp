@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/kept_events.hpp"
 
+namespace single_node_test {
+
 using namespace acc;
 using namespace acc::launcher;
 using test::KeptEvents;
@@ -60,3 +62,5 @@ TEST_CASE("single_node: reserves the port of a store that a worker serves", "[re
   rendezvous.join();
   CHECK(events.last<RoundReady>().round == first);
 }
+
+}  // namespace single_node_test

@@ -10,6 +10,8 @@
 #include "support/backend_store.hpp"
 #include "support/catch.hpp"
 
+namespace static_backend_test {
+
 namespace {
 
 using acc::launcher::OwnNode;
@@ -192,3 +194,5 @@ TEST_CASE("static_backend: may be destroyed in any of its events", "[rendezvous]
   store.until([&] { return gone; });
   store.loop.poll();  // runs remaining handlers
 }
+
+}  // namespace static_backend_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace succession_test {
+
 using namespace acc;
 using namespace acc::launcher;
 
@@ -125,3 +127,5 @@ TEST_CASE("succession: a node without which the others went on does not count", 
   CHECK_FALSE(round.may_lead(kFirst, {{.round = 4}, {.round = 4}}));
   CHECK(LastRound(true).is_unknown());
 }
+
+}  // namespace succession_test

@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace torch_agents_test {
+
 namespace {
 
 using acc::launcher::AssignedRanks;
@@ -214,3 +216,5 @@ TEST_CASE("torch_agents: a lost store ends the exit barrier", "[rendezvous]") {
   store.until([&] { return result.has_value(); });
   CHECK_FALSE(*result);
 }
+
+}  // namespace torch_agents_test

@@ -16,6 +16,8 @@
 #include "support/torch_tensor.hpp"
 #include "support/working_folder.hpp"
 
+namespace accelerator_test {
+
 namespace {
 
 struct NetImpl : torch::nn::Module {
@@ -297,3 +299,5 @@ TEST_CASE("accelerator: the folder of a file must exist, and is named when it do
             " (create the folder first)");
   CHECK_FALSE(std::filesystem::exists("no"));
 }
+
+}  // namespace accelerator_test

@@ -10,6 +10,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace memory_test {
+
 TEST_CASE("memory: large blocks are kept on the heap instead of returned to the kernel", "[runtime]") {
   acc::detail::keep_freed_memory();
   const auto mapped = ::mallinfo2().hblks;
@@ -58,3 +60,5 @@ TEST_CASE("executable_batch_size: other exceptions pass through, and it fails wh
   CHECK_THROWS_WITH(acc::find_executable_batch_size([](std::size_t) { throw std::bad_alloc(); }, 3),
                     "find_executable_batch_size: out of memory with every batch size, even 1");
 }
+
+}  // namespace memory_test

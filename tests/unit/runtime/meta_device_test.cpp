@@ -17,6 +17,8 @@
 
 #include "support/catch.hpp"
 
+namespace meta_device_test {
+
 TEST_CASE("meta device: modules are made without memory", "[runtime]") {
   const auto made = [] {
     const acc::MetaDevice meta;
@@ -43,3 +45,5 @@ TEST_CASE("meta device: what names a device is there, also within each other, an
   std::thread([&] { in_thread = at::zeros({1}).is_meta(); }).join();
   CHECK_FALSE(in_thread);
 }
+
+}  // namespace meta_device_test

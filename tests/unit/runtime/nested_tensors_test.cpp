@@ -17,6 +17,8 @@
 
 #include "support/catch.hpp"
 
+namespace nested_tensors_test {
+
 namespace elsewhere {
 
 struct Output {
@@ -102,3 +104,5 @@ TEST_CASE("nested_tensors: every tensor of a structure is mapped, in order", "[r
   STATIC_REQUIRE_FALSE(acc::TensorStructure<at::TensorList>);
   STATIC_REQUIRE_FALSE(acc::TensorStructure<std::string>);
 }
+
+}  // namespace nested_tensors_test

@@ -5,6 +5,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace on_load_test {
+
 TEST_CASE("amx: only tiles without a palette are broken", "[runtime]") {
   constexpr std::uint32_t kTiles = 1U << 24U;
   CHECK(acc::detail::amx_is_broken({.features = kTiles, .palettes = 0}));
@@ -39,3 +41,5 @@ TEST_CASE("torch_version: another version is refused, another build of it is not
 TEST_CASE("torch_version: these tests run with the LibTorch that they were built for", "[runtime]") {
   CHECK_NOTHROW(acc::detail::require_compiled_torch());
 }
+
+}  // namespace on_load_test

@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace profile_test {
+
 namespace {
 
 bool has_event(const nlohmann::json& trace, const std::string& name) {
@@ -51,3 +53,5 @@ TEST_CASE("profile: a file that cannot be written is reported before anything ru
       acc::Error);
   CHECK_FALSE(ran);
 }
+
+}  // namespace profile_test

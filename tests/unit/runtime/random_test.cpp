@@ -8,6 +8,8 @@
 
 #include "support/catch.hpp"
 
+namespace random_test {
+
 TEST_CASE("random: the seed determines the numbers and can be read", "[runtime]") {
   acc::set_seed(7);
   CHECK(acc::default_seed() == 7);
@@ -48,3 +50,5 @@ TEST_CASE("random: a generator is set to the state of rank 0", "[runtime]") {
   acc::synchronize_rng_states({acc::RngType::torch}, send);
   CHECK(at::rand({4}).equal(expected));
 }
+
+}  // namespace random_test

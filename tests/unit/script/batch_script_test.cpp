@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace batch_script_test {
+
 using acc::launcher::pbs_script;
 using acc::launcher::ScriptJob;
 using acc::launcher::slurm_script;
@@ -83,3 +85,5 @@ TEST_CASE("batch script: PBS's starts acc by mpirun on several nodes alone", "[s
   CHECK_FALSE(has(pbs_script(one), "mpirun"));
   CHECK(has(pbs_script(one), "\nacc launch 'my train.py' $'two\\012lines'\ncode=$?\n"));
 }
+
+}  // namespace batch_script_test

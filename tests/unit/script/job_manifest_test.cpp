@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace job_manifest_test {
+
 using acc::launcher::indexed_job_manifest;
 using acc::launcher::jobset_manifest;
 using acc::launcher::ScriptJob;
@@ -111,3 +113,5 @@ TEST_CASE("job manifest: without known GPUs they are a suggestion", "[script]") 
   CHECK(text.find("#   nvidia.com/gpu: 8\n") != std::string::npos);
   CHECK_FALSE(YAML::LoadAll(text)[1]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]);
 }
+
+}  // namespace job_manifest_test

@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/inputs.hpp"
 
+namespace job_script_test {
+
 using acc::Environment;
 using acc::launcher::ConfigText;
 using acc::launcher::LaunchInputs;
@@ -165,3 +167,5 @@ TEST_CASE("job script: what would stop acc on a node stops it here", "[script]")
   CHECK(refusal("k8s", {"--nnodes", "2", "--num_processes", "3", "train.py"})
             .find("cannot be divided evenly") != std::string::npos);
 }
+
+}  // namespace job_script_test

@@ -6,6 +6,8 @@
 #include "support/temporary_folder.hpp"
 #include "support/working_folder.hpp"
 
+namespace project_test {
+
 namespace fs = std::filesystem;
 
 using acc::launcher::fill_in;
@@ -102,3 +104,5 @@ TEST_CASE("project: nothing is left of one that cannot be written", "[script]") 
         std::string::npos);
   CHECK(entries(folder.path()) == 1);
 }
+
+}  // namespace project_test

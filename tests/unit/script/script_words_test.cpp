@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace script_words_test {
+
 using acc::launcher::bash_command;
 using acc::launcher::bash_word;
 using acc::launcher::dns_label;
@@ -49,3 +51,5 @@ TEST_CASE("script words: any text gives a DNS label", "[script]") {
   CHECK(dns_label("-") == "job");
   CHECK(dns_label(std::string(39, 'a') + "-b") == std::string(39, 'a'));
 }
+
+}  // namespace script_words_test

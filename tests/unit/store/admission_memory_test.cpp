@@ -2,6 +2,8 @@
 #include "acc/store/admission.hpp"
 #include "support/catch.hpp"
 
+namespace admission_memory_test {
+
 using acc::launcher::StrangerMemory;
 using Ids = std::vector<StrangerMemory::Id>;
 
@@ -53,3 +55,5 @@ TEST_CASE("stranger memory: of many small holders the largest is closed", "[stor
   for (StrangerMemory::Id id = 1; id <= 9; ++id) memory.hold(id, (id == 4 ? 12 : 10) * kKiB);
   CHECK(memory.hold(10, 10 * kKiB) == Ids{4});
 }
+
+}  // namespace admission_memory_test

@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace admission_test {
+
 using acc::launcher::Admission;
 using acc::launcher::Standing;
 using Others = acc::launcher::StoreClients::Others;
@@ -57,3 +59,5 @@ TEST_CASE("admission: an invalid address is an error that names it", "[store]") 
   CHECK(acc::test::error_of([] { Admission().serve({.nodes = {"node2"}}); }) ==
         "'node2': is not a numeric address");
 }
+
+}  // namespace admission_test

@@ -7,6 +7,8 @@
 #include "acc/store/admission.hpp"
 #include "support/catch.hpp"
 
+namespace admission_user_test {
+
 using boost::asio::ip::tcp;
 
 namespace {
@@ -53,3 +55,5 @@ TEST_CASE("peer user: a closed connection has no known user", "[store]") {
   CHECK(acc::launcher::user_of_peer(pair.accepted) == std::nullopt);
   CHECK(acc::launcher::may_be_own_user(pair.accepted));
 }
+
+}  // namespace admission_user_test

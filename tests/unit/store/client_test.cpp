@@ -14,6 +14,8 @@
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
+namespace client_test {
+
 namespace {
 
 namespace asio = boost::asio;
@@ -266,3 +268,5 @@ TEST_CASE("client: an unrequested byte ends the connection", "[store]") {
   server.send("x");
   acc::test::drive(loop, [&] { return lost; });
 }
+
+}  // namespace client_test

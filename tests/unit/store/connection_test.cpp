@@ -17,6 +17,8 @@
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
 
+namespace connection_test {
+
 namespace {
 
 using acc::launcher::encode;
@@ -278,3 +280,5 @@ TEST_CASE("connection: a long value that is read a thousand times is not copied"
   for (int i = 0; i < 1000; ++i) all_whole = all_whole && client.receive_text() == value;
   CHECK(all_whole);
 }
+
+}  // namespace connection_test

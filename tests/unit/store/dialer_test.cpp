@@ -10,6 +10,8 @@
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 
+namespace dialer_test {
+
 namespace {
 
 namespace asio = boost::asio;
@@ -122,3 +124,5 @@ TEST_CASE("dialer: an address is formatted as in a URL", "[store]") {
   CHECK(acc::launcher::to_string(StoreAddress{"node1", 29400}) == "node1:29400");
   CHECK(acc::launcher::to_string(StoreAddress{"::1", 29400}) == "[::1]:29400");
 }
+
+}  // namespace dialer_test

@@ -4,6 +4,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace file_log_test {
+
 using namespace std::string_literals;
 using acc::launcher::FileLog;
 
@@ -56,3 +58,5 @@ TEST_CASE("file_log: another file is refused at once", "[store]") {
     CHECK_THROWS_AS(log.read(text), acc::Error);
   }
 }
+
+}  // namespace file_log_test

@@ -14,6 +14,8 @@
 #include "support/drive.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace file_store_test {
+
 namespace {
 
 namespace asio = boost::asio;
@@ -185,3 +187,5 @@ TEST_CASE("file_store: can be destroyed in a handler, and with pending operation
   }
   CHECK(called == 1);
 }
+
+}  // namespace file_store_test

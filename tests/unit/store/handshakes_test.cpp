@@ -5,6 +5,8 @@
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
 
+namespace handshakes_test {
+
 namespace {
 
 using acc::launcher::Op;
@@ -97,3 +99,5 @@ TEST_CASE("handshakes: of too many the oldest is closed, unless it has identifie
   CHECK(connections[1]->ended);
   CHECK_FALSE(connections[0]->ended);
 }
+
+}  // namespace handshakes_test

@@ -8,6 +8,8 @@
 
 #include "support/catch.hpp"
 
+namespace key_value_test {
+
 namespace {
 
 using acc::launcher::KeyValue;
@@ -187,3 +189,5 @@ TEST_CASE("key_value: forget_except keeps what is selected", "[store]") {
   CHECK_FALSE(data.get("/default_pg/a"));
   CHECK(data.queue_length("/queue") == 0);
 }
+
+}  // namespace key_value_test

@@ -17,6 +17,8 @@
 #include "support/catch.hpp"
 #include "support/store_client.hpp"
 
+namespace listener_test {
+
 namespace {
 
 using acc::launcher::listen_on;
@@ -199,3 +201,5 @@ TEST_CASE("listener: can be closed and destroyed at any time", "[store]") {
   loop.run();
   CHECK(taken == 0);
 }
+
+}  // namespace listener_test

@@ -7,6 +7,8 @@
 
 #include "support/catch.hpp"
 
+namespace protocol_test {
+
 namespace {
 
 using acc::launcher::encode;
@@ -188,3 +190,5 @@ TEST_CASE("protocol: one request's keys and values together have a limit", "[sto
     CHECK(parser.broken());
   }
 }
+
+}  // namespace protocol_test

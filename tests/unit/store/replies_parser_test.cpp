@@ -8,6 +8,8 @@
 #include "acc/store/service.hpp"
 #include "support/catch.hpp"
 
+namespace replies_parser_test {
+
 namespace {
 
 using acc::launcher::Op;
@@ -96,3 +98,5 @@ TEST_CASE("reply parser: absurd lengths break the stream before anything is allo
   CHECK_FALSE(parser.next(bytes).has_value());
   CHECK(parser.broken());
 }
+
+}  // namespace replies_parser_test

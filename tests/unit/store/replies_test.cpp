@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace replies_test {
+
 namespace {
 
 using acc::launcher::Replies;
@@ -82,3 +84,5 @@ TEST_CASE("replies: cost counts what is copied", "[store]") {
   for (int i = 0; i < 100; ++i) replies.add_text(std::string(1000, 'k'));
   CHECK(replies.cost() >= 100 * 1000);
 }
+
+}  // namespace replies_test

@@ -16,6 +16,8 @@
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
 
+namespace server_idle_clients_test {
+
 namespace {
 
 using acc::test::StoreClient;
@@ -93,3 +95,5 @@ TEST_CASE("idle clients: need little memory, and delay no other", "[store]") {
   ::close(to_crowd[0]);
   ::close(from_crowd[0]);
 }
+
+}  // namespace server_idle_clients_test

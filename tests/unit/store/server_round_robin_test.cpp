@@ -6,6 +6,8 @@
 #include "acc/store/server.hpp"
 #include "support/catch.hpp"
 
+namespace server_round_robin_test {
+
 using acc::launcher::RoundRobin;
 
 TEST_CASE("round_robin: tasks take turns until they are done", "[store]") {
@@ -55,3 +57,5 @@ TEST_CASE("round_robin: a slice may add a task, and close() ends all", "[store]"
   loop.run();
   CHECK(slices == 3);
 }
+
+}  // namespace server_round_robin_test

@@ -18,6 +18,8 @@
 #include "support/store_client.hpp"
 #include "support/store_thread.hpp"
 
+namespace server_test {
+
 namespace {
 
 using acc::launcher::encode;
@@ -355,3 +357,5 @@ TEST_CASE("server: no client can change what the agent has set", "[store]") {
   CHECK(server.get("/agent") == "v");
   CHECK(server.get("/other") == std::nullopt);
 }
+
+}  // namespace server_test

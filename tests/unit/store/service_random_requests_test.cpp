@@ -12,6 +12,8 @@
 #include "acc/store/service.hpp"
 #include "support/catch.hpp"
 
+namespace service_random_requests_test {
+
 namespace {
 
 using acc::launcher::encode;
@@ -132,3 +134,5 @@ TEST_CASE("store: random and invalid messages neither crash it nor make it grow"
   // Flipped bytes create a few real keys; nothing else may remain.
   CHECK(service.keys() < dropped + 1000);
 }
+
+}  // namespace service_random_requests_test

@@ -7,6 +7,8 @@
 
 #include "support/catch.hpp"
 
+namespace service_test {
+
 namespace {
 
 using acc::launcher::Op;
@@ -432,3 +434,5 @@ TEST_CASE("service: strangers store no more than their limit, until others overw
   service.forget_except([](std::string_view) { return false; });
   CHECK(carry_out(Writer::stranger, set("/o", std::string(500, 'x'))));
 }
+
+}  // namespace service_test

@@ -11,6 +11,8 @@
 #include "support/drive.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace store_test {
+
 TEST_CASE("store: TCP and file answer alike", "[store]") {
   boost::asio::io_context loop;
   acc::test::TemporaryFolder folder;
@@ -44,3 +46,5 @@ TEST_CASE("store: TCP and file answer alike", "[store]") {
   CHECK(results[3] == "opened");
   CHECK(results[4] == "12");
 }
+
+}  // namespace store_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace waits_test {
+
 using acc::launcher::Waits;
 using Clients = std::vector<acc::launcher::ClientId>;
 
@@ -168,3 +170,5 @@ TEST_CASE("waits: a long cancelled wait is removed in pieces, and not counted me
   waits.appeared("9");
   CHECK(waits.take_woken().empty());
 }
+
+}  // namespace waits_test

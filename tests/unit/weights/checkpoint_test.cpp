@@ -6,6 +6,8 @@
 #include "support/safetensors_files.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace checkpoint_test {
+
 using acc::launcher::read_checkpoint;
 using acc::test::error_of;
 using acc::test::safetensors_text;
@@ -62,3 +64,5 @@ TEST_CASE("checkpoint: a model is found on the disk, or in the hub's cache", "[w
         "download "
         "a/c` does)");
 }
+
+}  // namespace checkpoint_test

@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace dcp_checkpoint_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,3 +83,5 @@ TEST_CASE("dcp checkpoint: damaged metadata is an error or other values, never w
     CHECK((error == "no error" || error.starts_with(checkpoint.string())));
   }
 }
+
+}  // namespace dcp_checkpoint_test

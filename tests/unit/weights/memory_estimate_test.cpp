@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/recordings.hpp"
 
+namespace memory_estimate_test {
+
 using acc::TensorInfo;
 using acc::launcher::model_size;
 using acc::launcher::ModelSize;
@@ -86,3 +88,5 @@ TEST_CASE("estimate_table: a model's table is the recorded one", "[weights]") {
   CHECK(acc::launcher::estimate_table(name, size, {"float32", "float16", "int8", "int4"}) ==
         recorded.at("table").get<std::string>());
 }
+
+}  // namespace memory_estimate_test

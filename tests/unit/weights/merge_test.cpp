@@ -8,6 +8,8 @@
 #include "support/safetensors_files.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace merge_test {
+
 using acc::launcher::plan_merge;
 using acc::test::safetensors_text;
 using acc::test::TemporaryFolder;
@@ -68,3 +70,5 @@ TEST_CASE("merge: a failed write leaves no incomplete file", "[weights]") {
         }).ends_with("cannot be read: No such file or directory"));
   CHECK(std::filesystem::is_empty(folder.path() / "out"));
 }
+
+}  // namespace merge_test

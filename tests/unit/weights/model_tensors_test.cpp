@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/recordings.hpp"
 
+namespace model_tensors_test {
+
 using acc::launcher::tensors_of_config;
 using nlohmann::json;
 
@@ -54,3 +56,5 @@ TEST_CASE("model_tensors: other families and missing sizes are refused", "[weigh
       "files beside it: their headers are enough)");
   CHECK(error({{"model_type", "gpt2"}}) == "config.json: has no n_embd");
 }
+
+}  // namespace model_tensors_test

@@ -10,6 +10,8 @@
 #include "acc/base/subprocess/command.hpp"
 #include "support/catch.hpp"
 
+namespace command_child_test {
+
 using namespace acc;
 
 namespace {
@@ -69,3 +71,5 @@ TEST_CASE("child task: a failing child ends", "[base]") {
   ::waitpid(-1, &status, 0);
   CHECK(WEXITSTATUS(status) == 1);
 }
+
+}  // namespace command_child_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace command_test {
+
 using namespace acc;
 
 namespace {
@@ -70,3 +72,5 @@ TEST_CASE("command: finds a program as a shell does", "[base]") {
   std::filesystem::create_directory(folder.path() / "folder");
   CHECK(find_program("folder", environment).empty());
 }
+
+}  // namespace command_test

@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace process_launcher_test {
+
 using namespace acc;
 using test::error_of;
 
@@ -135,3 +137,5 @@ TEST_CASE("process launcher: a fork that cannot be set up does not run", "[base]
   const int status = status_of_fork(launcher, [] { return 0; });
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 127));
 }
+
+}  // namespace process_launcher_test

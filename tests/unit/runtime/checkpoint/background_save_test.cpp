@@ -17,6 +17,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace background_save_test {
+
 using acc::detail::BackgroundSave;
 
 namespace {
@@ -110,3 +112,5 @@ TEST_CASE("background save: the error of the program itself is not hidden by one
   CHECK(ended.status == 0);
   CHECK(ended.said == "acc: a checkpoint was not saved: the disk is full\nanother");
 }
+
+}  // namespace background_save_test

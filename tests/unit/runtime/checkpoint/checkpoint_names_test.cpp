@@ -6,6 +6,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace checkpoint_names_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,3 +100,5 @@ TEST_CASE("checkpoint names: the next number is after the highest, and none is w
         (folder / "checkpoint_2").string() +
             ": already exists (load_state() continues after it; a new training needs another project_dir)");
 }
+
+}  // namespace checkpoint_names_test

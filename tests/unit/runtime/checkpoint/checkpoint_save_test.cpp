@@ -13,6 +13,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace checkpoint_save_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -78,3 +80,5 @@ TEST_CASE("checkpoint save: with copies it writes the state of its beginning, to
   CHECK(files_in(folder / "later").size() == 5);
   CHECK(files_in(folder / "later") == files_in(folder / "at_once"));
 }
+
+}  // namespace checkpoint_save_test

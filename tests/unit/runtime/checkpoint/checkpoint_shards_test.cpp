@@ -17,6 +17,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace checkpoint_shards_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,3 +166,5 @@ TEST_CASE("checkpoint shards: an optimizer of several models, or of none, has no
         text);
   CHECK(fs::is_empty(folder));
 }
+
+}  // namespace checkpoint_shards_test

@@ -16,6 +16,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace checkpoint_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -214,3 +216,5 @@ TEST_CASE("checkpoint: a process without saved random states keeps its own, and 
   CHECK(acc::load_checkpoint(folder, training.content(), 3) == 5);
   CHECK(acc::random_state().equal(state));
 }
+
+}  // namespace checkpoint_test

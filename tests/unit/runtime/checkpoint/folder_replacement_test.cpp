@@ -7,6 +7,8 @@
 #include "support/torch_tensor.hpp"
 #include "support/working_folder.hpp"
 
+namespace folder_replacement_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -144,3 +146,5 @@ TEST_CASE("folder replacement: a removed folder is gone, including leftovers of 
   CHECK(fs::is_empty(parent));
   acc::detail::remove_folder(parent / "target");
 }
+
+}  // namespace folder_replacement_test

@@ -16,6 +16,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace materialize_test {
+
 namespace {
 
 using acc::test::error_of;
@@ -121,3 +123,5 @@ TEST_CASE("load_weight_ranges: only the ranges are filled", "[runtime]") {
   CHECK(error_of([&] { load(range("a", {12}, 0)); }) == file + ": tensor 'a' is [4, 3], the model's is [12]");
   CHECK(error_of([&] { load(range("a", {4, 3}, 8)); }) == "tensor 'a': a range ends at element 13 of 12");
 }
+
+}  // namespace materialize_test

@@ -15,6 +15,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace model_weights_test {
+
 namespace {
 
 struct Net : torch::nn::Module {
@@ -212,3 +214,5 @@ TEST_CASE("weights folder: what is missing or wrong is named", "[runtime]") {
   CHECK(error_of(file) ==
         file.string() + ": is not a state_dict: 'epoch' is not a tensor (save model.state_dict() alone)");
 }
+
+}  // namespace model_weights_test

@@ -16,6 +16,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace optimizer_state_test {
+
 namespace {
 
 using acc::PtDict;
@@ -186,3 +188,5 @@ TEST_CASE("optimizer state: that of LBFGS covers all parameters, and is empty be
   CHECK(error_of(optimizer, damaged) ==
         "f: parameter 0 has a history that is longer than history_size, or incomplete");
 }
+
+}  // namespace optimizer_state_test

@@ -13,6 +13,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace process_states_test {
+
 TEST_CASE("random states: numbers continue where they were saved", "[runtime]") {
   acc::set_seed(3);
   at::rand({5});
@@ -95,3 +97,5 @@ TEST_CASE("accumulated_gradients: those of another model are refused, and nothin
         "accumulated gradients: belong to other models");
   CHECK(model->weight.grad().sum().item<double>() == 2);
 }
+
+}  // namespace process_states_test

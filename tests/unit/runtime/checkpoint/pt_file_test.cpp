@@ -13,6 +13,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace pt_file_test {
+
 using acc::PtDict;
 using acc::PtValue;
 
@@ -240,3 +242,5 @@ TEST_CASE("pt writer: an object cannot be written, and the old file is kept", "[
         file.string() + ": cannot hold an object of class m.C");
   CHECK(acc::read_pt_file(file).number() == 1);
 }
+
+}  // namespace pt_file_test

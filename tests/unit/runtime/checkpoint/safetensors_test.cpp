@@ -8,6 +8,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace safetensors_test {
+
 namespace {
 
 using acc::test::numbers;
@@ -116,3 +118,5 @@ TEST_CASE("safetensors: an unaligned tensor is read", "[runtime]") {
   acc::replace_file(file, with_length(header, std::string("\x01\x02\x00\x03\x00", 5)));
   CHECK(acc::read_safetensors(file).tensors.at("b").equal(numbers({2, 3}, {2}, at::kShort)));
 }
+
+}  // namespace safetensors_test

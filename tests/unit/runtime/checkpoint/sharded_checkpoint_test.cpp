@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace sharded_checkpoint_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,3 +122,5 @@ TEST_CASE("sharded checkpoint: a range outside of its tensor is an error", "[run
   CHECK(error_of([&] { acc::save_sharded(folder.path() / "c", {.ranges = {range}}, {}); }) ==
         "tensor 'model.cube': a range ends at element 25 of 24");
 }
+
+}  // namespace sharded_checkpoint_test

@@ -13,6 +13,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace sharded_optimizer_state_test {
+
 namespace {
 
 using acc::detail::ShardedParameters;
@@ -65,3 +67,5 @@ TEST_CASE("sharded optimizer state: the state of other parameters is an error", 
   CHECK(error({.ranges = parameters().ranges, .names = {{"a", "b"}, {}}}) ==
         place.string() + ": has 1 parameter groups, the optimizer 2");
 }
+
+}  // namespace sharded_optimizer_state_test

@@ -8,6 +8,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace stateful_test {
+
 TEST_CASE("json value: what JSON can represent is read back unchanged", "[runtime]") {
   const std::string text =
       R"({"b":true,"a":null,"i":-5,"r":0.1,"t":"x","l":[1,[2.5]],"o":{"k":9007199254740993}})";
@@ -70,3 +72,5 @@ TEST_CASE("stateful: hooks are called in order, and can be removed", "[runtime]"
   second.remove();
   CHECK(hooks.all() == std::vector<int>{1, 3});
 }
+
+}  // namespace stateful_test

@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace tensor_copies_test {
+
 namespace {
 
 // A copy of the tensor, by the whole use of `copies`.
@@ -41,3 +43,5 @@ TEST_CASE("tensor copies: their memory is used again if type and shape are the s
   CHECK(copy_of(at::arange(3, at::kLong), copies).equal(at::arange(3, at::kLong)));
   CHECK(copy_of(at::arange(5, at::kLong), copies).equal(at::arange(5, at::kLong)));
 }
+
+}  // namespace tensor_copies_test

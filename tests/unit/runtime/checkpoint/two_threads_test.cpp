@@ -9,6 +9,8 @@
 
 #include "support/catch.hpp"
 
+namespace two_threads_test {
+
 using acc::detail::on_two_threads;
 
 TEST_CASE("two threads: each number is called once, two at a time", "[runtime]") {
@@ -34,3 +36,5 @@ TEST_CASE("two threads: the error of the lowest number is thrown, and no call be
                     "0");
   CHECK(later == 0);
 }
+
+}  // namespace two_threads_test

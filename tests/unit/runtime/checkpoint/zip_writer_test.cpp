@@ -4,6 +4,8 @@
 #include "acc/formats/zip_archive.hpp"
 #include "support/catch.hpp"
 
+namespace zip_writer_test {
+
 namespace {
 
 std::string written(acc::detail::ZipWriter& zip) {
@@ -34,3 +36,5 @@ TEST_CASE("zip writer: each file begins at a multiple of 64", "[runtime]") {
   const std::string bytes = written(zip);
   for (const auto& [name, data] : acc::read_zip(bytes)) CHECK((data.data() - bytes.data()) % 64 == 0);
 }
+
+}  // namespace zip_writer_test

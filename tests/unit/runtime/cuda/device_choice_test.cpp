@@ -4,6 +4,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace device_choice_test {
+
 using acc::Environment;
 using acc::detail::may_load_cuda;
 
@@ -68,3 +70,5 @@ TEST_CASE("device_choice: the program or the launcher can require the CPU", "[ru
   CHECK_FALSE(acc::detail::must_use_cpu(false, {{"ACCELERATE_USE_CPU", "False"}}));
   CHECK_FALSE(acc::detail::must_use_cpu(false, {}));
 }
+
+}  // namespace device_choice_test

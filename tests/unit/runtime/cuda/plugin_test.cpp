@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace plugin_test {
+
 namespace {
 
 std::string why_not(const std::string& file) {
@@ -45,3 +47,5 @@ TEST_CASE("plugin: without a plug-in there are no devices, for the same reason",
   CHECK(acc::detail::find_cuda_devices(missing).count == 0);
   CHECK(acc::detail::find_cuda_devices(missing).why_none == "the reason");
 }
+
+}  // namespace plugin_test

@@ -15,6 +15,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace batch_parts_test {
+
 namespace elsewhere {
 
 struct Scores {
@@ -152,3 +154,5 @@ TEST_CASE("batch_parts: missing or different numbers of rows are an error", "[ru
           parts(elsewhere::Grown{{kRows}});
         }).starts_with(where + "a batch's type with its own for_each_tensor holds 1 tensors, but 0"));
 }
+
+}  // namespace batch_parts_test

@@ -8,6 +8,8 @@
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 
+namespace batch_plan_test {
+
 namespace {
 
 using Batches = std::vector<acc::BatchIndices>;
@@ -89,3 +91,5 @@ TEST_CASE("batch_plan: a shuffled order is torch.randperm of the seed", "[runtim
   CHECK(acc::detail::shuffled_order(10, 42) == std::vector<std::size_t>{2, 6, 1, 8, 4, 5, 0, 9, 3, 7});
   CHECK(acc::detail::shuffled_order(7, 0) == std::vector<std::size_t>{4, 0, 5, 3, 2, 6, 1});
 }
+
+}  // namespace batch_plan_test

@@ -12,6 +12,8 @@
 
 #include "support/catch.hpp"
 
+namespace batch_source_test {
+
 TEST_CASE("one_core: operations use one thread, and afterwards as many as before", "[runtime]") {
   const int before = at::get_num_threads();
   at::set_num_threads(3);
@@ -113,3 +115,5 @@ TEST_CASE("ordered_workers: a worker uses one thread, and the program keeps its 
   CHECK(at::get_num_threads() == 3);
   at::set_num_threads(before);
 }
+
+}  // namespace batch_source_test

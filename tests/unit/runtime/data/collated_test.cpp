@@ -13,6 +13,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace collated_test {
+
 namespace {
 
 using Row = std::vector<std::int64_t>;
@@ -82,3 +84,5 @@ TEST_CASE("collated: an error names the sample", "[runtime]") {
   };
   CHECK_THROWS_WITH(read_all(), "sample 7: sentence 7 cannot be read");
 }
+
+}  // namespace collated_test

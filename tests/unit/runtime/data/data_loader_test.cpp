@@ -12,6 +12,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace data_loader_test {
+
 namespace {
 
 using Pass = std::vector<std::vector<std::size_t>>;
@@ -255,3 +257,5 @@ TEST_CASE("data_loader: tensors come as batches of rows", "[runtime]") {
   CHECK(doubled.at(0).equal(x.slice(0, 0, 2)));
   CHECK(doubled.at(1).equal(x.slice(0, 2)));
 }
+
+}  // namespace data_loader_test

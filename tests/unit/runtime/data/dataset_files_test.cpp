@@ -11,6 +11,8 @@
 #include "support/temporary_folder.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace dataset_files_test {
+
 namespace {
 
 using namespace std::string_literals;
@@ -144,3 +146,5 @@ TEST_CASE("cifar_file: an invalid file is an error that names it", "[runtime]") 
   folder.write("test_batch.bin", record("\x0a", 0));
   CHECK(failure_of(folder) == "has label 10, but there are 10 classes");
 }
+
+}  // namespace dataset_files_test

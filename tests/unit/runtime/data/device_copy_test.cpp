@@ -4,6 +4,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace device_copy_test {
+
 TEST_CASE("device_copy: on the CPU batches are not copied", "[runtime]") {
   acc::detail::DeviceCopy copy(at::Device(at::kCPU));
   CHECK_FALSE(copy.needed());
@@ -12,3 +14,5 @@ TEST_CASE("device_copy: on the CPU batches are not copied", "[runtime]") {
   copy.finish(same);
   CHECK(same.is_same(batch));
 }
+
+}  // namespace device_copy_test

@@ -16,6 +16,8 @@
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 
+namespace dispatcher_test {
+
 namespace {
 
 using Numbers = std::vector<std::int64_t>;
@@ -173,3 +175,5 @@ TEST_CASE("dispatcher: a batch with uneven rows is an error, even if the next on
         "dispatch_batches: every tensor and vector of a batch needs the same number of rows");
   CHECK_FALSE(results[1].error.empty());
 }
+
+}  // namespace dispatcher_test

@@ -9,6 +9,8 @@
 #include "acc/runtime/random.hpp"
 #include "support/catch.hpp"
 
+namespace loader_plan_test {
+
 namespace {
 
 using Batches = std::vector<acc::BatchIndices>;
@@ -172,3 +174,5 @@ TEST_CASE("loader_plan: when rank 0 reads for all, batches are not distributed b
   CHECK(plan.begin_pass().batches.size() == 5);
   CHECK(plan.size() == 3);
 }
+
+}  // namespace loader_plan_test

@@ -12,6 +12,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace sample_test {
+
 namespace {
 
 double first_of(std::uint64_t seed, std::size_t index) {
@@ -120,3 +122,5 @@ TEST_CASE("sample_error: anything but a std::exception passes unchanged", "[runt
   };
   CHECK_THROWS_AS(pass(), int);
 }
+
+}  // namespace sample_test

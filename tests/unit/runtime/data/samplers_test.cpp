@@ -14,6 +14,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace samplers_test {
+
 namespace {
 
 using nlohmann::json;
@@ -121,3 +123,5 @@ TEST_CASE("samplers: weights that cannot be drawn from are errors", "[runtime]")
   CHECK_THROWS_AS(acc::WeightedRandomSampler({1, 0, 1}, 3, /*replacement=*/false), acc::Error);
   CHECK_THROWS_AS(acc::RandomSampler(0, {.num_samples = 3}), acc::Error);
 }
+
+}  // namespace samplers_test

@@ -9,6 +9,8 @@
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 
+namespace stream_reader_test {
+
 namespace {
 
 using Batches = std::vector<std::vector<std::string>>;
@@ -115,3 +117,5 @@ TEST_CASE("stream_reader: a batch size that cannot be split is an error", "[runt
   CHECK_THROWS_AS(acc::detail::block_rule({.batch_size = 3}, {.count = 2, .split_batches = true}),
                   acc::Error);
 }
+
+}  // namespace stream_reader_test

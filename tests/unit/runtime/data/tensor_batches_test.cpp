@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace tensor_batches_test {
+
 namespace {
 
 using acc::test::numbers;
@@ -65,3 +67,5 @@ TEST_CASE("tensor_dataset: tensors of different length are an error", "[runtime]
   CHECK_THROWS_AS(acc::TensorDataset(x, acc::test::numbers({1}, {1}, at::kFloat)), acc::Error);
   CHECK_THROWS_AS(acc::TensorDataset(acc::test::numbers({1}, {}, at::kFloat)), acc::Error);
 }
+
+}  // namespace tensor_batches_test

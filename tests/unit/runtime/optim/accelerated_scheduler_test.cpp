@@ -13,6 +13,8 @@
 #include "acc/runtime/precision/grad_scaler.hpp"
 #include "support/catch.hpp"
 
+namespace accelerated_scheduler_test {
+
 namespace {
 
 std::shared_ptr<torch::optim::SGD> sgd() {
@@ -124,3 +126,5 @@ TEST_CASE("torch_scheduler: an optimizer that was moved is detected", "[runtime]
       "prepare: scheduler: its optimizer has been moved (create the optimizer with std::make_shared, "
       "or the scheduler with the prepared optimizer's native())");
 }
+
+}  // namespace accelerated_scheduler_test

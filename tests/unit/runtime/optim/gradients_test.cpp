@@ -12,6 +12,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace gradients_test {
+
 namespace {
 
 // A letter for each batch, over `passes` passes of `batches` batches: S if the optimizer steps.
@@ -108,3 +110,5 @@ TEST_CASE("clip_grad: without gradients the norm is 0", "[runtime]") {
   CHECK(acc::clip_grad_norm({at::zeros({2}).set_requires_grad(true)}, 1).item<double>() == 0);
   acc::clip_grad_value({}, 1);
 }
+
+}  // namespace gradients_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace learning_rate_test {
+
 using acc::test::error_of;
 
 TEST_CASE("learning_rate: invalid arguments are named", "[runtime]") {
@@ -33,3 +35,5 @@ TEST_CASE("learning_rate: a cycle has its own maximum for each parameter group",
   CHECK(error_of([&] { cycle.rate({.step = 0, .group = 2}); }) ==
         "one_cycle_lr: max_lr: needs one value, or one for each parameter group");
 }
+
+}  // namespace learning_rate_test

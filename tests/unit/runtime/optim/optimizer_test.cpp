@@ -18,6 +18,8 @@
 #include "acc/runtime/precision/grad_scaler.hpp"
 #include "support/catch.hpp"
 
+namespace optimizer_test {
+
 namespace {
 
 // A weight of 0; a step with gradient 1 sets it to -1.
@@ -132,3 +134,5 @@ TEST_CASE("optimizer_device: an empty state stays empty", "[runtime]") {
   acc::detail::move_optimizer_state(sgd, c10::Device(c10::kMeta));
   CHECK(sgd.state().empty());
 }
+
+}  // namespace optimizer_test

@@ -15,6 +15,8 @@
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 
+namespace schedulers_test {
+
 namespace {
 
 using acc::PlateauOptions;
@@ -173,3 +175,5 @@ TEST_CASE("schedulers: an invalid state is refused and changes nothing", "[runti
   CHECK(scheduler.state() == before);
   CHECK(rate_of(optimizer) == 0.1);
 }
+
+}  // namespace schedulers_test

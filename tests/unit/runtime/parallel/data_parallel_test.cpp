@@ -18,6 +18,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace data_parallel_test {
+
 namespace {
 
 using acc::test::error_of;
@@ -127,3 +129,5 @@ TEST_CASE("data_parallel: a device that does not exist is named", "[runtime]") {
   CHECK(said.starts_with("DataParallel, cuda:100: does not exist: there are "));
   CHECK(error_of([&] { acc::DataParallel(net, {.device_ids = {at::kCPU}, .output_device = none}); }) == said);
 }
+
+}  // namespace data_parallel_test

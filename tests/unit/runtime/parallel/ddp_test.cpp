@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace ddp_test {
+
 TEST_CASE("ddp: a missing module or process group is an error", "[runtime]") {
   const auto linear = torch::nn::Linear(2, 2).ptr();
   CHECK(acc::test::error_of([&] {
@@ -15,3 +17,5 @@ TEST_CASE("ddp: a missing module or process group is an error", "[runtime]") {
           acc::Ddp<torch::nn::LinearImpl>(nullptr, nullptr);
         }).starts_with("Ddp: has no module"));
 }
+
+}  // namespace ddp_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace explain_failure_test {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -128,3 +130,5 @@ TEST_CASE("unused_parameters: a message without a list is translated, other mess
   CHECK_FALSE(
       acc::detail::explain_unused_parameters("Connection closed by peer", trained, "rank 0").has_value());
 }
+
+}  // namespace explain_failure_test

@@ -6,6 +6,8 @@
 
 #include "support/catch.hpp"
 
+namespace gradient_hooks_test {
+
 TEST_CASE("gradient_sink: gradients pass unchanged, and on_backward is called", "[runtime]") {
   const at::Tensor leaf = at::ones({3}).requires_grad_();
   int calls = 0;
@@ -26,3 +28,5 @@ TEST_CASE("gradient_sink: an output that the loss does not use passes on no zero
   CHECK(used.grad().defined());
   CHECK_FALSE(unused.grad().defined());
 }
+
+}  // namespace gradient_hooks_test

@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace missing_peers_test {
+
 namespace {
 
 acc::WorkerEnv worker(int rank, int world_size) {
@@ -32,3 +34,5 @@ TEST_CASE("join_watch: only the lowest rank that has joined writes", "[runtime]"
   CHECK_FALSE(acc::detail::join_notice(worker(1, 4), seconds(10), std::vector<int>{1, 2}).empty());
   CHECK(acc::detail::join_notice(worker(0, 2), seconds(10), std::vector<int>{0, 1}).empty());
 }
+
+}  // namespace missing_peers_test

@@ -11,6 +11,8 @@
 #include "support/errors.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace model_test {
+
 namespace {
 
 // Records the type in which it computed.
@@ -65,3 +67,5 @@ TEST_CASE("model: without mixed precision nothing changes", "[runtime]") {
   model(acc::test::numbers({1, 2}, {1, 2}, at::kFloat));
   CHECK(model->computed_in == at::kFloat);
 }
+
+}  // namespace model_test

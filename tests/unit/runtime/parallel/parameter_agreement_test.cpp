@@ -3,6 +3,8 @@
 
 #include "support/catch.hpp"
 
+namespace parameter_agreement_test {
+
 namespace {
 
 using Parameters = std::vector<acc::detail::ParameterInfo>;
@@ -37,3 +39,5 @@ TEST_CASE("parameter_agreement: a parameter that is missing on one rank is named
     CHECK(error->problems().front().what.find("none") != std::string::npos);
   }
 }
+
+}  // namespace parameter_agreement_test

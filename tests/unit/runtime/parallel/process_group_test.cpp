@@ -13,6 +13,8 @@
 #include "acc/base/error.hpp"
 #include "support/catch.hpp"
 
+namespace process_group_test {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -92,3 +94,5 @@ TEST_CASE("process_group: a program's own SIGPIPE handler is kept", "[runtime]")
                                 5s);
   CHECK(::signal(SIGPIPE, SIG_DFL) == static_cast<void (*)(int)>(handler));
 }
+
+}  // namespace process_group_test

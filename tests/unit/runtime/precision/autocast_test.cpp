@@ -10,6 +10,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace autocast_test {
+
 namespace {
 
 std::string failure_of(const std::string& word) {
@@ -73,3 +75,5 @@ TEST_CASE("autocast: CUDA and CPU are switched separately", "[runtime]") {
   CHECK_FALSE(at::autocast::is_autocast_cache_enabled());
   CHECK_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
 }
+
+}  // namespace autocast_test

@@ -13,6 +13,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace grad_scaler_test {
+
 namespace {
 
 using acc::test::error_of;
@@ -148,3 +150,5 @@ TEST_CASE("grad_scaler: when disabled it does not scale and always steps", "[run
   setup.scaler.update();
   CHECK(setup.scaler.get_scale() == 1);
 }
+
+}  // namespace grad_scaler_test

@@ -9,6 +9,8 @@
 #include "support/printed.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace logger_test {
+
 using acc::test::printed_to;
 
 TEST_CASE("logger: a line has level, name and rank, and lines below the level are dropped", "[runtime]") {
@@ -57,3 +59,5 @@ TEST_CASE("logger: a file gets the same lines, with the program's own pattern", 
   CHECK(acc::read_file(file) == "train info 0: yes\n");
   CHECK_THROWS_AS(acc::Logger(acc::PartialState(), "train", {.file = "/dev/null/train.log"}), acc::Error);
 }
+
+}  // namespace logger_test

@@ -17,6 +17,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace operations_test {
+
 TEST_CASE("tensor_form: a written form gives a tensor of the same type and shape", "[runtime]") {
   for (const at::Tensor& tensor : {at::ones({2, 3}, at::kHalf), at::ones({}, at::kLong), at::empty({0, 4})}) {
     std::array<std::int64_t, acc::detail::kFormSize> numbers = {};
@@ -113,3 +115,5 @@ TEST_CASE("split: maps and tuples are split value by value, and their values mus
   CHECK(acc::detail::take_part(nested, {.begin = 0, .end = 2}).at("a").first[0] == std::vector<int>{1, 2});
   CHECK_THROWS_AS(acc::detail::split_length(std::map<int, std::vector<int>>{{1, {}}, {2, {1}}}), acc::Error);
 }
+
+}  // namespace operations_test

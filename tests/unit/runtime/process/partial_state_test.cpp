@@ -5,6 +5,8 @@
 
 #include "support/catch.hpp"
 
+namespace partial_state_test {
+
 TEST_CASE("partial_state: without a launcher it is the only process, the first and the last", "[runtime]") {
   const acc::PartialState state;
   CHECK(state.num_processes() == 1);
@@ -32,3 +34,5 @@ TEST_CASE("partial_state: a process has joined a job while it has a state or a c
   copy.reset();
   CHECK_FALSE(acc::detail::has_joined_job());
 }
+
+}  // namespace partial_state_test

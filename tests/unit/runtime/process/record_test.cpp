@@ -15,6 +15,8 @@
 #include "support/in_child.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace record_test {
+
 namespace {
 
 using nlohmann::json;
@@ -103,3 +105,5 @@ TEST_CASE("record: SIGTERM does not change how a process with an uncaught except
   });
   CHECK(left["message"]["message"] == "data: is missing");
 }
+
+}  // namespace record_test

@@ -6,6 +6,8 @@
 #include "support/catch.hpp"
 #include "support/in_child.hpp"
 
+namespace stop_request_test {
+
 using acc::detail::note_stop_signals;
 using acc::detail::stop_was_requested;
 
@@ -44,3 +46,5 @@ TEST_CASE("stop_request: a handler of the program stays", "[runtime]") {
   const int signal = GENERATE(SIGTERM, SIGUSR1);
   CHECK_FALSE(notes(signal, [&] { std::signal(signal, [](int) {}); }));
 }
+
+}  // namespace stop_request_test

@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace fsdp_options_test {
+
 using acc::Environment;
 using acc::detail::fsdp_options_of;
 
@@ -107,3 +109,5 @@ TEST_CASE("fsdp_options: invalid values are named", "[runtime]") {
   const acc::FsdpOptions both{.transformer_cls_to_wrap = {"Block"}, .min_num_params = 5};
   CHECK_THROWS_AS(acc::detail::require_valid(both), acc::Error);
 }
+
+}  // namespace fsdp_options_test

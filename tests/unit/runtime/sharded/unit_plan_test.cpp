@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace unit_plan_test {
+
 using acc::detail::is_class;
 using acc::detail::plan_units;
 
@@ -110,3 +112,5 @@ TEST_CASE("unit_plan: a class that is not there and a type that cannot be sharde
           plan_units(net, {});
         }).starts_with("parameter 'head.weight': is Double, and only dense float32 parameters can be"));
 }
+
+}  // namespace unit_plan_test

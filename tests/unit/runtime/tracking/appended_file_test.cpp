@@ -10,6 +10,8 @@
 #include "support/in_child.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace appended_file_test {
+
 TEST_CASE("appended file: appended records are written at once, and survive a kill", "[runtime]") {
   const acc::test::TemporaryFolder folder;
   acc::test::in_child([&] {
@@ -46,3 +48,5 @@ TEST_CASE("appended file: a record that does not fit leaves nothing in the file"
         }) == 0);
   CHECK(folder.read("file") == "12345\n");
 }
+
+}  // namespace appended_file_test

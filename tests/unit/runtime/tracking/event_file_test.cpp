@@ -7,6 +7,8 @@
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace event_file_test {
+
 namespace {
 
 std::string hex(const std::string& bytes) {
@@ -89,3 +91,5 @@ TEST_CASE("event file: it begins with the version, and contains each event when 
   CHECK(records.at(2) == std::string(300, 'x'));
   CHECK(acc::test::event_records(files.at(1)).size() == 1);
 }
+
+}  // namespace event_file_test

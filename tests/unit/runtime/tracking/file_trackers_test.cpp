@@ -13,6 +13,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace file_trackers_test {
+
 namespace {
 
 // The lines without their times; checks that the times are recent.
@@ -188,3 +190,5 @@ TEST_CASE("tensorboard: YAML distinguishes numbers and text", "[runtime]") {
   CHECK(acc::detail::to_yaml({{"a: b", "no"}, {"c", 7}, {"d", "1\n\"2\""}}) ==
         "\"a: b\": \"no\"\n\"c\": 7\n\"d\": \"1\\n\\\"2\\\"\"\n");
 }
+
+}  // namespace file_trackers_test

@@ -5,6 +5,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace tracker_test {
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -96,3 +98,5 @@ TEST_CASE("trackers: a program without trackers may still log", "[runtime]") {
   trackers.log({{"loss", 0.5}}, 1);
   trackers.finish();
 }
+
+}  // namespace tracker_test

@@ -5,6 +5,8 @@
 #include "support/catch.hpp"
 #include "support/errors.hpp"
 
+namespace trainer_callback_test {
+
 using acc::EarlyStoppingCallback;
 using acc::TrainerControl;
 using acc::TrainerState;
@@ -125,3 +127,5 @@ TEST_CASE("trainer_progress: numbers and times are formatted for reading", "[run
   CHECK(clock_time(59.9) == "00:59");
   CHECK(clock_time(3723) == "1:02:03");
 }
+
+}  // namespace trainer_callback_test

@@ -10,6 +10,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace trainer_test {
+
 using acc::test::error_of;
 using acc::test::TemporaryFolder;
 
@@ -265,3 +267,5 @@ TEST_CASE("trainer: weight decay is not applied to biases and normalization", "[
   CHECK(decay(0) == 0.1);
   CHECK(decay(1) == 0);
 }
+
+}  // namespace trainer_test

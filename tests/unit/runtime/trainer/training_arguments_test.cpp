@@ -5,6 +5,8 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace training_arguments_test {
+
 using acc::TrainingArguments;
 using acc::test::error_of;
 
@@ -142,3 +144,5 @@ TEST_CASE("training_arguments: the name of the metric determines whether greater
   arguments.metric_for_best_model = "accuracy";
   CHECK(acc::completed(arguments).greater_is_better == true);
 }
+
+}  // namespace training_arguments_test

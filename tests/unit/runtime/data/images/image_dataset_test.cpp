@@ -11,6 +11,8 @@
 #include "support/temporary_folder.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace image_dataset_test {
+
 namespace {
 
 using acc::test::error_of;
@@ -155,3 +157,5 @@ TEST_CASE("image_dataset: it is an error when no image can be read", "[runtime]"
   CHECK(dataset.skipped().size() == 2);
   CHECK_THROWS_AS(acc::ImageDataset(acc::ImageFiles()), acc::Error);
 }
+
+}  // namespace image_dataset_test

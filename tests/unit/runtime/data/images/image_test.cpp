@@ -11,6 +11,8 @@
 #include "support/catch.hpp"
 #include "support/torch_tensor.hpp"
 
+namespace image_test {
+
 namespace {
 
 const std::filesystem::path kImages = ACC_TEST_DATA "/runtime/images";
@@ -86,3 +88,5 @@ TEST_CASE("image: without a format's library the error says how to get it", "[ru
   if (!acc::detail::has_png()) CHECK(failure_of("\x89PNG").find("without libpng") != std::string::npos);
   CHECK_THROWS_AS(acc::read_image(kImages / "missing.jpg"), acc::Error);
 }
+
+}  // namespace image_test

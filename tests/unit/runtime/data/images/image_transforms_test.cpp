@@ -12,6 +12,8 @@
 #include "acc/runtime/data/images/image.hpp"
 #include "support/catch.hpp"
 
+namespace image_transforms_test {
+
 namespace {
 
 const std::filesystem::path kImages = ACC_TEST_DATA "/runtime/images";
@@ -111,3 +113,5 @@ TEST_CASE("image_transforms: stacked images have contiguous channels, and must h
   CHECK(batch[1].equal(numbered(2, 3)));
   CHECK_THROWS_AS(acc::stack_images({numbered(2, 3), numbered(3, 2)}), acc::Error);
 }
+
+}  // namespace image_transforms_test

@@ -11,6 +11,8 @@
 
 #include "support/catch.hpp"
 
+namespace combine_test {
+
 namespace {
 
 using acc::detail::Combination;
@@ -62,3 +64,5 @@ TEST_CASE("combine: elements are divided as tensors are", "[runtime]") {
   CHECK(values == std::vector<float>{1.0F, 1.0F / 3.0F});
   CHECK(acc::detail::divide_function(ScalarType::Int) == nullptr);
 }
+
+}  // namespace combine_test

@@ -14,6 +14,8 @@
 #include "acc/runtime/parallel/cpu/segment.hpp"
 #include "support/catch.hpp"
 
+namespace handover_test {
+
 using namespace std::chrono_literals;
 using acc::Descriptor;
 using acc::detail::Handover;
@@ -91,3 +93,5 @@ TEST_CASE("segment: memory of another size is refused, and its size cannot chang
   CHECK_THROWS(Segment(memory, 3));
   CHECK(::ftruncate(memory.get(), 4096) != 0);
 }
+
+}  // namespace handover_test

@@ -16,6 +16,8 @@
 
 #include "support/catch.hpp"
 
+namespace memory_group_test {
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -242,3 +244,5 @@ TEST_CASE("memory_group: ranks that call different operations are told so", "[ru
   CHECK((first_knows || failures[0].starts_with("Connection closed by peer")));
   CHECK((second_knows || failures[1].starts_with("Connection closed by peer")));
 }
+
+}  // namespace memory_group_test
