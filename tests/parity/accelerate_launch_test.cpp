@@ -15,6 +15,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace accelerate_launch_test {
+
 using acc::Environment;
 using acc::test::TemporaryFolder;
 using nlohmann::json;
@@ -209,3 +211,5 @@ TEST_CASE("accelerate launch: recordings are skipped only if acc's behaviour dif
   }
   CHECK(seen > 5);
 }
+
+}  // namespace accelerate_launch_test

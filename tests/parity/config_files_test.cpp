@@ -11,6 +11,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace config_files_test {
+
 using acc::test::Run;
 using acc::test::TemporaryFolder;
 using nlohmann::json;
@@ -129,3 +131,5 @@ TEST_CASE("config files: accelerate reads what `acc config default` writes", "[p
     CHECK(settings.at("use_cpu") == (gpus == "0"));
   }
 }
+
+}  // namespace config_files_test

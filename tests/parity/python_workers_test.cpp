@@ -9,6 +9,8 @@
 #include "support/run.hpp"
 #include "support/temporary_folder.hpp"
 
+namespace python_workers_test {
+
 using acc::Environment;
 using acc::test::Run;
 using acc::test::TemporaryFolder;
@@ -155,3 +157,5 @@ if __name__ == "__main__":
   CHECK(cold.find("forkserver") != std::string::npos);
   CHECK(printed("torch,torch.utils.data") == cold);
 }
+
+}  // namespace python_workers_test
