@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpu_backend_faults.py kills|stops|namespaces|machines PROGRAM PROCESSES: PROGRAM's [.endless] does collective operations on some
-processes that share memory.
+"""cpu_backend_faults.py kills|stops|namespaces|machines PROGRAM PROCESSES: PROGRAM's [.endless] does collective
+operations on some processes that share memory.
 
 kills: SIGKILLs one of them at a random moment, ACC_TEST_ROUNDS times (5): the others report that another process was
-lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others report, after their timeout, that there
-is no answer. namespaces: the last rank has namespaces of its own for processes, mounts and IPC, as a container has, and
-its own /dev/shm: they still share memory. machines: as kills, but the ranks are in two network namespaces, as on two
-machines; before that PROGRAM's [.machines] passes there."""
+lost, soon; the memory has no name in /dev/shm, so that nothing can be left there. stops: SIGSTOPs one, and the others
+report, after their timeout, that there is no answer. namespaces: the last rank has namespaces of its own for processes,
+mounts and IPC, as a container has, and its own /dev/shm: they still share memory. machines: as kills, but the ranks are
+in two network namespaces, as on two machines; before that PROGRAM's [.machines] passes there."""
 import os
 import pathlib
 import random

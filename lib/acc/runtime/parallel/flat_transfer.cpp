@@ -86,6 +86,15 @@ std::shared_ptr<FlatTransfer::Flight> new_flight() {
   return {new FlatTransfer::Flight(), &keep_or_delete};
 }
 
+// One operation that receives and sends, with the memory that it uses.
+FlatTransfer transfer_of(const Work& work, std::vector<at::Tensor> memory) {
+  auto flight = new_flight();
+  flight->memory = std::move(memory);
+  flight->received = {work};
+  flight->sent = {work};
+  return FlatTransfer(std::move(flight));
+}
+
 // Sends `outgoing(rank)` to each other process and receives its part in `incoming(rank)`.
 template <class Outgoing, class Incoming>
 std::shared_ptr<FlatTransfer::Flight> send_and_receive(ProcessGroup& group, c10d::Backend& gloo, int tag,
@@ -112,10 +121,7 @@ std::shared_ptr<FlatTransfer::Flight> send_and_receive(ProcessGroup& group, c10d
 FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const at::Tensor& own, int tag) {
   const at::NoGradGuard no_grad;
   if (uses_nccl(group, flat)) {
-    auto flight = new_flight();
-    flight->received.push_back(all_gather(group.native(), flat, own));
-    flight->memory = {flat, own};
-    return FlatTransfer(std::move(flight));
+    return transfer_of(all_gather(group.native(), flat, own), {flat, own});
   }
   const std::int64_t length = own.numel();
   const auto place_of = [&](int rank) { return flat.narrow(0, rank * length, length); };
@@ -127,11 +133,7 @@ FlatTransfer start_all_gather(ProcessGroup& group, const at::Tensor& flat, const
   std::vector<std::vector<at::Tensor>> outputs(1);
   for (int rank = 0; rank < group.size(); ++rank)
     outputs[0].push_back(rank == group.rank() ? own : place_of(rank));
-  auto flight = new_flight();
-  flight->received.push_back(backend->allgather(outputs, inputs));
-  flight->sent = flight->received;
-  flight->memory = {flat, own};
-  return FlatTransfer(std::move(flight));
+  return transfer_of(backend->allgather(outputs, inputs), {flat, own});
 }
 
 FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag) {
@@ -144,9 +146,8 @@ FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag
     reduction.is_summed_ = true;
     reduction.flat_ = flat.to(at::kFloat);
     reduction.parts_ = at::empty({length}, reduction.flat_.options());
-    auto flight = new_flight();
-    flight->received.push_back(reduce_scatter(group.native(), reduction.parts_, reduction.flat_));
-    reduction.transfer_ = FlatTransfer(std::move(flight));
+    reduction.transfer_ = transfer_of(reduce_scatter(group.native(), reduction.parts_, reduction.flat_),
+                                      {reduction.parts_, reduction.flat_});
     return reduction;
   }
   reduction.parts_ = at::empty({length * (group.size() - 1)}, flat.options());
@@ -162,11 +163,7 @@ FlatReduction start_reduce_scatter(ProcessGroup& group, at::Tensor flat, int tag
       inputs.push_back(outgoing(rank));
       outputs.push_back(rank == group.rank() ? inputs.back() : incoming(rank));
     }
-    auto flight = new_flight();
-    flight->received.push_back(backend->alltoall(outputs, inputs));
-    flight->sent = flight->received;
-    flight->memory = {flat, reduction.parts_};
-    reduction.transfer_ = FlatTransfer(std::move(flight));
+    reduction.transfer_ = transfer_of(backend->alltoall(outputs, inputs), {flat, reduction.parts_});
   } else {
     reduction.transfer_ = FlatTransfer(send_and_receive(group, *backend, tag, outgoing, incoming));
   }

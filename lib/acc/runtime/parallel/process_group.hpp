@@ -28,9 +28,9 @@ enum class CudaBackend { nccl, gloo };
 /// What carries the tensors on the CPU.
 ///
 /// `shared_memory`: where all processes are C++ programs on one machine, memory that they share, for
-/// all_reduce, broadcast, all_gather and barrier. If they are on several machines, all_reduce adds in shared
-/// memory on each of them, and over Gloo between them. Everything else goes over Gloo, which is also what
-/// Python's processes speak. `gloo`: Gloo alone.
+/// all_reduce, broadcast, all_gather, all_to_all and barrier. If they are on several machines, all_reduce
+/// adds in shared memory on each of them, and over Gloo between them. Everything else goes over Gloo, which
+/// is also what Python's processes speak. `gloo`: Gloo alone.
 ///
 /// Both give the same bits on two processes. On more, shared memory adds in the order of the ranks and Gloo
 /// in another one, so sums of floats may differ in their last bits; each gives the same bits in every run on

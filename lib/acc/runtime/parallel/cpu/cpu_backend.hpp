@@ -13,10 +13,10 @@ class Store;
 namespace acc::detail {
 
 /// Connects this process to all others through Gloo over TCP, as torch's Python does. Where all are C++
-/// programs and some are on one machine, they use memory that they share: on one machine to all-reduce,
-/// broadcast, gather and wait for each other; on several ones to all-reduce, with Gloo between the machines.
-/// The processes find each other through `store`. Gloo's network interface is GLOO_SOCKET_IFNAME, or the one
-/// to which the host's name resolves.
+/// programs and some are on one machine, they use memory that they share: on one machine for all_reduce,
+/// broadcast, all_gather, all_to_all and barrier; on several ones for all_reduce, with Gloo between the
+/// machines. The processes find each other through `store`. Gloo's network interface is GLOO_SOCKET_IFNAME,
+/// or the one to which the host's name resolves.
 ///
 /// Processes of one machine are those that can hand over a descriptor to each other, which those in
 /// different network namespaces cannot. All agree: if `shared_memory` is false on one of them, or one is

@@ -180,8 +180,8 @@ MemoryGroup::Part MemoryGroup::part_of_data(const Operation& operation, std::uin
 }
 
 // Where a chunk of an all_to_all has what rank `from` gives to rank `to`.
-std::byte* MemoryGroup::place_for(int from, int to, std::size_t window, std::uint64_t chunk) const {
-  return segment_.slot(from, chunk) + window * static_cast<std::size_t>(to < from ? to : to - 1);
+std::byte* MemoryGroup::place_for(const Collective& what, int from, int to, std::uint64_t chunk) const {
+  return segment_.slot(from, chunk) + window_of(what) * static_cast<std::size_t>(to < from ? to : to - 1);
 }
 
 MemoryGroup::Part MemoryGroup::part_of_chunk(const Operation& operation, std::uint64_t chunk,
@@ -268,7 +268,7 @@ void MemoryGroup::post() {
   if (what.kind == Collective::Kind::all_to_all) {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank || part.bytes == 0) continue;
-      std::memcpy(place_for(ranks_.rank, rank, window_of(what), posted_),
+      std::memcpy(place_for(what, ranks_.rank, rank, posted_),
                   what.given[static_cast<std::size_t>(rank)] + part.offset, part.bytes);
     }
   } else if (what.kind != Collective::Kind::broadcast || what.root == ranks_.rank) {
@@ -317,7 +317,7 @@ void MemoryGroup::consume() {
     for (int rank = 0; rank < ranks_.size; ++rank) {
       if (rank == ranks_.rank || part.bytes == 0) continue;
       std::memcpy(what.gathered[static_cast<std::size_t>(rank)] + part.offset,
-                  place_for(rank, ranks_.rank, window_of(what), consumed_), part.bytes);
+                  place_for(what, rank, ranks_.rank, consumed_), part.bytes);
     }
   } else if (operation.in_parts) {
     for (int rank = 0; rank < ranks_.size; ++rank) {

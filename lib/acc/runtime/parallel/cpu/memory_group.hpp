@@ -29,7 +29,8 @@ struct Collective {
   std::byte* data = nullptr;  ///< What this rank contributes; of broadcast and all_reduce also the result.
   std::size_t bytes = 0;  ///< Of `data`, the same on all ranks; all_to_all: of what each rank gives to each.
   std::vector<std::byte*> given = {};  ///< all_to_all: what this rank gives to each other.
-  /// all_gather and all_to_all: where each rank's data goes. Null for this rank's own: it is in its place.
+  /// all_gather and all_to_all: where each rank's data goes. all_to_all leaves this rank's own alone, and
+  /// all_gather if that is null: it is in its place.
   std::vector<std::byte*> gathered = {};
   int root = 0;                                  ///< broadcast: whose data.
   c10::ScalarType type = c10::ScalarType::Byte;  ///< all_reduce: of the elements.
@@ -107,7 +108,7 @@ class MemoryGroup {
   Operation& operation_of(std::uint64_t chunk);
   std::size_t window_of(const Collective& what) const;
   Part part_of_data(const Operation& operation, std::uint64_t chunk) const;
-  std::byte* place_for(int from, int to, std::size_t window, std::uint64_t chunk) const;
+  std::byte* place_for(const Collective& what, int from, int to, std::uint64_t chunk) const;
   Part part_of_chunk(const Operation& operation, std::uint64_t chunk, int rank) const;
 
   bool post_needs(int rank) const;
