@@ -57,10 +57,10 @@ PtList& groups_in(PtValue& state) {
 }
 
 // Reads the state from one checkpoint.
-class StateReader {
+class ShardedStateReader {
  public:
-  StateReader(const fs::path& folder, const torch::optim::Optimizer& optimizer,
-              const ShardedParameters& parameters)
+  ShardedStateReader(const fs::path& folder, const torch::optim::Optimizer& optimizer,
+                     const ShardedParameters& parameters)
       : folder_(folder),
         optimizer_(optimizer),
         parameters_(parameters),
@@ -211,7 +211,7 @@ ShardedState sharded_optimizer_state(const torch::optim::Optimizer& optimizer,
 
 PtValue read_sharded_optimizer_state(const fs::path& folder, const torch::optim::Optimizer& optimizer,
                                      const ShardedParameters& parameters) {
-  return StateReader(folder, optimizer, parameters).read();
+  return ShardedStateReader(folder, optimizer, parameters).read();
 }
 
 }  // namespace acc::detail

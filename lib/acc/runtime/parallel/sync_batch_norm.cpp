@@ -26,7 +26,6 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
-using Group = std::shared_ptr<ProcessGroup>;
 
 // All dimensions but the channels.
 std::vector<std::int64_t> reduced_dims(const at::Tensor& input) {
@@ -88,7 +87,8 @@ struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
   // weight and bias are optional parameters because LibTorch must not count absent ones as inputs.
   static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
                             const std::optional<at::Tensor>& weight, const std::optional<at::Tensor>& bias,
-                            const detail::BatchNormTensors& tensors, const Group& group) {
+                            const detail::BatchNormTensors& tensors,
+                            const std::shared_ptr<ProcessGroup>& group) {
     const Statistics batch = statistics_of_all(input, *group);
     update_running(tensors, batch);
     const at::ScalarType type = type_of_statistics(input);
@@ -96,7 +96,7 @@ struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
     context->save_for_backward({input, tensors.weight, mean, (batch.var + tensors.eps).rsqrt().to(type)});
     context->saved_data["count"] = batch.count;
     context->saved_data["has_bias"] = tensors.bias.defined();
-    context->saved_data["group"] = detail::HeldInGraph<Group>::hold(group);
+    context->saved_data["group"] = detail::HeldInGraph<std::shared_ptr<ProcessGroup>>::hold(group);
     if (input.numel() == 0) return at::empty_like(input);
     // With training=false it normalizes with the given statistics.
     return std::get<0>(at::native_batch_norm(input, weight, bias, mean, batch.var.to(type),
@@ -119,7 +119,8 @@ struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
     at::Tensor grad_input;
     if (context->needs_input_grad(0)) {
       at::Tensor means = at::cat({own_bias.view({1, -1}), own_weight.view({1, -1})});
-      detail::HeldInGraph<Group>::held(context->saved_data["group"])->all_reduce(means, ReduceOp::sum);
+      detail::HeldInGraph<std::shared_ptr<ProcessGroup>>::held(context->saved_data["group"])
+          ->all_reduce(means, ReduceOp::sum);
       means = means / count;
       const at::Tensor scale = weight.defined() ? invstd * weight.to(invstd.scalar_type()) : invstd;
       grad_input = (dy - per_channel(means[0], input) - normalized * per_channel(means[1], input)) *
@@ -136,7 +137,8 @@ struct GlobalBatchNorm : torch::autograd::Function<GlobalBatchNorm> {
 
 namespace detail {
 
-at::Tensor global_batch_norm(const at::Tensor& input, const BatchNormTensors& tensors, const Group& group) {
+at::Tensor global_batch_norm(const at::Tensor& input, const BatchNormTensors& tensors,
+                             const std::shared_ptr<ProcessGroup>& group) {
   return GlobalBatchNorm::apply(input, tensors.weight, tensors.bias, tensors, group);
 }
 
