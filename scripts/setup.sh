@@ -106,11 +106,15 @@ need_packages() {  # NAME...
   fi
   begin_step "Debian packages (${#missing[@]} of $# are missing)"
   as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
+  mkdir -p "$cache"
+  exec {lock}>"$cache/apt.lock"  # apt-get waits for others while it installs, but not while it reads the lists
+  flock "$lock"
   "${as_root[@]}" update >/dev/null || true  # a broken third-party source does not matter
   local i
   for i in "${!missing[@]}"; do missing[i]=$(choose_package "${missing[i]}"); done
   "${as_root[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
     fail "cannot install Debian packages; do it by hand, as root: apt-get install --no-install-recommends ${missing[*]}"
+  exec {lock}>&-
   end_step
 }
 
@@ -161,7 +165,7 @@ make_environment() {
   local folder=$1 part=${!#} python packages=("${@:2:$#-2}")
   python=$(python_with ensurepip) || fail "missing Python's venv; as root: apt-get install python3-venv"
   "$python" -m venv "$part" || fail "cannot make a virtual environment with $python"
-  "$part/bin/python" -m pip install "${packages[@]}" || fail "cannot download ${packages[*]} from the package index"
+  "$part/bin/python" -m pip install --no-compile "${packages[@]}" || fail "cannot download ${packages[*]} from the package index"
   # Its programs name the Python that runs them by its path.
   grep -rlIF "$part" "$part/bin" "$part/pyvenv.cfg" | xargs -r sed -i "s|$part|$folder|g"
 }
