@@ -12,6 +12,9 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <utility>
 #include <vector>
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
 
 #include "acc/base/environment.hpp"
 #include "acc/runtime/parallel/cpu/handover.hpp"
@@ -51,6 +54,20 @@ auto make_options(std::chrono::milliseconds timeout) {
   }
 }
 
+// ThreadSanitizer does not see LibTorch's counts of references, by which all that a thread does with an
+// object comes before its destruction by another thread.
+#if defined(__SANITIZE_THREAD__)
+void before_destruction(void* object) {
+  __tsan_release(object);
+}
+void at_destruction(void* object) {
+  __tsan_acquire(object);
+}
+#else
+void before_destruction(void* /*object*/) {}
+void at_destruction(void* /*object*/) {}
+#endif
+
 // An operation of a MemoryGroup, or of a MachineLeader if `group` is null, as c10d's callers know operations.
 class MemoryWork : public c10d::Work {
  public:
@@ -60,6 +77,8 @@ class MemoryWork : public c10d::Work {
         inputs_(std::move(inputs)),
         results_(std::move(results)),
         group_(std::move(group)) {}
+
+  ~MemoryWork() override { at_destruction(this); }
 
   void set_number(std::uint64_t number) { number_ = number; }
 
@@ -73,6 +92,7 @@ class MemoryWork : public c10d::Work {
     }
     finish(std::move(failure));
     if (future) complete(*future);
+    before_destruction(this);
   }
 
   bool wait(std::chrono::milliseconds timeout) override {
