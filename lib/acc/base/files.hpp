@@ -43,6 +43,13 @@ class Descriptor {
   int fd_ = -1;
 };
 
+/// How many descriptors go with one message; the kernel takes 253.
+inline constexpr std::size_t kMaxSentDescriptors = 250;
+
+/// Sends `text`, which is not empty, as one message to a Unix socket, with at most kMaxSentDescriptors
+/// descriptors. `flags`: of sendmsg, besides MSG_NOSIGNAL. Returns false and sets errno on failure.
+bool send_message(int socket, std::string_view text, std::span<const int> descriptors = {}, int flags = 0);
+
 /// Writes all of `text`, and continues after signals. Returns false and sets errno on failure.
 bool write_all(int fd, std::string_view text);
 

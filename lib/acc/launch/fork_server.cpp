@@ -82,26 +82,6 @@ std::string request_text(const ProcessLauncher& launcher, const WorkerStart& wor
   return request;
 }
 
-using Descriptors = std::array<int, 5>;
-
-// One byte that carries the descriptors. Returns false when the server has ended.
-bool send_descriptors(int to, const Descriptors& descriptors) {
-  char byte = 0;
-  iovec content = {.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptors)> space = {};
-  msghdr message = {};
-  message.msg_iov = &content;
-  message.msg_iovlen = 1;
-  message.msg_control = space.data();
-  message.msg_controllen = space.size();
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof descriptors);
-  std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof descriptors);
-  return ::sendmsg(to, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
-}
-
 enum class Answer { pid, none, late };
 
 // Waits for the worker's process id. None: the worker or the server has ended.
@@ -233,10 +213,10 @@ std::optional<Process> ForkServer::fork(const ProcessLauncher& launcher, const W
   SocketPair channel = make_sockets();
   const Descriptor request = make_file(request_text(launcher, worker));
   const auto given = [](int descriptor, int own) { return descriptor >= 0 ? descriptor : own; };
-  const Descriptors descriptors = {request.get(), given(launcher.in, STDIN_FILENO),
-                                   given(launcher.out, STDOUT_FILENO), given(launcher.err, STDERR_FILENO),
-                                   channel.theirs.get()};
-  if (!send_descriptors(control_.native_handle(), descriptors)) return std::nullopt;
+  const std::array descriptors = {request.get(), given(launcher.in, STDIN_FILENO),
+                                  given(launcher.out, STDOUT_FILENO), given(launcher.err, STDERR_FILENO),
+                                  channel.theirs.get()};
+  if (!send_message(control_.native_handle(), "w", descriptors, MSG_DONTWAIT)) return std::nullopt;
   channel.theirs.reset();
   const auto [answer, pid] = read_answer(channel.ours.get());
   if (answer == Answer::late) stop();

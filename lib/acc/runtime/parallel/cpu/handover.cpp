@@ -24,9 +24,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The kernel takes 253 descriptors with a message.
-constexpr std::size_t kMaxDescriptors = 250;
-
 std::string random_text() {
   std::string text;
   for (int i = 0; i < 4; ++i) text += fmt::format("{:08x}", random_number());
@@ -57,24 +54,6 @@ bool is_of_own_user(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-bool send_message(int socket, std::string_view text, std::span<const int> descriptors = {}) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
-  iovec bytes = {.iov_base = const_cast<char*>(text.data()), .iov_len = text.size()};
-  msghdr message = {};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  if (!descriptors.empty()) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
-    std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
-}
-
 struct Message {
   std::string text = {};
   std::vector<Descriptor> descriptors = {};
@@ -91,7 +70,7 @@ std::optional<Message> receive_message(int socket, milliseconds timeout) {
     if (errno != EINTR) return std::nullopt;
   }
   char text[128] = {};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxSentDescriptors)] = {};
   iovec bytes = {.iov_base = text, .iov_len = sizeof text};
   msghdr message = {};
   message.msg_iov = &bytes;
@@ -186,8 +165,8 @@ Handover::Shared Handover::give(Descriptor memory, milliseconds timeout) {
   // One after the other: the kernel limits how many descriptors of a user are on their way.
   for (int rank = 1; rank < size_; ++rank) {
     const int connection = connections[static_cast<std::size_t>(rank)].get();
-    for (std::size_t begin = 0; begin < all.size(); begin += kMaxDescriptors) {
-      const std::size_t count = std::min(kMaxDescriptors, all.size() - begin);
+    for (std::size_t begin = 0; begin < all.size(); begin += kMaxSentDescriptors) {
+      const std::size_t count = std::min(kMaxSentDescriptors, all.size() - begin);
       if (!send_message(connection, "descriptors", std::span(all).subspan(begin, count))) throw lost(rank);
     }
     if (!receive_message(connection, timeout)) throw lost(rank);
