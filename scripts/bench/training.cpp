@@ -97,14 +97,19 @@ Work steps_of(Accelerator& accelerator, const Workload& workload, Model<Network>
   };
 }
 
-// step NETWORK: data-parallel steps.
-Work make_steps(Accelerator& accelerator, const Arguments& arguments) {
+// step NETWORK: data-parallel steps; step_alone: without communication.
+Work make_steps(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   set_seed(1);
   const Workload workload = make_workload(arguments.at(0));
   Model<Network> model = make_data_parallel(accelerator, workload.network);
   Optimizer optimizer = accelerator.prepare(
       torch::optim::SGD(workload.network->parameters(), torch::optim::SGDOptions(0.01).momentum(0.9)));
-  return steps_of(accelerator, workload, std::move(model), std::move(optimizer));
+  Work steps = steps_of(accelerator, workload, model, std::move(optimizer));
+  if (mode != "step_alone") return steps;
+  return [steps = std::move(steps), model = std::move(model)] {
+    const NoSync alone = model.no_sync();
+    return steps();
+  };
 }
 
 // sharded STAGE: steps of AdamW; stage 0 is DDP.
@@ -321,7 +326,7 @@ Work make_work(Accelerator& accelerator, const std::string& mode, const Argument
   if (mode == "sharded") return make_sharded(accelerator);
   if (mode.starts_with("gather") || mode.starts_with("scatter"))
     return make_flat(accelerator, mode, arguments);
-  if (mode == "step") return make_steps(accelerator, arguments);
+  if (mode.starts_with("step")) return make_steps(accelerator, mode, arguments);
   if (mode == "reduce" || mode == "reduce_gloo") return make_reduces(accelerator, arguments);
   if (mode == "trainer") return make_trainer(arguments);
   if (mode == "idx") return make_idx(accelerator, arguments);
