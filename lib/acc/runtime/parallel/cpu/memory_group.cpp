@@ -193,7 +193,12 @@ MemoryGroup::Part MemoryGroup::part_of_chunk(const Operation& operation, std::ui
   return {.offset = begin, .bytes = std::min(each, bytes - begin)};
 }
 
-// The next chunk can be posted when its slot is free: everybody has consumed the one before it there.
+// The next chunk can be posted when its slot is free: everybody has consumed the one before it there. This
+// rank is asked, too: another one may have posted and consumed that chunk since this rank last looked.
+bool MemoryGroup::may_post() const {
+  return posted_ < begun_chunks_ && posted_ < consumed_ + Segment::kSlots;
+}
+
 bool MemoryGroup::post_needs(int rank) const {
   return segment_.progress(rank).consumed.load(std::memory_order_acquire) + Segment::kSlots <= posted_;
 }
@@ -242,7 +247,7 @@ std::int32_t MemoryGroup::whom_it_waits_for() {
   };
   if (consumed_ < reduced_) add(consume_waits_for());
   if (reduced_ < posted_) add(reduce_waits_for());
-  if (posted_ < begun_chunks_) add(post_waits_for());
+  if (may_post()) add(post_waits_for());
   return whom.value_or(RankBell::kAnybody);
 }
 
@@ -252,7 +257,7 @@ bool MemoryGroup::step() {
     consume();
   } else if (reduced_ < posted_ && reduce_waits_for() == RankBell::kNobody) {
     reduce();
-  } else if (posted_ < begun_chunks_ && post_waits_for() == RankBell::kNobody) {
+  } else if (may_post() && post_waits_for() == RankBell::kNobody) {
     post();
   } else {
     return false;
@@ -435,8 +440,7 @@ void MemoryGroup::look_for_lost_ranks(bool ask_kernel) {
     const bool left = segment_.progress(rank).left != 0 || (ask_kernel && ::poll(&process, 1, 0) > 0);
     // It may have left after it did what this rank needs.
     const bool needed = (consumed_ < reduced_ && consume_needs(rank)) ||
-                        (reduced_ < posted_ && reduce_needs(rank)) ||
-                        (posted_ < begun_chunks_ && post_needs(rank));
+                        (reduced_ < posted_ && reduce_needs(rank)) || (may_post() && post_needs(rank));
     if (left && needed) return fail(fmt::format("Connection closed by peer: rank {}", name_of(rank)));
   }
   if (Clock::now() >= operations_.front().deadline) {
@@ -466,9 +470,12 @@ void MemoryGroup::finish_operations(Lock& lock) {
     operations_.clear();
   }
   if (done_.empty()) return;
-  const auto done = std::exchange(done_, {});
+  auto done = std::exchange(done_, {});
   lock.unlock();
-  for (const auto& call : done) call();
+  for (auto& call : done) {
+    call();
+    call = nullptr;  // the tensors that it holds are free before the next one is called
+  }
   changed_.notify_all();
   lock.lock();
 }

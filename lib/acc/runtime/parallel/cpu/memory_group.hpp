@@ -111,6 +111,7 @@ class MemoryGroup {
   std::byte* place_for(const Collective& what, int from, int to, std::uint64_t chunk) const;
   Part part_of_chunk(const Operation& operation, std::uint64_t chunk, int rank) const;
 
+  bool may_post() const;
   bool post_needs(int rank) const;
   bool reduce_needs(int rank);
   bool consume_needs(int rank);

@@ -101,6 +101,20 @@ TEST_CASE("memory_group: an all-reduce adds in the order of the ranks, whatever 
     CHECK(result == expected);
 }
 
+TEST_CASE(
+    "memory_group: a rank does not overwrite what it has not read itself, whatever it sees of the others",
+    "[runtime]") {
+  const Descriptor memory = Segment::create(2);
+  const Segment other(memory, 2);
+  std::vector<float> values = values_of(0, (Segment::kSlots + 1) * kChunkFloats);
+  const auto group = group_of(memory, 0, 2);
+  // Counters are read one after the other: the first may be from before the other rank posted a chunk, the
+  // second from after it consumed it.
+  other.progress(1).consumed = 1;
+  group->begin(sum_of(values));
+  CHECK(other.progress(0).posted == Segment::kSlots);
+}
+
 TEST_CASE("memory_group: operations are done in the order in which they begin", "[runtime]") {
   const int size = GENERATE(2, 3);
   for (const std::string& result : on_ranks(size, [size](MemoryGroup&group, int rank) -> std::string {
