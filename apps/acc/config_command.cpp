@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 constexpr int kInterrupted = 130;
 
 /// The options and arguments of `acc config` and its subcommands.
-struct Options {
+struct ConfigOptions {
   std::string file = {};
   std::string mixed_precision = "no";
   std::string key = {};
@@ -41,11 +41,11 @@ struct Options {
   bool strict = false;
 };
 
-fs::path file_to_write(const Options& options, const Environment& environment) {
+fs::path file_to_write(const ConfigOptions& options, const Environment& environment) {
   return options.file.empty() ? default_config_path(environment) : fs::path(options.file);
 }
 
-fs::path file_to_read(const Options& options) {
+fs::path file_to_read(const ConfigOptions& options) {
   if (!options.file.empty()) return options.file;
   const Environment environment = Environment::of_process();
   if (const auto file = find_default_config(environment)) return *file;
@@ -70,7 +70,7 @@ void save(const ConfigValues& values, const fs::path& file) {
 }
 
 // The config for this machine with the assignments. Several processes need a type for several.
-ConfigValues without_asking(const Options& options, int gpus) {
+ConfigValues without_asking(const ConfigOptions& options, int gpus) {
   ConfigValues values = default_config(gpus, "no");
   const std::string type = values.at("distributed_type").get<std::string>();
   assign(values, options.assignments);
@@ -99,7 +99,7 @@ bool can_draw(const Environment& environment) {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && environment.get("TERM") != "dumb";
 }
 
-int ask(const Options& options) {
+int ask(const ConfigOptions& options) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(options, environment);
   const int gpus = visible_gpu_count(environment);
@@ -129,7 +129,7 @@ int ask(const Options& options) {
   return 0;
 }
 
-int write_default(const Options& options) {
+int write_default(const ConfigOptions& options) {
   const Environment environment = Environment::of_process();
   const fs::path file = file_to_write(options, environment);
   if (fs::exists(file)) {
@@ -141,7 +141,7 @@ int write_default(const Options& options) {
   return 0;
 }
 
-int check(const Options& options) {
+int check(const ConfigOptions& options) {
   const ConfigReport report = inspect_config(file_to_read(options));
   const FileConfig& config = report.config;
   std::vector<Problem> problems = report.problems.empty() ? contradictions(config) : report.problems;
@@ -156,20 +156,20 @@ int check(const Options& options) {
   return 0;
 }
 
-int show(const Options& options) {
+int show(const ConfigOptions& options) {
   const FileConfig config = read_config(file_to_read(options));
   fmt::print("{}", format_config(with_defaults(config.values), "shown.yaml"));
   return 0;
 }
 
-int get(const Options& options) {
+int get(const ConfigOptions& options) {
   const Value value = find_value(read_config(file_to_read(options)).values, options.key);
   if (value.is_null()) return 1;
   fmt::print("{}\n", display(value));
   return 0;
 }
 
-int set(const Options& options) {
+int set(const ConfigOptions& options) {
   const Environment environment = Environment::of_process();
   fs::path file = file_to_write(options, environment);
   if (options.file.empty()) file = find_default_config(environment).value_or(file);
@@ -181,7 +181,7 @@ int set(const Options& options) {
   return 0;
 }
 
-int update(const Options& options) {
+int update(const ConfigOptions& options) {
   const FileConfig config = read_config(file_to_read(options));
   print_notes(config);
   edit_config(with_defaults(config.values), config.path);
@@ -189,13 +189,14 @@ int update(const Options& options) {
   return 0;
 }
 
-int show_schema(const Options&) {
+int show_schema(const ConfigOptions&) {
   fmt::print("{}\n", file_schema().dump(2));
   return 0;
 }
 
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& help,
-                      const std::shared_ptr<Options>& options, int& code, int (*run)(const Options&)) {
+                      const std::shared_ptr<ConfigOptions>& options, int& code,
+                      int (*run)(const ConfigOptions&)) {
   CLI::App* command = parent.add_subcommand(name, help);
   command->add_option("--config_file,--config-file", options->file,
                       "The config file (default: the default one)");
@@ -208,7 +209,7 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 }  // namespace
 
 void add_config_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConfigOptions>();
   CLI::App& config =
       *add_command(app, "config", "Answer questions and write the config file", options, code, ask);
   CLI::Option* yes = config.add_flag("--yes,-y", options->yes,

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct EstimateOptions {
   std::string model = {};
   std::string library = {};
   std::vector<std::string> dtypes = {"float32", "float16", "int8", "int4"};
@@ -74,7 +74,7 @@ void print_training(const Model& model, int processes) {
       size_text(gathered), size_text(gathered / 2));
 }
 
-int estimate(const Options& options) {
+int estimate(const EstimateOptions& options) {
   const Model model = read_model(find_model(options.model, Environment::of_process()));
   fmt::print("{}", estimate_table(options.model, model.size, options.dtypes));
   if (model.size.head > 0)
@@ -87,7 +87,7 @@ int estimate(const Options& options) {
 }  // namespace
 
 void add_estimate_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<EstimateOptions>();
   CLI::App* command =
       app.add_subcommand("estimate-memory", "Estimate the memory that a model needs, without loading it");
   command

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct InstallOptions {
   bool yes = false;
   bool undo = false;
 };
@@ -88,7 +88,7 @@ void tell_what_path_finds(const Place& place) {
              place.acc.parent_path().string());
 }
 
-bool agrees(const Options& options) {
+bool agrees(const InstallOptions& options) {
   if (options.yes) return true;
   if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDOUT_FILENO) != 1) {
     throw Error({.what = "nothing was changed", .hint = "--yes does it"});
@@ -100,7 +100,7 @@ bool agrees(const Options& options) {
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-int install(const Place& place, const Options& options) {
+int install(const Place& place, const InstallOptions& options) {
   if (is_this_program(place.torchrun)) {
     fmt::print("{} is acc already; --undo takes that back\n", place.torchrun.string());
     tell_what_path_finds(place);
@@ -141,7 +141,7 @@ int undo(const Place& place) {
 }  // namespace
 
 void add_install_torchrun_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InstallOptions>();
   CLI::App* command = app.add_subcommand(
       "install-torchrun", "Make the torchrun beside acc a link to acc, which then follows torchrun's rules");
   CLI::Option* yes = command->add_flag("--yes,-y", options->yes, "Do it without asking");

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct MergeOptions {
   std::string checkpoint = {};
   std::string output = {};
   std::string max_shard_size = {};
@@ -70,7 +70,7 @@ bool is_inside(const fs::path& path, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != "..";
 }
 
-int merge(const Options& options) {
+int merge(const MergeOptions& options) {
   if (options.unsafe_serialization)
     fail("--unsafe_serialization", "acc does not write Python pickles",
          "leave it out: safetensors files are loaded everywhere");
@@ -93,7 +93,7 @@ int merge(const Options& options) {
 }  // namespace
 
 void add_merge_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<MergeOptions>();
   CLI::App* command =
       app.add_subcommand("merge-weights", "Merge a sharded checkpoint into one safetensors file");
   command->add_option("checkpoint_directory", options->checkpoint, "Folder of the shards")->required();

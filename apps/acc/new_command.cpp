@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewOptions {
   std::string kind = {};
   std::string folder = {};
   bool trainer = false;
@@ -54,7 +54,7 @@ std::vector<ProjectFile> training_files(const std::string& name, bool trainer) {
   return files;
 }
 
-void make_training(const Options& options) {
+void make_training(const NewOptions& options) {
   const std::string name = project_name(options.folder);
   const std::vector<ProjectFile> files = training_files(name, options.trainer);
   write_project(options.folder, files);
@@ -67,7 +67,7 @@ void make_training(const Options& options) {
       shell_word(options.folder), name);
 }
 
-void make(const Options& options) {
+void make(const NewOptions& options) {
   if (options.kind.empty()) {
     for (const Kind& kind : kKinds) fmt::print("{}  {}\n", kind.name, kind.description);
     return;
@@ -96,7 +96,7 @@ std::vector<std::string> project_kinds() {
 }
 
 void add_new_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<NewOptions>();
   CLI::App* command = app.add_subcommand("new", "Write a project to start from");
   command->add_option("kind", options->kind, "What to write: training; without it the kinds are listed");
   command->add_option("folder", options->folder, "The folder to make; its last part names the program");

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NotebookOptions {
   bool check = false;
   std::string python = {};
   std::string prefix = {};
@@ -39,7 +39,7 @@ Python notebook_python(const std::string& requested) {
 }
 
 // What is done to Jupyter and cling is written in Python, for it runs in the kernel's own.
-[[noreturn]] void run_python(const std::string& action, const Options& options) {
+[[noreturn]] void run_python(const std::string& action, const NotebookOptions& options) {
   const fs::path script = program_folder() / ".." / "share" / "acc" / "notebook" / "install.py";
   if (!fs::exists(script)) {
     throw Error({.kind = ErrorKind::system,
@@ -57,7 +57,7 @@ Python notebook_python(const std::string& requested) {
 }  // namespace
 
 void add_notebook_command(CLI::App& app, int& /*code*/) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<NotebookOptions>();
   CLI::App* command =
       app.add_subcommand("notebook", "Set up C++ notebooks in Jupyter, or check what they need");
   command->add_flag("--check", options->check, "Say what notebooks need and what of it is missing");

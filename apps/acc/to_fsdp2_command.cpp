@@ -15,13 +15,13 @@
 namespace acc::launcher {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   std::string config_file = {};
   std::string output_file = {};
   bool overwrite = false;
 };
 
-int convert(const Options& options) {
+int convert(const ConvertOptions& options) {
   const std::string text = read_file(options.config_file, DocumentLimits::kBytes);
   if (options.output_file.empty() && !options.overwrite)
     throw Error({.what = "no output is given", .hint = "--output_file FILE, or --overwrite"});
@@ -38,7 +38,7 @@ int convert(const Options& options) {
 }  // namespace
 
 void add_to_fsdp2_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ConvertOptions>();
   CLI::App* command = app.add_subcommand("to-fsdp2", "Rewrite a config file for version 2 of FSDP");
   command->add_option("--config_file,--config-file", options->config_file, "The config file")->required();
   command->add_option("--output_file,--output-file", options->output_file, "The output file");

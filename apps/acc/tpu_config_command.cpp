@@ -20,7 +20,7 @@
 namespace acc::launcher {
 namespace {
 
-struct Options {
+struct TpuConfigOptions {
   TpuConfigRequest request = {};
   std::string config_file = {};
   bool debug = false;
@@ -42,7 +42,7 @@ ConfigValues read_values(const std::string& named) {
                .hint = "it comes with the Google Cloud SDK"});
 }
 
-int run_commands(const Options& options) {
+int run_commands(const TpuConfigOptions& options) {
   const ConfigValues config = read_values(options.config_file);
   const std::string file = tpu_command_file(options.request, config);
   std::optional<std::string> lines;
@@ -56,7 +56,7 @@ int run_commands(const Options& options) {
 }  // namespace
 
 void add_tpu_config_command(CLI::App& app, int& code) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TpuConfigOptions>();
   TpuConfigRequest& request = options->request;
   CLI::App* command = app.add_subcommand("tpu-config", "Run commands on all machines of a TPU pod");
   command->add_option("--config_file,--config-file", options->config_file,
