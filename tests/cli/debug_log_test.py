@@ -4,6 +4,7 @@
 
     debug_log_test.py ACC
 """
+import os
 import pathlib
 import socket
 import subprocess
@@ -43,11 +44,14 @@ def missing(text, lines):
 
 with tempfile.TemporaryDirectory(prefix="acc-debug-log-") as name:
     folder, port = pathlib.Path(name), free_port()
+    # Rank 1 fails once rank 0 has begun.
+    os.mkfifo(folder / "begun")
+    worker = 'if [ "$RANK" = 0 ]; then echo >"$0"; else read -r line <"$0"; exit 1; fi'
     place = ["--nnodes", "2", "--nproc-per-node", "1", "--master-addr", "127.0.0.1", "--master-port", port]
     nodes = []
     for number in (0, 1):
         command = [ACC, "run", *place, "--node-rank", str(number), "-v", "--log-file", folder / f"{number}.log", "--no-python",
-                   "/bin/sh", "-c", "exit $RANK"]
+                   "/bin/sh", "-c", worker, folder / "begun"]
         nodes.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL))
     codes = [node.wait(timeout=60) for node in nodes]
