@@ -176,11 +176,15 @@ StartedWorker LocalProcesses::start(const WorkerStart& worker) {
                                [this](const ProcessLauncher& launcher, boost::asio::io_context&,
                                       const WorkerStart& one) { return start_process(launcher, one); }));
   const Process& process = place->second;
-  wait_for_end(worker.local_rank);
+  StartedWorker started{.pid = process.id()};
+  if (outside_ != nullptr) {
+    // Before it is waited for: one that has already ended is then reaped, and has no pid outside any more.
+    const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
+    started = {.pid = outside_->of(pidfd.get()), .pid_inside = process.id()};
+  }
   if (worker.input == WorkerInput::terminal) borrower_ = process.id();
-  if (outside_ == nullptr) return {.pid = process.id()};
-  const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
-  return {.pid = outside_->of(pidfd.get()), .pid_inside = process.id()};
+  wait_for_end(worker.local_rank);
+  return started;
 }
 
 WorkerStreams LocalProcesses::open_streams(const WorkerStart& worker) {
