@@ -47,6 +47,10 @@ jobs() {
   echo $((fit < 1 ? 1 : fit < cores ? fit : cores))
 }
 
+make_cache() {
+  mkdir -p "$cache" 2>/dev/null || fail "cannot write to $cache; name another folder with XDG_CACHE_HOME"
+}
+
 # --- Debian packages -------------------------------------------------------------------------------------------
 
 is_installed() {  # NAME: or one of several, a|b
@@ -106,7 +110,7 @@ need_packages() {  # NAME...
   fi
   begin_step "Debian packages (${#missing[@]} of $# are missing)"
   as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
-  mkdir -p "$cache"
+  make_cache
   exec {lock}>"$cache/apt.lock"  # apt-get waits for others while it installs, but not while it reads the lists
   flock "$lock"
   "${as_root[@]}" update >/dev/null || true  # a broken third-party source does not matter
@@ -125,7 +129,7 @@ need_packages() {  # NAME...
 install_once() {
   local folder=$1 need=$2
   shift 2
-  mkdir -p "$cache" 2>/dev/null || fail "cannot write to $cache; name another folder with XDG_CACHE_HOME"
+  make_cache
   exec {lock}>"$folder.lock"
   if ! flock -n "$lock"; then
     printf '      another script is installing it; waiting\n'

@@ -97,7 +97,7 @@ Work steps_of(Accelerator& accelerator, const Workload& workload, Model<Network>
   };
 }
 
-// step NETWORK: data-parallel steps; step_alone: without communication.
+// step NETWORK: data-parallel steps; step_alone: without communication; step_gloo: over Gloo.
 Work make_steps(Accelerator& accelerator, const std::string& mode, const Arguments& arguments) {
   set_seed(1);
   const Workload workload = make_workload(arguments.at(0));
