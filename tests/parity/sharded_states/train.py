@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train.py WORD...: what tests/workers/sharded_training.cpp does, with Python's accelerate and FSDP2 on CPUs."""
+"""train.py WORD...: what tests/workers/sharded_training.cpp does, with Python's accelerate and FSDP2 on CPUs.
+FSDP_STATE_DICT_TYPE says in which form it saves."""
 import os
 import sys
 
@@ -39,7 +40,7 @@ class Net(torch.nn.Module):
 def main(words):
     plugin = FullyShardedDataParallelPlugin(fsdp_version=2, auto_wrap_policy="transformer_based_wrap",
                                             transformer_cls_names_to_wrap=["Block"],
-                                            state_dict_type="SHARDED_STATE_DICT", cpu_ram_efficient_loading=False)
+                                            state_dict_type=os.environ["FSDP_STATE_DICT_TYPE"], cpu_ram_efficient_loading=False)
     accelerator = Accelerator(cpu=True)
     # On CPUs accelerate replicates models. From here on it does what it does on GPUs.
     PartialState().distributed_type = accelerator.state.distributed_type = DistributedType.FSDP

@@ -14,6 +14,7 @@
 #include "acc/runtime/checkpoint/full_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/checkpoint/parameter_names.hpp"
 #include "acc/runtime/checkpoint/process_states.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/process/operations.hpp"
@@ -74,15 +75,13 @@ PtValue read_part(const fs::path& file) {
 
 void plan_models(const fs::path& folder, const std::vector<torch::nn::Module*>& models, Loads& loads) {
   for (std::size_t i = 0; i < models.size(); ++i) {
-    const fs::path safe = folder / detail::numbered_file("model", i, ".safetensors");
-    const fs::path other = folder / detail::numbered_file("pytorch_model", i, ".bin");
     if (const fs::path shards = detail::model_shards_in(folder, i); !shards.empty()) {
       loads.push_back(detail::plan_model_shards(*models[i], shards).load);
       continue;
     }
-    // The first model's weights may be in shards.
-    const fs::path first = i == 0 && !fs::exists(safe) && !fs::exists(other) ? folder : safe;
-    const fs::path file = fs::exists(first) ? first : other;
+    const fs::path one = detail::model_file_in(folder, i);
+    // The first model's weights may be in several files.
+    const fs::path file = i == 0 && !fs::exists(one) ? folder : one;
     loads.push_back(detail::plan_model_load(*models[i], read_weights(file), file));
   }
 }
@@ -95,7 +94,7 @@ void plan_optimizers(const fs::path& folder, const CheckpointContent& content, L
       loads.push_back(detail::plan_optimizer_shards(content, i, shards));
       continue;
     }
-    PtValue state = read_part(file);
+    PtValue state = detail::with_numbers(content, i, read_part(file), file.string());
     if (const auto sharded = content.sharded(i))
       state = detail::shard_of_optimizer_state(*sharded, state, file.string());
     loads.push_back(detail::plan_optimizer_load(*content.optimizers[i], state, file.string()));

@@ -44,6 +44,16 @@ std::string custom_file(std::size_t index) {
   return fmt::format("custom_checkpoint_{}.pkl", index);
 }
 
+fs::path model_file_in(const fs::path& checkpoint, std::size_t model) {
+  fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
+  if (fs::exists(safe)) return safe;
+  for (const char* stem : {"pytorch_model", "pytorch_model_fsdp"}) {
+    fs::path file = checkpoint / numbered_file(stem, model, ".bin");
+    if (fs::exists(file)) return file;
+  }
+  return safe;
+}
+
 std::string sharded_model_folder(std::size_t index) {
   return fmt::format("pytorch_model_fsdp_{}", index);
 }
@@ -54,7 +64,7 @@ std::string sharded_optimizer_folder(std::size_t index) {
 
 bool is_checkpoint_file(const std::string& name) {
   static const std::regex kFiles(
-      R"((model|pytorch_model)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
+      R"((model|pytorch_model|pytorch_model_fsdp)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
       R"(|(optimizer|scheduler|sampler|dl_state_dict|gradient_buckets)(_\d+)?\.bin|scaler\.pt)"
       R"(|(pytorch_model_fsdp|optimizer)_\d+)"
       R"(|accumulated_gradients_\d+\.bin)"

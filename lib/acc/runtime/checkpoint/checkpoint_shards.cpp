@@ -16,6 +16,7 @@
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/checkpoint/parameter_names.hpp"
 #include "acc/runtime/checkpoint/sharded_optimizer_state.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 #include "acc/runtime/sharded/sharded_module.hpp"
@@ -54,52 +55,10 @@ ShardedState model_state(const torch::nn::Module& module, bool is_main) {
   return state;
 }
 
-// What an optimizer was given, group by group: parameters of modules, also those that are sharded.
-std::vector<std::vector<at::Tensor>> given_parameters(const CheckpointContent& content,
-                                                      std::size_t optimizer) {
-  std::vector<std::vector<at::Tensor>> given;
-  if (const auto sharded = content.sharded(optimizer)) {
-    for (const auto& group : sharded->groups()) {
-      given.emplace_back();
-      for (const auto& [unit, piece, tensor] : group)
-        given.back().push_back(unit != nullptr ? unit->pieces()[piece].parameter : tensor);
-    }
-  } else {
-    for (const auto& group : content.optimizers[optimizer]->param_groups()) given.push_back(group.params());
-  }
-  return given;
-}
-
-// The names of an optimizer's parameters in their model.
-using Names = std::unordered_map<const c10::TensorImpl*, std::string>;
-
-Names names_in_model(const CheckpointContent& content, std::size_t optimizer) {
-  std::unordered_map<const c10::TensorImpl*, std::pair<const torch::nn::Module*, std::string>> known;
-  for (const torch::nn::Module* model : content.models)
-    for (const auto& item : model->named_parameters())
-      known.try_emplace(item.value().unsafeGetTensorImpl(), model, item.key());
-  Names names;
-  const torch::nn::Module* model = nullptr;
-  for (const auto& group : given_parameters(content, optimizer)) {
-    for (const at::Tensor& parameter : group) {
-      const auto found = known.find(parameter.unsafeGetTensorImpl());
-      if (found == known.end() || (model != nullptr && model != found->second.first)) {
-        throw Error({.what = "its parameters are not those of one prepared model, so they have no names in a "
-                             "checkpoint of shards",
-                     .where = fmt::format("optimizer {}", optimizer),
-                     .hint = "give each model an optimizer of its own, or save with StateDictType::full"});
-      }
-      model = found->second.first;
-      names.emplace(found->first, found->second.second);
-    }
-  }
-  return names;
-}
-
 // The ranges of the parameters that the optimizer has on this process. Those that it has as a whole are left
 // empty unless `whole`.
 ShardedParameters sharded_parameters(const CheckpointContent& content, std::size_t optimizer, bool whole) {
-  const Names names = names_in_model(content, optimizer);
+  const ParameterNames names = names_in_model(content, optimizer);
   std::unordered_map<const c10::TensorImpl*, std::pair<Unit*, Run>> runs;
   if (const auto sharded = content.sharded(optimizer)) {
     for (const auto& module : sharded->modules())
@@ -234,9 +193,7 @@ bool is_in_shards(const fs::path& shards, const fs::path& file) {
 
 fs::path model_shards_in(const fs::path& checkpoint, std::size_t model) {
   const fs::path shards = checkpoint / sharded_model_folder(model);
-  const fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
-  const fs::path other = checkpoint / numbered_file("pytorch_model", model, ".bin");
-  return is_in_shards(shards, fs::exists(safe) ? safe : other) ? shards : fs::path();
+  return is_in_shards(shards, model_file_in(checkpoint, model)) ? shards : fs::path();
 }
 
 fs::path folder_of_model_shards(const fs::path& place, std::size_t model) {

@@ -369,7 +369,7 @@ void save_weights(const torch::nn::Module& module, const fs::path& folder, std::
 
 NamedTensors read_weights(const fs::path& path) {
   if (!fs::is_directory(path)) return read_file_of_weights(path);
-  for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
+  for (const char* name : {"model.safetensors", "pytorch_model.bin", "pytorch_model_fsdp.bin"}) {
     if (fs::exists(path / name)) return read_file_of_weights(path / name);
     const fs::path index = path / (std::string(name) + ".index.json");
     if (fs::exists(index)) return read_shards(index);

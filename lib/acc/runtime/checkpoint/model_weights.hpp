@@ -56,7 +56,8 @@ void save_weights(const torch::nn::Module& module, const std::filesystem::path& 
                   std::uint64_t max_bytes);
 
 /// Reads the weights in a file (safetensors, or a state_dict of torch.save) or in a folder that acc or Python
-/// wrote: `model.safetensors`, its shards, `pytorch_model.bin` or its shards, whichever is found first.
+/// wrote: `model.safetensors`, its shards, `pytorch_model.bin` or its shards, or accelerate's
+/// `pytorch_model_fsdp.bin`, whichever is found first.
 /// Tensors are read lazily, when they are used. Throws Error naming the file that is missing or damaged.
 NamedTensors read_weights(const std::filesystem::path& path);
 

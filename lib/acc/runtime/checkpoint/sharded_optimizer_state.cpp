@@ -8,13 +8,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/runtime/checkpoint/folder_replacement.hpp"
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/checkpoint/parameter_names.hpp"
 #include "acc/runtime/checkpoint/torch_types.hpp"
 
 namespace acc::detail {
@@ -25,7 +25,6 @@ namespace fs = std::filesystem;
 constexpr const char* kOptimizer = "optimizer";
 constexpr const char* kState = "state";
 constexpr const char* kGroups = "param_groups";
-constexpr const char* kParams = "params";
 // The only field of a state that has one value for all elements of a parameter.
 constexpr const char* kStep = "step";
 
@@ -108,29 +107,13 @@ class ShardedStateReader {
     PtList result = *list;
     std::int64_t number = 0;
     for (std::size_t i = 0; i < result.size(); ++i) {
-      require_names(i, result[i]);
+      require_names(i, result[i], parameters_.names[i], folder_.string());
       PtList numbers;
       for (std::size_t left = optimizer_.param_groups()[i].params().size(); left > 0; --left)
         numbers.emplace_back(number++);
       replace_params(result[i], std::move(numbers));
     }
     return result;
-  }
-
-  void require_names(std::size_t group, const PtValue& saved) const {
-    std::set<std::string> wanted(parameters_.names[group].begin(), parameters_.names[group].end());
-    const PtValue* params = saved.find(kParams);
-    const auto* names = params != nullptr ? params->get_if<PtList>() : nullptr;
-    if (names == nullptr) refuse(fmt::format("parameter group {} has no names of parameters", group));
-    for (const PtValue& name : *names) {
-      const auto* text = name.get_if<std::string>();
-      if (text == nullptr || wanted.erase(*text) == 0) {
-        refuse(fmt::format("parameter group {} has '{}', which the optimizer's has not", group,
-                           text != nullptr ? *text : "a number"));
-      }
-    }
-    if (!wanted.empty())
-      refuse(fmt::format("parameter group {} lacks '{}', which the optimizer has", group, *wanted.begin()));
   }
 
   // Memory for the state of an optimizer's parameter, and the ranges to load into it.

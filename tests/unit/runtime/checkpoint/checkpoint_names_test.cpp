@@ -30,11 +30,11 @@ TEST_CASE("checkpoint names: the first of a kind has no number", "[runtime]") {
 }
 
 TEST_CASE("checkpoint names: accelerate's files belong to a checkpoint, others do not", "[runtime]") {
-  const std::string part =
-      GENERATE("model.safetensors", "model_1.safetensors", "pytorch_model.bin",
-               "model-00001-of-00002.safetensors", "model.safetensors.index.json", "optimizer.bin",
-               "optimizer_1.bin", "scheduler.bin", "sampler.bin", "dl_state_dict_1.bin", "scaler.pt",
-               "random_states_12.pkl", "custom_checkpoint_0.pkl", "pytorch_model_fsdp_0", "optimizer_12");
+  const std::string part = GENERATE(
+      "model.safetensors", "model_1.safetensors", "pytorch_model.bin", "model-00001-of-00002.safetensors",
+      "model.safetensors.index.json", "optimizer.bin", "optimizer_1.bin", "scheduler.bin", "sampler.bin",
+      "dl_state_dict_1.bin", "scaler.pt", "random_states_12.pkl", "custom_checkpoint_0.pkl",
+      "pytorch_model_fsdp_0", "optimizer_12", "pytorch_model_fsdp.bin", "pytorch_model_fsdp_1.bin");
   CHECK(acc::detail::is_checkpoint_file(part));
   const std::string other = GENERATE("config.json", "model.txt", "best_model.safetensors",
                                      "random_states.pkl", "optimizer.bin.bak", "tokenizer.json", "");

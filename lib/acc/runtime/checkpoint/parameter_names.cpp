@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/runtime/checkpoint/parameter_names.hpp"
+
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+#include <torch/optim/optimizer.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "acc/base/error.hpp"
+#include "acc/runtime/checkpoint/optimizer_state.hpp"
+#include "acc/runtime/sharded/sharded_optimizer.hpp"
+#include "acc/runtime/sharded/unit.hpp"
+
+namespace acc::detail {
+namespace {
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what) {
+  throw Error({.kind = ErrorKind::config, .what = what, .where = where});
+}
+
+const PtList* list_in(const PtValue& dict, const char* name) {
+  const PtValue* value = dict.find(name);
+  return value != nullptr ? value->get_if<PtList>() : nullptr;
+}
+
+bool has_names(const PtList& groups) {
+  return std::ranges::any_of(groups, [](const PtValue& group) {
+    const PtList* params = list_in(group, "params");
+    return params != nullptr && !params->empty() && params->front().get_if<std::string>() != nullptr;
+  });
+}
+
+}  // namespace
+
+std::vector<std::vector<at::Tensor>> given_parameters(const CheckpointContent& content,
+                                                      std::size_t optimizer) {
+  std::vector<std::vector<at::Tensor>> given;
+  if (const auto sharded = content.sharded(optimizer)) {
+    for (const auto& group : sharded->groups()) {
+      given.emplace_back();
+      for (const auto& [unit, piece, tensor] : group)
+        given.back().push_back(unit != nullptr ? unit->pieces()[piece].parameter : tensor);
+    }
+  } else {
+    for (const auto& group : content.optimizers[optimizer]->param_groups()) given.push_back(group.params());
+  }
+  return given;
+}
+
+ParameterNames names_in_model(const CheckpointContent& content, std::size_t optimizer) {
+  std::unordered_map<const c10::TensorImpl*, std::pair<const torch::nn::Module*, std::string>> known;
+  for (const torch::nn::Module* model : content.models)
+    for (const auto& item : model->named_parameters())
+      known.try_emplace(item.value().unsafeGetTensorImpl(), model, item.key());
+  ParameterNames names;
+  const torch::nn::Module* model = nullptr;
+  for (const auto& group : given_parameters(content, optimizer)) {
+    for (const at::Tensor& parameter : group) {
+      const auto found = known.find(parameter.unsafeGetTensorImpl());
+      if (found == known.end() || (model != nullptr && model != found->second.first)) {
+        throw Error({.what = "its parameters are not those of one prepared model, so they have no names in a "
+                             "checkpoint",
+                     .where = fmt::format("optimizer {}", optimizer),
+                     .hint = "give each model an optimizer of its own, or save with StateDictType::full"});
+      }
+      model = found->second.first;
+      names.emplace(found->first, found->second.second);
+    }
+  }
+  return names;
+}
+
+void require_names(std::size_t group, const PtValue& saved, const std::vector<std::string>& wanted,
+                   const std::string& where) {
+  std::set<std::string> left(wanted.begin(), wanted.end());
+  const PtList* names = list_in(saved, "params");
+  if (names == nullptr) refuse(where, fmt::format("parameter group {} has no names of parameters", group));
+  for (const PtValue& name : *names) {
+    const auto* text = name.get_if<std::string>();
+    if (text == nullptr || left.erase(*text) == 0) {
+      refuse(where, fmt::format("parameter group {} has '{}', which the optimizer's has not", group,
+                                text != nullptr ? *text : "a number"));
+    }
+  }
+  if (!left.empty())
+    refuse(where,
+           fmt::format("parameter group {} lacks '{}', which the optimizer has", group, *left.begin()));
+}
+
+PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, PtValue state,
+                     const std::string& where) {
+  const PtList* groups = list_in(state, "param_groups");
+  const PtValue* saved = state.find("state");
+  if (groups == nullptr || saved == nullptr || !has_names(*groups)) return state;
+  const ParameterNames names = names_in_model(content, optimizer);
+  const std::vector<std::vector<at::Tensor>> given = given_parameters(content, optimizer);
+  if (groups->size() != given.size())
+    refuse(where, fmt::format("has {} parameter groups, the optimizer {}", groups->size(), given.size()));
+
+  PtDict numbered;
+  PtList numbered_groups = *groups;
+  std::int64_t next = 0;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    std::vector<std::string> of_group;
+    PtList numbers;
+    for (const at::Tensor& parameter : given[i]) {
+      of_group.push_back(names.at(parameter.unsafeGetTensorImpl()));
+      if (const PtValue* fields = saved->find(of_group.back())) numbered.push_back({next, *fields});
+      numbers.emplace_back(next++);
+    }
+    require_names(i, (*groups)[i], of_group, where);
+    replace_params(numbered_groups[i], std::move(numbers));
+  }
+  return PtDict{{"state", std::move(numbered)}, {"param_groups", std::move(numbered_groups)}};
+}
+
+}  // namespace acc::detail

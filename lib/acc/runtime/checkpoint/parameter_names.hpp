@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstddef>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "acc/runtime/checkpoint/checkpoint.hpp"
+#include "acc/runtime/checkpoint/pt_file.hpp"
+
+namespace acc::detail {
+
+/// What an optimizer of a checkpoint was given, group by group: parameters of modules, also those that are
+/// sharded.
+std::vector<std::vector<at::Tensor>> given_parameters(const CheckpointContent& content,
+                                                      std::size_t optimizer);
+
+/// The names of parameters in their model.
+using ParameterNames = std::unordered_map<const c10::TensorImpl*, std::string>;
+
+/// The names of what an optimizer was given. Throws Error{usage} unless all are parameters of one prepared
+/// model.
+ParameterNames names_in_model(const CheckpointContent& content, std::size_t optimizer);
+
+/// Throws Error{config} unless the saved parameter group number `group` has the names `wanted`, in any order.
+/// `where` is where it was saved.
+void require_names(std::size_t group, const PtValue& saved, const std::vector<std::string>& wanted,
+                   const std::string& where);
+
+/// A state with names of parameters, as Python's FSDP saves it in full, with their numbers instead, as
+/// plan_optimizer_load takes it. One with numbers is returned as it is. Throws what names_in_model and
+/// require_names throw; `where` names the file.
+PtValue with_numbers(const CheckpointContent& content, std::size_t optimizer, PtValue state,
+                     const std::string& where);
+
+}  // namespace acc::detail
