@@ -41,24 +41,31 @@ std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs
   return Sink::apply(on_backward, at::TensorList(outputs));
 }
 
-using torch::autograd::variable_list;
-using torch::autograd::utils::LambdaPostHook;
+struct GradientHooks::Hook {
+  decltype(torch::autograd::Edge::function) node = {};  // LibTorch 2.15 has another pointer
+  std::uintptr_t key = 0;
+};
+
+GradientHooks::GradientHooks() = default;
+
+GradientHooks::~GradientHooks() {
+  for (const Hook& hook : hooks_) hook.node->del_post_hook(hook.key);
+}
+
+void GradientHooks::add(const at::Tensor& parameter, std::function<void()> function) {
+  auto node = torch::autograd::impl::grad_accumulator(parameter);
+  const auto key = node->add_post_hook(std::make_unique<torch::autograd::utils::LambdaPostHook>(
+      [function = std::move(function)](const variable_list& outputs, const variable_list&) {
+        function();
+        return outputs;
+      }));
+  hooks_.push_back({.node = std::move(node), .key = key});
+}
 
 GradientWatch::GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times)
     : several_times_(several_times), received_(parameters.size(), 0) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    auto node = torch::autograd::impl::grad_accumulator(parameters[i]);
-    const auto key = node->add_post_hook(
-        std::make_unique<LambdaPostHook>([this, i](const variable_list& outputs, const variable_list&) {
-          on_gradient(i);
-          return outputs;
-        }));
-    hooks_.push_back({.node = std::move(node), .key = key});
-  }
-}
-
-GradientWatch::~GradientWatch() {
-  for (const Hook& hook : hooks_) hook.node->del_post_hook(hook.key);
+  for (std::size_t i = 0; i < parameters.size(); ++i)
+    hooks_.add(parameters[i], [this, i] { on_gradient(i); });
 }
 
 void GradientWatch::expect_averaged() {

@@ -5,13 +5,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
-
-namespace torch::autograd {
-struct Node;
-}
 
 namespace acc::detail {
 
@@ -21,6 +16,22 @@ namespace acc::detail {
 std::vector<at::Tensor> pass_through_sink(const std::vector<at::Tensor>& outputs,
                                           const std::function<void()>& on_backward);
 
+/// Functions that are called when gradients have been accumulated, until this object ends.
+class GradientHooks {
+ public:
+  GradientHooks();
+  ~GradientHooks();
+  GradientHooks(const GradientHooks&) = delete;
+  GradientHooks& operator=(const GradientHooks&) = delete;
+
+  /// Calls `function` after each gradient that `parameter` has received, on the thread of its backward.
+  void add(const at::Tensor& parameter, std::function<void()> function);
+
+ private:
+  struct Hook;
+  std::vector<Hook> hooks_;
+};
+
 /// Detects gradients that should be averaged but are not: those that a model's parameters receive without a
 /// forward that announced them, or a second time after it. LibTorch's Reducer would accumulate them on this
 /// process without an error.
@@ -29,9 +40,6 @@ class GradientWatch {
   /// If `several_times`, as for a static graph, a parameter may receive more than one gradient after each
   /// forward.
   GradientWatch(const std::vector<at::Tensor>& parameters, bool several_times);
-  ~GradientWatch();
-  GradientWatch(const GradientWatch&) = delete;
-  GradientWatch& operator=(const GradientWatch&) = delete;
 
   /// Announces the gradients of a forward; they are averaged.
   void expect_averaged();
@@ -48,11 +56,6 @@ class GradientWatch {
  private:
   void on_gradient(std::size_t parameter);
 
-  struct Hook {
-    std::shared_ptr<torch::autograd::Node> node = {};
-    std::uintptr_t key = 0;
-  };
-  std::vector<Hook> hooks_ = {};
   bool several_times_;
   bool active_ = true;
   bool local_ = false;
@@ -60,6 +63,7 @@ class GradientWatch {
   /// The number of announced forwards, and for each parameter up to which of them it has received gradients.
   std::uint64_t forwards_ = 0;
   std::vector<std::uint64_t> received_;
+  GradientHooks hooks_ = {};
 };
 
 }  // namespace acc::detail

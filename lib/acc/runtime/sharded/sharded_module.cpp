@@ -5,10 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
-#include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/graph_task.h>
-#include <torch/csrc/autograd/utils/lambda_post_hook.h>
-#include <torch/csrc/autograd/variable.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
@@ -17,6 +14,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/parallel/gradient_hooks.hpp"
 #include "acc/runtime/parallel/parameter_agreement.hpp"
 #include "acc/runtime/parallel/sync_batch_norm.hpp"
 #include "acc/runtime/sharded/call_order.hpp"
@@ -27,9 +25,6 @@
 
 namespace acc::detail {
 namespace {
-
-using torch::autograd::variable_list;
-using torch::autograd::utils::LambdaPostHook;
 
 enum class Phase { idle, forward, backward };
 
@@ -79,11 +74,6 @@ bool reads_no_values(const c10::OperatorHandle& op) {
   });
 }
 
-struct Hook {
-  std::shared_ptr<torch::autograd::Node> node = {};
-  std::uintptr_t key = 0;
-};
-
 }  // namespace
 
 struct ShardedModule::Impl {
@@ -93,7 +83,6 @@ struct ShardedModule::Impl {
   int tag = next_tag();
   std::vector<std::unique_ptr<Unit>> units = {};
   std::vector<GradientReduction> reductions = {};
-  std::vector<Hook> hooks = {};
   std::unique_ptr<CallOrder> order = {};
   // The numbers of the last calls for each unit in `order`.
   std::vector<std::int64_t> gathers = {};
@@ -114,6 +103,7 @@ struct ShardedModule::Impl {
   bool synchronizes_once = false;
   bool buffers_due = true;
   std::size_t peak_bytes = 0;
+  GradientHooks hooks = {};
 
   bool frees() const { return options.fsdp.reshard_after_forward; }
   std::string where() const { return fmt::format("rank {}, {}", group->rank(), module->name()); }
@@ -203,13 +193,7 @@ void ShardedModule::Impl::watch_gradients(std::size_t unit) {
   const auto& pieces = units[unit]->pieces();
   for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
     if (!pieces[piece].trains) continue;
-    auto node = torch::autograd::impl::grad_accumulator(pieces[piece].parameter);
-    const auto key = node->add_post_hook(std::make_unique<LambdaPostHook>(
-        [this, unit, piece](const variable_list& outputs, const variable_list&) {
-          take_gradient(unit, piece);
-          return outputs;
-        }));
-    hooks.push_back({.node = std::move(node), .key = key});
+    hooks.add(pieces[piece].parameter, [this, unit, piece] { take_gradient(unit, piece); });
   }
 }
 
@@ -447,7 +431,6 @@ ShardedModule::ShardedModule(std::shared_ptr<torch::nn::Module> module, std::sha
 }
 
 ShardedModule::~ShardedModule() {
-  for (const Hook& hook : impl_->hooks) hook.node->del_post_hook(hook.key);
   if (impl_->frees() && --watched_modules == 0) watch_operators(false);
 }
 
