@@ -75,8 +75,8 @@ bool names_mpi_hosts(const LaunchInputs& inputs) {
   return inputs.command_line.flags.contains("mpirun_hostfile") || inputs.file.contains("mpirun_hostfile");
 }
 
-void probe_machine_for(LaunchInputs& inputs) {
-  inputs.machine = probe_machine(needs_gpus(inputs));
+void probe_machine_for(LaunchInputs& inputs, const Settings& settings) {
+  inputs.machine = probe_machine(needs_gpus(inputs.dialect, settings));
   if (names_mpi_hosts(inputs)) inputs.open_mpi = is_open_mpi(inputs.environment);
 }
 
@@ -89,7 +89,7 @@ std::string word_for_acc(const Environment& environment) {
 
 int print_script(GatheredInputs gathered) {
   LaunchInputs& inputs = gathered.inputs;
-  probe_machine_for(inputs);
+  probe_machine_for(inputs, Settings(inputs));
   const ScriptJob job = plan_script(inputs, word_for_acc(inputs.environment), gathered.config);
   fmt::print("{}", job_script(job));
   std::vector<std::string> notes = gathered.notes;
@@ -175,8 +175,9 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, const En
 
 LaunchPlan plan_of(GatheredInputs gathered) {
   LaunchInputs& inputs = gathered.inputs;
-  probe_machine_for(inputs);
-  LaunchPlan plan = resolve(inputs);
+  Settings settings(inputs);
+  probe_machine_for(inputs, settings);
+  LaunchPlan plan = resolve(inputs, std::move(settings));
   if (const std::string assumed = assumed_text(plan); inputs.dialect == Dialect::launch && !gathered.config &&
                                                       !assumed.empty() && ::isatty(STDERR_FILENO) == 1)
     gathered.notes.push_back("there is no config file: " + assumed +
@@ -189,7 +190,7 @@ LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
   return plan_of(gather_inputs(std::move(command_line), dialect));
 }
 
-int start(const LaunchPlan& plan) {
+int start(LaunchPlan plan) {
   if (!plan.problems.empty()) throw Error(ErrorKind::usage, plan.problems);
   log::open(plan.logging);
   // Each node says the same of the engine but for its own place, and each task the same of everything.
@@ -202,12 +203,12 @@ int start(const LaunchPlan& plan) {
   if (const std::string python = interpreter_text(plan); !python.empty()) log::debug("{}", python);
   write_deepspeed_env(plan);
   keep_exit_code(plan);
-  return launch(plan);
+  return launch(std::move(plan));
 }
 
-int start_or_explain(const LaunchPlan& plan) {
+int start_or_explain(LaunchPlan plan) {
   const Value& dry_run = plan.settings.at("dry_run").value;
-  if (dry_run.is_null()) return start(plan);
+  if (dry_run.is_null()) return start(std::move(plan));
   fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
   return 0;
 }

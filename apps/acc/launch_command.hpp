@@ -38,9 +38,9 @@ LaunchPlan plan_of(GatheredInputs gathered);
 LaunchPlan make_plan(CommandLine command_line, Dialect dialect);
 
 /// Throws the plan's problems; logs its notes and runs it. Returns the exit code.
-int start(const LaunchPlan& plan);
+int start(LaunchPlan plan);
 
 /// The same, or prints the plan with --dry_run.
-int start_or_explain(const LaunchPlan& plan);
+int start_or_explain(LaunchPlan plan);
 
 }  // namespace acc::launcher

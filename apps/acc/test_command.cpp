@@ -92,7 +92,7 @@ int check_nodes(CommandLine command_line, bool json) {
   plan.preflight = Preflight::alone;
   plan.preflight_json = json;
   plan.problems.clear();
-  return start_or_explain(plan);
+  return start_or_explain(std::move(plan));
 }
 
 // Without acc-selftest, as in the wheel: what can be tested without libacc.
@@ -152,7 +152,7 @@ int test_command(const std::vector<std::string>& words) {
       "--progress-file",    fmt::format("/proc/{}/fd/{}", ::getpid(), progress.get())};
   plan.worker_command.insert(plan.worker_command.end(), arguments.begin(), arguments.end());
   if (options.json) plan.worker_command.emplace_back("--json");
-  return start_or_explain(plan);
+  return start_or_explain(std::move(plan));
 }
 
 }  // namespace acc::launcher

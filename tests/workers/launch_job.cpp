@@ -75,7 +75,7 @@ int main(int argc, char** argv) try {
   }
   plan.worker_command.assign(argv + next, argv + argc);
   plan.program = plan.worker_command.at(0);
-  return acc::launcher::launch(plan);
+  return acc::launcher::launch(std::move(plan));
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "acc: %s\n", error.what());
   return acc::exit_code(error.kind());

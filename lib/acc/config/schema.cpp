@@ -2,6 +2,7 @@
 #include "acc/config/schema.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "acc/config/schema_rows.hpp"
@@ -11,14 +12,15 @@ namespace {
 
 std::vector<SettingSpec> all_rows() {
   std::vector<SettingSpec> all = general_rows();
-  for (const auto& family : {dynamo_rows(), fsdp_rows(), deepspeed_rows(), megatron_rows(),
-                             parallelism_rows(), fp8_rows(), mpi_rows(), tpu_rows(), sagemaker_rows()})
-    all.insert(all.end(), family.begin(), family.end());
+  for (const auto family : {dynamo_rows, fsdp_rows, deepspeed_rows, megatron_rows, parallelism_rows, fp8_rows,
+                            mpi_rows, tpu_rows, sagemaker_rows})
+    std::ranges::move(family(), std::back_inserter(all));
   return all;
 }
 
+// Never destroyed: every exit would wait for it.
 const std::vector<SettingSpec>& rows() {
-  static const std::vector<SettingSpec> all = all_rows();
+  static const auto& all = *new std::vector<SettingSpec>(all_rows());
   return all;
 }
 
@@ -102,6 +104,7 @@ std::vector<std::string> section_keys(std::string_view section) {
 
 Value default_value(const SettingSpec& spec) {
   if (spec.default_value == "null") return nullptr;
+  if (spec.type == ValueType::boolean) return spec.default_value == "true";
   return Value::parse(spec.default_value);
 }
 

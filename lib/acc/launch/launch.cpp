@@ -355,9 +355,8 @@ int report_lost_agent(const ExitStatus& agent) {
 
 }  // namespace
 
-int launch(const LaunchPlan& given) {
+int launch(LaunchPlan plan) {
   open_standard_streams();
-  LaunchPlan plan = given;
   const pid_t supervisor = plan.process = ::getpid();
   std::optional<TerminalLoan> terminal;
   if (plan.attach) terminal.emplace(STDIN_FILENO);

@@ -15,7 +15,7 @@ namespace acc::launcher {
 /// be created.
 ///
 /// To be called from the main thread of a single-threaded process.
-int launch(const LaunchPlan& plan);
+int launch(LaunchPlan plan);
 
 /// The program that a job is part of, in the place of `acc`.
 struct HostProgram {

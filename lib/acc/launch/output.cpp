@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,8 @@ StreamPlan plan_stream(const OutputPlan& output, WorkerNumbers worker, Streams s
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::size_t kBufferBytes = std::size_t{64} << 10U;
 
 Descriptor open_log(const fs::path& file) {
   Descriptor log(::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666));
@@ -113,7 +116,7 @@ struct Output::Impl {
   bool one_console;
   OutputSink out;
   std::optional<OutputSink> err;  // absent when both are one
-  std::array<char, std::size_t{64} << 10U> buffer = {};
+  std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kBufferBytes);
   std::vector<std::shared_ptr<Relay>> relays = {};
   std::map<int, Tail> tails = {};
   std::map<int, OutputRing> rings = {};
@@ -201,7 +204,8 @@ void Output::Impl::open_filtered(const fs::path& attempt) {
 void Output::Impl::add_relay(Descriptor from, bool terminal, RelayTarget target) {
   target.on_full_log = [this](const std::string& reason) { on_full_log(reason); };
   target.on_lost = [this](std::uint64_t bytes) { lost.bytes += bytes; };
-  relays.push_back(std::make_shared<Relay>(loop, std::move(from), terminal, std::move(target), buffer));
+  relays.push_back(std::make_shared<Relay>(loop, std::move(from), terminal, std::move(target),
+                                           std::span(buffer.get(), kBufferBytes)));
   relays.back()->start();
 }
 

@@ -268,12 +268,10 @@ Preflight plan_preflight(const Settings& settings, const LaunchPlan& plan) {
 
 }  // namespace
 
-bool needs_gpus(const LaunchInputs& inputs) {
-  const Settings settings(inputs);
+bool needs_gpus(Dialect dialect, const Settings& settings) {
   // Under accelerate's rules the GPUs determine the distributed type even if the number of processes is
   // given.
-  if (inputs.dialect == Dialect::launch)
-    return !(settings.is_explicit("use_cpu") && settings.truth("use_cpu"));
+  if (dialect == Dialect::launch) return !(settings.is_explicit("use_cpu") && settings.truth("use_cpu"));
   const std::string workers(trim(settings.text("nproc_per_node")));
   return workers == "gpu" || workers == "auto" || settings.truth("isolate_gpus") ||
          settings.given("numa_binding");
@@ -289,7 +287,10 @@ log::Options choose_log(const LaunchInputs& inputs, const Settings& settings) {
 }
 
 LaunchPlan resolve(const LaunchInputs& inputs) {
-  Settings settings(inputs);
+  return resolve(inputs, Settings(inputs));
+}
+
+LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   const EngineValues engine = ask_engine(inputs, settings);
   const JobShape shape = shape_with(engine, inputs, settings);
   LaunchPlan plan;
@@ -341,7 +342,7 @@ LaunchPlan resolve(const LaunchInputs& inputs) {
   plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
   bind_to_cpus(inputs, settings, shape, plan);
-  plan.settings = settings.all();
+  plan.settings = std::move(settings).all();
   return plan;
 }
 

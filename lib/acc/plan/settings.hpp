@@ -49,7 +49,8 @@ class Settings {
   /// The same; a flag or a variable that gave another value no longer counts.
   void replace(std::string_view name, Value value, std::string origin);
 
-  const std::map<std::string, Setting, std::less<>>& all() const { return settings_; }
+  const std::map<std::string, Setting, std::less<>>& all() const& { return settings_; }
+  std::map<std::string, Setting, std::less<>> all() && { return std::move(settings_); }
   /// Variables that have no effect, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
 

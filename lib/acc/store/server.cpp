@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <utility>
@@ -153,7 +154,7 @@ struct StoreServer::Impl final : Connection::Owner {
       clients.at(ended).connection->end();
   }
 
-  std::span<char> scratch() override { return scratch_buffer; }
+  std::span<char> scratch() override { return {scratch_buffer.get(), kScratchBytes}; }
 
   void deliver_wake_ups() {
     for (const ClientId id : service.take_woken()) {
@@ -198,7 +199,7 @@ struct StoreServer::Impl final : Connection::Owner {
   std::size_t strangers = 0;
   std::uint64_t clock = 0;
   bool sweeping = false;
-  std::vector<char> scratch_buffer = std::vector<char>(kScratchBytes);
+  std::unique_ptr<char[]> scratch_buffer = std::make_unique_for_overwrite<char[]>(kScratchBytes);
   std::shared_ptr<RoundRobin> scheduler;
   std::shared_ptr<Handshakes> members_handshakes;
   std::shared_ptr<Handshakes> strangers_handshakes;

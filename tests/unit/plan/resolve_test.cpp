@@ -125,21 +125,24 @@ TEST_CASE("resolve: events go to a file, to the console, or nowhere", "[plan]") 
 }
 
 TEST_CASE("resolve: GPUs are queried only if they matter", "[plan]") {
+  const auto needs = [](const acc::launcher::LaunchInputs& given) {
+    return needs_gpus(given.dialect, acc::launcher::Settings(given));
+  };
   using Words = std::vector<std::string>;
   for (const Words& words : {Words{"--nproc-per-node", "gpu"}, Words{"--nproc-per-node", " auto"},
                              Words{"--isolate-gpus"}, Words{"--numa-binding", "node"}}) {
-    CHECK(needs_gpus(inputs(words, Dialect::torchrun)));
+    CHECK(needs(inputs(words, Dialect::torchrun)));
   }
   LaunchInputs by_variable = inputs({"train.py"}, Dialect::torchrun);
   by_variable.environment.set("PET_NPROC_PER_NODE", "gpu");
-  CHECK(needs_gpus(by_variable));
-  CHECK(needs_gpus(inputs({"--num_processes", "2", "train.py"})));
-  CHECK_FALSE(needs_gpus(inputs({"--cpu", "train.py"})));
+  CHECK(needs(by_variable));
+  CHECK(needs(inputs({"--num_processes", "2", "train.py"})));
+  CHECK_FALSE(needs(inputs({"--cpu", "train.py"})));
 
   for (const Words& words : {Words{"train.py"}, Words{"--nproc-per-node", "2", "train.py"},
                              Words{"--nproc-per-node", "cpu", "train.py"},
                              Words{"--nproc-per-node", "2", "--virtual-local-rank", "train.py"}}) {
-    REQUIRE_FALSE(needs_gpus(inputs(words, Dialect::torchrun)));
+    REQUIRE_FALSE(needs(inputs(words, Dialect::torchrun)));
     const LaunchPlan with = resolve(inputs(words, Dialect::torchrun, 8));
     const LaunchPlan without = resolve(inputs(words, Dialect::torchrun));
     CHECK(with == without);
