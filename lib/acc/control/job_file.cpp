@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -103,16 +102,6 @@ Descriptor open_locked(int folder, const std::string& name, int flags) {
   return file;
 }
 
-// Tries again: until the file is locked, another acc may take it for that of a killed job, and remove it.
-Descriptor make_locked(int folder, const std::string& name) {
-  constexpr int kTries = 100;
-  for (int tries = 0; tries < kTries; ++tries) {
-    if (Descriptor file = open_locked(folder, name, O_CREAT)) return file;
-    ::sched_yield();
-  }
-  return {};
-}
-
 std::string read_all(const Descriptor& file) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -129,18 +118,31 @@ bool is_own_folder(const fs::path& folder) {
          info.st_uid == ::geteuid();
 }
 
-void remove_job(int runtime_folder, const std::string& name) {
+// Whether there is no such job any more; a living one stays.
+bool remove_job(int runtime_folder, const std::string& name) {
   const Descriptor file = open_locked(runtime_folder, name, 0);
-  if (!file) return;
+  struct stat info = {};
+  if (!file) return ::fstatat(runtime_folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0;
   std::error_code ignored;
   for (const std::string& left : split(read_all(file), '\0')) {
     if (is_own_folder(left)) fs::remove_all(left, ignored);
-    if (is_own_folder(left)) return;
+    if (is_own_folder(left)) return false;
   }
   const std::string socket = name.substr(0, name.size() - kJobSuffix.size()) + ".sock";
   ::unlinkat(runtime_folder, socket.c_str(), 0);
   ::unlinkat(runtime_folder, ("." + socket).c_str(), 0);
-  ::unlinkat(runtime_folder, name.c_str(), 0);
+  return ::unlinkat(runtime_folder, name.c_str(), 0) == 0;
+}
+
+// An empty file that is locked before it gets its name: else another acc might take it for that of a killed
+// job, and remove it.
+Descriptor make_locked(int folder, const std::string& name) {
+  Descriptor file(::openat(folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
+  const std::string nameless = "/proc/self/fd/" + std::to_string(file.get());
+  while (::linkat(AT_FDCWD, nameless.c_str(), folder, name.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    if (errno != EEXIST || !remove_job(folder, name)) return {};
+  return file;
 }
 
 }  // namespace
@@ -154,9 +156,7 @@ JobFile::JobFile(const std::vector<fs::path>& folders, const std::string& id)
       continue;
     }
     if (folder_) file_ = make_locked(folder_.get(), name_);
-    if (!file_) continue;
-    if (::ftruncate(file_.get(), 0) == 0) return;
-    file_.reset();
+    if (file_) return;
   }
 }
 

@@ -28,8 +28,8 @@ std::vector<std::string> names_in(const Descriptor& folder, std::string_view suf
 /// is locked while the process that made it, or a fork of it, is alive.
 class JobFile {
  public:
-  /// Creates it in the first of `folders` that can be used. Without one the job runs, too, but its leftovers
-  /// stay.
+  /// Creates it in the first of `folders` that can be used and whose file system has O_TMPFILE. Without one
+  /// the job runs, too, but its leftovers stay. Leftovers of a killed job of this id are removed.
   JobFile(const std::vector<std::filesystem::path>& folders, const std::string& id);
   ~JobFile() { remove(); }
   JobFile(const JobFile&) = delete;

@@ -88,6 +88,21 @@ TEST_CASE("job_file: a starting job is never taken for a killed one", "[control]
   CHECK_FALSE(fs::exists(second));
 }
 
+TEST_CASE("job_file: a job of the same id that was killed is cleaned up, a living one keeps its file",
+          "[control]") {
+  const Place place;
+  const fs::path other = place.base.path() / "other";
+  in_killed_process([&] { (new JobFile({place.runtime}, "train-1"))->add(place.left); });
+  const JobFile next({place.runtime, other}, "train-1");
+  CHECK_FALSE(place.has_leftovers());
+  const JobFile third({place.runtime, other}, "train-1");
+  CHECK(fs::exists(other / "train-1.job"));
+  remove_leftovers({place.runtime, other});
+  CHECK(fs::exists(place.runtime / "train-1.job"));
+  third.remove();
+  CHECK(fs::exists(place.runtime / "train-1.job"));
+}
+
 TEST_CASE("job_file: nothing is removed while a process of the job is alive", "[control]") {
   const Place place;
   int gate[2] = {-1, -1};
