@@ -63,12 +63,12 @@ std::shared_ptr<MemoryGroup> share_with(const std::vector<int>& names, int rank,
   const auto size = static_cast<int>(names.size());
   try {
     auto [descriptor, processes] = handover.exchange([size] { return Segment::create(size); }, timeout);
-    return std::make_shared<MemoryGroup>(
-        descriptor, MemoryGroup::Ranks{.rank = rank,
-                                       .size = size,
-                                       .names = names,
-                                       .processes = std::move(processes),
-                                       .core_for_each = probe_machine(false).allowed_cores >= size});
+    MemoryGroup::Ranks ranks{.rank = rank,
+                             .size = size,
+                             .names = names,
+                             .processes = std::move(processes),
+                             .core_for_each = probe_machine(false).allowed_cores >= size};
+    return {new MemoryGroup(descriptor, std::move(ranks)), OffThreadDelete<MemoryGroup>()};
   } catch (const std::exception&) {  // NOLINT: the other ranks are told that there is no memory
     return nullptr;
   }
@@ -117,9 +117,9 @@ std::optional<Machine> join_machine(c10d::Backend& gloo, c10d::Store& store, Han
                   .has_all_ranks = machines.size() == 1};
   if (!all_agree(gloo, alone || machine.memory)) return std::nullopt;
   if (machines.size() > 1 && place == 0) {
-    machine.leader = std::make_unique<MachineLeader>(
+    machine.leader.reset(new MachineLeader(
         machine.memory,
-        connect_leaders(static_cast<int>(own - machines.begin()), static_cast<int>(machines.size())));
+        connect_leaders(static_cast<int>(own - machines.begin()), static_cast<int>(machines.size()))));
   }
   return machine;
 }

@@ -12,6 +12,7 @@
 
 #include "acc/runtime/parallel/cpu/machine_leader.hpp"
 #include "acc/runtime/parallel/cpu/memory_group.hpp"
+#include "acc/runtime/parallel/cpu/off_thread.hpp"
 
 namespace c10d {
 class Backend;
@@ -26,7 +27,8 @@ class Handover;
 struct Machine {
   std::shared_ptr<MemoryGroup> memory = {};  ///< Null if the machine has one rank of several machines.
   bool has_all_ranks = false;
-  std::unique_ptr<MachineLeader> leader = {};  ///< On the first rank, if there are several machines.
+  std::unique_ptr<MachineLeader, OffThreadDelete<MachineLeader>> leader =
+      {};  ///< On the first rank, if there are several machines.
 };
 
 /// The ranks of each machine, in their order, for the machine's number of each rank; the machines in the

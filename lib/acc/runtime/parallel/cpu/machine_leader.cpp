@@ -41,12 +41,12 @@ void MachineLeader::run_thread() {
     JobOperation operation = std::move(operations_.front());
     operations_.pop_front();
     lock.unlock();
-    run(operation);
+    run(std::move(operation));
     lock.lock();
   }
 }
 
-void MachineLeader::run(JobOperation& operation) {
+void MachineLeader::run(JobOperation operation) {
   try {
     if (failure_) std::rethrow_exception(failure_);
     if (memory_) memory_->wait(memory_->begin(std::move(operation.inside)), std::nullopt);

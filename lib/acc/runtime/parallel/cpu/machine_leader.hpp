@@ -33,17 +33,20 @@ class MachineLeader {
  public:
   /// `memory` is null if the machine has one rank; `leaders` has one rank for each machine.
   MachineLeader(std::shared_ptr<MemoryGroup> memory, c10::intrusive_ptr<c10d::Backend> leaders);
-  /// Leaves both groups: others that still need this rank fail.
+  /// Leaves both groups: others that still need this rank fail. Not on its own thread, see OffThreadDelete.
   ~MachineLeader();
   MachineLeader(const MachineLeader&) = delete;
   MachineLeader& operator=(const MachineLeader&) = delete;
+
+  /// Whether this is called on its thread.
+  bool is_own_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
   /// `back.done` is called at the end or with what failed, on the thread. After a failure everything fails.
   void begin(JobOperation operation);
 
  private:
   void run_thread();
-  void run(JobOperation& operation);
+  void run(JobOperation operation);
   void fail(const std::exception_ptr& failure);
 
   std::shared_ptr<MemoryGroup> memory_;

@@ -63,10 +63,14 @@ class MemoryGroup {
   };
 
   MemoryGroup(const Descriptor& memory, Ranks ranks);
-  /// Leaves the group: others that still need this rank fail.
+  /// Leaves the group: others that still need this rank fail. Not on the group's own thread, see
+  /// OffThreadDelete.
   ~MemoryGroup();
   MemoryGroup(const MemoryGroup&) = delete;
   MemoryGroup& operator=(const MemoryGroup&) = delete;
+
+  /// Whether this is called on the group's thread.
+  bool is_own_thread() const { return thread_.get_id() == std::this_thread::get_id(); }
 
   /// Begins an operation, and returns its number.
   std::uint64_t begin(Collective collective);

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "acc/runtime/parallel/cpu/off_thread.hpp"
 #include "support/catch.hpp"
 
 namespace memory_group_test {
@@ -24,6 +25,7 @@ using namespace std::chrono_literals;
 using acc::Descriptor;
 using acc::detail::Collective;
 using acc::detail::MemoryGroup;
+using acc::detail::OffThreadDelete;
 using acc::detail::Segment;
 using Kind = Collective::Kind;
 
@@ -257,6 +259,23 @@ TEST_CASE("memory_group: ranks that call different operations are told so", "[ru
   CHECK((first_knows || second_knows));
   CHECK((first_knows || failures[0].starts_with("Connection closed by peer")));
   CHECK((second_knows || failures[1].starts_with("Connection closed by peer")));
+}
+
+TEST_CASE("memory_group: a callback may drop the last reference to its group", "[runtime]") {
+  const Descriptor memory = Segment::create(2);
+  const Collective barrier{.kind = Kind::barrier, .timeout = 1min};
+  std::shared_ptr<MemoryGroup> first(group_of(memory, 0, 2).release(), OffThreadDelete<MemoryGroup>());
+  const auto second = group_of(memory, 1, 2);
+  std::promise<bool> called;
+  Collective last = barrier;
+  last.done = [&called, held = first](const std::exception_ptr&) { called.set_value(held->is_own_thread()); };
+  first->begin(std::move(last));
+  first.reset();
+  second->wait(second->begin(barrier), std::nullopt);
+  CHECK(called.get_future().get());
+  // It has left.
+  CHECK(failure_of([&] { second->wait(second->begin(barrier), std::nullopt); }) ==
+        "Connection closed by peer: rank 0");
 }
 
 }  // namespace memory_group_test
