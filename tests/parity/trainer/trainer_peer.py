@@ -6,6 +6,7 @@ trainer_peer.py MODEL DATA WEIGHTS ARGUMENTS.json
 """
 import json
 import math
+import os
 import pathlib
 import sys
 
@@ -129,6 +130,9 @@ def train(name, data, weights, arguments):
     trainer.train()
     trainer.save_model()
     trainer.save_state()
+    sys.stdout.flush()
+    # torch 2.11 sometimes aborts while the interpreter ends ("terminate called without an active exception").
+    os._exit(0)
 
 
 if __name__ == "__main__":
