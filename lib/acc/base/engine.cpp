@@ -416,7 +416,7 @@ constexpr StopRow kPodStop = {"", 30, "terminationGracePeriodSeconds of the pod"
 // Processes of mpirun see what it was given by --mca; PRRTE has a prefix of its own.
 Number open_mpi_setting(const Environment& environment) {
   for (const std::string_view prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {
-    if (const Number seconds = read_number(environment, fmt::format("{}{}", prefix, kOpenMpiSetting)))
+    if (Number seconds = read_number(environment, fmt::format("{}{}", prefix, kOpenMpiSetting)))
       return seconds;
   }
   return std::nullopt;
