@@ -35,7 +35,7 @@ VALUED = {
     "master_addr": ("main_process_ip", ["node0", "127.0.0.1"]),
     "master_port": ("main_process_port", ["29501", "0"]),
     "local_addr": ("local_addr", ["10.0.0.1"]),
-    "numa_binding": ("numa_binding", ["node", "exclusive"]),
+    "numa_binding": ("numa_binding", ["node", "core-complex"]),
     "signals_to_handle": ("signals_to_handle", ["SIGTERM", "SIGTERM, SIGUSR1"]),
 }
 SWITCHES = {"standalone": "standalone", "module": "module", "run_path": "run_path", "no_python": "no_python",

@@ -6,8 +6,6 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 
-#include <algorithm>
-
 #include "acc/runtime/checkpoint/optimizer_state.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
