@@ -53,8 +53,8 @@ endfunction()
 #
 # The layer lib/acc/NAME as target acc::NAME. SOURCES and HEADERS are file names without suffix. Each header
 # must compile alone (the target all_verify_interface_header_sets checks it). SHARED makes a shared library, which is
-# installed, with those of its headers that programs include (AccInstall). SEPARATE: each source stays an object of its own,
-# for programs that must not link all of them (ACC_UNITY).
+# installed, with those of its headers that programs include (AccInstall). SEPARATE: the caller says which sources are
+# compiled together (acc_unity), for programs that must not link all of them.
 function(acc_library name)
   cmake_parse_arguments(arg "SHARED;SEPARATE" "" "SOURCES;HEADERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(type STATIC)
