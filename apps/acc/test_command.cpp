@@ -79,9 +79,8 @@ std::vector<std::string> with_limits(const TestOptions& options) {
 }
 
 int requested_processes(const LaunchPlan& plan) {
-  const auto requested = plan.settings.find("num_processes");
-  if (requested != plan.settings.end() && requested->second.value.is_number_integer())
-    return requested->second.value.get<int>();
+  const Value& requested = plan.settings["num_processes"].value;
+  if (requested.is_number_integer()) return requested.get<int>();
   return plan.num_machines * plan.nproc_per_node;
 }
 

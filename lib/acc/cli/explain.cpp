@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "acc/base/text.hpp"
 #include "acc/plan/debugging.hpp"
@@ -68,7 +69,7 @@ std::string counted(int number, std::string_view thing, std::string_view things)
 
 std::string assumed_text(const LaunchPlan& plan) {
   const auto is_given = [&](std::string_view name) {
-    const std::string& origin = plan.settings.find(name)->second.origin;
+    const std::string& origin = plan.settings.origin(name);
     const bool of_engine = !plan.engine.empty() && name.starts_with("num_");
     return of_engine || origin.starts_with('-') || origin.starts_with("PET_");
   };
@@ -77,14 +78,14 @@ std::string assumed_text(const LaunchPlan& plan) {
     values.push_back(counted(plan.num_machines * plan.nproc_per_node, "process", "processes"));
   if (!is_given("num_machines")) values.push_back(counted(plan.num_machines, "machine", "machines"));
   if (!is_given("mixed_precision"))
-    values.push_back("mixed_precision " + value_text(plan.settings.find("mixed_precision")->second.value));
+    values.push_back("mixed_precision " + value_text(plan.settings["mixed_precision"].value));
   return join(values, ", ");
 }
 
 Value explain_json(const LaunchPlan& plan) {
   Value settings = Value::object();
-  for (const auto& [name, setting] : plan.settings) {
-    settings[name] = {{"value", setting.value}, {"origin", setting.origin}};
+  for (const auto& [name, setting] : plan.settings.all()) {
+    settings[std::string(name)] = {{"value", setting.value}, {"origin", setting.origin}};
   }
   const Environment common = common_environment(plan);
   Value workers = Value::array();
@@ -114,9 +115,10 @@ Value explain_json(const LaunchPlan& plan) {
 }
 
 std::string explain_text(const LaunchPlan& plan) {
+  const std::map<std::string_view, Setting> all = plan.settings.all();
   std::size_t width = 0;
   std::size_t value_width = 0;
-  for (const auto& [name, setting] : plan.settings) {
+  for (const auto& [name, setting] : all) {
     if (setting.origin == "default") continue;
     width = std::max(width, name.size());
     value_width = std::max(value_width, value_text(setting.value).size());
@@ -127,7 +129,7 @@ std::string explain_text(const LaunchPlan& plan) {
                                  plan.task ? counted(plan.num_machines, "task", "tasks")
                                            : counted(plan.num_machines, "machine", "machines"),
                                  plan.launcher);
-  for (const auto& [name, setting] : plan.settings) {
+  for (const auto& [name, setting] : all) {
     if (setting.origin == "default") continue;
     text += fmt::format("  {:<{}}  {:<{}}  {}\n", name, width, value_text(setting.value), value_width,
                         setting.origin);

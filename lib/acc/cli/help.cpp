@@ -16,10 +16,10 @@ namespace {
 
 std::string value_name(const SettingSpec& spec, const Flag& flag) {
   if (flag.implicit_value)
-    return spec.type == ValueType::boolean ? "" : "[=" + std::string(spec.allowed.back()) + "]";
-  if (is_number(spec) && !spec.allowed.empty())
+    return spec.type == ValueType::boolean ? "" : "[=" + std::string(*std::prev(spec.allowed.end())) + "]";
+  if (is_number(spec) && !std::empty(spec.allowed))
     return " {N," + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
-  if (!spec.allowed.empty() && spec.allowed.size() <= 4) {
+  if (!std::empty(spec.allowed) && spec.allowed.size() <= 4) {
     return " {" + join({spec.allowed.begin(), spec.allowed.end()}, ",") + "}";
   }
   constexpr std::size_t kLongest = 20;

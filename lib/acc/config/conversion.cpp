@@ -125,14 +125,14 @@ bool is_number(const SettingSpec& spec) {
 }
 
 std::optional<std::string> allowed_word(const SettingSpec& spec, std::string_view text) {
-  if (spec.allowed.empty()) return std::string(text);
+  if (std::empty(spec.allowed)) return std::string(text);
   const auto found = std::ranges::find_if(spec.allowed, [&](std::string_view word) {
     return word == text || (spec.ignore_case && to_lower(word) == to_lower(text));
   });
   if (found != spec.allowed.end()) return std::string(*found);
   const auto place = spec.numbered ? parse_integer(text) : std::nullopt;
   if (!place || *place < 1 || *place > static_cast<std::int64_t>(spec.allowed.size())) return std::nullopt;
-  return std::string(spec.allowed[static_cast<std::size_t>(*place - 1)]);
+  return std::string(spec.allowed.begin()[*place - 1]);
 }
 
 Result convert(const SettingSpec& spec, const DocumentNode& node) {
@@ -142,7 +142,7 @@ Result convert(const SettingSpec& spec, const DocumentNode& node) {
                       : spec.type == ValueType::list || spec.type == ValueType::truths ? Kind::list
                                                                                        : Kind::scalar;
   if (node.kind != wanted && !truths_as_text) return wrong(spec, kind_name(wanted), node);
-  if (is_number(spec) && !spec.allowed.empty()) {
+  if (is_number(spec) && !std::empty(spec.allowed)) {
     if (const auto word = allowed_word(spec, node.text)) return Value(*word);
   }
   switch (spec.type) {

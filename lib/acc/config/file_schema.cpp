@@ -47,7 +47,7 @@ Value properties_of_section(std::string_view section) {
 Value property_of(const SettingSpec& spec) {
   Value property = {{"description", spec.help}};
   if (!spec.since.empty()) property["x-since"] = spec.since;
-  if (spec.allowed.empty()) {
+  if (std::empty(spec.allowed)) {
     property["type"] = types_of(spec.type);
   } else if (spec.ignore_case || is_number(spec)) {
     property["anyOf"] = Value::array({{{"enum", words_of(spec)}}, {{"type", types_of(spec.type)}}});

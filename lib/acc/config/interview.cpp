@@ -145,7 +145,7 @@ std::string Interview::help() const {
                                 : find_section_key(question.key.substr(0, dot), question.key.substr(dot + 1));
   if (spec == nullptr) return std::string(question.help);
   std::string text = fmt::format("{} Key in the file: {}.", spec->help, question.key);
-  if (!spec->flags.empty()) text += fmt::format(" Flag of a launch: {}.", spec->flags.front().spelling);
+  if (!std::empty(spec->flags)) text += fmt::format(" Flag of a launch: {}.", spec->flags.begin()->spelling);
   if (!spec->environment.empty()) text += fmt::format(" Workers see it in {}.", spec->environment);
   return text;
 }

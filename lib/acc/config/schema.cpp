@@ -10,18 +10,39 @@
 namespace acc::launcher {
 namespace {
 
-std::vector<SettingSpec> all_rows() {
-  std::vector<SettingSpec> all = general_rows();
+using Rows = std::vector<const SettingSpec*>;
+
+Rows all_rows() {
+  Rows all;
+  all.reserve(256);
+  const auto add = [&](std::span<const SettingSpec> rows) {
+    for (const SettingSpec& row : rows) all.push_back(&row);
+  };
+  for (const auto rows : general_rows()) add(rows);
   for (const auto family : {dynamo_rows, fsdp_rows, deepspeed_rows, megatron_rows, parallelism_rows, fp8_rows,
                             mpi_rows, tpu_rows, sagemaker_rows})
-    std::ranges::move(family(), std::back_inserter(all));
+    add(family());
   return all;
 }
 
-// Never destroyed: every exit would wait for it.
-const std::vector<SettingSpec>& rows() {
-  static const auto& all = *new std::vector<SettingSpec>(all_rows());
-  return all;
+const SettingSpec& at(const SettingSpec* row) {
+  return *row;
+}
+
+template <typename Condition>
+const SettingSpec* find_row(const Condition& holds) {
+  for (const SettingSpec& row : schema()) {
+    if (holds(row)) return &row;
+  }
+  return nullptr;
+}
+
+// No text of the table has an escape.
+Value parse_cell(const SettingSpec& spec, std::string_view json) {
+  if (json == "null") return nullptr;
+  if (json.starts_with('"')) return json.substr(1, json.size() - 2);
+  if (spec.type == ValueType::boolean) return json == "true";
+  return Value::parse(json);
 }
 
 // The prefix of the names of all settings of the section.
@@ -32,32 +53,32 @@ std::string prefix_of(std::string_view section) {
 
 }  // namespace
 
-std::vector<SettingSpec> in_group(std::string_view group, std::vector<SettingSpec> rows) {
+std::span<const SettingSpec> in_group(std::string_view group, std::span<SettingSpec> rows) {
   for (SettingSpec& row : rows) row.group = group;
   return rows;
 }
 
-std::vector<SettingSpec> section_rows(SettingSpec section, std::string_view group,
-                                      std::vector<SettingSpec> keys) {
+std::span<const SettingSpec> section_rows(std::string_view group, std::span<SettingSpec> rows) {
+  SettingSpec& section = rows.front();
   section.type = ValueType::section;
   section.in_file = true;
   section.default_value = "{}";
+  const std::span<SettingSpec> keys = rows.subspan(1);
   for (SettingSpec& key : keys) {
     key.in_file = true;
     key.section = section.name;
   }
-  keys = in_group(group, std::move(keys));
-  keys.insert(keys.begin(), std::move(section));
-  return keys;
+  in_group(group, keys);
+  return rows;
 }
 
-std::span<const SettingSpec> schema() {
-  return rows();
+SettingSpecs schema() {
+  static const Rows& rows = *new Rows(all_rows());  // never destroyed: every exit would wait for it
+  return {rows, at};
 }
 
 const SettingSpec* find_setting(std::string_view name) {
-  const auto found = std::ranges::find(rows(), name, &SettingSpec::name);
-  return found == rows().end() ? nullptr : &*found;
+  return find_row([&](const SettingSpec& spec) { return spec.name == name; });
 }
 
 std::string_view file_key(const SettingSpec& spec) {
@@ -69,25 +90,22 @@ bool at_top_level(const SettingSpec& spec, ConfigKind kind) {
 }
 
 const SettingSpec* find_file_key(std::string_view key, ConfigKind kind) {
-  const auto found = std::ranges::find_if(
-      rows(), [&](const SettingSpec& spec) { return at_top_level(spec, kind) && file_key(spec) == key; });
-  return found == rows().end() ? nullptr : &*found;
+  return find_row([&](const SettingSpec& spec) { return at_top_level(spec, kind) && file_key(spec) == key; });
 }
 
 const SettingSpec* find_section_key(std::string_view section, std::string_view key) {
   const std::string prefixed = prefix_of(section) + std::string(key);
-  const auto found = std::ranges::find_if(rows(), [&](const SettingSpec& spec) {
+  return find_row([&](const SettingSpec& spec) {
     if (spec.section != section) return false;
     return file_key(spec) == key || spec.name == key || spec.name == prefixed ||
            std::ranges::find(spec.former, key) != spec.former.end() ||
            std::ranges::find(spec.former, prefixed) != spec.former.end();
   });
-  return found == rows().end() ? nullptr : &*found;
 }
 
 std::vector<std::string> file_keys(ConfigKind kind) {
   std::vector<std::string> keys;
-  for (const SettingSpec& spec : rows()) {
+  for (const SettingSpec& spec : schema()) {
     if (at_top_level(spec, kind)) keys.emplace_back(file_key(spec));
   }
   std::ranges::sort(keys);
@@ -96,16 +114,18 @@ std::vector<std::string> file_keys(ConfigKind kind) {
 
 std::vector<std::string> section_keys(std::string_view section) {
   std::vector<std::string> keys;
-  for (const SettingSpec& spec : rows()) {
+  for (const SettingSpec& spec : schema()) {
     if (spec.section == section) keys.emplace_back(file_key(spec));
   }
   return keys;
 }
 
 Value default_value(const SettingSpec& spec) {
-  if (spec.default_value == "null") return nullptr;
-  if (spec.type == ValueType::boolean) return spec.default_value == "true";
-  return Value::parse(spec.default_value);
+  return parse_cell(spec, spec.default_value);
+}
+
+Value implicit_value(const SettingSpec& spec, const Flag& flag) {
+  return flag.implicit_value ? parse_cell(spec, *flag.implicit_value) : nullptr;
 }
 
 }  // namespace acc::launcher

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +34,8 @@ struct Flag {
 };
 
 /// A setting. These rows are the single source for reading, checking and writing config files, questions,
-/// flags, help, PET_* variables, variables of workers and the JSON schema.
+/// flags, help, PET_* variables, variables of workers and the JSON schema. The lists of a row live as long as
+/// the variable that was initialized with them.
 struct SettingSpec {
   /// The key in config files, and the name in messages, `--dry_run` and tests.
   std::string_view name;
@@ -45,13 +48,13 @@ struct SettingSpec {
   /// The key in the file if it differs from the name.
   std::string_view key = {};
   /// Names of the key in older versions.
-  std::vector<std::string_view> former = {};
+  std::initializer_list<std::string_view> former = {};
   /// The first release of accelerate that read the key from a file; empty: none does.
   std::string_view since = {};
   /// The default, as JSON.
   std::string_view default_value = "null";
   /// The allowed values; empty: any value of the type. For a number: words that are accepted too.
-  std::vector<std::string_view> allowed = {};
+  std::initializer_list<std::string_view> allowed = {};
   /// The words are compared without regard to case, and stored as `allowed` spells them.
   bool ignore_case = false;
   /// Older versions wrote the 1-based index in `allowed`.
@@ -59,7 +62,7 @@ struct SettingSpec {
   /// The bounds of an integer.
   std::optional<std::int64_t> min = {};
   std::optional<std::int64_t> max = {};
-  std::vector<Flag> flags = {};
+  std::initializer_list<Flag> flags = {};
   /// The environment variable of acc: `ACC_ENGINE`.
   std::string_view variable = {};
   /// The environment variable of torchrun: `PET_NPROC_PER_NODE`.
@@ -72,8 +75,12 @@ struct SettingSpec {
   std::string_view help = {};
 };
 
+/// Rows of the table as a range of `const SettingSpec&`.
+using SettingSpecs = std::ranges::transform_view<std::span<const SettingSpec* const>,
+                                                 const SettingSpec& (*)(const SettingSpec*)>;
+
 /// All settings, in the order of the help.
-std::span<const SettingSpec> schema();
+SettingSpecs schema();
 
 /// Finds a setting by name; null if there is none.
 const SettingSpec* find_setting(std::string_view name);
@@ -102,6 +109,9 @@ std::vector<std::string> section_keys(std::string_view section);
 
 /// The default of the setting.
 Value default_value(const SettingSpec& spec);
+
+/// The value of the flag without an argument; null if it needs one.
+Value implicit_value(const SettingSpec& spec, const Flag& flag);
 
 /// The JSON schema of config files, for editors; configs/schema.json is a copy.
 Value file_schema();

@@ -5,8 +5,8 @@ namespace acc::launcher {
 namespace {
 
 // clang-format off
-std::vector<SettingSpec> process_rows() {
-  return in_group("Processes and machines", {
+std::span<const SettingSpec> process_rows() {
+  static SettingSpec rows[] = {
       {.name = "num_processes", .type = ValueType::integer, .in_file = true, .since = "0.1.0", .min = 1,
        .flags = {accelerate("--num_processes")},
        .help = "Number of workers over all machines."},
@@ -49,11 +49,12 @@ std::vector<SettingSpec> process_rows() {
       {.name = "role", .default_value = "\"default\"",
        .flags = {both("--role")}, .pet = "PET_ROLE",
        .help = "Name of the workers' role."},
-  });
+  };
+  return in_group("Processes and machines", rows);
 }
 
-std::vector<SettingSpec> program_rows() {
-  return in_group("Program", {
+std::span<const SettingSpec> program_rows() {
+  static SettingSpec rows[] = {
       {.name = "module", .type = ValueType::boolean, .default_value = "false",
        .flags = {both_switch("--module"), both_switch("-m")}, .pet = "PET_MODULE",
        .help = "The program is a Python module, as in `python -m`."},
@@ -80,11 +81,12 @@ std::vector<SettingSpec> program_rows() {
        .flags = {own("--preload")}, .variable = "ACC_PRELOAD",
        .help = "Python modules, as in torch,transformers, that one process of each machine imports; workers are forked "
                "from it and start, and start again, without the imports."},
-  });
+  };
+  return in_group("Program", rows);
 }
 
-std::vector<SettingSpec> device_rows() {
-  return in_group("Devices and precision", {
+std::span<const SettingSpec> device_rows() {
+  static SettingSpec rows[] = {
       {.name = "use_cpu", .type = ValueType::boolean, .in_file = true, .in_sagemaker = true, .since = "0.6.0",
        .default_value = "false",
        .flags = {accelerate_switch("--cpu")}, .environment = "ACCELERATE_USE_CPU",
@@ -130,11 +132,12 @@ std::vector<SettingSpec> device_rows() {
       {.name = "numa_binding", .allowed = {"node", "socket", "exclusive", "core-complex"},
        .flags = {both("--numa-binding")},
        .help = "Bind each worker to CPUs near its GPU: its NUMA node, socket, own cores or core complex."},
-  });
+  };
+  return in_group("Devices and precision", rows);
 }
 
-std::vector<SettingSpec> rendezvous_rows() {
-  return in_group("Rendezvous", {
+std::span<const SettingSpec> rendezvous_rows() {
+  static SettingSpec rows[] = {
       {.name = "main_process_ip", .in_file = true, .since = "0.1.0",
        .flags = {accelerate("--main_process_ip"), both("--master-addr")}, .pet = "PET_MASTER_ADDR",
        .help = "Address of machine 0."},
@@ -171,11 +174,12 @@ std::vector<SettingSpec> rendezvous_rows() {
        .default_value = "false",
        .flags = {accelerate_switch("--same_network")},
        .help = "All machines are in one local network."},
-  });
+  };
+  return in_group("Rendezvous", rows);
 }
 
-std::vector<SettingSpec> failure_rows() {
-  return in_group("Failure and end", {
+std::span<const SettingSpec> failure_rows() {
+  static SettingSpec rows[] = {
       {.name = "max_restarts", .type = ValueType::integer, .default_value = "0",
        .flags = {both("--max-restarts")}, .pet = "PET_MAX_RESTARTS",
        .help = "How often the workers are started again, all together, after one failed."},
@@ -219,11 +223,12 @@ std::vector<SettingSpec> failure_rows() {
       {.name = "signals_to_handle", .default_value = "\"SIGTERM,SIGINT,SIGHUP,SIGQUIT\"",
        .flags = {both("--signals-to-handle")}, .pet = "PET_SIGNALS_TO_HANDLE",
        .help = "Signals that end the job, besides these four; others are forwarded to the workers."},
-  });
+  };
+  return in_group("Failure and end", rows);
 }
 
-std::vector<SettingSpec> debugging_rows() {
-  return in_group("Debugging", {
+std::span<const SettingSpec> debugging_rows() {
+  static SettingSpec rows[] = {
       {.name = "attach", .type = ValueType::integer, .min = 0,
        .flags = {own("--attach")},
        .help = "This rank gets the terminal, as a program in a shell does (pdb, gdb, Ctrl-C); the others "
@@ -232,11 +237,12 @@ std::vector<SettingSpec> debugging_rows() {
        .flags = {own("--wrap-rank")},
        .help = "Words in front of a rank's program, as in '0:gdb --args' or 'all:valgrind'; may be "
                "repeated."},
-  });
+  };
+  return in_group("Debugging", rows);
 }
 
-std::vector<SettingSpec> output_rows() {
-  return in_group("Output", {
+std::span<const SettingSpec> output_rows() {
+  static SettingSpec rows[] = {
       {.name = "redirects", .default_value = "\"0\"",
        .flags = {both("--redirects"), both("-r")}, .pet = "PET_REDIRECTS",
        .help = "Streams that go to files alone: 0 none, 1 stdout, 2 stderr, 3 both, or RANK:N,..."},
@@ -291,11 +297,12 @@ std::vector<SettingSpec> output_rows() {
       {.name = "quiet", .type = ValueType::boolean, .default_value = "false",
        .flags = {own_switch("--quiet"), own_switch("-q")},
        .help = "The same as --log-level warn."},
-  });
+  };
+  return in_group("Output", rows);
 }
 
-std::vector<SettingSpec> configuration_rows() {
-  return in_group("Configuration", {
+std::span<const SettingSpec> configuration_rows() {
+  static SettingSpec rows[] = {
       {.name = "config_file",
        .flags = {accelerate("--config_file")},
        .help = "The config file (default: the default one, if there is one)."},
@@ -317,12 +324,13 @@ std::vector<SettingSpec> configuration_rows() {
        .default_value = "false",
        .flags = {accelerate_switch("--debug")}, .environment = "ACCELERATE_DEBUG_MODE",
        .help = "Let the training check each distributed operation."},
-  });
+  };
+  return in_group("Configuration", rows);
 }
 
 // Keys of config files that have no flag.
-std::vector<SettingSpec> file_rows() {
-  return {
+std::span<const SettingSpec> file_rows() {
+  static SettingSpec rows[] = {
       {.name = "compute_environment", .in_file = true, .in_sagemaker = true, .since = "0.2.0",
        .default_value = "\"LOCAL_MACHINE\"", .allowed = {"LOCAL_MACHINE", "AMAZON_SAGEMAKER"},
        .help = "Where the job runs."},
@@ -331,17 +339,15 @@ std::vector<SettingSpec> file_rows() {
                    "MULTI_SDAA", "MULTI_MUSA", "MULTI_NEURON", "DEEPSPEED", "FSDP", "MEGATRON_LM", "XLA"},
        .help = "How the training is distributed."},
   };
+  return rows;
 }
 // clang-format on
 
 }  // namespace
 
-std::vector<SettingSpec> general_rows() {
-  std::vector<SettingSpec> all;
-  for (const auto& rows : {process_rows(), program_rows(), device_rows(), rendezvous_rows(), failure_rows(),
-                           debugging_rows(), output_rows(), configuration_rows(), file_rows()})
-    all.insert(all.end(), rows.begin(), rows.end());
-  return all;
+std::vector<std::span<const SettingSpec>> general_rows() {
+  return {process_rows(),   program_rows(), device_rows(),        rendezvous_rows(), failure_rows(),
+          debugging_rows(), output_rows(),  configuration_rows(), file_rows()};
 }
 
 }  // namespace acc::launcher

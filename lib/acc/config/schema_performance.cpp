@@ -10,10 +10,9 @@ constexpr std::string_view kFp8 = "FP8";
 }  // namespace
 
 // clang-format off
-std::vector<SettingSpec> dynamo_rows() {
-  return section_rows(
+std::span<const SettingSpec> dynamo_rows() {
+  static SettingSpec rows[] = {
       {.name = "dynamo_config", .in_sagemaker = true, .since = "0.17.0", .help = "torch.compile."},
-      kDynamo, {
       {.name = "dynamo_backend", .since = "0.17.0", .default_value = "\"NO\"",
        .allowed = {"NO", "EAGER", "AOT_EAGER", "INDUCTOR", "AOT_TS_NVFUSER", "NVPRIMS_NVFUSER", "CUDAGRAPHS",
                    "OFI", "FX2TRT", "ONNXRT", "TENSORRT", "AOT_TORCHXLA_TRACE_ONCE", "TORCHXLA_TRACE_ONCE",
@@ -38,11 +37,13 @@ std::vector<SettingSpec> dynamo_rows() {
        .flags = {accelerate_switch("--dynamo_use_regional_compilation")},
        .environment = "ACCELERATE_DYNAMO_USE_REGIONAL_COMPILATION",
        .help = "Compile repeated blocks once."},
-  });
+  };
+  return section_rows(kDynamo, rows);
 }
 
-std::vector<SettingSpec> fp8_rows() {
-  return section_rows({.name = "fp8_config", .since = "0.34.0", .help = "8-bit floating point."}, kFp8, {
+std::span<const SettingSpec> fp8_rows() {
+  static SettingSpec rows[] = {
+      {.name = "fp8_config", .since = "0.34.0", .help = "8-bit floating point."},
       {.name = "fp8_backend", .key = "backend", .since = "0.34.0", .allowed = {"AO", "TE", "MSAMP"},
        .ignore_case = true,
        .flags = {accelerate("--fp8_backend")}, .environment = "ACCELERATE_FP8_BACKEND",
@@ -94,7 +95,8 @@ std::vector<SettingSpec> fp8_rows() {
        .default_value = "true",
        .flags = {accelerate("--fp8_pad_inner_dim")}, .environment = "ACCELERATE_FP8_PAD_INNER_DIM",
        .help = "AO: pad the inner dimension of matrix products."},
-  });
+  };
+  return section_rows(kFp8, rows);
 }
 // clang-format on
 

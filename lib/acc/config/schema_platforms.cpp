@@ -11,16 +11,18 @@ constexpr std::string_view kSageMaker = "SageMaker";
 }  // namespace
 
 // clang-format off
-std::vector<SettingSpec> mpi_rows() {
-  return section_rows({.name = "mpirun_config", .since = "0.28.0", .help = "Start through mpirun."}, kMpi, {
+std::span<const SettingSpec> mpi_rows() {
+  static SettingSpec rows[] = {
+      {.name = "mpirun_config", .since = "0.28.0", .help = "Start through mpirun."},
       {.name = "mpirun_hostfile", .since = "0.28.0",
        .flags = {accelerate("--mpirun_hostfile")},
        .help = "Start CPU workers through mpirun on the hosts of this file."},
-  });
+  };
+  return section_rows(kMpi, rows);
 }
 
-std::vector<SettingSpec> tpu_rows() {
-  return {
+std::span<const SettingSpec> tpu_rows() {
+  static SettingSpec rows[] = {
       {.name = "main_training_function", .in_file = true, .since = "0.1.0", .default_value = "\"main\"",
        .flags = {accelerate("--main_training_function")}, .group = kTpu,
        .help = "Function of the script that each TPU process calls."},
@@ -52,10 +54,11 @@ std::vector<SettingSpec> tpu_rows() {
       {.name = "commands", .type = ValueType::list, .in_file = true, .since = "0.14.0",
        .help = "Commands to run when the pod starts."},
   };
+  return rows;
 }
 
-std::vector<SettingSpec> sagemaker_rows() {
-  return {
+std::span<const SettingSpec> sagemaker_rows() {
+  static SettingSpec rows[] = {
       {.name = "sagemaker_distributed_type", .in_sagemaker = true, .key = "distributed_type",
        .since = "0.2.0", .allowed = {"NO", "DATA_PARALLEL", "MODEL_PARALLEL"},
        .help = "How the training is distributed."},
@@ -92,6 +95,7 @@ std::vector<SettingSpec> sagemaker_rows() {
        .flags = {accelerate("--aws_secret_access_key")}, .group = kSageMaker,
        .help = "Secret key of a SageMaker job, which acc does not start."},
   };
+  return rows;
 }
 // clang-format on
 

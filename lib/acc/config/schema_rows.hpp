@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -9,24 +10,23 @@
 namespace acc::launcher {
 
 /// The rows of each family of settings.
-std::vector<SettingSpec> general_rows();
-std::vector<SettingSpec> dynamo_rows();
-std::vector<SettingSpec> fsdp_rows();
-std::vector<SettingSpec> deepspeed_rows();
-std::vector<SettingSpec> megatron_rows();
-std::vector<SettingSpec> parallelism_rows();
-std::vector<SettingSpec> fp8_rows();
-std::vector<SettingSpec> mpi_rows();
-std::vector<SettingSpec> tpu_rows();
-std::vector<SettingSpec> sagemaker_rows();
+std::vector<std::span<const SettingSpec>> general_rows();
+std::span<const SettingSpec> dynamo_rows();
+std::span<const SettingSpec> fsdp_rows();
+std::span<const SettingSpec> deepspeed_rows();
+std::span<const SettingSpec> megatron_rows();
+std::span<const SettingSpec> parallelism_rows();
+std::span<const SettingSpec> fp8_rows();
+std::span<const SettingSpec> mpi_rows();
+std::span<const SettingSpec> tpu_rows();
+std::span<const SettingSpec> sagemaker_rows();
 
-/// Returns the row of a section of config files followed by the rows of its keys, which the help shows
-/// under `group`.
-std::vector<SettingSpec> section_rows(SettingSpec section, std::string_view group,
-                                      std::vector<SettingSpec> keys);
+/// Completes the rows of a section of config files: the first is the section itself, the others are its keys,
+/// which the help shows under `group`.
+std::span<const SettingSpec> section_rows(std::string_view group, std::span<SettingSpec> rows);
 
-/// Returns the rows with their heading in the help set to `group`.
-std::vector<SettingSpec> in_group(std::string_view group, std::vector<SettingSpec> rows);
+/// Sets the heading of the rows in the help.
+std::span<const SettingSpec> in_group(std::string_view group, std::span<SettingSpec> rows);
 
 /// Flags of accelerate launch alone (`accelerate`), or of torchrun too (`both`). A switch takes no value.
 inline Flag accelerate(std::string_view spelling) {

@@ -12,10 +12,9 @@ constexpr std::string_view kParallelism = "Parallel dimensions";
 }  // namespace
 
 // clang-format off
-std::vector<SettingSpec> fsdp_rows() {
-  return section_rows(
+std::span<const SettingSpec> fsdp_rows() {
+  static SettingSpec rows[] = {
       {.name = "fsdp_config", .since = "0.7.0", .help = "Fully sharded data parallel training."},
-      kFsdp, {
       {.name = "fsdp_version", .type = ValueType::integer, .since = "1.6.0", .default_value = "1", .min = 1,
        .max = 2,
        .flags = {accelerate("--fsdp_version")}, .environment = "FSDP_VERSION",
@@ -84,11 +83,13 @@ std::vector<SettingSpec> fsdp_rows() {
       {.name = "fsdp_ignored_modules", .since = "1.10.0",
        .environment = "FSDP_IGNORED_MODULES",
        .help = "Regular expression of the modules that are not sharded."},
-  });
+  };
+  return section_rows(kFsdp, rows);
 }
 
-std::vector<SettingSpec> deepspeed_rows() {
-  return section_rows({.name = "deepspeed_config", .since = "0.4.0", .help = "DeepSpeed."}, kDeepSpeed, {
+std::span<const SettingSpec> deepspeed_rows() {
+  static SettingSpec rows[] = {
+      {.name = "deepspeed_config", .since = "0.4.0", .help = "DeepSpeed."},
       {.name = "deepspeed_config_file", .since = "0.10.0",
        .flags = {accelerate("--deepspeed_config_file")}, .environment = "ACCELERATE_DEEPSPEED_CONFIG_FILE",
        .help = "DeepSpeed's own JSON file; what it contains must not be set elsewhere."},
@@ -146,11 +147,13 @@ std::vector<SettingSpec> deepspeed_rows() {
        .flags = {accelerate("--deepspeed_moe_layer_cls_names")},
        .environment = "ACCELERATE_DEEPSPEED_MOE_LAYER_CLS_NAMES",
        .help = "Names of the mixture-of-experts layer classes, separated by commas."},
-  });
+  };
+  return section_rows(kDeepSpeed, rows);
 }
 
-std::vector<SettingSpec> megatron_rows() {
-  return section_rows({.name = "megatron_lm_config", .since = "0.14.0", .help = "Megatron-LM."}, kMegatron, {
+std::span<const SettingSpec> megatron_rows() {
+  static SettingSpec rows[] = {
+      {.name = "megatron_lm_config", .since = "0.14.0", .help = "Megatron-LM."},
       {.name = "megatron_lm_tp_degree", .type = ValueType::integer, .since = "0.14.0", .default_value = "1",
        .min = 1,
        .flags = {accelerate("--megatron_lm_tp_degree")}, .environment = "MEGATRON_LM_TP_DEGREE",
@@ -264,13 +267,13 @@ std::vector<SettingSpec> megatron_rows() {
        .flags = {accelerate("--megatron_lm_use_rotary_position_embeddings")},
        .environment = "MEGATRON_LM_USE_ROTARY_POSITION_EMBEDDINGS",
        .help = "Use rotary position embeddings."},
-  });
+  };
+  return section_rows(kMegatron, rows);
 }
 
-std::vector<SettingSpec> parallelism_rows() {
-  return section_rows(
+std::span<const SettingSpec> parallelism_rows() {
+  static SettingSpec rows[] = {
       {.name = "parallelism_config", .since = "1.10.0", .help = "Sizes of the parallel dimensions."},
-      kParallelism, {
       {.name = "parallelism_config_dp_replicate_size", .type = ValueType::integer, .since = "1.10.0",
        .default_value = "1", .min = 1,
        .flags = {accelerate("--parallelism_config_dp_replicate_size")},
@@ -321,7 +324,8 @@ std::vector<SettingSpec> parallelism_rows() {
        .flags = {accelerate("--parallelism_config_sp_attn_implementation")},
        .environment = "PARALLELISM_CONFIG_SP_ATTN_IMPLEMENTATION",
        .help = "Implementation of attention under sequence parallelism."},
-  });
+  };
+  return section_rows(kParallelism, rows);
 }
 // clang-format on
 

@@ -115,7 +115,7 @@ LaunchPlan plan_notebook_job(const NotebookLauncherOptions& options, const Noteb
 }
 
 std::string announcement(const LaunchPlan& plan) {
-  const bool cpu = plan.settings.at("use_cpu").value == true;
+  const bool cpu = plan.settings.truth("use_cpu");
   if (plan.nproc_per_node == 1) return cpu ? "Launching training on CPU." : "Launching training on one GPU.";
   return "Launching training on " + std::to_string(plan.nproc_per_node) + (cpu ? " CPUs." : " GPUs.");
 }

@@ -27,11 +27,17 @@ bool is_long(std::string_view word) {
   return word.starts_with("--") && word.size() > 2;
 }
 
-// Long flags are compared with `-` and `_` as the same character.
-std::string normalized(std::string_view spelling) {
-  std::string text(spelling);
-  std::ranges::replace(text, '_', '-');
-  return text;
+// Flags are compared with `-` and `_` as the same character.
+bool same_character(char one, char other) {
+  return one == other || ((one == '-' || one == '_') && (other == '-' || other == '_'));
+}
+
+bool same_flag(std::string_view one, std::string_view other) {
+  return std::ranges::equal(one, other, same_character);
+}
+
+bool flag_begins_with(std::string_view flag, std::string_view beginning) {
+  return same_flag(flag.substr(0, beginning.size()), beginning);
 }
 
 std::vector<KnownFlag> flags_of(Dialect dialect) {
@@ -87,11 +93,11 @@ class Parser {
   bool is_option(const std::string& word) const {
     if (word.size() < 2 || word.front() != '-' || is_negative_number(word)) return false;
     if (word.find(' ') == std::string::npos) return true;
-    const std::string wanted = normalized(is_long(word) ? word.substr(0, word.find('=')) : word.substr(0, 2));
+    const std::string wanted = is_long(word) ? word.substr(0, word.find('=')) : word.substr(0, 2);
     return std::ranges::any_of(known_, [&](const KnownFlag& known) {
-      const std::string spelling = normalized(known.flag->spelling);
-      return spelling == wanted ||
-             (dialect_ == Dialect::torchrun && is_long(wanted) && spelling.starts_with(wanted));
+      const std::string_view spelling = known.flag->spelling;
+      return same_flag(spelling, wanted) ||
+             (dialect_ == Dialect::torchrun && is_long(wanted) && flag_begins_with(spelling, wanted));
     });
   }
 
@@ -106,7 +112,7 @@ class Parser {
       result_.version = true;
       return;
     }
-    if (normalized(name) == kHelpAll) {
+    if (same_flag(name, kHelpAll)) {
       result_.help = result_.help_all = true;
       return;
     }
@@ -119,12 +125,11 @@ class Parser {
   }
 
   KnownFlag find_long(const std::string& name, const std::string& word) const {
-    const std::string wanted = normalized(name);
     std::vector<KnownFlag> beginnings;
     for (const KnownFlag& known : known_) {
-      const std::string spelling = normalized(known.flag->spelling);
-      if (spelling == wanted) return known;
-      if (is_long(spelling) && spelling.starts_with(wanted)) beginnings.push_back(known);
+      const std::string_view spelling = known.flag->spelling;
+      if (same_flag(spelling, name)) return known;
+      if (is_long(spelling) && flag_begins_with(spelling, name)) beginnings.push_back(known);
     }
     if (dialect_ == Dialect::torchrun && !beginnings.empty()) return only_one(name, std::move(beginnings));
     fail("", "unrecognized arguments: " + word, did_you_mean(name, all_spellings(name)));
@@ -190,7 +195,7 @@ class Parser {
     const std::string where = "argument " + spellings(*known.flag);
     Value value;
     if (known.flag->implicit_value && !text) {
-      value = Value::parse(*known.flag->implicit_value);
+      value = implicit_value(*known.spec, *known.flag);
     } else if (known.flag->implicit_value && known.spec->type == ValueType::boolean) {
       fail(where, "ignored explicit argument '" + *text + "'", "the flag takes no value");
     } else {
@@ -249,7 +254,7 @@ Value parse_setting(const SettingSpec& spec, std::string_view text, const std::s
   const auto invalid = [&](std::string_view type) {
     fail(where, fmt::format("invalid {} value: '{}'", type, text));
   };
-  if (is_number(spec) && !spec.allowed.empty()) {
+  if (is_number(spec) && !std::empty(spec.allowed)) {
     if (const auto word = allowed_word(spec, text)) return *word;
   }
   switch (spec.type) {

@@ -224,7 +224,7 @@ struct LaunchPlan {
   bool events_on_console = false;
 
   /// Every setting with its origin, for `--dry_run`.
-  std::map<std::string, Setting, std::less<>> settings = {};
+  Settings settings = {};
   /// What engine was found and what its values became, one line; empty: none gave any.
   std::string engine = {};
   /// Remarks for the user, one line each.

@@ -342,7 +342,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   plan_debugging(inputs, settings, plan);
   assign_devices(inputs, settings, plan);
   bind_to_cpus(inputs, settings, shape, plan);
-  plan.settings = std::move(settings).all();
+  plan.settings = std::move(settings);
   return plan;
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <optional>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "acc/base/text.hpp"
 #include "acc/plan/command_line.hpp"
@@ -17,8 +19,11 @@ namespace {
 // does not check defaults from variables against the choices of a flag.
 Value read_pet(const SettingSpec& spec, const std::string& text) {
   if (spec.type != ValueType::boolean) {
-    SettingSpec any_choice = spec;
-    any_choice.allowed.clear();
+    const SettingSpec any_choice = {.name = spec.name,
+                                    .type = spec.type,
+                                    .default_value = spec.default_value,
+                                    .min = spec.min,
+                                    .max = spec.max};
     return parse_setting(any_choice, text, std::string(spec.pet));
   }
   if (text.empty()) return true;
@@ -65,39 +70,52 @@ const Setting* find_override(const LaunchInputs& inputs, std::string_view variab
   return nullptr;
 }
 
+using Defaults = std::unordered_map<std::string_view, Setting>;
+
+Defaults make_defaults() {
+  Defaults defaults;
+  defaults.reserve(schema().size());
+  for (const SettingSpec& spec : schema()) defaults.emplace(spec.name, Setting{.value = default_value(spec)});
+  return defaults;
+}
+
+const Setting& default_setting(std::string_view name) {
+  static const Defaults& defaults = *new Defaults(make_defaults());  // never destroyed, as the schema
+  const auto found = defaults.find(name);
+  if (found == defaults.end()) throw std::logic_error("no setting '" + std::string(name) + "' in the schema");
+  return found->second;
+}
+
 }  // namespace
 
 Settings::Settings(const LaunchInputs& inputs) {
   for (const SettingSpec& spec : schema()) {
-    const std::string name(spec.name);
-    const auto flag = inputs.command_line.flags.find(name);
+    const auto flag = inputs.command_line.flags.find(spec.name);
     const auto own = spec.variable.empty() ? std::nullopt : inputs.environment.find(spec.variable);
     const auto pet = spec.pet.empty() ? std::nullopt : inputs.environment.find(spec.pet);
+    std::optional<Setting> given;
     if (flag != inputs.command_line.flags.end()) {
-      explicit_[name] = flag->second;
+      given = flag->second;
     } else if (own) {
       const std::string origin(spec.variable);
-      explicit_[name] = {parse_setting(spec, *own, origin), origin};
-    } else if (const Setting* over = pet ? find_override(inputs, name) : nullptr) {
+      given = {parse_setting(spec, *own, origin), origin};
+    } else if (const Setting* over = pet ? find_override(inputs, spec.name) : nullptr) {
       notes_.push_back(fmt::format("{} has no effect beside {}", spec.pet, over->origin));
     } else if (pet) {
-      explicit_[name] = {read_pet(spec, *pet), std::string(spec.pet)};
+      given = {read_pet(spec, *pet), std::string(spec.pet)};
     }
-    if (const auto given = explicit_.find(name); given != explicit_.end()) {
-      settings_[name] = given->second;
+    if (given) {
+      explicit_.emplace(spec.name);
+      given_.emplace(spec.name, std::move(*given));
     } else if (const Setting* in_file = find_in_file(inputs, spec)) {
-      settings_[name] = *in_file;
-    } else {
-      settings_[name] = {default_value(spec), "default"};
+      given_.emplace(spec.name, *in_file);
     }
   }
 }
 
 const Setting& Settings::operator[](std::string_view name) const {
-  const auto found = settings_.find(name);
-  if (found == settings_.end())
-    throw std::logic_error("no setting '" + std::string(name) + "' in the schema");
-  return found->second;
+  const auto found = given_.find(name);
+  return found == given_.end() ? default_setting(name) : found->second;
 }
 
 bool Settings::given(std::string_view name) const {
@@ -130,12 +148,18 @@ double Settings::number(std::string_view name) const {
 }
 
 void Settings::set(std::string_view name, Value value, std::string origin) {
-  settings_[std::string(name)] = {std::move(value), std::move(origin)};
+  given_[std::string(name)] = {std::move(value), std::move(origin)};
 }
 
 void Settings::replace(std::string_view name, Value value, std::string origin) {
   explicit_.erase(std::string(name));
   set(name, std::move(value), std::move(origin));
+}
+
+std::map<std::string_view, Setting> Settings::all() const {
+  std::map<std::string_view, Setting> all;
+  for (const SettingSpec& spec : schema()) all.emplace(spec.name, (*this)[spec.name]);
+  return all;
 }
 
 std::string truth_text(bool value, TruthStyle style) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,8 @@ struct Setting {
 /// Every setting of the schema with its effective value and origin.
 class Settings {
  public:
+  /// The defaults.
+  Settings() = default;
   /// Precedence: flag, ACC_* variable, PET_* variable, file, default; ask_engine() adds the engine's values.
   /// Under accelerate's rules a flag also overrides variables of settings with the same or a conflicting
   /// meaning: `--num_processes` overrides PET_NPROC_PER_NODE. Throws Error{usage} if the value of a variable
@@ -49,14 +52,18 @@ class Settings {
   /// The same; a flag or a variable that gave another value no longer counts.
   void replace(std::string_view name, Value value, std::string origin);
 
-  const std::map<std::string, Setting, std::less<>>& all() const& { return settings_; }
-  std::map<std::string, Setting, std::less<>> all() && { return std::move(settings_); }
+  /// All settings by name.
+  std::map<std::string_view, Setting> all() const;
   /// Variables that have no effect, one line each.
   const std::vector<std::string>& notes() const { return notes_; }
 
+  bool operator==(const Settings&) const = default;
+
  private:
-  std::map<std::string, Setting, std::less<>> settings_ = {};
-  std::map<std::string, Setting, std::less<>> explicit_ = {};
+  /// Those that differ from their defaults, or were given.
+  std::map<std::string, Setting, std::less<>> given_ = {};
+  /// The names of those given by a flag or a variable.
+  std::set<std::string, std::less<>> explicit_ = {};
   std::vector<std::string> notes_ = {};
 };
 

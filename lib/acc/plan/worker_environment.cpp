@@ -98,9 +98,9 @@ std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) 
 }
 
 std::string interpreter_text(const LaunchPlan& plan) {
-  const auto python = plan.settings.find("python");
-  if (python == plan.settings.end() || python->second.origin == "default") return {};
-  return fmt::format("{} ({})", python->second.value.get<std::string>(), python->second.origin);
+  const Setting& python = plan.settings["python"];
+  if (python.origin == "default") return {};
+  return fmt::format("{} ({})", python.value.get<std::string>(), python.origin);
 }
 
 }  // namespace acc::launcher

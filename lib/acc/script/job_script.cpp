@@ -86,7 +86,7 @@ class ScriptPlanner {
       const auto flag = inputs_.command_line.flags.find(name);
       const bool of_file =
           name == "main_process_ip" && settings_.given(name) && (!inputs_.file_is_default || row_.in_pods);
-      if (flag == inputs_.command_line.flags.end() && !of_file && !is_explicit(name)) continue;
+      if (flag == inputs_.command_line.flags.end() && !of_file && !settings_.is_explicit(name)) continue;
       const std::string origin =
           flag == inputs_.command_line.flags.end() ? settings_.origin(name) : flag->second.origin;
       fail(origin,
@@ -102,10 +102,6 @@ class ScriptPlanner {
       fail(settings_.origin("nproc_per_node"),
            fmt::format("how many workers `{}` means on a node of the job is not known here", workers),
            "give their number");
-  }
-
-  bool is_explicit(std::string_view name) const {
-    return settings_.all().contains(name) && settings_.is_explicit(name);
   }
 
   void set_shape() {

@@ -59,7 +59,7 @@ TEST_CASE("questions: menus offer their default, and only what the schema allows
     CHECK(std::ranges::find(question.choices, question.default_answer, &acc::launcher::Choice::label) !=
           question.choices.end());
     const acc::launcher::SettingSpec* spec = acc::launcher::find_file_key(question.key, kind_of(question));
-    if (spec == nullptr || spec->allowed.empty()) continue;
+    if (spec == nullptr || std::empty(spec->allowed)) continue;
     for (const acc::launcher::Choice& choice : question.choices)
       CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
   }

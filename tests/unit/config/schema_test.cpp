@@ -76,9 +76,19 @@ TEST_CASE("schema: a key means one setting in its section, and a former key is n
 TEST_CASE("schema: a default is allowed by its row", "[config]") {
   for (const SettingSpec& spec : schema()) {
     const acc::launcher::Value preset = default_value(spec);
-    if (spec.allowed.empty() || !preset.is_string()) continue;
+    if (std::empty(spec.allowed) || !preset.is_string()) continue;
     INFO(spec.name);
     CHECK(std::ranges::find(spec.allowed, preset.get<std::string>()) != spec.allowed.end());
+  }
+}
+
+TEST_CASE("schema: defaults and implicit values are what their JSON says", "[config]") {
+  using acc::launcher::Value;
+  for (const SettingSpec& spec : schema()) {
+    INFO(spec.name);
+    CHECK(default_value(spec) == Value::parse(spec.default_value));
+    for (const acc::launcher::Flag& flag : spec.flags)
+      CHECK(implicit_value(spec, flag) == Value::parse(flag.implicit_value.value_or("null")));
   }
 }
 

@@ -49,7 +49,7 @@ Value sample(const SettingSpec& spec) {
     case ValueType::text:
       break;
   }
-  return spec.allowed.empty() ? std::string("some text") : std::string(spec.allowed.back());
+  return std::empty(spec.allowed) ? std::string("some text") : std::string(*std::prev(spec.allowed.end()));
 }
 
 ConfigKind kind_of(const SettingSpec& spec) {
@@ -146,7 +146,7 @@ TEST_CASE("table: a file's value reaches the launch with its line, and a flag wi
 TEST_CASE("table: a value that the row does not allow is reported with its position", "[plan]") {
   int checked = 0;
   for (const SettingSpec& spec : acc::launcher::schema()) {
-    if (!is_in_files(spec) || (spec.type == ValueType::text && spec.allowed.empty())) continue;
+    if (!is_in_files(spec) || (spec.type == ValueType::text && std::empty(spec.allowed))) continue;
     INFO(spec.name);
     ConfigValues values = file_with(spec);
     const std::string key(file_key(spec));
@@ -244,7 +244,7 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
       words.insert(words.end(), more->second.begin(), more->second.end());
     // Weights that one process loads have to reach the others.
     if (spec.name == "fsdp_sync_module_states") words.emplace_back("--fsdp_cpu_ram_efficient_loading=false");
-    if (!spec.in_file) words.push_back(std::string(spec.flags.front().spelling) + "=" + typed(sample(spec)));
+    if (!spec.in_file) words.push_back(std::string(spec.flags.begin()->spelling) + "=" + typed(sample(spec)));
     words.emplace_back("train.py");
     acc::launcher::LaunchInputs given =
         acc::test::inputs(words, Dialect::launch, spec.name == "use_cpu" ? 0 : 2);
@@ -257,7 +257,7 @@ TEST_CASE("table: workers see every variable of the table", "[plan]") {
     const auto shown = acc::launcher::resolve(given).environment.find(spec.environment);
     REQUIRE(shown);
     const bool typed_above = std::ranges::any_of(words, [&](const std::string& word) {
-      return !spec.flags.empty() && word.starts_with(spec.flags.front().spelling);
+      return !std::empty(spec.flags) && word.starts_with(spec.flags.begin()->spelling);
     });
     const std::string expected = typed(sample(spec));
     if (!typed_above || !spec.in_file)
@@ -287,7 +287,8 @@ TEST_CASE("table: what a question writes is of the row's type, and among its wor
     if (spec->type == ValueType::number) CHECK(question.kind == QuestionKind::number);
     if (spec->type == ValueType::boolean) CHECK(question.kind == QuestionKind::yes_no);
     for (const acc::launcher::Choice& choice : question.choices) {
-      if (question.kind != QuestionKind::menu || !choice.value.is_string() || spec->allowed.empty()) continue;
+      if (question.kind != QuestionKind::menu || !choice.value.is_string() || std::empty(spec->allowed))
+        continue;
       CHECK(std::ranges::find(spec->allowed, choice.value.get<std::string>()) != spec->allowed.end());
     }
   }
