@@ -89,7 +89,7 @@ class FakeProcesses : public Processes {
     return true;
   }
 
-  StartedWorker start(const WorkerStart& worker) override {
+  StartedWorker start(WorkerStart worker) override {
     before_start();
     if (worker.local_rank == broken_)
       throw Error({.what = "cannot be started", .where = worker.program.string()});
@@ -98,10 +98,11 @@ class FakeProcesses : public Processes {
       attempt_began_ = now_;
       orphans_ = leaves_;
     }
-    started_.push_back(worker);
-    running_.insert(worker.local_rank);
-    if (worker.local_rank == 0) planned_ = ends_;
-    return {.pid = 1000 + worker.local_rank};
+    const int local_rank = worker.local_rank;
+    started_.push_back(std::move(worker));
+    running_.insert(local_rank);
+    if (local_rank == 0) planned_ = ends_;
+    return {.pid = 1000 + local_rank};
   }
 
   void signal(int local_rank, int signal) override {

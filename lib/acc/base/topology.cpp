@@ -36,7 +36,7 @@ std::optional<CpuSet> parse_cpu_list(std::string_view text) {
     for (auto cpu = *first; cpu <= *last; ++cpu) cpus.push_back(static_cast<int>(cpu));
   }
   std::ranges::sort(cpus);
-  cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
+  cpus.erase(std::ranges::unique(cpus).begin(), cpus.end());
   return cpus;
 }
 
@@ -58,7 +58,8 @@ CpuSet allowed_cpus() {
   const std::size_t size = CPU_ALLOC_SIZE(kMaxCpus);
   CpuSet cpus;
   if (set != nullptr && ::sched_getaffinity(0, size, set) == 0) {
-    for (int cpu = 0; cpu < kMaxCpus; ++cpu) {
+    cpus.reserve(static_cast<std::size_t>(CPU_COUNT_S(size, set)));
+    for (int cpu = 0; cpus.size() < cpus.capacity(); ++cpu) {
       if (CPU_ISSET_S(cpu, size, set)) cpus.push_back(cpu);
     }
   }

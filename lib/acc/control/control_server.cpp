@@ -53,14 +53,13 @@ struct Socket {
 };
 
 // Binds through the open folder, which has been checked, and whose /proc path is short enough for sun_path.
-Socket make_socket(const fs::path& folder, const std::string& id) {
-  Socket made{.folder = open_runtime_folder(folder, true), .name = id + ".sock"};
+Socket make_socket(Descriptor opened, const fs::path& folder, const std::string& id) {
+  Socket made{.folder = std::move(opened), .name = id + ".sock"};
   const auto fail = [&](const char* what) {
     throw Error({.kind = ErrorKind::system,
                  .what = std::string(what) + ": " + std::strerror(errno),
                  .where = folder.string()});
   };
-  if (!made.folder) fail("no such folder");
   made.listening = Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made.listening) fail("cannot create a socket");
   // Hidden until it listens, so that no client takes it for the socket of a dead job.
@@ -266,6 +265,7 @@ bool ControlServer::Impl::has_room() {
   if (sessions.size() < kMaxSessions) return true;
   const auto idle = std::ranges::find_if(sessions, [](const auto& session) { return !session->is_busy(); });
   if (idle == sessions.end()) return false;
+  // Copied, since it leaves the list.  NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Session> oldest = *idle;
   oldest->close();
   return true;
@@ -287,7 +287,12 @@ ControlServer::ControlServer(asio::io_context& loop, const std::vector<fs::path>
     : impl_(std::make_unique<Impl>(loop, std::move(handlers))) {
   for (const fs::path& folder : folders) {
     try {
-      impl_->socket = make_socket(folder, id);
+      Descriptor opened = open_runtime_folder(folder, true);
+      if (!opened) {
+        if (impl_->problem.empty()) impl_->problem = folder.string() + ": no such folder";
+        continue;
+      }
+      impl_->socket = make_socket(std::move(opened), folder, id);
       impl_->acceptor.assign(stream_protocol(), impl_->socket.listening.release());
       impl_->problem.clear();
       impl_->accept();

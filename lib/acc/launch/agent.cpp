@@ -45,7 +45,7 @@ struct Worker {
 
 class Agent {
  public:
-  Agent(const LaunchPlan& plan, const JobParts& parts) : plan_(plan), parts_(parts) {}
+  Agent(const LaunchPlan& plan, JobParts parts) : plan_(plan), parts_(std::move(parts)) {}
 
   LaunchReport run();
 
@@ -290,7 +290,7 @@ void Agent::start_worker(int local_rank) {
     start.input = plan_.attach == rank_of(local_rank) ? WorkerInput::terminal : WorkerInput::none;
   }
   Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
-  const StartedWorker started = parts_.processes.start(start);
+  const StartedWorker started = parts_.processes.start(std::move(start));
   worker.pid = started.pid;
   ++running_;
   if (suspended_) parts_.processes.signal(local_rank, SIGSTOP);

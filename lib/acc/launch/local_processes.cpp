@@ -84,11 +84,11 @@ Process execute(const ProcessLauncher& launcher, boost::asio::io_context& loop, 
   return launcher(loop.get_executor(), worker.program, worker.arguments);
 }
 
-Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
+Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStreams& streams,
               const rlimit& open_files, const StartProcess& start) {
   const BindingMasks binding(worker.binding);
   const bool foreground = worker.input == WorkerInput::terminal;
-  const ProcessLauncher launcher = {.environment = worker.environment,
+  const ProcessLauncher launcher = {.environment = std::move(worker.environment),
                                     .in = streams.in.get(),
                                     .out = streams.out.get(),
                                     .err = streams.err.get(),
@@ -169,12 +169,14 @@ Process LocalProcesses::start_process(const ProcessLauncher& launcher, const Wor
   return start_(launcher, loop_, worker);
 }
 
-StartedWorker LocalProcesses::start(const WorkerStart& worker) {
+StartedWorker LocalProcesses::start(WorkerStart worker) {
   const WorkerStreams streams = open_streams(worker);
+  const int local_rank = worker.local_rank;
+  const bool gets_terminal = worker.input == WorkerInput::terminal;
   const auto [place, added] = workers_.emplace(
-      worker.local_rank, spawn(loop_, worker, streams, open_files_,
-                               [this](const ProcessLauncher& launcher, boost::asio::io_context&,
-                                      const WorkerStart& one) { return start_process(launcher, one); }));
+      local_rank, spawn(loop_, std::move(worker), streams, open_files_,
+                        [this](const ProcessLauncher& launcher, boost::asio::io_context&,
+                               const WorkerStart& one) { return start_process(launcher, one); }));
   const Process& process = place->second;
   StartedWorker started{.pid = process.id()};
   if (outside_ != nullptr) {
@@ -182,8 +184,8 @@ StartedWorker LocalProcesses::start(const WorkerStart& worker) {
     const Descriptor pidfd(static_cast<int>(::syscall(SYS_pidfd_open, process.id(), 0)));
     started = {.pid = outside_->of(pidfd.get()), .pid_inside = process.id()};
   }
-  if (worker.input == WorkerInput::terminal) borrower_ = process.id();
-  wait_for_end(worker.local_rank);
+  if (gets_terminal) borrower_ = process.id();
+  wait_for_end(local_rank);
   return started;
 }
 

@@ -40,7 +40,8 @@ class BindingMasks {
   std::vector<unsigned long> nodes_ = {};
 };
 
-/// Starts the process of a worker with what the launcher gives it: streams, environment, place, limits.
+/// Starts the process of a worker with what the launcher gives it: streams, environment, place, limits. The
+/// environment is not in the WorkerStart any more.
 using StartProcess =
     std::function<Process(const ProcessLauncher&, boost::asio::io_context&, const WorkerStart&)>;
 
@@ -50,7 +51,7 @@ Process execute(const ProcessLauncher& launcher, boost::asio::io_context& loop, 
 /// Starts a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its own
 /// group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
 /// nodes. Throws as `start` does.
-Process spawn(boost::asio::io_context& loop, const WorkerStart& worker, const WorkerStreams& streams,
+Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStreams& streams,
               const rlimit& open_files, const StartProcess& start = execute);
 
 struct ProcessOptions {
@@ -75,7 +76,7 @@ class LocalProcesses : public Processes {
   ~LocalProcesses() override;
 
   bool prepare() override;
-  StartedWorker start(const WorkerStart& worker) override;
+  StartedWorker start(WorkerStart worker) override;
   void signal(int local_rank, int signal) override;
   bool signal_if_handled(int local_rank, int signal) override;
   bool signal_orphans(int signal) override;

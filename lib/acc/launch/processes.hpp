@@ -122,7 +122,7 @@ class Processes {
   /// Starts a worker as the leader of its own session, or of its own process group when it gets the terminal;
   /// one WorkerEnded follows. Throws Error{system} naming program and reason when it cannot be started; then
   /// no process is left.
-  virtual StartedWorker start(const WorkerStart& worker) = 0;
+  virtual StartedWorker start(WorkerStart worker) = 0;
 
   /// Signals the process group of the worker; does nothing when the worker has ended.
   virtual void signal(int local_rank, int signal) = 0;
