@@ -14,20 +14,21 @@
 namespace acc::launcher {
 namespace {
 
-const std::map<std::string, Shell> kShells = {
-    {"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+std::map<std::string, Shell> shells() {
+  return {{"bash", Shell::bash}, {"zsh", Shell::zsh}, {"fish", Shell::fish}};
+}
 
 }  // namespace
 
 void add_completion_command(CLI::App& app, int& code) {
   const auto shell = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("completion", "Print the completion script for a shell");
-  command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(kShells));
+  command->add_option("shell", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember(shells()));
   command->callback([shell, &app, &code] {
     std::vector<CompletionCommand> commands = command_words(app);
     const auto self = std::ranges::find(commands, "completion", &CompletionCommand::name);
-    for (const auto& [name, value] : kShells) self->words.push_back(name);
-    fmt::print("{}", completion_script(kShells.at(*shell), commands));
+    for (const auto& [name, value] : shells()) self->words.push_back(name);
+    fmt::print("{}", completion_script(shells().at(*shell), commands));
     code = 0;
   });
 }

@@ -139,7 +139,7 @@ void meet_in_store(const WorkerEnv& worker, std::chrono::milliseconds limit) {
     loop.stop();
   });
   loop.run_for(2 * limit);
-  if (refused) throw *refused;
+  if (refused) throw Error(*refused);
   if (met != StoreOutcome::done) fail(worker, "store", "not all processes came to the store in time");
 }
 

@@ -37,9 +37,9 @@ bool is_from(const spdlog::details::log_msg& message, const spdlog::source_loc& 
 }
 
 spdlog::level::level_enum to_spdlog(Level level) {
-  constexpr std::array levels = {spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
-                                 spdlog::level::warn,  spdlog::level::err,   spdlog::level::off};
-  return levels.at(static_cast<std::size_t>(level));
+  constexpr std::array kLevels = {spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
+                                  spdlog::level::warn,  spdlog::level::err,   spdlog::level::off};
+  return kLevels.at(static_cast<std::size_t>(level));
 }
 
 std::unique_ptr<spdlog::formatter> formatter_of(std::string_view pattern) {
@@ -146,20 +146,20 @@ spdlog::sink_ptr open_file(const std::filesystem::path& file, std::string_view p
 }
 
 std::optional<Level> find_level(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, Level>, 10> levels = {{{"trace", Level::trace},
-                                                                          {"debug", Level::debug},
-                                                                          {"info", Level::info},
-                                                                          {"warn", Level::warn},
-                                                                          {"error", Level::error},
-                                                                          {"off", Level::off},
-                                                                          // Python's
-                                                                          {"warning", Level::warn},
-                                                                          {"critical", Level::error},
-                                                                          {"fatal", Level::error},
-                                                                          {"notset", Level::trace}}};
+  constexpr std::array<std::pair<std::string_view, Level>, 10> kLevels = {{{"trace", Level::trace},
+                                                                           {"debug", Level::debug},
+                                                                           {"info", Level::info},
+                                                                           {"warn", Level::warn},
+                                                                           {"error", Level::error},
+                                                                           {"off", Level::off},
+                                                                           // Python's
+                                                                           {"warning", Level::warn},
+                                                                           {"critical", Level::error},
+                                                                           {"fatal", Level::error},
+                                                                           {"notset", Level::trace}}};
   const auto* const found =
-      std::ranges::find(levels, to_lower(trim(name)), &decltype(levels)::value_type::first);
-  return found == levels.end() ? std::nullopt : std::optional(found->second);
+      std::ranges::find(kLevels, to_lower(trim(name)), &decltype(kLevels)::value_type::first);
+  return found == kLevels.end() ? std::nullopt : std::optional(found->second);
 }
 
 Problem not_a_level(std::string_view name, std::string_view where) {

@@ -75,7 +75,7 @@ OwnNames own_names() {
 }
 
 std::string full_host_name() {
-  const std::string name = host_name();
+  std::string name = host_name();
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_CANONNAME;

@@ -79,7 +79,7 @@ std::optional<json> ControlClient::read_message() {
   for (; end == std::string::npos; end = received_.find('\n')) {
     if (!receive()) return std::nullopt;
   }
-  const json message = json::parse(received_.substr(0, end), nullptr, false);
+  json message = json::parse(received_.substr(0, end), nullptr, false);
   received_.erase(0, end + 1);
   if (!message.is_object())
     throw Error({.kind = ErrorKind::system, .what = "the reply of a job cannot be parsed"});

@@ -45,7 +45,7 @@ std::int64_t unix_milliseconds(std::chrono::system_clock::time_point time) {
 // Names the script rather than its interpreter: `python -u train.py`, `python -m pkg.train`.
 std::string naming_word(const std::vector<std::string>& command) {
   if (command.empty()) return "job";
-  const std::string program = std::filesystem::path(command.front()).filename();
+  std::string program = std::filesystem::path(command.front()).filename();
   if (!program.starts_with("python")) return program;
   for (std::size_t i = 1; i < command.size(); ++i) {
     if (!command[i].starts_with('-')) return std::filesystem::path(command[i]).filename();

@@ -18,15 +18,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Indexes of the fields after the name, from the state, which is field 3 in proc(5).
-enum Word : std::size_t {
-  kState = 0,
-  kParent = 1,
-  kFirstTime = 11,
-  kLastTime = 14,
-  kThreads = 17,
-  kStart = 19,
-  kResident = 21
-};
+constexpr std::size_t kState = 0;
+constexpr std::size_t kParent = 1;
+constexpr std::size_t kFirstTime = 11;
+constexpr std::size_t kLastTime = 14;
+constexpr std::size_t kThreads = 17;
+constexpr std::size_t kStart = 19;
+constexpr std::size_t kResident = 21;
 
 std::chrono::milliseconds from_ticks(std::int64_t ticks) {
   static const std::int64_t per_second = ::sysconf(_SC_CLK_TCK);

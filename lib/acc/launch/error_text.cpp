@@ -80,7 +80,7 @@ Lines without_stack(const Lines& lines) {
 
 // Python prints a source line after a warning.
 Lines without_warnings_at_end(Lines lines) {
-  const Lines all = lines;
+  Lines all = lines;
   while (!lines.empty()) {
     const std::string_view content = content_of(lines.back());
     if (content.empty() || is_warning(content)) {

@@ -85,7 +85,7 @@ StreamPlace place_of(const StreamPlan& stream, const fs::path& log, Kind default
 struct Output::Impl {
   using Record = std::function<void(std::string_view)>;
 
-  Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds);
+  Impl(boost::asio::io_context& on_loop, OutputPlan output, int count, Consoles fds);
 
   Channel open_channel(int console);
   struct StreamRequest {
@@ -141,9 +141,9 @@ struct Output::Impl {
   OutputSink& sink_of(int console) { return console == consoles.out || !err ? out : *err; }
 };
 
-Output::Impl::Impl(boost::asio::io_context& on_loop, const OutputPlan& output, int count, Consoles fds)
+Output::Impl::Impl(boost::asio::io_context& on_loop, OutputPlan output, int count, Consoles fds)
     : loop(on_loop),
-      plan(output),
+      plan(std::move(output)),
       workers(count),
       consoles(fds),
       one_console(same_file(fds.out, fds.err)),

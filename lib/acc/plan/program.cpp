@@ -25,7 +25,7 @@ std::vector<fs::path> path_folders(const Environment& environment) {
 std::optional<fs::path> find_on_path(const std::string& name, const Environment& environment,
                                      const FileKindOf& kind_of) {
   for (const fs::path& folder : path_folders(environment)) {
-    const fs::path candidate = folder / name;
+    fs::path candidate = folder / name;
     if (kind_of(candidate) == FileKind::executable) return candidate;
   }
   return std::nullopt;

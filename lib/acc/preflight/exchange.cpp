@@ -183,7 +183,7 @@ class Exchange {
 
   // Waits for what rank 0 publishes after it has waited itself.
   asio::awaitable<std::optional<std::string>> of_first(std::string key, milliseconds work) {
-    const Keys keys(1, std::move(key));
+    const Keys keys(1, key);
     const auto values = co_await present(store_, keys, work + 2 * limits_.step);
     co_return values ? std::optional(values->front()) : std::nullopt;
   }

@@ -82,7 +82,7 @@ std::vector<std::string> agent_command(const RemoteShell& shell, const std::stri
   command.push_back(host);
   // The login shell there may be any; PATH is short when no one logs in.
   command.push_back(
-      fmt::format("sh -c 'if test -x \"$0\"; then exec \"$0\" agent; else exec acc agent; fi' {}",
+      fmt::format(R"(sh -c 'if test -x "$0"; then exec "$0" agent; else exec acc agent; fi' {})",
                   in_quotes(shell.acc.string())));
   return command;
 }

@@ -8,7 +8,6 @@
 namespace acc::launcher {
 namespace {
 
-constexpr int kVersion = Hello{}.version;
 constexpr Handshakes::Limits kHandshakes = {.timeout = std::chrono::seconds(5), .max_pending = 64};
 // Limit for a node whose messages are not handled yet; it sends few before it is answered.
 constexpr std::size_t kMaxEarlyMessages = 16;
@@ -25,10 +24,10 @@ void refuse(NodeConnection& connection, const std::string& why) {
 }  // namespace
 
 NodeListener::NodeListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses,
-                           std::string run_id, JobSecret secret, std::chrono::milliseconds timeout,
+                           std::string run_id, const JobSecret& secret, std::chrono::milliseconds timeout,
                            OnMember on_member)
     : run_id_(std::move(run_id)),
-      secret_(std::move(secret)),
+      secret_(secret),
       timeout_(timeout),
       on_member_(std::move(on_member)),
       handshakes_(std::make_shared<Handshakes>(loop, kHandshakes)) {
@@ -74,7 +73,7 @@ void NodeListener::on_first_message(const std::shared_ptr<NodeConnection>& conne
   if (asked != nullptr && challenge.listener_nonce.empty()) return prove(connection, *asked);
   const auto* hello = std::get_if<Hello>(&message);
   if (hello == nullptr) return connection->end();
-  if (hello->version != kVersion)
+  if (hello->version != kNodeProtocol)
     return refuse(*connection, "the nodes of the job run incompatible versions of acc");
   if (hello->run_id != run_id_)
     return refuse(*connection, "this host runs another job, not '" + hello->run_id + "'");

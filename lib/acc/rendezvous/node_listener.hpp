@@ -33,7 +33,7 @@ class NodeListener {
 
   /// Listens on a free port of `addresses`. Throws Error{system}.
   NodeListener(boost::asio::io_context& loop, const std::vector<std::string>& addresses, std::string run_id,
-               JobSecret secret, std::chrono::milliseconds timeout, OnMember on_member);
+               const JobSecret& secret, std::chrono::milliseconds timeout, OnMember on_member);
   ~NodeListener();
   NodeListener(const NodeListener&) = delete;
   NodeListener& operator=(const NodeListener&) = delete;

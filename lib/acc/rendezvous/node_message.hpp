@@ -57,9 +57,12 @@ struct Proof {
   bool operator==(const Proof&) const = default;
 };
 
+/// The version of these messages; the coordinator refuses nodes that speak another.
+inline constexpr int kNodeProtocol = 1;
+
 /// From a node to the coordinator:
 struct Hello {
-  int version = 1;
+  int version = kNodeProtocol;
   std::string run_id = {};
   NodeInfo node = {};
   /// The job runs already, with this node as its coordinator: a host of another job of its name must yield.

@@ -33,13 +33,9 @@ ReservedPort::ReservedPort(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_
   port_ = ntohs(address.sin_port);
 }
 
-NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
-                     NodeListener::OnMember on_member)
-    : loop_(loop),
-      plan_(plan),
-      own_(std::move(own)),
-      secret_(std::move(secret)),
-      on_member_(std::move(on_member)) {}
+NodePorts::NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own,
+                     const JobSecret& secret, NodeListener::OnMember on_member)
+    : loop_(loop), plan_(plan), own_(std::move(own)), secret_(secret), on_member_(std::move(on_member)) {}
 
 void NodePorts::set_address(const std::string& address) {
   address_ = plan_.rendezvous.local_addr.empty() ? address : plan_.rendezvous.local_addr;

@@ -36,7 +36,7 @@ class ReservedPort {
 /// becomes group rank 0.
 class NodePorts {
  public:
-  NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, JobSecret secret,
+  NodePorts(boost::asio::io_context& loop, const LaunchPlan& plan, OwnNames own, const JobSecret& secret,
             NodeListener::OnMember on_member);
 
   /// Sets the address at which others reach this node; the plan's local_addr, if given, takes precedence.

@@ -32,7 +32,8 @@ class FileStore : public Store {
     std::chrono::milliseconds poll_interval = std::chrono::milliseconds(50);
   };
 
-  FileStore(boost::asio::io_context& loop, std::filesystem::path file) : FileStore(loop, file, Options()) {}
+  FileStore(boost::asio::io_context& loop, std::filesystem::path file)
+      : FileStore(loop, std::move(file), Options()) {}
   FileStore(boost::asio::io_context& loop, std::filesystem::path file, const Options& options);
   ~FileStore() override;
 

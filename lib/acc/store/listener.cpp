@@ -45,8 +45,7 @@ std::vector<asio::ip::address> parse_addresses(const std::vector<std::string>& t
     if (error) {
       throw Error({.what = "is not a numeric address to listen on", .where = "'" + text + "'"});
     }
-    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
-      addresses.push_back(address);
+    if (std::ranges::find(addresses, address) == addresses.end()) addresses.push_back(address);
   }
   if (addresses.empty()) throw Error({.what = "the store has no address to listen on"});
   return addresses;
@@ -78,8 +77,7 @@ tcp::acceptor listen(asio::io_context& loop, const tcp::endpoint& endpoint, bool
 // Listens on all addresses; absent if the free port of the first is taken on another.
 std::optional<std::vector<std::shared_ptr<Listener>>> try_port(
     asio::io_context& loop, const std::vector<asio::ip::address>& addresses, std::uint16_t port) {
-  const bool has_v4 =
-      std::any_of(addresses.begin(), addresses.end(), [](const auto& address) { return address.is_v4(); });
+  const bool has_v4 = std::ranges::any_of(addresses, [](const auto& address) { return address.is_v4(); });
   std::vector<std::shared_ptr<Listener>> listeners;
   for (const asio::ip::address& address : addresses) {
     const tcp::endpoint endpoint(address, listeners.empty() ? port : listeners.front()->port());

@@ -68,8 +68,8 @@ struct StoreServer::Impl final : Connection::Owner {
     std::uint64_t last_active = 0;
   };
 
-  Impl(boost::asio::io_context& loop, const StoreServerOptions& the_options)
-      : options(the_options),
+  Impl(boost::asio::io_context& loop, StoreServerOptions the_options)
+      : options(std::move(the_options)),
         admission(own_addresses(options.addresses)),
         scheduler(std::make_shared<RoundRobin>(loop)),
         members_handshakes(
@@ -208,7 +208,7 @@ struct StoreServer::Impl final : Connection::Owner {
 };
 
 StoreServer::StoreServer(boost::asio::io_context& loop, StoreServerOptions options)
-    : impl_(std::make_unique<Impl>(loop, options)) {}
+    : impl_(std::make_unique<Impl>(loop, std::move(options))) {}
 
 StoreServer::~StoreServer() = default;
 

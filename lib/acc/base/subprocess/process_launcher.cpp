@@ -86,17 +86,17 @@ bool prepare(const ProcessLauncher& launcher, pid_t parent) {
 #if defined(__SANITIZE_THREAD__)
 // The sanitizer's clone() assumes that every child has memory of its own, and would handle the fork twice.
 extern "C" int __clone(int (*run)(void*), void* stack, int flags, void* given, ...);
-constexpr auto clone_process = __clone;
+constexpr auto kClone = __clone;
 #else
-constexpr auto clone_process = ::clone;
+constexpr auto kClone = ::clone;
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
 // The last child left its stack by execve(), with the sanitizer's red zones around its variables.
 extern "C" void __asan_unpoison_memory_region(void const volatile* begin, std::size_t size);
-constexpr auto clean_stack = __asan_unpoison_memory_region;
+constexpr auto kUnpoison = __asan_unpoison_memory_region;
 #else
-constexpr auto clean_stack = [](const void* /*begin*/, std::size_t /*size*/) {};
+constexpr auto kUnpoison = [](const void* /*begin*/, std::size_t /*size*/) {};
 #endif
 
 int run_child(void* given) {
@@ -118,12 +118,12 @@ Cloned clone_child(ChildSetup& setup) {
   static std::mutex one_child_at_a_time;
   alignas(16) static std::array<char, std::size_t{64} << 10U> stack;
   const std::scoped_lock lock(one_child_at_a_time);
-  clean_stack(stack.data(), stack.size());
+  kUnpoison(stack.data(), stack.size());
   int pidfd = -1;
   // The parent's handlers must not run in the child before it has reset its dispositions.
   const BlockedSignals blocked;
-  const pid_t pid = clone_process(run_child, stack.data() + stack.size(),
-                                  CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);
+  const pid_t pid = kClone(run_child, stack.data() + stack.size(),
+                           CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &setup, &pidfd);
   if (pid < 0) setup.error = errno;
   return {pid, Descriptor(pidfd)};
 }
