@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "acc/base/environment.hpp"
 #include "acc/config/schema.hpp"
 
 namespace CLI {
@@ -18,7 +19,8 @@ inline constexpr const char* kVersionLine = "acc " ACC_VERSION;
 // Commands that parse their arguments by the schema. They return the exit code.
 
 /// `acc launch` or, by the dialect, `acc run` and torchrun. `program` is the name in the help.
-int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program);
+int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program,
+                   Environment environment);
 
 /// `acc test`: launches acc-selftest with the user's config and any flags of `acc launch`.
 int test_command(const std::vector<std::string>& words);

@@ -139,8 +139,7 @@ void run_with_srun(const CommandLine& command_line, const std::string& command,
                .hint = "--srun needs Slurm's srun on PATH"});
 }
 
-GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect) {
-  const Environment environment = Environment::of_process();
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment) {
   survive_early_notices(environment);
   std::optional<ConfigText> config;
   if (dialect == Dialect::launch) {
@@ -148,15 +147,15 @@ GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect) {
       config = {.path = *path, .text = read_file(*path)};
     }
   }
-  return gather_inputs(std::move(command_line), dialect, environment, config);
+  return gather_inputs(std::move(command_line), dialect, std::move(environment), config);
 }
 
-GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, const Environment& environment,
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,
                              const std::optional<ConfigText>& config) {
   GatheredInputs gathered = {.config = config};
   LaunchInputs& inputs = gathered.inputs;
   inputs.dialect = dialect;
-  inputs.environment = environment;
+  inputs.environment = std::move(environment);
   inputs.random_id = random_uuid();
   inputs.folder = current_folder();
   inputs.temporary_folder = temporary_folder(inputs.environment);
@@ -187,7 +186,7 @@ LaunchPlan plan_of(GatheredInputs gathered) {
 }
 
 LaunchPlan make_plan(CommandLine command_line, Dialect dialect) {
-  return plan_of(gather_inputs(std::move(command_line), dialect));
+  return plan_of(gather_inputs(std::move(command_line), dialect, Environment::of_process()));
 }
 
 int start(LaunchPlan plan) {
@@ -213,7 +212,8 @@ int start_or_explain(LaunchPlan plan) {
   return 0;
 }
 
-int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program) {
+int launch_command(const std::vector<std::string>& words, Dialect dialect, const std::string& program,
+                   Environment environment) {
   CommandLine command_line = parse_command_line(words, dialect);
   if (command_line.version) {
     fmt::print("{}\n", version_text());
@@ -227,7 +227,7 @@ int launch_command(const std::vector<std::string>& words, Dialect dialect, const
     fmt::print("{}", completion(shell->second.value.get<std::string>(), dialect, program));
     return 0;
   }
-  GatheredInputs gathered = gather_inputs(std::move(command_line), dialect);
+  GatheredInputs gathered = gather_inputs(std::move(command_line), dialect, std::move(environment));
   if (gathered.inputs.command_line.flags.contains("print_script")) return print_script(std::move(gathered));
   if (const auto code = launch_on_hosts(gathered, words)) return *code;
   run_with_srun(gathered.inputs.command_line, dialect == Dialect::launch ? "launch" : "run", words);

@@ -25,9 +25,9 @@ struct GatheredInputs {
   std::vector<std::string> notes = {};
 };
 
-/// Reads the environment and the config file of this machine; or takes those that are given.
-GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect);
-GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, const Environment& environment,
+/// Reads the config file of this machine, or takes the one that is given.
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment);
+GatheredInputs gather_inputs(CommandLine command_line, Dialect dialect, Environment environment,
                              const std::optional<ConfigText>& config);
 
 /// Makes the plan; looks for the devices of this machine.

@@ -49,15 +49,18 @@ void add_version_flag(CLI::App& app) {
 }
 
 // launch, run and test parse their arguments by the schema; CLI11 parses everything else.
-int run(const std::string& name, const std::vector<std::string>& words) {
+int run(const std::string& name, const std::vector<std::string>& words, acc::Environment environment) {
   if (name == "torchrun" || name == "acc-torchrun")
-    return acc::launcher::launch_command(words, acc::launcher::Dialect::torchrun, name);
+    return acc::launcher::launch_command(words, acc::launcher::Dialect::torchrun, name,
+                                         std::move(environment));
   if (!words.empty()) {
     const std::vector<std::string> rest(words.begin() + 1, words.end());
     if (words[0] == "launch")
-      return acc::launcher::launch_command(rest, acc::launcher::Dialect::launch, "acc launch");
+      return acc::launcher::launch_command(rest, acc::launcher::Dialect::launch, "acc launch",
+                                           std::move(environment));
     if (words[0] == "run")
-      return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run");
+      return acc::launcher::launch_command(rest, acc::launcher::Dialect::torchrun, "acc run",
+                                           std::move(environment));
     if (words[0] == "test") return acc::launcher::test_command(rest);
   }
   if (words == std::vector<std::string>{"--version", "--json"}) {
@@ -104,8 +107,9 @@ int run(const std::string& name, const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  open_log(acc::Environment::of_process());
-  return run(base_name(argv[0]), {argv + 1, argv + argc});
+  acc::Environment environment = acc::Environment::of_process();
+  open_log(environment);
+  return run(base_name(argv[0]), {argv + 1, argv + argc}, std::move(environment));
 } catch (const acc::Error& error) {
   for (const acc::Problem& problem : error.problems()) log_error(to_string(problem));
   return acc::exit_code(error.kind());

@@ -85,13 +85,9 @@ function(acc_library name)
   endif()
 endfunction()
 
-# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch [STATIC]): a program in build/<preset>/bin. STATIC links
-# the C++ runtime into it and leaves out what nothing calls, for a fast start; not for programs that use LibTorch, which brings its own.
+# acc_executable(NAME SOURCES a.cpp DEPENDS acc::launch): a program in build/<preset>/bin.
 function(acc_executable name)
-  cmake_parse_arguments(arg "STATIC" "" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE acc_options ${arg_DEPENDS})
-  if(arg_STATIC AND NOT ACC_SANITIZE)
-    target_link_options(${name} PRIVATE -static-libstdc++ -static-libgcc LINKER:--gc-sections)
-  endif()
 endfunction()
