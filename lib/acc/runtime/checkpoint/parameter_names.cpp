@@ -64,7 +64,7 @@ ParameterNames names_in_model(const CheckpointContent& content, std::size_t opti
         throw Error({.what = "its parameters are not those of one prepared model, so they have no names in a "
                              "checkpoint",
                      .where = fmt::format("optimizer {}", optimizer),
-                     .hint = "give each model an optimizer of its own, or save with StateDictType::full"});
+                     .hint = "give each model an optimizer of its own; StateDictType::full needs no names"});
       }
       model = found->second.first;
       names.emplace(found->first, found->second.second);

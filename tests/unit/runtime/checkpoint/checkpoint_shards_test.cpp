@@ -156,7 +156,7 @@ TEST_CASE("checkpoint shards: an optimizer of several models, or of none, has no
   torch::optim::Adam of_both(both);
   const std::string text =
       "optimizer 0: its parameters are not those of one prepared model, so they have no names in a "
-      "checkpoint (give each model an optimizer of its own, or save with StateDictType::full)";
+      "checkpoint (give each model an optimizer of its own; StateDictType::full needs no names)";
   CHECK(error_of([&] {
           save(folder / "one", {.models = {first.net.get(), second.net.get()}, .optimizers = {&of_both}});
         }) == text);

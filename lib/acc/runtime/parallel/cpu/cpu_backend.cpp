@@ -242,7 +242,8 @@ class CpuBackend : public Gloo {
   c10::intrusive_ptr<c10d::Work> alltoall(Tensors& outputs, Tensors& inputs,
                                           const c10d::AllToAllOptions& options) override {
     const auto size = static_cast<std::size_t>(getSize());
-    if (!is_one_machine() || inputs.size() != size || outputs.size() != size || !is_in_memory(inputs[0]))
+    if (!is_one_machine() || size > MemoryGroup::kMaxRanksOfAllToAll || inputs.size() != size ||
+        outputs.size() != size || !is_in_memory(inputs[0]))
       return Gloo::alltoall(outputs, inputs, options);
     Collective collective{.kind = Collective::Kind::all_to_all,
                           .bytes = inputs[0].nbytes(),

@@ -30,7 +30,7 @@ constexpr std::chrono::nanoseconds kContinueAfter = 1ms;
 constexpr std::chrono::nanoseconds kHurryAfter = 50us;
 // How soon a rank that sleeps notices the end of another process.
 constexpr std::chrono::nanoseconds kMaxSleep = 10ms;
-constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kCacheLine = Segment::kCacheLine;
 constexpr int kMaxSpins = 400;
 constexpr int kYields = 4;
 // From this size on, more than two ranks reduce a part each instead of everything.

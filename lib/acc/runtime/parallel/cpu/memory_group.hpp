@@ -51,6 +51,9 @@ struct Collective {
 /// if there is a core for every rank, yields the core, and then sleeps in the kernel.
 class MemoryGroup {
  public:
+  /// Of an all_to_all: a chunk has a cache line for each other rank at least.
+  static constexpr std::size_t kMaxRanksOfAllToAll = Segment::kChunkBytes / Segment::kCacheLine + 1;
+
   struct Ranks {
     int rank = 0;
     int size = 1;

@@ -41,6 +41,7 @@ class Segment {
  public:
   static constexpr std::size_t kChunkBytes = 128U << 10U;
   static constexpr std::size_t kSlots = 8;
+  static constexpr std::size_t kCacheLine = 64;
 
   /// Creates memory for `ranks`, all zero but that nobody waits. Throws std::system_error.
   static Descriptor create(int ranks);
