@@ -177,6 +177,7 @@ std::uint64_t parse_byte_size(std::string_view text, std::string_view where) {
   for (const Unit& unit : kUnits) {
     if (!upper.ends_with(unit.name)) continue;
     const auto number = parse_number(upper.substr(0, upper.size() - unit.name.size()));
+    // Not llround(): acc goes without libm.  NOLINTNEXTLINE(bugprone-incorrect-roundings)
     if (number && *number > 0 && *number < 1e6) return static_cast<std::uint64_t>(*number * unit.bytes + 0.5);
   }
   throw Error({.what = "'" + std::string(text) + "' is not a size",
