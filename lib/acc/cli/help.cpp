@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "acc/base/text.hpp"
 #include "acc/config/conversion.hpp"

@@ -2,7 +2,6 @@
 #include "acc/config/schema.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "acc/config/schema_rows.hpp"

@@ -41,7 +41,7 @@ class BindingMasks {
 };
 
 /// Starts the process of a worker with what the launcher gives it: streams, environment, place, limits. The
-/// environment is not in the WorkerStart any more.
+/// environment is the launcher's alone; that of the WorkerStart is empty.
 using StartProcess =
     std::function<Process(const ProcessLauncher&, boost::asio::io_context&, const WorkerStart&)>;
 
