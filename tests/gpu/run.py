@@ -12,6 +12,7 @@ longer than its limit, does not end the others. Exits 1 when a part failed; one 
 import argparse
 import datetime
 import functools
+import importlib.util
 import json
 import os
 import pathlib
@@ -22,6 +23,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 BUNDLE = pathlib.Path(__file__).resolve().parent
@@ -149,6 +151,19 @@ def part(name, limit, devices=0):
     return add
 
 
+def has_modules(*names):
+    return all(importlib.util.find_spec(name.partition(".")[0]) for name in names)
+
+
+def script_of(run, name, text):
+    """A Python file of the parts."""
+    folder = pathlib.Path(run.machine.environment["HOME"]) / "scripts"
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{name}.py"
+    file.write_text(textwrap.dedent(text))
+    return file
+
+
 def of_workers(run, arguments, **variables):
     """The local rank and the device mask of each worker that `acc ARGUMENT...` starts."""
     words = 'echo "WORKER $LOCAL_RANK ${CUDA_VISIBLE_DEVICES-unset}"'
@@ -201,16 +216,6 @@ def tests_on_all(run):
                   "decl"])
 
 
-@part("step beside torch's DDP", 75, devices=1)
-def bench_steps(run):
-    bench(run, "step-mlp", "step-cnn", "step-resnet18")
-
-
-@part("launch to the first all-reduce beside torchrun", 75, devices=1)
-def bench_first(run):
-    bench(run, "first")
-
-
 @part("MNIST in float32, fp16 with the scaler, bf16", 90, devices=1)
 def mnist(run):
     for precision in ("no", "fp16", "bf16"):
@@ -219,30 +224,6 @@ def mnist(run):
         accuracy = float(re.search(r"accuracy: ([\d.]+)", said)[1])
         run.note(f"{precision}: accuracy {accuracy}")
         run.expect(accuracy > 0.9, f"{precision}: the accuracy is {accuracy}")
-
-
-@part("save beside accelerate", 60, devices=1)
-def bench_save(run):
-    bench(run, "save", "load")
-
-
-@part("pets beside timm with accelerate", 120, devices=1)
-def bench_pets(run):
-    peers = subprocess.run([sys.executable, "-c", "import timm, torchvision"], check=False, stderr=subprocess.DEVNULL)
-    if peers.returncode != 0:
-        raise Skip("this Python has no timm and torchvision")
-    bench(run, "pets-frozen", "pets-free", "pets-loading")
-
-
-@part("loader beside accelerate's", 90, devices=1)
-def bench_loader(run):
-    rows = ["idx", "idx-workers"]
-    pillow = subprocess.run([sys.executable, "-c", "import PIL, numpy"], check=False, stderr=subprocess.DEVNULL)
-    if pillow.returncode == 0:
-        rows.append("jpeg-workers")
-    else:
-        run.note("photographs left out: this Python has no PIL")
-    bench(run, *rows)
 
 
 @part("out of memory in one rank", 40, devices=1)
@@ -332,6 +313,123 @@ def ps(run):
         run.finish(job)
 
 
+@part("the nodes' check", 60, devices=1)
+def nodes(run):
+    for line in run.run_well([ACC, "test", "--nodes"]).splitlines():
+        run.note(line)
+
+
+@part("config file of this machine beside accelerate's", 60, devices=1)
+def default_config(run):
+    if not has_modules("accelerate", "yaml"):
+        raise Skip("this Python has no accelerate")
+    import yaml  # only the part that compares needs it
+    files = [pathlib.Path(run.machine.environment["HOME"]) / name for name in ("ours.yaml", "theirs.yaml")]
+    run.run_well([ACC, "config", "default", "--config_file", files[0]])
+    run.run_well([sys.executable, "-m", "accelerate.commands.accelerate_cli", "config", "default", "--config_file", files[1]])
+    ours, theirs = (yaml.safe_load(file.read_text()) for file in files)
+    differ = {key: (theirs.get(key), ours.get(key)) for key in ours | theirs if theirs.get(key) != ours.get(key)}
+    run.expect(not differ, f"there, here: {differ}")
+    run.note(f"the same {len(ours)} keys: {ours['distributed_type']}, {ours['num_processes']} process(es)")
+
+
+@part("variables of workers beside accelerate's and torchrun's", 150, devices=1)
+def variables(run):
+    if not has_modules("accelerate"):
+        raise Skip("this Python has no accelerate")
+    launch, torchrun = ("-m", "accelerate.commands.launch"), ("-m", "torch.distributed.run")
+    jobs = {
+        "launch": (launch, ["launch"], []),
+        "launch --mixed_precision bf16": (launch, ["launch"], ["--mixed_precision", "bf16"]),
+        "launch --gpu_ids 0": (launch, ["launch"], ["--gpu_ids", "0", "--num_processes", "1"]),
+        "run --nproc-per-node gpu": (torchrun, ["run"], ["--standalone", "--nproc-per-node", "gpu"]),
+        "run --nproc-per-node auto": (torchrun, ["run"], ["--standalone", "--nproc-per-node", "auto"]),
+    }
+    by_chance = {"MASTER_PORT", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_ERROR_FILE", "MASTER_ADDR"}
+    script = script_of(run, "variables", """
+        import json, os, sys
+        with open(f"{sys.argv[1]}.{os.environ.get('RANK', 0)}", "w") as file: json.dump(dict(os.environ), file)
+        """)
+    wrong = []
+    for name, (peer, ours, flags) in jobs.items():
+        seen = []
+        for side, command in ("ours", [ACC, *ours]), ("theirs", [sys.executable, *peer]):
+            run.run_well([*command, *flags, script, f"{script}.{side}"])
+            files = sorted(script.parent.glob(f"{script.name}.{side}.*"))
+            seen.append([json.loads(file.read_text()) for file in files])
+            for file in files:
+                file.unlink()
+        if len(seen[0]) != len(seen[1]):
+            wrong.append(f"{name}: {len(seen[0])} workers, not {len(seen[1])}")
+        for ours_seen, theirs_seen in zip(*seen):
+            wrong += [f"{name}: {key}={ours_seen.get(key)}, not {theirs_seen.get(key)}"
+                      for key in sorted((ours_seen | theirs_seen).keys() - by_chance)
+                      if ours_seen.get(key) != theirs_seen.get(key)]
+    run.note(f"{len(jobs)} command lines")
+    for line in wrong:
+        run.note(line)
+    run.expect(not wrong, f"{len(wrong)} variables differ")
+
+
+# What a worker has to say of itself, after an all-reduce over NCCL and a step on its device.
+PRELOADED = """
+    import sys
+    preloaded = "torch" in sys.modules
+    import os, time, torch
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    torch.distributed.init_process_group("nccl")
+    one = torch.ones(4, device="cuda")
+    torch.distributed.all_reduce(one)
+    torch.cuda.synchronize()
+    now = time.clock_gettime(time.CLOCK_MONOTONIC)
+    net = torch.nn.Linear(64, 64, device="cuda")
+    loss = net(torch.randn(8, 64, device="cuda")).square().mean()
+    loss.backward()
+    print("WORKER", preloaded, now, int(one[0].item()), loss.isfinite().item(), flush=True)
+    torch.distributed.destroy_process_group()
+    """
+
+
+@part("--preload torch", 120, devices=1)
+def preload(run):
+    """A worker that is forked from a process with torch uses its GPU, and starts sooner."""
+    script = script_of(run, "preloaded", PRELOADED)
+    script_of(run, "takes_the_gpu", "import torch\ntorch.zeros(1, device='cuda')\n")
+    command = [ACC, "run", "--standalone", "--nproc-per-node", "gpu"]
+    count = run.machine.devices
+    seconds = {}
+    for name, flags, forked in (("cold", [], "False"), ("warm", ["--preload", "torch"], "True"),
+                                ("refused", ["--preload", "takes_the_gpu"], "False")):
+        began = time.clock_gettime(time.CLOCK_MONOTONIC)
+        said = run.run_well([*command, *flags, script], PYTHONPATH=str(script.parent))
+        workers = re.findall(r"WORKER (\w+) ([\d.]+) (\d+) (\w+)", said)
+        run.expect(len(workers) == count and all((was, total, finite) == (forked, str(count), "True")
+                                                 for was, _, total, finite in workers), f"{name}: {workers}")
+        seconds[name] = max(float(at) for _, at, _, _ in workers) - began
+        if name == "refused":
+            run.expect("initializes the GPU" in said, "nothing says that the module initializes the GPU")
+        run.note(f"{name}: {seconds[name]:.2f} s to the first all-reduce")
+
+
+@part("accelerate's own test script", 120, devices=1)
+def peers_test(run):
+    if not has_modules("accelerate.test_utils"):
+        raise Skip("this Python has no accelerate.test_utils")
+    run.run_well([ACC, "launch", "--mixed_precision", "fp16", "-m", "accelerate.test_utils.scripts.test_script"])
+
+
+@part("an error of CUDA in a Python worker", 60, devices=1)
+def python_error(run):
+    script = script_of(run, "asserts", """
+        import torch
+        table = torch.zeros(4, device="cuda")
+        print(table[torch.tensor([7], device="cuda")].cpu())
+        """)
+    code, _, errors = run.run([ACC, "run", "--standalone", script])
+    run.expect(code == 1, f"exit {code}")
+    run.expect("device-side assert" in errors.rsplit("acc:", 1)[-1], "acc's report does not speak of the assert")
+
+
 @part("CUDA_VISIBLE_DEVICES= trains on the CPU", 60)
 def masked(run):
     said = run.run_well([BIN / "acc-selftest", "--expect-processes", "1"], CUDA_VISIBLE_DEVICES="")
@@ -344,6 +442,45 @@ def masked(run):
 def no_device(run):
     said = run.run_well([BIN / "acc-selftest", "--expect-processes", "1"], CUDA_VISIBLE_DEVICES="99")
     run.expect("no CUDA device" in said, "nothing says that no device was found")
+
+
+@part("step beside torch's DDP", 75, devices=1)
+def bench_steps(run):
+    bench(run, "step-mlp", "step-cnn", "step-resnet18")
+
+
+@part("launch to the first all-reduce beside torchrun", 75, devices=1)
+def bench_first(run):
+    bench(run, "first")
+
+
+@part("save beside accelerate", 60, devices=1)
+def bench_save(run):
+    bench(run, "save", "load", "background")
+
+
+@part("Trainer beside transformers'", 120, devices=1)
+def bench_trainer(run):
+    if not has_modules("transformers", "accelerate"):
+        raise Skip("this Python has no transformers and accelerate")
+    bench(run, "trainer-mlp", "trainer-cnn", "trainer-transformer")
+
+
+@part("pets beside timm with accelerate", 120, devices=1)
+def bench_pets(run):
+    if not has_modules("timm", "torchvision", "accelerate"):
+        raise Skip("this Python has no timm and torchvision")
+    bench(run, "pets-frozen", "pets-free", "pets-loading")
+
+
+@part("loader beside accelerate's", 90, devices=1)
+def bench_loader(run):
+    rows = ["idx", "idx-workers"]
+    if has_modules("PIL", "numpy"):
+        rows.append("jpeg-workers")
+    else:
+        run.note("photographs left out: this Python has no PIL")
+    bench(run, *rows)
 
 
 def bench(run, *rows):
