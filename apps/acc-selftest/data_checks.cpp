@@ -31,10 +31,11 @@ Numbers make_loader(Accelerator& accelerator, const Setup& setup) {
               {.batch_size = setup.split ? kBatchSize * processes : kBatchSize, .shuffle = setup.shuffle}));
 }
 
+// On the CPU.
 at::Tensor read_all(Accelerator& accelerator, Numbers& loader) {
   std::vector<at::Tensor> parts;
   for (auto& [numbers] : loader) parts.push_back(accelerator.gather_for_metrics(numbers));
-  return at::cat(parts);
+  return at::cat(parts).cpu();
 }
 
 at::Tensor every_sample(Numbers& loader) {
@@ -116,7 +117,7 @@ Failure check_batch_sampler(Accelerator& accelerator) {
     const BatchIndices& wanted = chosen[next];
     const auto begin = static_cast<std::int64_t>(wanted.front());
     const auto size = static_cast<std::int64_t>(wanted.size());
-    if (!numbers.equal(at::arange(begin, begin + size, at::kLong)))
+    if (!numbers.cpu().equal(at::arange(begin, begin + size, at::kLong)))
       return fmt::format("batch {} is not the one that the sampler chose", next);
     next += processes;
   }

@@ -78,14 +78,15 @@ Trained train(Accelerator& accelerator, std::size_t batch_size) {
 }
 
 // The result of the same training with plain LibTorch on one process.
-at::Tensor train_alone(std::size_t batch_size, int num_processes) {
+at::Tensor train_alone(std::size_t batch_size, int num_processes, at::Device device) {
   Regressor net = make_regressor();
+  net->to(device);
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(kLearningRate));
   Points loader = make_points(batch_size, num_processes);
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     for (auto& [x, y] : loader) {
       sgd.zero_grad();
-      at::mse_loss(net->forward(x), y).backward();
+      at::mse_loss(net->forward(x.to(device)), y.to(device)).backward();
       sgd.step();
     }
   }
@@ -105,7 +106,7 @@ Failure check_half_training(Accelerator& accelerator) {
 Failure check_training(Accelerator& plain) {
   constexpr double kTolerance = 1e-6;
   const std::size_t all = kBatchSize * static_cast<std::size_t>(plain.num_processes());
-  const at::Tensor alone = train_alone(all, plain.num_processes());
+  const at::Tensor alone = train_alone(all, plain.num_processes(), plain.device());
   for (const bool split : {false, true}) {
     Accelerator accelerator({.mixed_precision = MixedPrecision::no, .split_batches = split});
     const at::Tensor together = train(accelerator, split ? all : kBatchSize).parameters;
