@@ -33,7 +33,8 @@ std::vector<nlohmann::json> events_of(const acc::Accelerator& accelerator,
   accelerator.profile({.output_trace_dir = folder}, function);
   std::ifstream file(folder / ("profile_" + std::to_string(accelerator.process_index()) + ".json"));
   std::vector<nlohmann::json> events;
-  for (auto& event : nlohmann::json::parse(file)["traceEvents"])
+  nlohmann::json trace = nlohmann::json::parse(file);
+  for (auto& event : trace["traceEvents"])
     if (event.value("ph", "") == "X") events.push_back(event);
   return events;
 }

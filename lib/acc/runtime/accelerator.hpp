@@ -412,7 +412,7 @@ class Accelerator {
   /// Error{system} when the file cannot be written.
   template <class Function>
   void profile(const ProfileOptions& options, Function function) const {
-    profile_to(trace_file(options), options, device().type(), function);
+    profile_to(trace_file(options), options, device(), function);
     if (!options.output_trace_dir.empty()) wait_for_everyone();
   }
 

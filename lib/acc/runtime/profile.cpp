@@ -11,6 +11,7 @@
 #include <string>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/cuda/plugin.hpp"
 
 namespace acc {
 namespace {
@@ -21,12 +22,12 @@ namespace impl = torch::profiler::impl;
 // Records from construction until stop().
 class Recording {
  public:
-  Recording(const ProfileOptions& options, c10::DeviceType device) {
+  Recording(const ProfileOptions& options, c10::Device device) {
     const impl::ProfilerConfig config(impl::ProfilerState::KINETO, options.record_shapes,
                                       options.profile_memory,
                                       /*with_stack=*/false, options.with_flops);
     std::set<impl::ActivityType> activities{impl::ActivityType::CPU};
-    if (device == c10::DeviceType::CUDA) activities.insert(impl::ActivityType::CUDA);
+    if (device.is_cuda()) activities.insert(impl::ActivityType::CUDA);
     profiler::prepareProfiler(config, activities);
     profiler::enableProfiler(config, activities);
   }
@@ -62,11 +63,13 @@ void require_writable(const std::filesystem::path& file) {
 
 }  // namespace
 
-void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
+void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::Device device,
                 const std::function<void()>& function) {
   if (!file.empty()) require_writable(file);
   Recording recording(options, device);
   function();
+  // What the function has started there belongs to the trace.
+  if (device.is_cuda()) detail::cuda_table().synchronize(device.index());
   const auto result = recording.stop();
   if (!file.empty()) result->save(file.string());
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <c10/core/DeviceType.h>
+#include <c10/core/Device.h>
 
 #include <filesystem>
 #include <functional>
@@ -20,7 +20,7 @@ struct ProfileOptions {
 /// Calls `function` under LibTorch's profiler, which also records the kernels of `device`, and writes a trace
 /// for chrome://tracing and Perfetto to `file`, unless that is empty. Exceptions of `function` pass through,
 /// without a trace. Throws Error{system} when the file cannot be written.
-void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::DeviceType device,
+void profile_to(const std::filesystem::path& file, const ProfileOptions& options, c10::Device device,
                 const std::function<void()>& function);
 
 }  // namespace acc
