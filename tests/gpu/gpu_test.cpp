@@ -8,9 +8,11 @@
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 
 #include <cmath>
+#include <functional>
 
 #include "acc/runtime/cuda/plugin.hpp"
 #include "job.hpp"
@@ -117,6 +119,36 @@ TEST_CASE("gpu: averaged gradients are those of the whole batch", "[gpu]") {
   alone->forward(x).mean().backward();
   for (std::size_t i = 0; i < net->parameters().size(); ++i)
     CHECK(net->parameters()[i].grad().allclose(alone->parameters()[i].grad(), 1e-4, 1e-6));
+}
+
+TEST_CASE("gpu: steps of a prepared optimizer are those of LibTorch's own", "[gpu]") {
+  using namespace torch::optim;
+  const auto steps_of = [](bool prepared, const auto& make) {
+    acc::set_seed(2);
+    Net net;
+    net->to(job().device());
+    auto native = std::make_shared<typename std::decay_t<decltype(make)>::result_type>(make(net->parameters()));
+    acc::Optimizer optimizer(native);
+    for (int step = 0; step < 5; ++step) {
+      optimizer.zero_grad();
+      net->forward(at::ones({4, 8}, job().device())).square().sum().backward();
+      if (prepared) {
+        optimizer.step();
+      } else {
+        native->step();
+      }
+    }
+    return net->parameters();
+  };
+  const auto compare = [&](const auto& make) {
+    const auto expected = steps_of(false, make);
+    const auto stepped = steps_of(true, make);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK(stepped[i].allclose(expected[i], 1e-5, 1e-6));
+  };
+  using Parameters = std::vector<at::Tensor>;
+  compare(std::function([](const Parameters& all) { return SGD(all, SGDOptions(0.01).momentum(0.9)); }));
+  compare(std::function([](const Parameters& all) { return Adam(all, AdamOptions(0.01).amsgrad(true)); }));
+  compare(std::function([](const Parameters& all) { return AdamW(all, AdamWOptions(0.01)); }));
 }
 
 TEST_CASE("gpu: float32, bf16 and fp16 train to nearly the same loss", "[gpu]") {

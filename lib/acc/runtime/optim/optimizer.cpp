@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/optim/fused_step.hpp"
 #include "acc/runtime/optim/gradients.hpp"
 #include "acc/runtime/parallel/distributed_module.hpp"
 #include "acc/runtime/precision/grad_scaler.hpp"
@@ -85,7 +86,7 @@ Optimizer::Optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                                            .checks = std::move(checks)})) {}
 
 at::Tensor Optimizer::State::step(const Closure& closure) {
-  if (!scaler) return native->step(closure);
+  if (!scaler) return detail::step_quickly(*native, closure);
   if (closure) {
     throw Error({.what = "a closure cannot be used in fp16, where gradients are scaled",
                  .where = "optimizer step",

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "acc/base/error.hpp"
+#include "acc/runtime/optim/fused_step.hpp"
 
 namespace acc {
 namespace {
@@ -128,7 +129,7 @@ void GradScaler::unscale(torch::optim::Optimizer& optimizer) {
 
 bool GradScaler::step(torch::optim::Optimizer& optimizer) {
   if (!is_enabled()) {
-    optimizer.step();
+    detail::step_quickly(optimizer);
     return true;
   }
   if (!is_unscaled(optimizer)) unscale(optimizer);
@@ -142,7 +143,7 @@ bool GradScaler::step(torch::optim::Optimizer& optimizer) {
   for (const at::Tensor& found : check.found_inf) {
     if (found.item<float>() != 0) return false;
   }
-  optimizer.step();
+  detail::step_quickly(optimizer);
   return true;
 }
 
