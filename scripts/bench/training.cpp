@@ -395,4 +395,7 @@ int main(int argc, char** argv) try {
 } catch (const acc::Error& error) {
   std::fprintf(stderr, "acc-bench-training: %s\n", error.what());
   return 1;
+} catch (const c10::Error& error) {
+  std::fprintf(stderr, "acc-bench-training: LibTorch: %s\n", error.what_without_backtrace());
+  return 1;
 }

@@ -139,12 +139,12 @@ struct Transformer : Network {
   at::Tensor forward(at::Tensor text) override {
     const std::int64_t batch = text.size(0);
     const std::int64_t length = text.size(1);
-    at::Tensor x = words->forward(text) + positions->forward(at::arange(length));
+    at::Tensor x = words->forward(text) + positions->forward(at::arange(length, text.options()));
     const at::Tensor all = qkv->forward(norm1->forward(x))
                                .view({batch, length, 3, kHeads, kWidth / kHeads})
                                .permute({2, 0, 3, 1, 4});
     const at::Tensor scores = all[0].matmul(all[1].transpose(-2, -1)) / std::sqrt(double(kWidth) / kHeads);
-    const at::Tensor later = at::ones({length, length}, at::kBool).triu(1);
+    const at::Tensor later = at::ones({length, length}, text.options().dtype(at::kBool)).triu(1);
     const at::Tensor mixed = scores.masked_fill(later, -1e9).softmax(-1).matmul(all[2]);
     x = x + out->forward(mixed.transpose(1, 2).reshape({batch, length, kWidth}));
     return head->forward(x + down->forward(up->forward(norm2->forward(x)).relu()));
