@@ -168,7 +168,7 @@ def of_workers(run, arguments, **variables):
     """The local rank and the device mask of each worker that `acc ARGUMENT...` starts."""
     words = 'echo "WORKER $LOCAL_RANK ${CUDA_VISIBLE_DEVICES-unset}"'
     said = run.run_well([ACC, *arguments, "sh", "-c", words], **variables)
-    return sorted(re.findall(r"WORKER (\d+) (\S+)", said))
+    return sorted(re.findall(r"WORKER (\d*) (\S+)", said))
 
 
 @part("programs load", 60)
@@ -226,6 +226,19 @@ def mnist(run):
         run.expect(accuracy > 0.9, f"{precision}: the accuracy is {accuracy}")
 
 
+@part("GPT in float32 and bf16", 90, devices=1)
+def gpt(run):
+    """86 million parameters learn to write like the text of Python's help."""
+    import pydoc_data
+    text = pathlib.Path(pydoc_data.__path__[0]) / "topics.py"
+    for precision in ("no", "bf16"):
+        said = run.run_well([ACC, "launch", "--num_processes", "1", "--mixed_precision", precision, BIN / "gpt", "--text",
+                             text, "--size", "small", "--lr", "0.0006", "--epochs", "2"])
+        epochs = re.findall(r"epoch \d+: loss ([\d.]+) +([\d.]+) s", said)
+        run.note(f"{precision}: losses {', '.join(loss for loss, _ in epochs)}; the last epoch took {epochs[-1][1]} s")
+        run.expect(float(epochs[-1][0]) < float(epochs[0][0]) < 4, f"{precision}: {epochs}")
+
+
 @part("out of memory in one rank", 40, devices=1)
 def out_of_memory(run):
     code, _, errors = run.run([ACC, "run", "--standalone", "--no-python", "--nproc-per-node", "2",
@@ -249,11 +262,11 @@ def lost_rank(run):
 def device_rules(run):
     count = run.machine.devices
     every = [str(rank) for rank in range(count)]
-    alone = ["launch", "--no_python"]
+    launch = ["launch", "--no_python"]  # as accelerate's, it sets no ranks for a worker that is alone
     agents = ["run", "--standalone", "--no-python"]
     rules = {
-        "a worker for each GPU": (of_workers(run, alone), [(rank, "unset") for rank in every]),
-        "--gpu_ids 0": (of_workers(run, [*alone, "--gpu_ids", "0", "--num_processes", "1"]), [("0", "0")]),
+        "a worker for each GPU": (of_workers(run, launch), [("" if count == 1 else rank, "unset") for rank in every]),
+        "--gpu_ids 0": (of_workers(run, [*launch, "--gpu_ids", "0", "--num_processes", "1"]), [("", "0")]),
         "CUDA_VISIBLE_DEVICES=0": (of_workers(run, [*agents, "--nproc-per-node", "gpu"], CUDA_VISIBLE_DEVICES="0"),
                                    [("0", "0")]),
         "--isolate-gpus": (of_workers(run, [*agents, "--nproc-per-node", "gpu", "--isolate-gpus"]),
@@ -409,6 +422,17 @@ def preload(run):
         if name == "refused":
             run.expect("initializes the GPU" in said, "nothing says that the module initializes the GPU")
         run.note(f"{name}: {seconds[name]:.2f} s to the first all-reduce")
+
+
+@part("checkpoints beside accelerate's on the device", 120, devices=1)
+def checkpoints(run):
+    """Each side goes on from what the other saved: the device's random numbers and the scaler of fp16, too."""
+    if not has_modules("accelerate"):
+        raise Skip("this Python has no accelerate")
+    for optimizer, precision in ("adamw", "no"), ("sgd", "fp16"):
+        run.run_well([sys.executable, BUNDLE / "parity" / "checkpoint" / "compare.py", BIN / "acc-test-checkpoint-parity",
+                      optimizer, precision])
+        run.note(f"{optimizer}, {precision}: both ways")
 
 
 @part("accelerate's own test script", 120, devices=1)

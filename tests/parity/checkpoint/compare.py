@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py PROGRAM OPTIMIZER: each side goes on from what the other saved as the one that saved does."""
+"""compare.py PROGRAM OPTIMIZER [PRECISION]: each side goes on from what the other saved as the one that saved does.
+
+On the CPU, or with a PRECISION (no, fp16, bf16) on a CUDA device.
+"""
 import os
 import subprocess
 import sys
@@ -7,12 +10,12 @@ import tempfile
 
 import torch
 
-program, optimizer = sys.argv[1:]
+program, optimizer, *precision = sys.argv[1:]
 folder = os.path.dirname(os.path.abspath(__file__))
 cpp = [program]
 python = [sys.executable, os.path.join(folder, "train.py")]
-# accelerate asks for a GPU and prints; C++ trains alone.
-environment = {**os.environ, "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+where = {"ACCELERATE_MIXED_PRECISION": precision[0]} if precision else {"ACCELERATE_USE_CPU": "true"}
+environment = {**os.environ, "OMP_NUM_THREADS": "1", **where}
 
 
 def run(side, mode, checkpoint):
@@ -43,7 +46,8 @@ def compare(saver, mode, loader):
 def check_files(checkpoint):
     """Python reads ours without running anything, and finds in them what it would have written."""
     names = sorted(os.listdir(checkpoint))
-    assert names == ["custom_checkpoint_0.pkl", "model.safetensors", "optimizer.bin", "random_states_0.pkl",
+    scaler = ["scaler.pt"] if precision == ["fp16"] else []
+    assert names == ["custom_checkpoint_0.pkl", "model.safetensors", "optimizer.bin", "random_states_0.pkl", *scaler,
                      "scheduler.bin"], names
     for name in names:
         if not name.endswith(".safetensors"):

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // train MODE FOLDER OPTIMIZER: `save` trains three steps, saves and trains on; `load` loads instead. train.py
 // does the same in Python; either side loads what the other saved. Each step prints its loss and learning
-// rate.
+// rate. Dropout takes random numbers from the generator of the device.
 #include <ATen/ops/arange.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/full.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adagrad.h>
@@ -28,7 +29,9 @@ struct NetImpl : torch::nn::Module {
   NetImpl()
       : first(register_module("first", torch::nn::Linear(2, 8))),
         second(register_module("second", torch::nn::Linear(8, 1))) {}
-  at::Tensor forward(const at::Tensor& x) { return second->forward(first->forward(x).tanh()); }
+  at::Tensor forward(const at::Tensor& x) {
+    return second->forward(at::dropout(first->forward(x).tanh(), 0.25, /*train=*/true));
+  }
   torch::nn::Linear first;
   torch::nn::Linear second;
 };
@@ -66,13 +69,20 @@ void train(const std::string& mode, const std::string& folder, const std::string
   if (mode == "load") accelerator.load_state(folder);
   while (counter.steps < 7) {
     if (mode == "save" && counter.steps == 3) accelerator.save_state(folder);
-    const at::Tensor x = at::arange(8, at::kFloat).mul(counter.steps + 1).sin().reshape({4, 2});
-    const at::Tensor loss = optimizer.step([&] {
+    const at::Tensor x = at::arange(8, at::kFloat).mul(counter.steps + 1).sin().reshape({4, 2}).to(accelerator.device());
+    at::Tensor loss;
+    const auto closure = [&] {
       optimizer.zero_grad();
-      at::Tensor again = (model(x) - x.sum(1, true)).square().mean();
-      accelerator.backward(again);
-      return again;
-    });
+      loss = (model(x) - x.sum(1, true)).square().mean();
+      accelerator.backward(loss);
+      return loss;
+    };
+    if (name == "lbfgs") {
+      loss = optimizer.step(closure);  // the first one of several
+    } else {
+      closure();
+      optimizer.step();
+    }
     scheduler.step();
     ++counter.steps;
     std::printf("step %d %.17g %.17g\n", counter.steps, loss.item<double>(),

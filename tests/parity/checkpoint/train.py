@@ -7,7 +7,7 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 
 mode, folder, name = sys.argv[1:]
-accelerator = Accelerator(cpu=True)
+accelerator = Accelerator()
 set_seed(1 if mode.startswith("save") else 2)
 
 
@@ -18,7 +18,7 @@ class Net(torch.nn.Module):
         self.second = torch.nn.Linear(8, 1)
 
     def forward(self, x):
-        return self.second(self.first(x).tanh())
+        return self.second(torch.nn.functional.dropout(self.first(x).tanh(), 0.25))
 
 
 class Counter:
@@ -49,7 +49,7 @@ if mode == "load":
 while counter.steps < 7:
     if mode.startswith("save") and counter.steps == 3:
         accelerator.save_state(folder, safe_serialization=mode == "save")
-    x = torch.arange(8, dtype=torch.float32).mul(counter.steps + 1).sin().reshape(4, 2)
+    x = torch.arange(8, dtype=torch.float32).mul(counter.steps + 1).sin().reshape(4, 2).to(accelerator.device)
     losses = []
 
     def closure():
@@ -58,7 +58,11 @@ while counter.steps < 7:
         accelerator.backward(losses[-1])
         return losses[-1]
 
-    optimizer.step(closure)
+    if name == "lbfgs":
+        optimizer.step(closure)
+    else:
+        closure()
+        optimizer.step()
     scheduler.step()
     counter.steps += 1
     print(f"step {counter.steps} {losses[0].item():.17g} {optimizer.param_groups[0]['lr']:.17g}")
