@@ -28,7 +28,7 @@ class Cli {
  public:
   Cli() {
     ::chmod(folder.path().c_str(), 0700);
-    environment.set("XDG_RUNTIME_DIR", folder.path());
+    environment.set("XDG_RUNTIME_DIR", folder.path().string());
   }
 
   Run operator()(std::vector<std::string> arguments) const {

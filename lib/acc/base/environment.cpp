@@ -3,38 +3,119 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace acc {
+namespace {
+
+// With its `=`, so that the order of names is that of whole strings.
+std::string_view name_in(std::string_view variable) {
+  return variable.substr(0, variable.find('=') + 1);
+}
+
+bool is_of(std::string_view variable, std::string_view name) {
+  return variable.size() > name.size() && variable[name.size()] == '=' && variable.starts_with(name);
+}
+
+std::string joined(std::string_view name, std::string_view value) {
+  std::string variable;
+  variable.reserve(name.size() + 1 + value.size());
+  return variable.append(name).append(1, '=').append(value);
+}
+
+// The place of the variable in sorted strings, or where it belongs.
+template <class Strings>
+auto place_of(Strings& strings, std::string_view name) {
+  return std::ranges::partition_point(strings, [&](std::string_view variable) {
+    const int order = variable.compare(0, name.size(), name);
+    return order < 0 || (order == 0 && variable.size() > name.size() && variable[name.size()] < '=');
+  });
+}
+
+}  // namespace
+
+Environment::Environment(const Variables& variables) {
+  strings_.reserve(variables.size());
+  for (const auto& [name, value] : variables) strings_.push_back(joined(name, value));
+  std::ranges::sort(strings_);
+}
+
+Environment::Environment(std::initializer_list<std::pair<std::string_view, std::string_view>> variables) {
+  strings_.reserve(variables.size());
+  for (const auto& [name, value] : variables) set(name, value);
+}
 
 Environment Environment::of_process() {
-  Environment result;
+  struct Variable {
+    std::string_view name;
+    std::string_view text;
+  };
+  std::vector<Variable> variables;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
-    const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos) continue;
-    result.set(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+    if (const auto name = name_in(text); !name.empty()) variables.push_back({name, text});
   }
+  // Of a variable that is there twice the first counts, as for getenv(3).
+  std::ranges::stable_sort(variables, {}, &Variable::name);
+  const auto twice = std::ranges::unique(variables, {}, &Variable::name);
+  variables.erase(twice.begin(), twice.end());
+  Environment result;
+  result.strings_.reserve(variables.size());
+  for (const Variable& variable : variables) result.strings_.emplace_back(variable.text);
   return result;
 }
 
+std::optional<std::string_view> Environment::value_of(std::string_view name) const {
+  const auto place = place_of(strings_, name);
+  if (place == strings_.end() || !is_of(*place, name)) return std::nullopt;
+  return std::string_view(*place).substr(name.size() + 1);
+}
+
 std::optional<std::string> Environment::find(std::string_view name) const {
-  const auto found = variables_.find(name);
-  if (found == variables_.end()) return std::nullopt;
-  return found->second;
+  const auto value = value_of(name);
+  if (!value) return std::nullopt;
+  return std::string(*value);
 }
 
 std::string Environment::get(std::string_view name, std::string_view default_value) const {
-  const auto found = variables_.find(name);
-  return found == variables_.end() ? std::string(default_value) : found->second;
+  return std::string(value_of(name).value_or(default_value));
+}
+
+void Environment::set(std::string_view name, std::string_view value) {
+  const auto place = place_of(strings_, name);
+  if (place != strings_.end() && is_of(*place, name)) {
+    *place = joined(name, value);
+  } else {
+    strings_.insert(place, joined(name, value));
+  }
+}
+
+void Environment::erase(std::string_view name) {
+  const auto place = place_of(strings_, name);
+  if (place != strings_.end() && is_of(*place, name)) strings_.erase(place);
 }
 
 void Environment::overlay(const Environment& over) {
-  for (const auto& [name, value] : over.variables_) variables_[name] = value;
+  std::vector<std::string> merged;
+  merged.reserve(strings_.size() + over.strings_.size());
+  auto own = strings_.begin();
+  for (const std::string& variable : over.strings_) {
+    const std::string_view name = name_in(variable);
+    while (own != strings_.end() && name_in(*own) < name) merged.push_back(std::move(*own++));
+    if (own != strings_.end() && name_in(*own) == name) ++own;
+    merged.push_back(variable);
+  }
+  std::ranges::move(own, strings_.end(), std::back_inserter(merged));
+  strings_ = std::move(merged);
 }
 
-std::vector<std::string> Environment::to_strings() const {
-  std::vector<std::string> result;
-  result.reserve(variables_.size());
-  for (const auto& [name, value] : variables_) result.push_back(name + "=" + value);
+Environment::Variables Environment::variables() const {
+  Variables result;
+  for (const std::string& variable : strings_) {
+    const std::size_t equals = variable.find('=');
+    result.emplace_hint(result.end(), variable.substr(0, equals), variable.substr(equals + 1));
+  }
   return result;
 }
 

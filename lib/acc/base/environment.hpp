@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,8 +17,8 @@ class Environment {
   using Variables = std::map<std::string, std::string, std::less<>>;
 
   Environment() = default;
-  explicit Environment(Variables variables) : variables_(std::move(variables)) {}
-  Environment(std::initializer_list<Variables::value_type> variables) : variables_(variables) {}
+  explicit Environment(const Variables& variables);
+  Environment(std::initializer_list<std::pair<std::string_view, std::string_view>> variables);
 
   /// A copy of the environment of this process.
   static Environment of_process();
@@ -25,24 +26,27 @@ class Environment {
   /// The value; nullopt if the variable is not set. It may be empty.
   std::optional<std::string> find(std::string_view name) const;
   std::string get(std::string_view name, std::string_view default_value = "") const;
-  bool contains(std::string_view name) const { return variables_.contains(name); }
+  bool contains(std::string_view name) const { return value_of(name).has_value(); }
 
-  void set(std::string name, std::string value) { variables_[std::move(name)] = std::move(value); }
-  void erase(const std::string& name) { variables_.erase(name); }
+  void set(std::string_view name, std::string_view value);
+  void erase(std::string_view name);
 
   /// Sets every variable of `over`, replacing those that exist.
   void overlay(const Environment& over);
 
-  /// `NAME=value` strings sorted by name, as execve(2) takes them.
-  std::vector<std::string> to_strings() const;
+  /// Sorted `NAME=value` strings, as execve(2) takes them.
+  const std::vector<std::string>& to_strings() const& { return strings_; }
+  std::vector<std::string> to_strings() && { return std::move(strings_); }
 
-  const Variables& variables() const& { return variables_; }
-  Variables variables() && { return std::move(variables_); }
-  bool empty() const { return variables_.empty(); }
+  Variables variables() const;
+  bool empty() const { return strings_.empty(); }
   bool operator==(const Environment&) const = default;
 
  private:
-  Variables variables_ = {};
+  std::optional<std::string_view> value_of(std::string_view name) const;
+
+  // In this form, since one is made and executed for each worker.
+  std::vector<std::string> strings_ = {};
 };
 
 }  // namespace acc

@@ -38,7 +38,7 @@ bool has(const std::string& text, const std::string& part) {
 
 TEST_CASE("stacks: reports every rank, and names the missing tool", "[control]") {
   const TemporaryFolder empty;
-  const std::string text = stacks_with({{"PATH", empty.path()}});
+  const std::string text = stacks_with({{"PATH", empty.path().string()}});
   CHECK(text.starts_with("rank 2: "));
   CHECK(has(text, "rank 3: exit code 1\n"));
   CHECK(has(text, "\nrank 2 (local rank 0, pid " + std::to_string(::getpid()) + "): "));
@@ -50,11 +50,11 @@ TEST_CASE("stacks: shows the debugger's output", "[control]") {
   const TemporaryFolder tools;
   const fs::path gdb = tools.write("gdb", "#!/bin/sh\necho 'Thread 1 (LWP 1):'\necho '#0  0x1 in here ()'\n");
   ::chmod(gdb.c_str(), 0700);
-  CHECK(has(stacks_with({{"PATH", tools.path()}}), "native stacks of rank 2 (local rank 0, pid " +
-                                                       std::to_string(::getpid()) +
-                                                       "):\n  Thread 1:\n    #0  here\n"));
+  CHECK(has(stacks_with({{"PATH", tools.path().string()}}), "native stacks of rank 2 (local rank 0, pid " +
+                                                                std::to_string(::getpid()) +
+                                                                "):\n  Thread 1:\n    #0  here\n"));
   tools.write("gdb", "#!/bin/sh\necho 'ptrace: Operation not permitted.'\n");
-  CHECK(has(stacks_with({{"PATH", tools.path()}}), "):\n  ptrace: Operation not permitted.\n"));
+  CHECK(has(stacks_with({{"PATH", tools.path().string()}}), "):\n  ptrace: Operation not permitted.\n"));
 }
 
 TEST_CASE("stacks: asks the flight recorder to dump through its pipe", "[control]") {
@@ -75,7 +75,8 @@ TEST_CASE("stacks: asks the flight recorder to dump through its pipe", "[control
 TEST_CASE("stacks: finds NCCL's flight record where the worker writes it", "[control]") {
   const TemporaryFolder folder;
   const std::string beginning = (folder.path() / "trace_").string();
-  const Environment environment = {{"TORCH_NCCL_DEBUG_INFO_TEMP_FILE", beginning}, {"HOME", folder.path()}};
+  const Environment environment = {{"TORCH_NCCL_DEBUG_INFO_TEMP_FILE", beginning},
+                                   {"HOME", folder.path().string()}};
   CHECK(find_flight_record(987654, environment).empty());
   folder.write("trace_987654", "");
   CHECK(find_flight_record(987654, environment) == folder.path() / "trace_987654");

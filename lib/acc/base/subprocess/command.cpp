@@ -68,10 +68,10 @@ fs::path find_program(std::string_view program, const Environment& environment) 
   return {};
 }
 
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.data()));
   pointers.push_back(nullptr);
   return pointers;
 }

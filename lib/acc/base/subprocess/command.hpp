@@ -20,7 +20,8 @@ namespace acc {
 std::filesystem::path find_program(std::string_view program, const Environment& environment);
 
 /// argv or envp for execve: a pointer to each word, then null. Valid until `words` changes.
-std::vector<char*> pointers_to(std::vector<std::string>& words);
+std::vector<char*> pointers_to(const std::vector<std::string>& words);
+std::vector<char*> pointers_to(std::vector<std::string>&&) = delete;
 
 /// Limits of a command.
 struct CommandLimits {
