@@ -28,7 +28,7 @@ inline LaunchInputs inputs(const std::vector<std::string>& words, Dialect dialec
   result.environment = Environment{{"PATH", "/usr/bin:/bin"}};
   result.machine.online_cpus = 32;
   result.machine.allowed_cpus = 32;
-  result.machine.allowed_cores = 16;
+  result.allowed_cores = [] { return 16; };
   for (int i = 0; i < gpus; ++i)
     result.machine.gpus.push_back({.index = i, .uuid = "GPU-" + std::to_string(i)});
   result.random_id = "random";

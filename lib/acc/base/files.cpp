@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <string>
 #include <utility>
 
@@ -143,11 +143,22 @@ std::string read_file(const fs::path& file, std::size_t max_bytes) {
   }
 }
 
+std::string text_of_kernel(const fs::path& file) {
+  const Descriptor fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+}
+
 std::string first_line_of(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  std::string text = text_of_kernel(file);
+  text.resize(std::min(text.find('\n'), text.size()));
+  return text;
 }
 
 void replace_file(const fs::path& file, std::string_view text) {

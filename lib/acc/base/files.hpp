@@ -61,7 +61,10 @@ std::filesystem::path resolved_path(const std::filesystem::path& path);
 /// larger than `max_bytes`.
 std::string read_file(const std::filesystem::path& file, std::size_t max_bytes = 64U << 20U);
 
-/// The first line of a file of /proc or /sys, without the newline; empty when it cannot be read.
+/// The text of a file of /proc, /sys or a cgroup; empty when it cannot be read.
+std::string text_of_kernel(const std::filesystem::path& file);
+
+/// The first line of such a file, without the newline; empty when it cannot be read.
 std::string first_line_of(const std::filesystem::path& file);
 
 /// Replaces `file` atomically (temporary file, fsync, rename): readers see the old or the new text, also

@@ -43,6 +43,12 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != 0 ? name.data() : "localhost";
 }
 
+int allowed_cores() {
+  const int cores = std::max(1, count_cores(allowed_cpus()));
+  const auto quota = cgroup_cpu_quota();
+  return quota ? std::clamp(static_cast<int>(*quota), 1, cores) : cores;
+}
+
 std::uint32_t random_number() {
   std::uint32_t number = 0;
   while (::getrandom(&number, sizeof number, 0) != sizeof number) {
@@ -53,13 +59,8 @@ std::uint32_t random_number() {
 Machine probe_machine(bool with_gpus) {
   Machine machine;
   machine.hostname = host_name();
-  const CpuSet cpus = allowed_cpus();
   machine.online_cpus = std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
-  machine.allowed_cpus = std::max(1, static_cast<int>(cpus.size()));
-  machine.allowed_cores = std::max(1, count_cores(cpus));
-  if (const auto quota = cgroup_cpu_quota()) {
-    machine.allowed_cores = std::clamp(static_cast<int>(*quota), 1, machine.allowed_cores);
-  }
+  machine.allowed_cpus = std::max(1, static_cast<int>(allowed_cpus().size()));
   struct sysinfo info = {};
   if (::sysinfo(&info) == 0) machine.memory_bytes = std::uint64_t{info.totalram} * info.mem_unit;
   if (with_gpus) {

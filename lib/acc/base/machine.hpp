@@ -17,8 +17,6 @@ struct Machine {
   int online_cpus = 1;
   /// CPUs that this process may run on (affinity mask).
   int allowed_cpus = 1;
-  /// Physical cores among the allowed CPUs (hyper-threads counted once), lowered by a cgroup's CPU quota.
-  int allowed_cores = 1;
   /// All GPUs of the machine in NVML's order, whatever CUDA_VISIBLE_DEVICES says.
   std::vector<Gpu> gpus = {};
   /// The version of the NVIDIA driver; empty if there is none.
@@ -30,6 +28,10 @@ struct Machine {
 
 /// The host name of the kernel; localhost if it has none.
 std::string host_name();
+
+/// Physical cores among the CPUs on which this process may run (hyper-threads counted once), lowered by a
+/// cgroup's CPU quota; at least 1. Reads a file for each CPU.
+int allowed_cores();
 
 /// From getrandom(2): not predictable, and cheaper than a std::random_device.
 std::uint32_t random_number();

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -176,8 +175,7 @@ std::optional<double> tightest(const fs::path& root, fs::path group, QuotaOf quo
 }  // namespace
 
 std::optional<double> cgroup_cpu_quota(const fs::path& groups, const fs::path& root) {
-  std::ifstream in(groups);
-  for (std::string line; std::getline(in, line);) {
+  for (const std::string& line : split(text_of_kernel(groups), '\n')) {
     const std::vector<std::string> parts = split(line, ':');
     if (parts.size() < 3 || !parts[2].starts_with('/')) continue;
     if (parts[1].empty()) {

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include <fstream>
 #include <string>
 #include <string_view>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -44,8 +44,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::optional<std::uint64_t> read_counter(const fs::path& file, std::string_view name) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
+  for (const std::string& line : split(text_of_kernel(file), '\n')) {
     const std::vector<std::string> words = split(line, ' ');
     if (words.size() != 2 || words[0] != name) continue;
     if (const auto count = parse_integer(words[1])) return static_cast<std::uint64_t>(*count);
@@ -63,9 +62,8 @@ std::optional<std::uint64_t> read_counter_of_group(const fs::path& mount, const 
 }  // namespace
 
 std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places) {
-  std::ifstream groups(places.membership);
   std::optional<std::uint64_t> count;
-  for (std::string line; std::getline(groups, line) && !count;) {
+  for (const std::string& line : split(text_of_kernel(places.membership), '\n')) {
     const std::vector<std::string> parts = split(line, ':');
     if (parts.size() < 3) continue;
     const fs::path group = fs::path(parts[2]).relative_path();
@@ -74,6 +72,7 @@ std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places) {
     } else if (("," + parts[1] + ",").find(",memory,") != std::string::npos) {
       count = read_counter_of_group(places.root / "memory", group, "memory.oom_control");
     }
+    if (count) break;
   }
   return count;
 }

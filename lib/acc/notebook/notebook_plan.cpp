@@ -105,6 +105,7 @@ LaunchPlan plan_notebook_job(const NotebookLauncherOptions& options, const Noteb
   inputs.folder = host.folder;
   inputs.temporary_folder = temporary_folder(host.environment);
   inputs.machine = host.machine;
+  inputs.allowed_cores = host.allowed_cores;
   // The program runs already.
   inputs.file_kind = [](const std::filesystem::path&) { return launcher::FileKind::executable; };
   LaunchPlan plan = launcher::resolve(inputs);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 
 #include "acc/base/environment.hpp"
@@ -15,6 +16,7 @@ namespace acc::detail {
 struct NotebookHost {
   Environment environment = {};
   Machine machine = {};
+  std::function<int()> allowed_cores = acc::allowed_cores;
   std::filesystem::path folder = {};
   /// The running program.
   std::filesystem::path program = {};

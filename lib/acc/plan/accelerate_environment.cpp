@@ -76,9 +76,9 @@ Environment thread_environment(const LaunchInputs& inputs, const JobShape& shape
     return Environment{{name, "1"}};
   }
   const int workers = shape.nproc_per_node * shape.copies_on_machine;
-  const int threads = std::max(1, inputs.machine.allowed_cores / workers);
-  settings.set(kThreads, threads,
-               fmt::format("machine: {} cores, {} workers", inputs.machine.allowed_cores, workers));
+  const int cores = inputs.allowed_cores();
+  const int threads = std::max(1, cores / workers);
+  settings.set(kThreads, threads, fmt::format("machine: {} cores, {} workers", cores, workers));
   return Environment{{name, fmt::to_string(threads)}};
 }
 

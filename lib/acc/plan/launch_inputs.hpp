@@ -53,6 +53,8 @@ struct LaunchInputs {
   /// Whether the mpirun on PATH is that of Open MPI; determined only for jobs that use mpirun.
   bool open_mpi = true;
   Machine machine = {};
+  /// Called only for workers that share the cores: it reads a file per CPU.
+  std::function<int()> allowed_cores = acc::allowed_cores;
   /// The run id of a `--standalone` job.
   std::string random_id = "standalone";
   /// Looks up the kind of a file, to find programs and interpreters.

@@ -18,7 +18,8 @@ using Options = NotebookLauncherOptions;
 
 NotebookHost host(std::size_t gpus = 0, Environment environment = {}) {
   return {.environment = std::move(environment),
-          .machine = {.allowed_cores = 8, .gpus = std::vector<Gpu>(gpus)},
+          .machine = {.gpus = std::vector<Gpu>(gpus)},
+          .allowed_cores = [] { return 8; },
           .folder = "/home/me",
           .program = "/usr/bin/python3"};
 }

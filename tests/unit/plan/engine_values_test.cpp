@@ -118,7 +118,8 @@ TEST_CASE("engine_values: several tasks per node are one worker each", "[plan]")
 
 TEST_CASE("engine_values: tasks that the engine bound to cores of their own use all of these", "[plan]") {
   LaunchInputs inputs = started_by(four_tasks(3), {"train.py"});
-  inputs.machine.allowed_cpus = inputs.machine.allowed_cores = 4;
+  inputs.machine.allowed_cpus = 4;
+  inputs.allowed_cores = [] { return 4; };
   CHECK(worker(resolve(inputs)).get("OMP_NUM_THREADS") == "4");
 }
 

@@ -95,7 +95,7 @@ std::uint32_t masked_crc32c(std::string_view bytes) {
 std::string new_name() {
   static std::atomic<int> made = 0;
   return fmt::format("events.out.tfevents.{:010}.{}.{}.{}", static_cast<std::int64_t>(seconds_since_1970()),
-                     probe_machine(false).hostname, ::getpid(), made++);
+                     host_name(), ::getpid(), made++);
 }
 
 }  // namespace

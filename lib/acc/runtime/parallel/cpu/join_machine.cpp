@@ -67,7 +67,7 @@ std::shared_ptr<MemoryGroup> share_with(const std::vector<int>& names, int rank,
                              .size = size,
                              .names = names,
                              .processes = std::move(processes),
-                             .core_for_each = probe_machine(false).allowed_cores >= size};
+                             .core_for_each = allowed_cores() >= size};
     return {new MemoryGroup(descriptor, std::move(ranks)), OffThreadDelete<MemoryGroup>()};
   } catch (const std::exception&) {  // NOLINT: the other ranks are told that there is no memory
     return nullptr;
