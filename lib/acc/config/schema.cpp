@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 
+#include "acc/base/text.hpp"
 #include "acc/config/schema_rows.hpp"
 
 namespace acc::launcher {
@@ -41,6 +43,7 @@ Value parse_cell(const SettingSpec& spec, std::string_view json) {
   if (json == "null") return nullptr;
   if (json.starts_with('"')) return json.substr(1, json.size() - 2);
   if (spec.type == ValueType::boolean) return json == "true";
+  if (const auto number = parse_integer(json)) return *number;
   return Value::parse(json);
 }
 
@@ -77,7 +80,14 @@ SettingSpecs schema() {
 }
 
 const SettingSpec* find_setting(std::string_view name) {
-  return find_row([&](const SettingSpec& spec) { return spec.name == name; });
+  using ByName = std::unordered_map<std::string_view, const SettingSpec*>;
+  static const ByName& by_name = *new ByName([] {
+    ByName rows(schema().size());
+    for (const SettingSpec& row : schema()) rows.emplace(row.name, &row);
+    return rows;
+  }());
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 std::string_view file_key(const SettingSpec& spec) {

@@ -6,7 +6,6 @@
 #include <array>
 #include <optional>
 #include <stdexcept>
-#include <unordered_map>
 
 #include "acc/base/text.hpp"
 #include "acc/plan/command_line.hpp"
@@ -70,20 +69,10 @@ const Setting* find_override(const LaunchInputs& inputs, std::string_view variab
   return nullptr;
 }
 
-using Defaults = std::unordered_map<std::string_view, Setting>;
-
-Defaults make_defaults() {
-  Defaults defaults;
-  defaults.reserve(schema().size());
-  for (const SettingSpec& spec : schema()) defaults.emplace(spec.name, Setting{.value = default_value(spec)});
-  return defaults;
-}
-
-const Setting& default_setting(std::string_view name) {
-  static const Defaults& defaults = *new Defaults(make_defaults());  // never destroyed, as the schema
-  const auto found = defaults.find(name);
-  if (found == defaults.end()) throw std::logic_error("no setting '" + std::string(name) + "' in the schema");
-  return found->second;
+Setting default_setting(std::string_view name) {
+  const SettingSpec* spec = find_setting(name);
+  if (spec == nullptr) throw std::logic_error("no setting '" + std::string(name) + "' in the schema");
+  return {.value = default_value(*spec)};
 }
 
 }  // namespace
@@ -113,13 +102,13 @@ Settings::Settings(const LaunchInputs& inputs) {
   }
 }
 
-const Setting& Settings::operator[](std::string_view name) const {
+Setting Settings::operator[](std::string_view name) const {
   const auto found = given_.find(name);
   return found == given_.end() ? default_setting(name) : found->second;
 }
 
 bool Settings::given(std::string_view name) const {
-  const Setting& setting = (*this)[name];
+  const Setting setting = (*this)[name];
   return setting.origin != "default" && !setting.value.is_null();
 }
 

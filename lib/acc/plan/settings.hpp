@@ -36,7 +36,7 @@ class Settings {
   /// is invalid.
   explicit Settings(const LaunchInputs& inputs);
 
-  const Setting& operator[](std::string_view name) const;
+  Setting operator[](std::string_view name) const;
   /// Whether a value was given, and is not null.
   bool given(std::string_view name) const;
   /// Whether the value comes from a flag or an environment variable.
@@ -46,7 +46,7 @@ class Settings {
   bool truth(std::string_view name) const;
   std::int64_t integer(std::string_view name) const;
   double number(std::string_view name) const;
-  const std::string& origin(std::string_view name) const { return (*this)[name].origin; }
+  std::string origin(std::string_view name) const { return (*this)[name].origin; }
 
   void set(std::string_view name, Value value, std::string origin);
   /// The same; a flag or a variable that gave another value no longer counts.
