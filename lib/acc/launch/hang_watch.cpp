@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -73,6 +73,7 @@ using Clock = std::chrono::steady_clock;
 
 // Longer than the time limits of the debuggers.
 constexpr auto kMaxExamination = std::chrono::seconds(150);
+constexpr std::size_t kStackBytes = std::size_t{16} << 10U;
 // Separates the state of the ranks from the stacks that follow.
 constexpr char kEndOfStates = '\0';
 
@@ -148,11 +149,11 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   }
 
   void read() {
-    stacks.async_read_some(asio::buffer(buffer),
+    stacks.async_read_some(asio::buffer(buffer.get(), kStackBytes),
                            [self = weak_from_this()](error_code error, std::size_t size) {
                              const auto watch = self.lock();
                              if (!watch || !watch->stacks.is_open()) return;
-                             watch->received.append(watch->buffer.data(), size);
+                             watch->received.append(watch->buffer.get(), size);
                              watch->send_received(error.failed());
                              if (!error) return watch->read();
                              watch->timeout.cancel();
@@ -184,7 +185,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   asio::steady_timer timer;
   asio::steady_timer timeout;
   asio::posix::stream_descriptor stacks;
-  std::array<char, std::size_t{16} << 10U> buffer = {};
+  // Not zeroed: its memory is taken when it is used.
+  std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kStackBytes);
   std::string received = {};
   bool states_sent = false;
   Hung hung = {};

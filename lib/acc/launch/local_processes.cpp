@@ -93,6 +93,7 @@ Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStr
                                     .out = streams.out.get(),
                                     .err = streams.err.get(),
                                     .place = foreground ? ProcessPlace::foreground : ProcessPlace::session,
+                                    .signals_to_reset = std::move(worker.signals_to_reset),
                                     .ignored_signals = worker.ignored_signals,
                                     .open_files = open_files,
                                     .before_exec = [&binding] { return binding.apply(); }};
@@ -115,6 +116,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
 
+  changed_signals_ = changed_signals();
   wait_for_signal();
   if (options.supervisor >= 0) wait_for_supervisor(options.supervisor);
   output_.on_written([this] { events_.push_back(OutputWritten{}); });
@@ -171,6 +173,7 @@ Process LocalProcesses::start_process(const ProcessLauncher& launcher, const Wor
 
 StartedWorker LocalProcesses::start(WorkerStart worker) {
   const WorkerStreams streams = open_streams(worker);
+  worker.signals_to_reset = changed_signals_;
   const int local_rank = worker.local_rank;
   const bool gets_terminal = worker.input == WorkerInput::terminal;
   const auto [place, added] = workers_.emplace(

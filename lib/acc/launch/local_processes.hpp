@@ -110,6 +110,7 @@ class LocalProcesses : public Processes {
   boost::asio::posix::stream_descriptor supervisor_;
   // A worker needs up to four descriptors here; workers keep the original limit.
   const rlimit open_files_ = raise_open_files();
+  std::vector<int> changed_signals_ = {};
   const TerminalLoan* terminal_;
   const HostPids* outside_;
   StartProcess start_;

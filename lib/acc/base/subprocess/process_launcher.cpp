@@ -47,11 +47,15 @@ void set_disposition(int signal, unsigned long handler) {
   ::syscall(SYS_rt_sigaction, signal, &action, nullptr, sizeof action.mask);
 }
 
-void reset_signals(const std::vector<int>& ignored) {
+void reset_signals(const ProcessLauncher& launcher) {
   constexpr unsigned long kDefault = 0;  // SIG_DFL
   constexpr unsigned long kIgnore = 1;   // SIG_IGN
-  for (int signal = 1; signal < NSIG; ++signal) set_disposition(signal, kDefault);
-  for (const int signal : ignored) set_disposition(signal, kIgnore);
+  if (launcher.signals_to_reset) {
+    for (const int signal : *launcher.signals_to_reset) set_disposition(signal, kDefault);
+  } else {
+    for (int signal = 1; signal < NSIG; ++signal) set_disposition(signal, kDefault);
+  }
+  for (const int signal : launcher.ignored_signals) set_disposition(signal, kIgnore);
 }
 
 void take_place(ProcessPlace place) {
@@ -65,7 +69,7 @@ void take_place(ProcessPlace place) {
 }
 
 bool prepare(const ProcessLauncher& launcher, pid_t parent) {
-  reset_signals(launcher.ignored_signals);
+  reset_signals(launcher);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   // Otherwise Yama allows only the child's ancestors to attach a debugger.
   ::prctl(PR_SET_PTRACER, parent);
@@ -138,6 +142,15 @@ Cloned clone_child(ChildSetup& setup) {
 
 }  // namespace
 
+std::vector<int> changed_signals() {
+  std::vector<int> changed;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    struct sigaction now = {};
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != SIG_DFL) changed.push_back(signal);
+  }
+  return changed;
+}
+
 rlimit raise_open_files() {
   rlimit before = {};
   ::getrlimit(RLIMIT_NOFILE, &before);
@@ -149,9 +162,8 @@ rlimit raise_open_files() {
 Process ProcessLauncher::operator()(const boost::asio::io_context::executor_type& executor,
                                     const std::filesystem::path& program,
                                     std::vector<std::string> arguments) const {
-  std::vector<std::string> variables = environment.to_strings();
   const std::vector<char*> argv = pointers_to(arguments);
-  const std::vector<char*> envp = pointers_to(variables);
+  const std::vector<char*> envp = pointers_to(environment.to_strings());
   ChildSetup setup = {.launcher = *this,
                       .program = program.c_str(),
                       .arguments = argv.data(),

@@ -36,6 +36,9 @@ enum class ProcessPlace {
 /// Lets this process open as many files as its hard limit allows, and returns the limits that it had.
 rlimit raise_open_files();
 
+/// The signals that this process handles or ignores.
+std::vector<int> changed_signals();
+
 /// A launcher for Boost.Process. It creates the child with clone(CLONE_VM | CLONE_VFORK | CLONE_PIDFD), so
 /// the cost does not depend on the size of this process, and a failure between clone and exec is known
 /// without a pipe. The child has the default signal dispositions but for `ignored_signals`, an empty signal
@@ -49,6 +52,8 @@ class ProcessLauncher {
   int out = -1;
   int err = -1;
   ProcessPlace place = ProcessPlace::session;
+  /// What changed_signals() returned, for who starts many children and changes none in between; absent: all.
+  std::optional<std::vector<int>> signals_to_reset = {};
   /// Signals that the child ignores until it installs a handler.
   std::vector<int> ignored_signals = {};
   /// Absent: inherited. See raise_open_files().

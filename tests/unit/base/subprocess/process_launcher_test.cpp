@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "acc/base/files.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -70,6 +72,21 @@ TEST_CASE("process launcher: a child ignores the signals that it is to ignore", 
   const std::string text = output_of({.environment = kEnvironment, .ignored_signals = {SIGUSR1, SIGUSR2}},
                                      "kill -USR1 $$; kill -USR2 $$; grep SigIgn /proc/self/status");
   CHECK(text == "SigIgn:\t0000000000000a00\n");
+}
+
+TEST_CASE("process launcher: resetting the changed signals is enough", "[base]") {
+  const auto before = ::signal(SIGUSR1, SIG_IGN);
+  const auto before_handled = ::signal(SIGUSR2, [](int) {});
+  const std::vector<int> changed = changed_signals();
+  CHECK(std::ranges::count(changed, SIGUSR1) == 1);
+  CHECK(std::ranges::count(changed, SIGUSR2) == 1);
+  CHECK(std::ranges::count(changed, SIGALRM) == 0);
+  const std::string text =
+      output_of({.environment = kEnvironment, .signals_to_reset = changed, .ignored_signals = {SIGALRM}},
+                "grep SigIgn /proc/self/status");
+  ::signal(SIGUSR1, before);
+  ::signal(SIGUSR2, before_handled);
+  CHECK(text == "SigIgn:\t0000000000002000\n");
 }
 
 TEST_CASE("process launcher: a child leads a session, or a group of ours", "[base]") {
