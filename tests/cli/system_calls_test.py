@@ -16,8 +16,8 @@ import tempfile
 ACC = sys.argv[1]
 FEW, MANY = 2, 10
 # Of the launcher's own processes, and of workers before they execute their program.
-MAX_CALLS = {"before the first fork": 150, "after it, without workers": 145, "for each worker": 112}
-MAX_PAGE_FAULTS = {"without workers": 400, "for each worker": 6}
+MAX_CALLS = {"before the first fork": 125, "after it, without workers": 205, "for each worker": 48}
+MAX_PAGE_FAULTS = {"without workers": 340, "for each worker": 6}
 
 
 def command(workers):

@@ -127,7 +127,8 @@ TEST_CASE("gpu: steps of a prepared optimizer are those of LibTorch's own", "[gp
     acc::set_seed(2);
     Net net;
     net->to(job().device());
-    auto native = std::make_shared<typename std::decay_t<decltype(make)>::result_type>(make(net->parameters()));
+    auto native =
+        std::make_shared<typename std::decay_t<decltype(make)>::result_type>(make(net->parameters()));
     acc::Optimizer optimizer(native);
     for (int step = 0; step < 5; ++step) {
       optimizer.zero_grad();

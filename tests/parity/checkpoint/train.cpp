@@ -69,7 +69,8 @@ void train(const std::string& mode, const std::string& folder, const std::string
   if (mode == "load") accelerator.load_state(folder);
   while (counter.steps < 7) {
     if (mode == "save" && counter.steps == 3) accelerator.save_state(folder);
-    const at::Tensor x = at::arange(8, at::kFloat).mul(counter.steps + 1).sin().reshape({4, 2}).to(accelerator.device());
+    const at::Tensor x =
+        at::arange(8, at::kFloat).mul(counter.steps + 1).sin().reshape({4, 2}).to(accelerator.device());
     at::Tensor loss;
     const auto closure = [&] {
       optimizer.zero_grad();

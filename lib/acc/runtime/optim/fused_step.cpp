@@ -106,8 +106,7 @@ class Batches {
   Batch& of(const at::Tensor& parameter, std::int64_t step) {
     const auto key = [](const Batch& batch) { return std::tuple(batch.device, batch.type, batch.step); };
     const Batch wanted{.device = parameter.device(), .type = parameter.scalar_type(), .step = step};
-    auto place =
-        std::ranges::find_if(batches_, [&](const Batch& one) { return key(one) == key(wanted); });
+    auto place = std::ranges::find_if(batches_, [&](const Batch& one) { return key(one) == key(wanted); });
     if (place == batches_.end()) place = batches_.insert(place, wanted);
     // As in LibTorch's own step, the graph does not notice that the parameter changes.
     place->parameters.push_back(parameter.variable_data());
@@ -189,7 +188,8 @@ void step_group(AdamW& optimizer, OptimizerParamGroup& group) {
 template <class Known, class State>
 bool step_known(Native& optimizer) {
   if (typeid(optimizer) != typeid(Known) || !can_fuse_all<State>(optimizer)) return false;
-  for (OptimizerParamGroup& group : optimizer.param_groups()) step_group(static_cast<Known&>(optimizer), group);
+  for (OptimizerParamGroup& group : optimizer.param_groups())
+    step_group(static_cast<Known&>(optimizer), group);
   return true;
 }
 

@@ -118,7 +118,8 @@ TEST_CASE("fused step: other optimizers and gradients are left alone", "[runtime
   CHECK(is_left(adamw, parameter));
 }
 
-TEST_CASE("quick step: on the CPU it is LibTorch's own, to the bit, and evaluates a closure once", "[runtime]") {
+TEST_CASE("quick step: on the CPU it is LibTorch's own, to the bit, and evaluates a closure once",
+          "[runtime]") {
   const Step quick = [](Optimizer& optimizer) { acc::detail::step_quickly(optimizer); };
   const Make make = maker<AdamW>(AdamWOptions(0.01));
   const Tensors expected = train(make, {native, native});
