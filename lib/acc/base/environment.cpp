@@ -83,11 +83,16 @@ std::string Environment::get(std::string_view name, std::string_view default_val
 }
 
 void Environment::set(std::string_view name, std::string_view value) {
+  std::string variable = joined(name, value);
+  if (strings_.empty() || name_in(strings_.back()) < name_in(variable)) {
+    strings_.push_back(std::move(variable));
+    return;
+  }
   const auto place = place_of(strings_, name);
   if (place != strings_.end() && is_of(*place, name)) {
-    *place = joined(name, value);
+    *place = std::move(variable);
   } else {
-    strings_.insert(place, joined(name, value));
+    strings_.insert(place, std::move(variable));
   }
 }
 

@@ -74,23 +74,24 @@ std::optional<WorkerEnv> read_engine(const Environment& environment) {
 }  // namespace
 
 Environment to_environment(const WorkerEnv& worker) {
+  // In the order in which an environment keeps them, so that each is added at its end.
   return Environment{
-      {"RANK", fmt::to_string(worker.rank)},
-      {"LOCAL_RANK", fmt::to_string(worker.local_rank)},
-      {"WORLD_SIZE", fmt::to_string(worker.world_size)},
-      {"LOCAL_WORLD_SIZE", fmt::to_string(worker.local_world_size)},
       {"GROUP_RANK", fmt::to_string(worker.group_rank)},
       {"GROUP_WORLD_SIZE", fmt::to_string(worker.group_world_size)},
+      {"LOCAL_RANK", fmt::to_string(worker.local_rank)},
+      {"LOCAL_WORLD_SIZE", fmt::to_string(worker.local_world_size)},
+      {"MASTER_ADDR", worker.master_addr},
+      {"MASTER_PORT", fmt::to_string(worker.master_port)},
+      {"RANK", fmt::to_string(worker.rank)},
       {"ROLE_NAME", worker.role_name},
       {"ROLE_RANK", fmt::to_string(worker.role_rank)},
       {"ROLE_WORLD_SIZE", fmt::to_string(worker.role_world_size)},
-      {"MASTER_ADDR", worker.master_addr},
-      {"MASTER_PORT", fmt::to_string(worker.master_port)},
-      {"TORCHELASTIC_RESTART_COUNT", fmt::to_string(worker.restart_count)},
+      {"TORCHELASTIC_ERROR_FILE", worker.error_file},
       {"TORCHELASTIC_MAX_RESTARTS", fmt::to_string(worker.max_restarts)},
+      {"TORCHELASTIC_RESTART_COUNT", fmt::to_string(worker.restart_count)},
       {"TORCHELASTIC_RUN_ID", worker.run_id},
       {"TORCHELASTIC_USE_AGENT_STORE", worker.use_agent_store ? "True" : "False"},
-      {"TORCHELASTIC_ERROR_FILE", worker.error_file},
+      {"WORLD_SIZE", fmt::to_string(worker.world_size)},
   };
 }
 

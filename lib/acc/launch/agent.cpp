@@ -282,9 +282,11 @@ void Agent::start_worker(int local_rank) {
                        .preloaded = is_preloaded(plan_, rank_of(local_rank))};
   start.environment.overlay(worker_environment(plan_, local_rank, attempt));
   if (!folder.empty()) start.folder = folder / std::to_string(local_rank);
-  start.line_prefix =
-      line_prefix(plan_.output.line_prefix_template, place_of_worker(plan_, local_rank, attempt),
-                  plan_.output.first_local_rank + local_rank, parts_.host);
+  const int shown_rank = plan_.output.first_local_rank + local_rank;
+  if (plan_.output.tee.of(shown_rank) != Streams::none) {
+    start.line_prefix = line_prefix(plan_.output.line_prefix_template,
+                                    place_of_worker(plan_, local_rank, attempt), shown_rank, parts_.host);
+  }
   if (!plan_.cpus_of_rank.empty()) start.binding = plan_.cpus_of_rank[static_cast<std::size_t>(local_rank)];
   if (plan_.attach) {
     start.input = plan_.attach == rank_of(local_rank) ? WorkerInput::terminal : WorkerInput::none;

@@ -269,6 +269,7 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   const StreamPlan out = plan_stream(impl_->plan, worker, Streams::out, has_folder);
   const StreamPlan err = plan_stream(impl_->plan, worker, Streams::err, has_folder);
   if (has_folder) impl_->open_filtered(folder.parent_path());
+  const fs::path log = folder / "stdout.log";
   const fs::path error_log = folder / "stderr.log";
   Tail& tail = impl_->tails[local_rank] = Tail{};
   impl_->error_logs.erase(local_rank);
@@ -291,14 +292,13 @@ WorkerStreams Output::open(int local_rank, const fs::path& folder, const std::st
   } else if (impl_->workers > 1 || impl_->plan.observed || !plain(out)) {
     streams.out = impl_->open_stream({.plan = out,
                                       .console = impl_->consoles.out,
-                                      .log = folder / "stdout.log",
+                                      .log = log,
                                       .prefix = line_prefix,
                                       .record = impl_->record_of(local_rank, StreamName::out, out),
                                       .copy = impl_->filtered_out});
   }
   const Kind kind_of_stdout = !streams.out ? Kind::passed : out.console ? Kind::memory : Kind::discarded;
-  impl_->places[local_rank] = {place_of(out, folder / "stdout.log", kind_of_stdout),
-                               place_of(err, error_log, Kind::memory)};
+  impl_->places[local_rank] = {place_of(out, log, kind_of_stdout), place_of(err, error_log, Kind::memory)};
   return streams;
 }
 

@@ -515,6 +515,7 @@ TEST_CASE("agent: workers get their place in the job", "[launch]") {
   plan.inherited = Environment{{"RANK", "17"}, {"HOME", "/h"}};
   plan.environment = Environment{{"HOME", "/other"}};
   plan.output.line_prefix_template = "<${role_name}:${rank}:${local_rank}>";
+  plan.output.tee.of_rank = {{1, Streams::err}};
   job.run(plan);
   REQUIRE(job.processes.started().size() == 2);
   const WorkerStart& second = job.processes.started()[1];
@@ -524,6 +525,7 @@ TEST_CASE("agent: workers get their place in the job", "[launch]") {
   CHECK(second.environment.get("MASTER_PORT") == "4321");
   CHECK(second.environment.find("TORCHELASTIC_ERROR_FILE") == "");
   CHECK(second.line_prefix == "<default:1:1>");
+  CHECK(job.processes.started()[0].line_prefix.empty());
   CHECK(second.folder.empty());
 }
 
@@ -532,6 +534,7 @@ TEST_CASE("agent: the lines of a task of an engine name its rank on the node", "
   job.processes.will_end(0, Exited{0});
   LaunchPlan plan = plan_of(1);
   plan.output.first_local_rank = 3;
+  plan.output.tee.default_streams = Streams::both;
   job.run(plan);
   REQUIRE(job.processes.started().size() == 1);
   CHECK(job.processes.started()[0].line_prefix == "[default3]:");
