@@ -9,13 +9,9 @@
 namespace acc {
 namespace {
 
-// With its `=`, so that the order of names is that of whole strings.
+// With its `=`: all variables of a name begin with it, and their order is that of whole strings.
 std::string_view name_in(std::string_view variable) {
   return variable.substr(0, variable.find('=') + 1);
-}
-
-bool is_of(std::string_view variable, std::string_view name) {
-  return variable.size() > name.size() && variable[name.size()] == '=' && variable.starts_with(name);
 }
 
 std::string joined(std::string_view name, std::string_view value) {
@@ -24,13 +20,12 @@ std::string joined(std::string_view name, std::string_view value) {
   return variable.append(name).append(1, '=').append(value);
 }
 
-// The place of the variable in sorted strings, or where it belongs.
+// Where the variable of this name, which ends in `=`, is or belongs in sorted strings, and whether it is
+// there.
 template <class Strings>
-auto place_of(Strings& strings, std::string_view name) {
-  return std::ranges::partition_point(strings, [&](std::string_view variable) {
-    const int order = variable.compare(0, name.size(), name);
-    return order < 0 || (order == 0 && variable.size() > name.size() && variable[name.size()] < '=');
-  });
+auto find_in(Strings& strings, std::string_view name) {
+  const auto place = std::ranges::lower_bound(strings, name);
+  return std::pair(place, place != strings.end() && place->starts_with(name));
 }
 
 }  // namespace
@@ -67,8 +62,8 @@ Environment Environment::of_process() {
 }
 
 std::optional<std::string_view> Environment::value_of(std::string_view name) const {
-  const auto place = place_of(strings_, name);
-  if (place == strings_.end() || !is_of(*place, name)) return std::nullopt;
+  const auto [place, found] = find_in(strings_, joined(name, ""));
+  if (!found) return std::nullopt;
   return std::string_view(*place).substr(name.size() + 1);
 }
 
@@ -84,12 +79,8 @@ std::string Environment::get(std::string_view name, std::string_view default_val
 
 void Environment::set(std::string_view name, std::string_view value) {
   std::string variable = joined(name, value);
-  if (strings_.empty() || name_in(strings_.back()) < name_in(variable)) {
-    strings_.push_back(std::move(variable));
-    return;
-  }
-  const auto place = place_of(strings_, name);
-  if (place != strings_.end() && is_of(*place, name)) {
+  const auto [place, found] = find_in(strings_, std::string_view(variable).substr(0, name.size() + 1));
+  if (found) {
     *place = std::move(variable);
   } else {
     strings_.insert(place, std::move(variable));
@@ -97,8 +88,8 @@ void Environment::set(std::string_view name, std::string_view value) {
 }
 
 void Environment::erase(std::string_view name) {
-  const auto place = place_of(strings_, name);
-  if (place != strings_.end() && is_of(*place, name)) strings_.erase(place);
+  const auto [place, found] = find_in(strings_, joined(name, ""));
+  if (found) strings_.erase(place);
 }
 
 void Environment::overlay(const Environment& over) {
@@ -119,7 +110,7 @@ Environment::Variables Environment::variables() const {
   Variables result;
   for (const std::string& variable : strings_) {
     const std::size_t equals = variable.find('=');
-    result.emplace_hint(result.end(), variable.substr(0, equals), variable.substr(equals + 1));
+    result.emplace(variable.substr(0, equals), variable.substr(equals + 1));
   }
   return result;
 }
