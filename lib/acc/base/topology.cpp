@@ -174,14 +174,28 @@ std::optional<double> tightest(const fs::path& root, fs::path group, QuotaOf quo
 
 }  // namespace
 
-std::optional<double> cgroup_cpu_quota(const fs::path& groups, const fs::path& root) {
-  for (const std::string& line : split(text_of_kernel(groups), '\n')) {
+bool Cgroup::has(std::string_view controller) const {
+  return std::ranges::find(controllers, controller) != controllers.end();
+}
+
+std::vector<Cgroup> read_cgroups(const fs::path& membership) {
+  std::vector<Cgroup> groups;
+  for (const std::string& line : split(text_of_kernel(membership), '\n')) {
     const std::vector<std::string> parts = split(line, ':');
-    if (parts.size() < 3 || !parts[2].starts_with('/')) continue;
-    if (parts[1].empty()) {
-      if (const auto quota = tightest(root, parts[2], quota_of_v2)) return quota;
-    } else if (("," + parts[1] + ",").find(",cpu,") != std::string::npos) {
-      if (const auto quota = tightest(root / "cpu", parts[2], quota_of_v1)) return quota;
+    if (parts.size() < 3) continue;
+    groups.push_back({.path = parts[2]});
+    if (!parts[1].empty()) groups.back().controllers = split(parts[1], ',');
+  }
+  return groups;
+}
+
+std::optional<double> cgroup_cpu_quota(const fs::path& groups, const fs::path& root) {
+  for (const Cgroup& group : read_cgroups(groups)) {
+    if (!group.path.starts_with('/')) continue;
+    if (group.controllers.empty()) {
+      if (const auto quota = tightest(root, group.path, quota_of_v2)) return quota;
+    } else if (group.has("cpu")) {
+      if (const auto quota = tightest(root / "cpu", group.path, quota_of_v1)) return quota;
     }
   }
   return std::nullopt;

@@ -51,6 +51,18 @@ struct Topology {
 Topology read_topology(const CpuSet& cpus, const std::vector<std::string>& devices,
                        const std::filesystem::path& sysfs = "/sys");
 
+/// A cgroup of a process.
+struct Cgroup {
+  /// Of cgroup v1; empty: it is one of v2.
+  std::vector<std::string> controllers = {};
+  std::string path = {};
+
+  bool has(std::string_view controller) const;
+};
+
+/// The lines of `/proc/PID/cgroup`; none when it cannot be read.
+std::vector<Cgroup> read_cgroups(const std::filesystem::path& membership);
+
 /// The CPU quota of this process's cgroups in CPUs, the minimum over the hierarchy: cgroup v2's cpu.max or
 /// v1's quota. Absent: no limit. Never throws.
 std::optional<double> cgroup_cpu_quota(const std::filesystem::path& groups = "/proc/self/cgroup",

@@ -9,6 +9,7 @@
 
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/base/topology.hpp"
 
 namespace acc::launcher {
 
@@ -62,19 +63,17 @@ std::optional<std::uint64_t> read_counter_of_group(const fs::path& mount, const 
 }  // namespace
 
 std::optional<std::uint64_t> count_oom_kills(const CgroupPaths& places) {
-  std::optional<std::uint64_t> count;
-  for (const std::string& line : split(text_of_kernel(places.membership), '\n')) {
-    const std::vector<std::string> parts = split(line, ':');
-    if (parts.size() < 3) continue;
-    const fs::path group = fs::path(parts[2]).relative_path();
-    if (parts[1].empty()) {
-      count = read_counter_of_group(places.root, group, "memory.events");
-    } else if (("," + parts[1] + ",").find(",memory,") != std::string::npos) {
-      count = read_counter_of_group(places.root / "memory", group, "memory.oom_control");
+  for (const Cgroup& group : read_cgroups(places.membership)) {
+    const fs::path path = fs::path(group.path).relative_path();
+    std::optional<std::uint64_t> count;
+    if (group.controllers.empty()) {
+      count = read_counter_of_group(places.root, path, "memory.events");
+    } else if (group.has("memory")) {
+      count = read_counter_of_group(places.root / "memory", path, "memory.oom_control");
     }
-    if (count) break;
+    if (count) return count;
   }
-  return count;
+  return std::nullopt;
 }
 
 bool OomWatch::has_killed() const {

@@ -14,7 +14,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,8 +46,7 @@ std::optional<pid_t> parent_of(const fs::path& process) {
 
 // Whether the set of this name in a status file of proc(5), a number in hexadecimal, has the signal.
 bool is_in_set(const fs::path& status, std::string_view name, int signal) {
-  std::ifstream lines(status);
-  for (std::string line; std::getline(lines, line);) {
+  for (const std::string& line : split(text_of_kernel(status), '\n')) {
     if (!line.starts_with(name)) continue;
     const unsigned long long set = std::strtoull(line.c_str() + name.size(), nullptr, 16);
     return (set >> static_cast<unsigned>(signal - 1) & 1U) != 0;
