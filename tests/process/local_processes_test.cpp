@@ -26,7 +26,7 @@ ExitStatus run_to_end(const std::vector<std::string>& actions) {
   boost::asio::io_context loop;
   WorkerStart worker = {.program = program("acc-test-stub"), .arguments = {"any name"}};
   worker.arguments.insert(worker.arguments.end(), actions.begin(), actions.end());
-  Process process = spawn(loop, worker, {}, kFiles);
+  Process process = spawn(loop, worker, {}, {kFiles});
   bool ended = false;
   process.async_wait([&](boost::system::error_code error, int) { ended = !error; });
   loop.run();
@@ -67,7 +67,7 @@ TEST_CASE("spawn: a program that cannot be executed leaves nothing", "[process]"
   const TemporaryFolder folder;
   const std::string missing = (folder.path() / "none").string();
   const auto start = [&](const std::string& file) {
-    return error_of([&] { spawn(loop, {.program = file, .arguments = {file}}, {}, kFiles); });
+    return error_of([&] { spawn(loop, {.program = file, .arguments = {file}}, {}, {kFiles}); });
   };
   CHECK(start(missing) == missing + ": cannot be started: No such file or directory");
   const auto text = folder.write("script", "echo no first line\n");
@@ -82,7 +82,7 @@ TEST_CASE("spawn: destroying a worker kills it", "[process]") {
   std::optional<Process> process = spawn(
       loop,
       {.program = program("acc-test-stub"), .arguments = {"stub", "tell", reports.path(), "here", "pause"}},
-      {}, kFiles);
+      {}, {kFiles});
   const std::vector<Descriptor> watched = reports.next_processes(1);
   process.reset();
   CHECK(all_gone(watched));

@@ -278,20 +278,20 @@ LaunchReport run_agent(const Job& job) {
   reporters.add(job.reporters);
   reporters.add(status);
   reporters.add(hang);
-  NodeCheck preflight(job.loop);
+  std::optional<NodeCheck> preflight;
+  if (plan.preflight != Preflight::none) preflight.emplace(job.loop);
   const auto check_nodes = [&](const Round& round, int attempt) {
-    preflight.start(check_of(plan, round, attempt),
-                    [&](NodeCheckResult result) { processes.post(NodesChecked{std::move(result)}); });
+    preflight->start(check_of(plan, round, attempt),
+                     [&](NodeCheckResult result) { processes.post(NodesChecked{std::move(result)}); });
   };
   const std::unique_ptr<Rendezvous> rendezvous = make_rendezvous(job.loop, plan);
   nodes = rendezvous.get();
-  LaunchReport report =
-      run(plan, {.processes = processes,
-                 .rendezvous = *rendezvous,
-                 .reporter = reporters,
-                 .check_nodes = plan.preflight == Preflight::none ? nullptr : CheckNodes(check_nodes),
-                 .logs = job.left.logs,
-                 .host = host_name()});
+  LaunchReport report = run(plan, {.processes = processes,
+                                   .rendezvous = *rendezvous,
+                                   .reporter = reporters,
+                                   .check_nodes = preflight ? CheckNodes(check_nodes) : nullptr,
+                                   .logs = job.left.logs,
+                                   .host = host_name()});
   control.end(report.exit_code);
   return report;
 }

@@ -85,7 +85,7 @@ Process execute(const ProcessLauncher& launcher, boost::asio::io_context& loop, 
 }
 
 Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStreams& streams,
-              const rlimit& open_files, const StartProcess& start) {
+              const OwnChanges& changes, const StartProcess& start) {
   const BindingMasks binding(worker.binding);
   const bool foreground = worker.input == WorkerInput::terminal;
   const ProcessLauncher launcher = {.environment = std::move(worker.environment),
@@ -93,9 +93,9 @@ Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStr
                                     .out = streams.out.get(),
                                     .err = streams.err.get(),
                                     .place = foreground ? ProcessPlace::foreground : ProcessPlace::session,
-                                    .signals_to_reset = std::move(worker.signals_to_reset),
+                                    .signals_to_reset = changes.signals,
                                     .ignored_signals = worker.ignored_signals,
-                                    .open_files = open_files,
+                                    .open_files = changes.open_files,
                                     .before_exec = [&binding] { return binding.apply(); }};
   return start(launcher, loop, worker);
 }
@@ -116,7 +116,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);  // exceeding `ulimit -f` is then an error like a full disk
 
-  changed_signals_ = changed_signals();
+  changes_.signals = changed_signals();
   wait_for_signal();
   if (options.supervisor >= 0) wait_for_supervisor(options.supervisor);
   output_.on_written([this] { events_.push_back(OutputWritten{}); });
@@ -125,7 +125,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
 
 LocalProcesses::~LocalProcesses() {
   take_terminal_back();
-  ::setrlimit(RLIMIT_NOFILE, &open_files_);
+  ::setrlimit(RLIMIT_NOFILE, &changes_.open_files);
 }
 
 void LocalProcesses::wait_for_signal() {
@@ -158,9 +158,9 @@ void LocalProcesses::wait_for_supervisor(int supervisor) {
 }
 
 bool LocalProcesses::prepare() {
-  return fork_server_ != nullptr && fork_server_->prepare(open_files_, [this](const std::string& refusal) {
-    events_.push_back(Prepared{refusal});
-  });
+  return fork_server_ != nullptr &&
+         fork_server_->prepare(changes_.open_files,
+                               [this](const std::string& refusal) { events_.push_back(Prepared{refusal}); });
 }
 
 Process LocalProcesses::start_process(const ProcessLauncher& launcher, const WorkerStart& worker) {
@@ -173,11 +173,10 @@ Process LocalProcesses::start_process(const ProcessLauncher& launcher, const Wor
 
 StartedWorker LocalProcesses::start(WorkerStart worker) {
   const WorkerStreams streams = open_streams(worker);
-  worker.signals_to_reset = changed_signals_;
   const int local_rank = worker.local_rank;
   const bool gets_terminal = worker.input == WorkerInput::terminal;
   const auto [place, added] = workers_.emplace(
-      local_rank, spawn(loop_, std::move(worker), streams, open_files_,
+      local_rank, spawn(loop_, std::move(worker), streams, changes_,
                         [this](const ProcessLauncher& launcher, boost::asio::io_context&,
                                const WorkerStart& one) { return start_process(launcher, one); }));
   const Process& process = place->second;

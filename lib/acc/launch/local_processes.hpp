@@ -48,11 +48,19 @@ using StartProcess =
 /// Executes the program of the worker. Throws as ProcessLauncher does.
 Process execute(const ProcessLauncher& launcher, boost::asio::io_context& loop, const WorkerStart& worker);
 
-/// Starts a worker with the limit `open_files`: it leads its own session (with WorkerInput::terminal its own
+/// What this process has changed for itself, and workers do not inherit.
+struct OwnChanges {
+  /// The limits of open files before.
+  rlimit open_files = {};
+  /// Signals that it handles or ignores; absent: any may be.
+  std::optional<std::vector<int>> signals = {};
+};
+
+/// Starts a worker without our `changes`: it leads its own session (with WorkerInput::terminal its own
 /// group, in the foreground), and is bound to its CPUs and where the kernel allows to the memory of their
 /// nodes. Throws as `start` does.
 Process spawn(boost::asio::io_context& loop, WorkerStart worker, const WorkerStreams& streams,
-              const rlimit& open_files, const StartProcess& start = execute);
+              const OwnChanges& changes, const StartProcess& start = execute);
 
 struct ProcessOptions {
   /// Becomes readable when the supervisor or the guardian has ended; -1: there is none.
@@ -109,8 +117,7 @@ class LocalProcesses : public Processes {
   boost::asio::posix::stream_descriptor signals_;
   boost::asio::posix::stream_descriptor supervisor_;
   // A worker needs up to four descriptors here; workers keep the original limit.
-  const rlimit open_files_ = raise_open_files();
-  std::vector<int> changed_signals_ = {};
+  OwnChanges changes_ = {.open_files = raise_open_files()};
   const TerminalLoan* terminal_;
   const HostPids* outside_;
   StartProcess start_;

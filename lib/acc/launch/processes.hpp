@@ -43,8 +43,6 @@ struct WorkerStart {
   WorkerInput input = WorkerInput::shared;
   /// Signals that it ignores until it installs a handler.
   std::vector<int> ignored_signals = {};
-  /// See ProcessLauncher.
-  std::optional<std::vector<int>> signals_to_reset = {};
   /// It is forked from a process that is prepared for it, if there is one.
   bool preloaded = false;
 };

@@ -11,7 +11,6 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <exception>
-#include <memory>
 #include <utility>
 
 #include "acc/base/error.hpp"
@@ -26,8 +25,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-
-constexpr std::size_t kResultBytes = std::size_t{16} << 10U;
 
 NodeCheckResult failed(const std::string& why) {
   return {.passed = false,
@@ -113,14 +110,13 @@ struct NodeCheck::Impl : std::enable_shared_from_this<NodeCheck::Impl> {
   }
 
   void read() {
-    pipe.async_read_some(asio::buffer(buffer.get(), kResultBytes),
-                         [self = weak_from_this()](error_code error, std::size_t size) {
-                           const auto check = self.lock();
-                           if (!check || !check->done) return;
-                           check->received.append(check->buffer.get(), size);
-                           if (!error) return check->read();
-                           check->finish_with_received();
-                         });
+    pipe.async_read_some(asio::buffer(buffer), [self = weak_from_this()](error_code error, std::size_t size) {
+      const auto check = self.lock();
+      if (!check || !check->done) return;
+      check->received.append(check->buffer.data(), size);
+      if (!error) return check->read();
+      check->finish_with_received();
+    });
   }
 
   void finish_with_received() try {
@@ -143,8 +139,7 @@ struct NodeCheck::Impl : std::enable_shared_from_this<NodeCheck::Impl> {
 
   asio::posix::stream_descriptor pipe;
   asio::steady_timer timeout;
-  // Not zeroed: its memory is taken when it is used.
-  std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kResultBytes);
+  std::array<char, std::size_t{16} << 10U> buffer = {};
   std::string received = {};
   Done done = {};
 };
