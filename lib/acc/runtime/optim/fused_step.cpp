@@ -28,12 +28,6 @@ using namespace torch::optim;
 using Native = torch::optim::Optimizer;
 using Tensors = std::vector<at::Tensor>;
 
-// Of a derived class, step may do something else.
-bool has_kernels(const Native& optimizer) {
-  const std::type_info& type = typeid(optimizer);
-  return type == typeid(SGD) || type == typeid(Adam) || type == typeid(AdamW);
-}
-
 bool is_on_cuda(const Native& optimizer) {
   return std::ranges::all_of(optimizer.param_groups(), [](const OptimizerParamGroup& group) {
     return std::ranges::all_of(group.params(), [](const at::Tensor& one) { return one.is_cuda(); });
@@ -185,6 +179,7 @@ void step_group(AdamW& optimizer, OptimizerParamGroup& group) {
   step_adam_group<AdamWOptions, AdamWParamState>(optimizer, group, at::_ops::_fused_adamw_::call);
 }
 
+// Of a derived class, step may do something else.
 template <class Known, class State>
 bool step_known(Native& optimizer) {
   if (typeid(optimizer) != typeid(Known) || !can_fuse_all<State>(optimizer)) return false;
@@ -202,14 +197,8 @@ bool step_fused(Native& optimizer) {
 }
 
 at::Tensor step_quickly(Native& optimizer, const std::function<at::Tensor()>& closure) {
-  if (!has_kernels(optimizer) || !is_on_cuda(optimizer)) return optimizer.step(closure);
-  at::Tensor loss;
-  if (closure) {
-    const at::AutoGradMode with_grad(true);
-    loss = closure();
-  }
-  if (!step_fused(optimizer)) optimizer.step();
-  return loss;
+  if (!closure && is_on_cuda(optimizer) && step_fused(optimizer)) return {};
+  return optimizer.step(closure);
 }
 
 }  // namespace acc::detail

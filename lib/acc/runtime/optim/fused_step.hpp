@@ -11,7 +11,8 @@ class Optimizer;
 
 namespace acc::detail {
 
-/// Does what `optimizer.step(closure)` does, on CUDA devices by step_fused() where that can.
+/// Does what `optimizer.step(closure)` does; on CUDA devices, without a closure, by step_fused() where it
+/// can.
 at::Tensor step_quickly(torch::optim::Optimizer& optimizer, const std::function<at::Tensor()>& closure = {});
 
 /// A step of an SGD, Adam or AdamW by LibTorch's fused kernels: one call for all parameters of a type and

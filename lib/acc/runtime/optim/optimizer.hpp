@@ -77,9 +77,9 @@ class Optimizer {
             std::shared_ptr<GradScaler> scaler, std::shared_ptr<const detail::StepChecks> checks = {});
 
   /// Updates the parameters with their gradients, which are the same on all processes; does nothing while
-  /// gradients accumulate. On CUDA devices SGD, Adam and AdamW use LibTorch's fused kernels, whose numbers
-  /// are those of LibTorch's own step up to rounding. Returns the closure's loss, as LibTorch's step. Throws
-  /// Error{usage} for a closure in fp16, and what GradScaler and the checks throw.
+  /// gradients accumulate. On CUDA devices, without a closure, SGD, Adam and AdamW use LibTorch's fused
+  /// kernels, whose numbers are those of LibTorch's own step up to rounding. Returns the closure's loss, as
+  /// LibTorch's step. Throws Error{usage} for a closure in fp16, and what GradScaler and the checks throw.
   at::Tensor step(const Closure& closure = {});
 
   /// Resets the gradients; does nothing while they accumulate. Unlike LibTorch's zero_grad, it also resets
