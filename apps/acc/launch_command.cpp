@@ -206,7 +206,7 @@ int start(LaunchPlan plan) {
 }
 
 int start_or_explain(LaunchPlan plan) {
-  const Value& dry_run = plan.settings["dry_run"].value;
+  const Value dry_run = plan.settings["dry_run"].value;
   if (dry_run.is_null()) return start(std::move(plan));
   fmt::print("{}", dry_run == "json" ? explain_json(plan).dump(2) + "\n" : explain_text(plan));
   return 0;

@@ -79,7 +79,7 @@ std::vector<std::string> with_limits(const TestOptions& options) {
 }
 
 int requested_processes(const LaunchPlan& plan) {
-  const Value& requested = plan.settings["num_processes"].value;
+  const Value requested = plan.settings["num_processes"].value;
   if (requested.is_number_integer()) return requested.get<int>();
   return plan.num_machines * plan.nproc_per_node;
 }

@@ -5,7 +5,6 @@
 #include <string>
 #include <unordered_map>
 
-#include "acc/base/text.hpp"
 #include "acc/config/schema_rows.hpp"
 
 namespace acc::launcher {
@@ -43,7 +42,6 @@ Value parse_cell(const SettingSpec& spec, std::string_view json) {
   if (json == "null") return nullptr;
   if (json.starts_with('"')) return json.substr(1, json.size() - 2);
   if (spec.type == ValueType::boolean) return json == "true";
-  if (const auto number = parse_integer(json)) return *number;
   return Value::parse(json);
 }
 

@@ -42,7 +42,7 @@ Environment fsdp_environment(const Settings& settings) {
   check(settings);
   Environment environment = section_variables(settings, "fsdp_config", TruthStyle::lower);
   environment.set("ACCELERATE_USE_FSDP", "true");
-  const Value& reshard = settings["fsdp_reshard_after_forward"].value;
+  const Value reshard = settings["fsdp_reshard_after_forward"].value;
   if (!reshard.is_string()) return environment;
   if (!settings.given("fsdp_sharding_strategy"))
     environment.set("FSDP_SHARDING_STRATEGY", reshard.get<std::string>());
@@ -68,7 +68,7 @@ Environment fp8_environment(const Settings& settings) {
     environment.set(std::string(find_setting(name)->environment), converted(settings.truth(name), from_file));
   }
   constexpr std::array kProducts = {"FPROP", "DGRAD", "WGRAD"};
-  const Value& overrides = settings["fp8_override_linear_precision"].value;
+  const Value overrides = settings["fp8_override_linear_precision"].value;
   for (std::size_t i = 0; i < kProducts.size(); ++i) {
     environment.set(
         std::string("ACCELERATE_FP8_OVERRIDE_") + kProducts[i],
@@ -96,7 +96,7 @@ bool uses_parallelism(const Settings& settings) {
                                                         "use_deepspeed", "use_fsdp", "use_megatron_lm"};
   const bool chosen = std::ranges::any_of(
       kChoices, [&](std::string_view name) { return settings.is_explicit(name) && settings.truth(name); });
-  const Value& section = settings["parallelism_config"].value;
+  const Value section = settings["parallelism_config"].value;
   return !chosen && section.is_object() && !section.empty();
 }
 

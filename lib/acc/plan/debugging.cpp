@@ -25,7 +25,7 @@ RankWrap parse_wrap(const std::string& text, const std::string& where) {
 }
 
 void add_wraps(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
-  const Value& wraps = settings["wrap_rank"].value;
+  const Value wraps = settings["wrap_rank"].value;
   if (!wraps.is_array()) return;
   for (const Value& text : wraps) {
     RankWrap wrap = parse_wrap(text.get<std::string>(), settings.origin("wrap_rank"));

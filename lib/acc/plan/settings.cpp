@@ -117,13 +117,13 @@ bool Settings::is_explicit(std::string_view name) const {
 }
 
 std::string Settings::text(std::string_view name) const {
-  const Value& value = (*this)[name].value;
+  const Value value = (*this)[name].value;
   if (value.is_string()) return value.get<std::string>();
   return value.is_null() ? "" : value.dump();
 }
 
 bool Settings::truth(std::string_view name) const {
-  const Value& value = (*this)[name].value;
+  const Value value = (*this)[name].value;
   if (value.is_string()) return parse_truth(value.get<std::string>()).value_or(false);
   return value.is_boolean() && value.get<bool>();
 }
@@ -157,7 +157,7 @@ std::string truth_text(bool value, TruthStyle style) {
 }
 
 std::string variable_text(const Settings& settings, const SettingSpec& spec, TruthStyle style) {
-  const Value& value = settings[spec.name].value;
+  const Value value = settings[spec.name].value;
   return value.is_boolean() ? truth_text(value.get<bool>(), style) : settings.text(spec.name);
 }
 

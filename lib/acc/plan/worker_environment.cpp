@@ -98,7 +98,7 @@ std::vector<std::string> worker_command(const LaunchPlan& plan, int local_rank) 
 }
 
 std::string interpreter_text(const LaunchPlan& plan) {
-  const Setting& python = plan.settings["python"];
+  const Setting python = plan.settings["python"];
   if (python.origin == "default") return {};
   return fmt::format("{} ({})", python.value.get<std::string>(), python.origin);
 }
