@@ -103,8 +103,10 @@ Run run(const std::vector<std::string>& command, const Environment& environment,
 Environment clean_environment(const std::string& home) {
   const Environment ours = Environment::of_process();
   Environment environment{{"HOME", home}, {"LANG", "C.UTF-8"}, {"PATH", ours.get("PATH", "/usr/bin:/bin")}};
+  // The preloaded ones: of scripts/flakes.
   for (const char* name :
-       {"TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "ONEDNN_MAX_CPU_ISA"}) {
+       {"TMPDIR", "LD_LIBRARY_PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS", "ONEDNN_MAX_CPU_ISA",
+        "LD_PRELOAD", "ACC_DELAYS_SEED", "ACC_DELAYS_PROGRAMS", "SHIFTED_CLOCK", "SHIFTED_CLOCK_PERIOD"}) {
     if (const auto value = ours.find(name)) environment.set(name, *value);
   }
   return environment;
