@@ -91,7 +91,7 @@ class Node {
               loop_.stop();
             },
         .on_missing =
-            [this](const std::string& text) {
+            [this](const std::string& text, bool) {
               say({{"event", "missing"}, {"text", text}});
             }};
     const std::string id = arguments_.text("id", "job");

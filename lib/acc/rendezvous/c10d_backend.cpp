@@ -196,7 +196,7 @@ void C10dBackend::Impl::on_status(const RendezvousState& state, Status status) {
     case Status::joining:
       return missing_nodes(state);
     case Status::spare:
-      return missing("the job has its " + nodes(state.participants.size()) + "; waiting as a spare");
+      return missing("the job has its " + nodes(state.participants.size()) + "; waiting as a spare", true);
     case Status::timed_out:
       return fail(Error(
           {.kind = ErrorKind::rendezvous,

@@ -56,16 +56,20 @@ C10dMachine::Step C10dMachine::step(const RendezvousState& read, Now now) {
   const RendezvousState alive = without_dead(read, now);
   Step step = {.state = alive};
   RendezvousState& state = step.state;
+  // A spare waits without a limit; it begins when a place may be free.
+  if (spare_) join_deadline_ = now.steady + settings_.join_timeout;
   if (!state.closed) {
     leave(state);
+    const bool in_round = state.complete && anyone_in(state);
     const bool too_late = wants_round_ && now.steady >= join_deadline_;
-    if (too_late && !(state.complete && anyone_in(state))) {
+    const bool leaves_others = closing_ && state.complete && !in_round;
+    if (leaves_others || (too_late && !in_round)) {
       for (const auto& [at, node] : in_order_) drop(state, node);
     } else if (wants_round_ || joined_) {
       for (const auto& [at, node] : in_order_) enter(state, node);
       complete_if_due(state, now);
     }
-    state.closed = closing_;
+    state.closed = closing_ && !leaves_others;
     step.write = state != alive || own_heartbeat_due(state, now);
   }
   if (!step.write) {
@@ -159,7 +163,8 @@ bool C10dMachine::own_heartbeat_due(const RendezvousState& state, Now now) const
 }
 
 C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now now) {
-  if (state.closed) return Status::closed;
+  spare_ = false;
+  if (state.closed || closing_) return Status::closed;
   if (own_.empty()) return Status::idle;
   if (joined_) {
     const bool same = state.complete && state.round == joined_ &&
@@ -177,10 +182,8 @@ C10dMachine::Status C10dMachine::update_status(const RendezvousState& state, Now
     return state.wait_list.empty() ? Status::in_round : Status::changed;
   }
   const auto is_spare = [&](const auto& entry) { return state.redundancy_list.contains(entry.first); };
-  if (std::ranges::all_of(own_, is_spare)) {
-    join_deadline_ = now.steady + settings_.join_timeout;
-    return Status::spare;
-  }
+  spare_ = std::ranges::all_of(own_, is_spare);
+  if (spare_) return Status::spare;
   return now.steady >= join_deadline_ ? Status::timed_out : Status::joining;
 }
 

@@ -67,7 +67,7 @@ class C10dMachine {
   /// All own nodes leave their round and join the next. If no other nodes were in it, the last call is
   /// skipped: all known nodes are here.
   void next_round(Now now);
-  /// The job ends for all nodes.
+  /// The job ends for all nodes, unless a round runs in which no own node is: then only the own nodes leave.
   void close() { closing_ = true; }
 
   Step step(const RendezvousState& read, Now now);
@@ -98,6 +98,7 @@ class C10dMachine {
   std::map<std::uint64_t, RendezvousNode> in_order_ = {};  // ... and in this order
   std::set<RendezvousNode> leaving_ = {};
   bool wants_round_ = false;
+  bool spare_ = false;  // as last read
   bool closing_ = false;
   std::optional<std::int64_t> left_ = {};    // the round that own nodes have left
   std::optional<std::int64_t> joined_ = {};  // the round that they are in, ...

@@ -39,8 +39,7 @@ ClusterNode::ClusterNode(boost::asio::io_context& loop, const LaunchPlan& plan)
 
 void ClusterNode::join() {
   node_.wants_round = true;
-  node_.join_deadline = steady_clock::now() + node_.settings.join_timeout;
-  remind_later();
+  begin_join_timeout();
   if (!state_->is_idle()) return state_->ask_for_round();
   search(Searching::From::beginning,
          "the job is to be found at " +
@@ -136,7 +135,9 @@ void ClusterNode::succeed(const std::string& why) {
 
 void ClusterNode::wait_for_place() {
   node_.last_try = "all places of the job are taken, by nodes of other addresses";
-  if (!std::exchange(is_spare_, true)) emit(Notice{node_.last_try + ": this node is a spare"});
+  if (!std::exchange(told_no_place_, true)) emit(Notice{node_.last_try + ": this node is a spare"});
+  // The job runs, and this node waits for as long as it does.
+  begin_join_timeout();
   if (auto candidates = state_->candidates())
     return look_for_job(CoordinatorLost::First::pause, std::move(*candidates), node_.last_try);
   enter(std::make_unique<WaitingForPlace>(
@@ -153,6 +154,7 @@ void ClusterNode::give_up(const std::string& why, int code) {
 
 void ClusterNode::enter(std::unique_ptr<NodeState> next, const std::string& why) {
   log::debug("rendezvous: {} -> {}: {}", state_->name(), next->name(), why);
+  set_spare(false);
   state_->retire();
   left_.push_back(std::exchange(state_, std::move(next)));
   boost::asio::post(node_.loop, guard_([this] { left_.clear(); }));
@@ -225,6 +227,7 @@ void ClusterNode::on_message(const NodeMessage& message) {
   if (const auto* ends = std::get_if<RoundEnds>(&message)) on_round_ends(ends->over);
   if (const auto* waiting = std::get_if<Waiting>(&message)) {
     if (!waiting->successors.empty()) node_.last_round.set_successors(waiting->successors);
+    set_spare(waiting->spare);
     emit(Notice{waiting->text});
   }
   if (const auto* notice = std::get_if<EndNotice>(&message)) emit(*notice);
@@ -243,7 +246,7 @@ void ClusterNode::on_round_begins(const RoundBegins& message) {
   node_.last_round.begin(message);
   node_.wants_round = false;
   node_.in_round = true;
-  is_spare_ = false;
+  is_spare_ = told_no_place_ = false;
   reminder_.cancel();
   state_->on_round();
   emit(message.ready);
@@ -291,6 +294,17 @@ void ClusterNode::on_claim(const Member& claimant) {
 
 void ClusterNode::end_round(const std::string& why) {
   if (std::exchange(node_.in_round, false)) emit(RoundOver{.again = true, .text = why});
+}
+
+void ClusterNode::begin_join_timeout() {
+  node_.join_deadline = steady_clock::now() + node_.settings.join_timeout;
+  remind_later();
+}
+
+// The timeout begins when a place may be free, or the coordinator that has said so is lost.
+void ClusterNode::set_spare(bool spare) {
+  if (std::exchange(is_spare_, spare) == spare || !node_.wants_round || node_.over) return;
+  spare ? static_cast<void>(reminder_.cancel()) : begin_join_timeout();
 }
 
 void ClusterNode::remind_later() {

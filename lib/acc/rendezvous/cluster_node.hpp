@@ -68,6 +68,8 @@ class ClusterNode : public Rendezvous {
   void on_claim(const Member& claimant);
 
   void end_round(const std::string& why);
+  void begin_join_timeout();
+  void set_spare(bool spare);
   void remind_later();
   void remind();
 
@@ -75,7 +77,9 @@ class ClusterNode : public Rendezvous {
   CallbackGuard guard_ = {};
   boost::asio::steady_timer reminder_;
   bool leaving_ = false;
+  /// A round runs without this node: no timeout counts.
   bool is_spare_ = false;
+  bool told_no_place_ = false;
   /// The store of this node after it has yielded as the host: tells later nodes where the coordinator is.
   std::unique_ptr<StoreServer> redirect_ = {};
   std::unique_ptr<NodeState> state_;

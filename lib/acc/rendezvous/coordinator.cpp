@@ -70,7 +70,7 @@ RendezvousBackend::Events Coordinator::backend_events() {
                 if (!finishing_) end_job(over_for_all("another node has closed the job"));
               },
           .on_error = [this](const Error& error) { end_job(over_for_all(error.what())); },
-          .on_missing = [this](const std::string& text) { backend_missing_ = text; }};
+          .on_missing = [this](const std::string& text, bool spare) { on_missing(text, spare); }};
 }
 
 void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& history) {
@@ -160,7 +160,12 @@ void Coordinator::on_join(NodeId id, const Join& request) {
   to_add_.erase(id);
   node.in_backend = true;
   backend_.add(in_backend(node.info, id));
-  send_(id, Waiting{"the job runs; this node waits for a place, or for the next round", successors_});
+  wait_as_spare(id, "the job runs; this node waits for a place, or for the next round");
+}
+
+void Coordinator::wait_as_spare(NodeId id, const std::string& text) {
+  nodes_.at(id).spare = true;
+  send_(id, Waiting{text, successors_, true});
 }
 
 bool Coordinator::is_place_of_node(const std::string& address) const {
@@ -216,7 +221,9 @@ void Coordinator::on_silence(NodeId id, const Silence& silence) {
   const auto node = nodes_.find(id);
   if (node == nodes_.end()) return;
   node->second.silent = !silence.over;
-  send_(0, Waiting{silence_text(name_of(node->second.info), silence, node_timeout())});
+  const auto own = nodes_.find(0);
+  send_(0, Waiting{.text = silence_text(name_of(node->second.info), silence, node_timeout()),
+                   .spare = own != nodes_.end() && own->second.spare});
 }
 
 std::chrono::milliseconds Coordinator::node_timeout() const {
@@ -308,7 +315,7 @@ void Coordinator::on_round(Places places) {
     const auto node = nodes_.find(own.local_id);
     if (node == nodes_.end()) continue;
     node->second.member = node->second.in_round = true;
-    node->second.ready = false;
+    node->second.ready = node->second.spare = false;
     node->second.done = false;
     not_ready_.insert(own.local_id);
     not_done_.insert(own.local_id);
@@ -323,7 +330,16 @@ void Coordinator::on_round(Places places) {
                                                   : std::vector<std::string>()});
   }
   for (const auto& [id, node] : nodes_) {
-    if (node.ready) send_(id, Waiting{"all places of the job are taken: this node is a spare", successors_});
+    if (node.ready) wait_as_spare(id, "all places of the job are taken: this node is a spare");
+  }
+}
+
+// At another launcher's store, or in a file, whole rounds can be without nodes of ours.
+void Coordinator::on_missing(const std::string& text, bool spare) {
+  backend_missing_ = text;
+  for (auto& [id, node] : nodes_) {
+    if (node.ready && std::exchange(node.spare, spare) != spare)
+      send_(id, Waiting{.text = text, .successors = successors_, .spare = spare});
   }
 }
 

@@ -93,6 +93,7 @@ class Coordinator {
     bool member = false;    // of the last round
     bool in_round = false;  // it may have workers of it still
     bool done = false;      // and they have succeeded
+    bool spare = false;     // it waits for a place while a round runs
     bool silent = false;    // for longer than is reported
   };
 
@@ -104,6 +105,7 @@ class Coordinator {
   void on_leave(NodeId id, const Leave& message);
   void on_end_notice(NodeId id, const EndNotice& notice);
   void on_round(Places places);
+  void on_missing(const std::string& text, bool spare);
   void group_changed(const std::string& text, int code = exit_code(ErrorKind::rendezvous));
   void isolate(const std::string& text);
   void come_back(NodeId id, const NodeHistory& history);
@@ -117,6 +119,7 @@ class Coordinator {
   int count(bool Node::*mark) const;
   bool may_stay_spare() const;
   std::vector<NodeInfo> find_successors(const Places& places) const;
+  void wait_as_spare(NodeId id, const std::string& text);
   void find_places(const Places& places);
   std::vector<std::string> places_of_nodes() const;
   void send_to_all(const NodeMessage& message);

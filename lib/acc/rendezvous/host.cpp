@@ -90,22 +90,23 @@ void Host::make_coordinator(const Succession& succession, int node_port) {
   LaunchPlan asked = plan_;
   // All nodes that outlived the lost coordinator are here already.
   if (succession.rounds > 0) asked.rendezvous.last_call_timeout = {};
-  backend_ = make_backend(loop_, asked, *store_,
-                          RendezvousBackend::Events{
-                              .on_round =
-                                  [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
-                                    events->on_round(places);
-                                    if (!alive.expired()) serve_round();
-                                  },
-                              .on_change = [events] { events->on_change(); },
-                              .on_closed =
-                                  [this, events] {
-                                    backend_closed_ = true;
-                                    events->on_closed();
-                                    check_alone();
-                                  },
-                              .on_error = [events](const Error& error) { events->on_error(error); },
-                              .on_missing = [events](const std::string& text) { events->on_missing(text); }});
+  backend_ = make_backend(
+      loop_, asked, *store_,
+      RendezvousBackend::Events{
+          .on_round =
+              [this, events, alive = std::weak_ptr<bool>(alive_)](const auto& places) {
+                events->on_round(places);
+                if (!alive.expired()) serve_round();
+              },
+          .on_change = [events] { events->on_change(); },
+          .on_closed =
+              [this, events] {
+                backend_closed_ = true;
+                events->on_closed();
+                check_alone();
+              },
+          .on_error = [events](const Error& error) { events->on_error(error); },
+          .on_missing = [events](const std::string& text, bool spare) { events->on_missing(text, spare); }});
   coordinator_.emplace(
       *backend_, [this](Coordinator::NodeId node, const NodeMessage& message) { send(node, message); },
       Coordinator::Options{.plan = plan_.rendezvous,

@@ -89,7 +89,8 @@ template <>
 constexpr auto kFields<JobEnds> = std::tuple();
 template <>
 constexpr auto kFields<Waiting> = std::tuple(Field{"text", &Waiting::text},
-                                             Field{"heirs", &Waiting::successors});
+                                             Field{"heirs", &Waiting::successors},
+                                             Field{"spare", &Waiting::spare});
 template <>
 constexpr auto kFields<EndNotice> = std::tuple(Field{"signal", &EndNotice::signal},
                                                Field{"host", &EndNotice::host});

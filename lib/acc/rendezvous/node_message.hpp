@@ -136,6 +136,8 @@ struct Waiting {
   std::string text = {};
   /// To a spare: as in RoundBegins.
   std::vector<NodeInfo> successors = {};
+  /// A round runs without this node, which waits for a place in the job however long that takes.
+  bool spare = false;
   bool operator==(const Waiting&) const = default;
 };
 

@@ -50,8 +50,9 @@ class RendezvousBackend {
     std::function<void()> on_closed = {};
     /// Once, and the last event: the nodes cannot meet any more.
     std::function<void(const Error&)> on_error = {};
-    /// Which nodes are missing, for the user, whenever that changes.
-    std::function<void(const std::string&)> on_missing = {};
+    /// What our nodes wait for, for the user, whenever that changes. `spare`: for a place in the job, which
+    /// has a round without them, however long that takes.
+    std::function<void(const std::string&, bool spare)> on_missing = {};
   };
 
   RendezvousBackend() = default;
@@ -64,7 +65,7 @@ class RendezvousBackend {
   virtual void remove(const OwnNode& node) = 0;
   /// All nodes of ours want another round, and none of them has a worker any more.
   virtual void next_round() = 0;
-  /// The job is over for all.
+  /// The job is over for all, unless a round of others runs.
   virtual void close() = 0;
   /// All workers of our nodes have succeeded. Calls `done` when those of all other nodes have, or after 300
   /// s.

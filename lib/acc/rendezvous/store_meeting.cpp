@@ -48,10 +48,10 @@ void StoreMeeting::gather(std::size_t nodes, bool all, std::function<void()> gat
   }));
 }
 
-void StoreMeeting::missing(const std::string& text) {
+void StoreMeeting::missing(const std::string& text, bool spare) {
   if (text == last_missing) return;
   last_missing = text;
-  notify(events.on_missing, text);
+  notify(events.on_missing, text, spare);
 }
 
 void StoreMeeting::fail(const Error& error) {

@@ -35,8 +35,8 @@ struct StoreMeeting {
   /// all `nodes`: after a time in proportion to their number, so that the work does not grow with its square.
   /// `all`: no more can come, and it is called at once, from the event loop.
   void gather(std::size_t nodes, bool all, std::function<void()> gathered);
-  /// Reports which nodes are missing, if that has changed.
-  void missing(const std::string& text);
+  /// Reports what is waited for, if that has changed.
+  void missing(const std::string& text, bool spare = false);
   /// Reports the error, once and last.
   void fail(const Error& error);
   /// Calls `done` when all nodes of the barrier have reached it; at once if `alone`: all of them are our own.

@@ -45,15 +45,16 @@ struct Agent {
     store.connect(client);
     backend = std::make_unique<C10dBackend>(
         store.loop, client, options,
-        RendezvousBackend::Events{.on_round =
-                                      [this](const RendezvousBackend::Rounds& got) {
-                                        rounds = got;
-                                        ++rounds_heard;
-                                      },
-                                  .on_change = [this] { events.emplace_back("change"); },
-                                  .on_closed = [this] { events.emplace_back("closed"); },
-                                  .on_error = [this](const acc::Error& what) { error = what.what(); },
-                                  .on_missing = [this](const std::string& text) { events.push_back(text); }});
+        RendezvousBackend::Events{
+            .on_round =
+                [this](const RendezvousBackend::Rounds& got) {
+                  rounds = got;
+                  ++rounds_heard;
+                },
+            .on_change = [this] { events.emplace_back("change"); },
+            .on_closed = [this] { events.emplace_back("closed"); },
+            .on_error = [this](const acc::Error& what) { error = what.what(); },
+            .on_missing = [this](const std::string& text, bool) { events.push_back(text); }});
     for (const OwnNode& node : nodes) backend->add(node);
   }
   bool has_event(const std::string& text) const { return std::ranges::find(events, text) != events.end(); }
@@ -352,7 +353,7 @@ TEST_CASE("c10d_backend: may be destroyed in any of its events", "[rendezvous]")
     store.server.reset();
   }
   SECTION("who is missing") {
-    make(2, {.on_missing = end});
+    make(2, {.on_missing = [end](const std::string&, bool) { end(""); }});
   }
   store.until([&] { return gone; });
   store.loop.poll();  // runs remaining handlers

@@ -332,6 +332,19 @@ TEST_CASE("c10d_machine: a set of only spares waits without a timeout", "[rendez
   CHECK(backend.settle(machine) == Status::in_round);
 }
 
+TEST_CASE("c10d_machine: a spare has its whole timeout once a place may be free", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"b"}, 1, 1, backend);
+  backend.foreign_joins(node("a"));
+  backend.state.complete = true;
+  CHECK(backend.settle(machine) == Status::spare);
+  backend.pass(hours(1));  // nothing is read meanwhile
+  backend.state.participants.clear();
+  backend.state.complete = false;
+  ++backend.state.round;
+  CHECK(backend.settle(machine) == Status::in_round);
+}
+
 TEST_CASE("c10d_machine: after a timeout it leaves nothing in the state", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 2, 2, backend);
@@ -356,6 +369,22 @@ TEST_CASE("c10d_machine: closed is closed for all", "[rendezvous]") {
   CHECK(backend.settle(two) == Status::closed);
   two.next_round(backend.now);
   CHECK(backend.settle(two) == Status::closed);
+}
+
+TEST_CASE("c10d_machine: nodes without a round leave that of others open", "[rendezvous]") {
+  const std::size_t places = GENERATE(1, 2);  // a spare, and a node that waits for the next round
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"b"}, 1, places, backend);
+  backend.foreign_joins(node("a"));
+  backend.state.complete = true;
+  CHECK(backend.settle(machine) == (places == 1 ? Status::spare : Status::joining));
+  machine.close();
+  CHECK(backend.settle(machine) == Status::closed);
+  CHECK_FALSE(backend.state.closed);
+  CHECK(backend.state.participants.contains(node("a")));
+  CHECK(backend.state.redundancy_list.empty());
+  CHECK(backend.state.wait_list.empty());
+  CHECK(backend.settle(machine) == Status::closed);
 }
 
 TEST_CASE("c10d_machine: a node that was dropped while suspended waits for the next round", "[rendezvous]") {

@@ -314,6 +314,58 @@ TEST_CASE("cluster_node: a spare takes the place of the host", "[rendezvous]") {
   CHECK(spare.events.last<RoundReady>().restarts == 1);
 }
 
+namespace {
+
+// Adds a spare with a short join timeout, longer where it was over before the node had met the others, and
+// lets that timeout pass.
+Node& add_waiting_spare(Cluster& cluster) {
+  const auto others = cluster.nodes.size();
+  for (cluster.plan.rendezvous.join_timeout = 250ms;; cluster.plan.rendezvous.join_timeout *= 2) {
+    Node& spare = cluster.add();
+    cluster.until([&] { return spare.over() || spare.events.has<Notice>(); });
+    if (!spare.over()) {
+      boost::asio::steady_timer timer(cluster.loop, cluster.plan.rendezvous.join_timeout * 3 / 2);
+      bool passed = false;
+      timer.async_wait([&](const boost::system::error_code&) { passed = true; });
+      cluster.until([&] { return passed; });
+      return spare;
+    }
+    cluster.nodes.resize(others);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("cluster_node: a spare waits longer than the join timeout", "[rendezvous]") {
+  const bool in_file = GENERATE(false, true);
+  const test::TemporaryFolder folder;
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
+  cluster.plan.max_restarts = 1;
+  int address = 0;
+  const auto next_address = [&] {
+    if (!in_file) return;
+    cluster.plan.rendezvous.store_file = folder.path() / "job7";
+    // One process has one address on the backend.
+    cluster.plan.rendezvous.local_addr = "127.0.0." + std::to_string(++address);
+  };
+  for (int i = 0; i < 2; ++i) {
+    next_address();
+    cluster.add();
+  }
+  cluster.until_all_ready();
+  next_address();
+  Node& spare = add_waiting_spare(cluster);
+  CHECK_FALSE(spare.over());
+  CHECK_FALSE(cluster[0].over());
+  CHECK_FALSE(cluster[1].over());
+  if (in_file) return;  // what others write there is noticed later
+  cluster[1].stop();
+  cluster.until([&] { return cluster[0].over(); });
+  cluster.forget_events();
+  cluster[0].rendezvous->join();
+  cluster.until([&] { return cluster[0].ready() && spare.ready(); });
+}
+
 TEST_CASE("cluster_node: a signal to the host ends a job that needs it, with its exit code", "[rendezvous]") {
   const auto backend = GENERATE(RendezvousKind::static_, RendezvousKind::c10d);
   Cluster cluster(backend, 2, 2);

@@ -518,6 +518,29 @@ TEST_CASE("coordinator: a surplus node waits as a spare", "[rendezvous]") {
   CHECK_FALSE(job.coordinator->surplus());
 }
 
+TEST_CASE("coordinator: a node is a spare while a round runs without it", "[rendezvous]") {
+  Job job(2, 0, 1);
+  for (const int id : {0, 1, 2}) job.arrive(id);
+  CHECK(job.sent_to<Waiting>(2).back().spare);
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  CHECK_FALSE(job.sent_to<Waiting>(0).back().spare);  // a message to the user alone
+  job.coordinator->on_message(1, WorkerFailed{1, {.again = true}});
+  job.join(0);
+  CHECK(job.sent_to<RoundBegins>(2).empty());
+  job.backend.events.on_missing("1 of at least 2 nodes here", false);
+  CHECK_FALSE(job.sent_to<Waiting>(2).back().spare);
+
+  // Where another launcher's nodes meet too, the coordinator's own node can be without a place.
+  Job other(2);
+  other.arrive(0);
+  other.backend.events.on_missing("the job has its 2 nodes; waiting as a spare", true);
+  CHECK(other.sent_to<Waiting>(0).back().spare);
+  other.coordinator->on_silence(0, {.duration = std::chrono::seconds(3)});
+  CHECK(other.sent_to<Waiting>(0).back().spare);
+  other.backend.events.on_missing("waiting for 1 node to end the round before", false);
+  CHECK_FALSE(other.sent_to<Waiting>(0).back().spare);
+}
+
 TEST_CASE("coordinator: a surplus node ends if there are no places for spares", "[rendezvous]") {
   Job job(2);
   job.options.plan.spares = 0;

@@ -47,7 +47,7 @@ struct Agent {
                   ++rounds_heard;
                 },
             .on_error = [this](const acc::Error& what) { error = what.what(); },
-            .on_missing = [this](const std::string& text) { missing.push_back(text); }});
+            .on_missing = [this](const std::string& text, bool) { missing.push_back(text); }});
   }
 };
 
