@@ -87,6 +87,10 @@ void ClusterNode::search(Searching::From from, const std::string& why) {
   enter(std::make_unique<Searching>(node_, from, std::move(events)), why);
 }
 
+void ClusterNode::search_later(Searching::From from, const std::string& why) {
+  enter(std::make_unique<AskingLater>(node_, [this, from, why] { search(from, why); }), why);
+}
+
 void ClusterNode::connect(std::shared_ptr<NodeConnection> connection, std::optional<Candidates> others,
                           const std::string& why) {
   Connected::Events events;
@@ -140,9 +144,7 @@ void ClusterNode::wait_for_place() {
   begin_join_timeout();
   if (auto candidates = state_->candidates())
     return look_for_job(CoordinatorLost::First::pause, std::move(*candidates), node_.last_try);
-  enter(std::make_unique<WaitingForPlace>(
-            node_, [this] { search(Searching::From::endpoint, "a place may be free by now"); }),
-        node_.last_try);
+  search_later(Searching::From::endpoint, node_.last_try);
 }
 
 void ClusterNode::give_up(const std::string& why, int code) {
@@ -175,7 +177,7 @@ void ClusterNode::on_coordinator_lost(const ConnectionLoss& loss) {
     return look_for_job(CoordinatorLost::First::pause, std::move(*candidates), why);
   }
   if (node_.last_round.is_unknown()) {
-    if (node_.wants_round) return search(Searching::From::beginning, why);
+    if (node_.wants_round) return search_later(Searching::From::beginning, why);
     return enter(std::make_unique<Idle>(node_), why);
   }
   if (node_.in_round && !node_.survives_loss()) return give_up(why, exit_code(ErrorKind::rendezvous));

@@ -20,10 +20,10 @@ namespace acc::launcher {
 /// A node of a job of several machines. It is in one state at a time, and each has its own file:
 ///
 ///     Idle ── join() ──▶ Searching ─┬─▶ Hosting                     this node leads the job
-///                         ▲  ▲      └─▶ Connected                   another does
-///        WaitingForPlace ─┘  │           │  │ ▲
-///              ▲             └───────────┤  │ │  lost before the first round
-///              └── all places taken ─────┘  ▼ │
+///                          ▲        └─▶ Connected                   another does
+///          AskingLater ────┘             │  │ ▲
+///              ▲                         │  │ │  lost before the first round,
+///              └─────────────────────────┘  ▼ │  or all places taken
 ///                                   CoordinatorLost ──▶ Succeeding  this node leads the job on
 ///                                           ▲                │
 ///                                           └────────────────┘      another does after all
@@ -44,6 +44,7 @@ class ClusterNode : public Rendezvous {
  private:
   // The states.
   void search(Searching::From from, const std::string& why);
+  void search_later(Searching::From from, const std::string& why);
   void connect(std::shared_ptr<NodeConnection> connection, std::optional<Candidates> others,
                const std::string& why);
   void host(std::unique_ptr<Host> host, const std::string& why);

@@ -14,7 +14,7 @@ namespace acc::launcher {
 
 /// The node is connected to the coordinator, introduces itself, asks for rounds and takes part in them. After
 /// a loss the coordinator counts as found only when a round begins: until then the node still has the other
-/// candidates. Leads to CoordinatorLost, WaitingForPlace or, before the first round, Searching.
+/// candidates. Leads to CoordinatorLost or AskingLater.
 class Connected : public NodeState {
  public:
   struct Events {

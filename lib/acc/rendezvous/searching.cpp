@@ -127,7 +127,7 @@ void Searching::ask_endpoint() {
                      client_->get(
                          coordinator_key(node_.plan.run_id),
                          guard_([this](StoreOutcome outcome, const std::optional<std::string>& text) {
-                           if (outcome != StoreOutcome::done) return ask_endpoint();
+                           if (outcome != StoreOutcome::done) return ask_endpoint_later();
                            on_coordinator_told(text);
                          }));
                    }));
@@ -161,8 +161,8 @@ void Searching::connect(const StoreAddress& place) {
       guard_([this, place](std::optional<asio::ip::tcp::socket> socket, const std::string& why) {
         if (socket) return events_.connected(std::move(*socket), place);
         node_.last_try = "the host's port for nodes: " + why;
-        // The key of a dead host stays for a while.
-        return node_.coordinator_key ? ask_endpoint_later() : ask_endpoint();
+        // What a dead host has said of itself stays for a while.
+        ask_endpoint_later();
       }));
 }
 
@@ -243,10 +243,10 @@ void Searching::host_as_key_says() {
   events_.hosts(std::move(host), "etcd's key is this node's, at " + to_string(node_.ports.place()));
 }
 
-WaitingForPlace::WaitingForPlace(NodeContext& node, std::function<void()> ask_again)
+AskingLater::AskingLater(NodeContext& node, std::function<void()> ask_again)
     : NodeState(node), ask_again_(std::move(ask_again)), retry_(node.loop) {}
 
-void WaitingForPlace::start() {
+void AskingLater::start() {
   retry_.expires_after(kRetryInterval);
   retry_.async_wait(guard_([this](const boost::system::error_code& error) {
     if (!error) ask_again_();

@@ -59,12 +59,13 @@ class Searching : public NodeState {
   std::shared_ptr<Connecting> connecting_ = {};
 };
 
-/// All places of the job are taken: the node asks again a little later. Leads to Searching.
-class WaitingForPlace : public NodeState {
+/// All places of the job are taken, or the coordinator was lost before the first round: the node asks again a
+/// little later. Leads to Searching.
+class AskingLater : public NodeState {
  public:
-  WaitingForPlace(NodeContext& node, std::function<void()> ask_again);
+  AskingLater(NodeContext& node, std::function<void()> ask_again);
 
-  const char* name() const override { return "waiting for a place"; }
+  const char* name() const override { return "waiting to ask again"; }
   void start() override;
 
  private:

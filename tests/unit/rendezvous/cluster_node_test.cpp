@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "acc/base/log.hpp"
 #include "acc/rendezvous/connected.hpp"
 #include "acc/rendezvous/coordinator_lost.hpp"
 #include "acc/rendezvous/hosting.hpp"
@@ -16,6 +17,7 @@
 #include "acc/rendezvous/node_state.hpp"
 #include "acc/rendezvous/searching.hpp"
 #include "acc/store/client.hpp"
+#include "acc/store/listener.hpp"
 #include "support/catch.hpp"
 #include "support/drive.hpp"
 #include "support/etcd_server.hpp"
@@ -412,6 +414,29 @@ TEST_CASE("cluster_node: reports that no node hosts", "[rendezvous]") {
   cluster.until([&] { return alone.over(); });
   CHECK(alone.events.last<RoundOver>().exit_code == 75);
   CHECK(alone.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
+}
+
+TEST_CASE("cluster_node: asks with a pause where the host's port for nodes leads nowhere", "[rendezvous]") {
+  const bool refused = GENERATE(true, false);
+  int tries = 0;
+  log::open({.level = log::Level::debug});
+  const log::ConsoleRedirect console([&](std::string_view line) {
+    if (line.find("says that nodes connect to") != std::string_view::npos) ++tries;
+  });
+  Cluster cluster(RendezvousKind::c10d, 2, 2);
+  StoreServer store(cluster.loop, {.port = cluster.port.port()});
+  const ReservedPort refusing{0};
+  const auto closing = listen_on(cluster.loop, {"127.0.0.1"}, 0).front();
+  closing->start([](boost::asio::ip::tcp::socket) {});
+  store.set(coordinator_key("job7"), std::to_string(refused ? refusing.port() : closing->port()));
+  store.serve({.others = StoreClients::Others::strangers});
+  cluster.plan.rendezvous.join_timeout = 300ms;
+  cluster.plan.rendezvous.is_host = false;
+  Node& node = cluster.add();
+  cluster.until([&] { return node.over(); });
+  CHECK(tries < 5);
+  closing->close();
+  log::open({});
 }
 
 TEST_CASE("cluster_node: reports that the static rendezvous's port is in use", "[rendezvous]") {
