@@ -49,20 +49,36 @@ void Searching::start() {
   if (node_.settings.store_file) return meet_in_file();
   if (node_.is_static() && node_.settings.node_rank != 0) return ask_endpoint();
   if (node_.coordinator_key) return claim_key();
-  resolve_endpoint([this](const Addresses& addresses) { on_resolved(addresses); });
+  resolve_endpoint([this](const HostLookup& endpoint) {
+    if (node_.is_static()) note_wrong_endpoint(endpoint);
+    on_resolved(endpoint.addresses);
+  });
 }
 
-// Passes no address if the name is unknown.
-void Searching::resolve_endpoint(std::function<void(const Addresses&)> done) {
+void Searching::resolve_endpoint(std::function<void(const HostLookup&)> done) {
   resolver_.async_resolve(node_.settings.endpoint_host, "",
                           guard_([done = std::move(done)](const error_code& error, const auto& results) {
-                            Addresses addresses;
-                            if (!error) {
-                              for (const auto& entry : results)
-                                addresses.push_back(entry.endpoint().address().to_string());
-                            }
-                            done(addresses);
+                            HostLookup lookup = {.error = error ? error.message() : ""};
+                            for (const auto& entry : results)
+                              lookup.addresses.push_back(entry.endpoint().address().to_string());
+                            done(lookup);
                           }));
+}
+
+// The other nodes would wait at an address behind which this one need not be; with NAT it may be right.
+void Searching::note_wrong_endpoint(const HostLookup& endpoint) {
+  const std::string& host = node_.settings.endpoint_host;
+  if (!endpoint.error.empty()) {
+    node_.events.notice(
+        fmt::format("{} cannot be resolved here: {}; this node, number 0, hosts the job and "
+                    "listens on all its addresses",
+                    host, endpoint.error));
+  } else if (!names_this_machine(host, endpoint.addresses, node_.ports.own())) {
+    node_.events.notice(
+        fmt::format("{} is not an address of this machine, which hosts the job as node 0; only one node may "
+                    "have this rank",
+                    host));
+  }
 }
 
 void Searching::on_resolved(const Addresses& addresses) {
@@ -172,8 +188,8 @@ void Searching::meet_at_other_launchers_store() {
         node_.endpoint() +
         " is another launcher's store, whose nodes prove no secret: they are trusted without a proof");
   }
-  resolve_endpoint([this](const Addresses& addresses) {
-    node_.ports.set_address(address_towards_any(addresses));
+  resolve_endpoint([this](const HostLookup& endpoint) {
+    node_.ports.set_address(address_towards_any(endpoint.addresses));
     meet_at(std::move(client_), fmt::format("the store at {} is another launcher's", node_.endpoint()));
   });
 }

@@ -36,7 +36,8 @@ class Searching : public NodeState {
  private:
   using Addresses = std::vector<std::string>;
 
-  void resolve_endpoint(std::function<void(const Addresses&)> done);
+  void resolve_endpoint(std::function<void(const HostLookup&)> done);
+  void note_wrong_endpoint(const HostLookup& endpoint);
   void on_resolved(const Addresses& addresses);
   bool may_hold_connections();
   bool try_to_host(const Addresses& addresses);

@@ -416,6 +416,22 @@ TEST_CASE("cluster_node: reports that no node hosts", "[rendezvous]") {
   CHECK(alone.events.last<RoundOver>().text.find("Connection refused") != std::string::npos);
 }
 
+TEST_CASE("cluster_node: static: node 0 says that others cannot find it at the endpoint", "[rendezvous]") {
+  Cluster cluster(RendezvousKind::static_, 2, 2);
+  SECTION("unknown") {
+    cluster.plan.rendezvous.endpoint_host = "no such name";
+    cluster.add();
+    cluster.until([&] { return cluster[0].events.has<Notice>(); });
+    CHECK(cluster[0].events.last<Notice>().text.starts_with("no such name cannot be resolved here: "));
+  }
+  SECTION("another machine's") {
+    cluster.plan.rendezvous.endpoint_host = "192.0.2.1";
+    cluster.add();
+    cluster.until([&] { return cluster[0].events.has<Notice>(); });
+    CHECK(cluster[0].events.last<Notice>().text.starts_with("192.0.2.1 is not an address of this machine"));
+  }
+}
+
 TEST_CASE("cluster_node: asks with a pause where the host's port for nodes leads nowhere", "[rendezvous]") {
   const bool refused = GENERATE(true, false);
   int tries = 0;
