@@ -88,10 +88,13 @@ void Coordinator::on_hello(NodeId id, const NodeInfo& info, const NodeHistory& h
                        .exit_code = exit_code(ErrorKind::usage)}});
 }
 
-// A node connects anew when it has lost its connection before this coordinator noticed, or was started again.
+// A node connects anew when it has lost its connection before this coordinator noticed, or was started again:
+// as which node only a static job says. Otherwise it may be another one on the machine of a silent one.
 void Coordinator::drop_earlier_connection(const NodeInfo& info) {
+  const bool is_static = options_.plan.backend == RendezvousKind::static_;
   const auto is_earlier = [&](const Node& node) {
-    if (node.silent && is_same_machine(node.info, info)) return node.info.node_rank == info.node_rank;
+    if (is_static && node.silent && is_same_machine(node.info, info))
+      return node.info.node_rank == info.node_rank;
     return info.node_port != 0 && is_same_process(node.info, info);
   };
   for (auto place = by_address_.lower_bound({info.seen_at, 0});

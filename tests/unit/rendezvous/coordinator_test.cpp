@@ -349,6 +349,17 @@ TEST_CASE("coordinator: a node whose machine has started it again takes the plac
   CHECK(job.sent_to<RoundBegins>(2).size() == 1);
 }
 
+TEST_CASE("coordinator: a silent node stays when another comes from its machine", "[rendezvous]") {
+  Job job(2, 0, 1);
+  job.arrive(0);
+  job.come_back(1, 1, {});
+  job.coordinator->on_silence(1, {.duration = std::chrono::seconds(3)});
+  job.coordinator->on_hello(2, {.host = "node1", .addr = "10.0.0.1", .pid = 500, .node_port = 500});
+  job.join(2);
+  CHECK(job.sent_to<RoundEnds>(1).empty());
+  CHECK(job.sent_to<Waiting>(2).back().spare);
+}
+
 TEST_CASE("coordinator: the node timeout is longer if a loss can only end the job", "[rendezvous]") {
   Job job(2, 0, 1);
   job.arrive(0);
