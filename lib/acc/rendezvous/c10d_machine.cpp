@@ -8,6 +8,8 @@ namespace {
 
 // The deadline of a last call that begins in this step, until the step ends and sets its time.
 constexpr WallTime kStartsNow = WallTime::min();
+// Launchers of acc that follow each other's times lose this of a wrong clock with each of them.
+constexpr auto kAheadLost = std::chrono::seconds(1);
 
 bool mentions(const RendezvousState& state, const RendezvousNode& node) {
   return state.participants.contains(node) || state.wait_list.contains(node) ||
@@ -94,10 +96,13 @@ void C10dMachine::observe(const RendezvousState& read, Now now) {
   std::erase_if(heartbeats_,
                 [&](const auto& heartbeat) { return !read.last_heartbeats.contains(heartbeat.first); });
   for (const auto& [node, value] : read.last_heartbeats) {
-    const auto [heartbeat, is_new] = heartbeats_.try_emplace(node, Heartbeat{value, now.steady});
+    const auto [heartbeat, is_new] = heartbeats_.try_emplace(node);
     if (!is_new && heartbeat->second.value == value) continue;
-    heartbeat->second = {value, now.steady};
-    ahead_ = std::max(ahead_, value - now.wall);
+    heartbeat->second = {.value = value, .seen = now.steady, .ahead = value - now.wall};
+  }
+  ahead_ = {};
+  for (const auto& [node, heartbeat] : heartbeats_) {
+    if (!own_.contains(node)) ahead_ = std::max(ahead_, heartbeat.ahead - kAheadLost);
   }
   if (read.deadline != deadline_) deadline_seen_ = now.steady;
   deadline_ = read.deadline;

@@ -16,7 +16,7 @@ namespace acc::launcher {
 ///
 /// Another launcher's node is dead when its heartbeat has not changed for torchrun's keep-alive timeout,
 /// measured by the local monotonic clock. So a skew between the machines' wall clocks does not matter here;
-/// nor does it to the others, since no time that is written is older than one that was read.
+/// nor does it to the others, since no time that is written is much older than what a live node has written.
 class C10dMachine {
  public:
   struct Settings {
@@ -79,7 +79,8 @@ class C10dMachine {
   using SteadyTime = std::chrono::steady_clock::time_point;
   struct Heartbeat {
     WallTime value = {};
-    SteadyTime seen = {};  // when `value` was first read
+    SteadyTime seen = {};                  // when `value` was first read, ...
+    std::chrono::microseconds ahead = {};  // ... and how far it was ahead of our wall clock
   };
 
   void observe(const RendezvousState& read, Now now);
@@ -109,7 +110,7 @@ class C10dMachine {
   std::map<RendezvousNode, Heartbeat> heartbeats_ = {};
   std::optional<WallTime> deadline_ = {};  // of the last call, as read ...
   SteadyTime deadline_seen_ = {};          // ... and when it was first read
-  std::chrono::microseconds ahead_ = {};   // how far the fastest other wall clock is ahead of ours
+  std::chrono::microseconds ahead_ = {};   // how far the times of others are ahead of our wall clock
 };
 
 }  // namespace acc::launcher

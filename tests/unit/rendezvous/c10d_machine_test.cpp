@@ -175,6 +175,34 @@ TEST_CASE("c10d_machine: no node is dead because of clock skew", "[rendezvous]")
   }
 }
 
+TEST_CASE("c10d_machine: a wrong clock is followed as long as its node lives", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine machine = machine_of({"a"}, 1, 3, backend);
+  backend.foreign_joins(node("b"), hours(5));
+  backend.settle(machine);
+  const auto ahead = [&] { return backend.state.last_heartbeats.at(node("a")) - backend.now.wall; };
+  CHECK(ahead() > hours(5) - seconds(15));
+  backend.pass(seconds(20));  // b is dead
+  backend.settle(machine);
+  backend.pass(seconds(5));
+  backend.settle(machine);
+  CHECK(ahead() == seconds(0));
+}
+
+TEST_CASE("c10d_machine: two launchers do not keep a wrong clock between them", "[rendezvous]") {
+  RendezvousBackend backend;
+  C10dMachine one = machine_of({"a"}, 1, 3, backend);
+  C10dMachine two = machine_of({"c"}, 1, 3, backend);
+  backend.foreign_joins(node("b"), seconds(30));
+  for (int i = 0; i < 60; ++i) {
+    backend.pass(seconds(5));
+    backend.settle(one);
+    backend.settle(two);
+  }
+  CHECK(backend.state.last_heartbeats.at(node("a")) <= backend.now.wall);
+  CHECK(backend.state.last_heartbeats.at(node("c")) <= backend.now.wall);
+}
+
 TEST_CASE("c10d_machine: a node without heartbeat is dead, and the round is over", "[rendezvous]") {
   RendezvousBackend backend;
   C10dMachine machine = machine_of({"a"}, 2, 2, backend);
