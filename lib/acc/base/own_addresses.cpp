@@ -155,12 +155,9 @@ std::vector<std::string> addresses_to_listen_on(const std::string& host,
                                                 const std::vector<std::string>& resolved,
                                                 const OwnNames& own) {
   const bool local_name = host.empty() || host == "localhost" || is_loopback(host);
-  std::vector<std::string> chosen;
-  for (const std::string& one : resolved) {
-    if (contains(own.addresses, one) && is_loopback(one) == local_name && !contains(chosen, one))
-      chosen.push_back(one);
-  }
-  if (chosen.empty() && is_number(host) && contains(own.addresses, host)) chosen.push_back(host);
+  std::vector<std::string> chosen = own_among(resolved, own);
+  std::erase_if(chosen, [&](const std::string& one) { return is_loopback(one) != local_name; });
+  if (chosen.empty() && is_number(host)) chosen = own_among({host}, own);
   if (chosen.empty() && local_name) chosen.emplace_back("127.0.0.1");
   if (chosen.empty()) chosen.emplace_back("::");
   return chosen;

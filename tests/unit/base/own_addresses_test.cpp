@@ -38,6 +38,9 @@ TEST_CASE("own_addresses: a store listens on the addresses of its name", "[base]
   CHECK(addresses_to_listen_on("10.0.0.1", {}, kOwn) == Addresses{"10.0.0.1"});
   CHECK(addresses_to_listen_on("localhost", {"::1", "127.0.0.1"}, kOwn) == Addresses{"::1", "127.0.0.1"});
   CHECK(addresses_to_listen_on("localhost", {}, kOwn) == Addresses{"127.0.0.1"});
+  // The kernel lists one loopback address of IPv4, but has all of them.
+  CHECK(addresses_to_listen_on("127.0.0.2", {"127.0.0.2"}, kOwn) == Addresses{"127.0.0.2"});
+  CHECK(addresses_to_listen_on("127.0.0.2", {}, kOwn) == Addresses{"127.0.0.2"});
 }
 
 TEST_CASE("own_addresses: a name without addresses of this machine means all addresses", "[base]") {
