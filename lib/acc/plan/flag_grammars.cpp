@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/plan/flag_grammars.hpp"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 #include <algorithm>
@@ -23,6 +24,19 @@ bool is_host(std::string_view text) {
   });
 }
 
+bool is_v6(std::string_view text) {
+  in6_addr address = {};
+  return ::inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &address) == 1;
+}
+
+// Where the host ends: at the last colon, unless it is one of an IPv6 address.
+std::size_t find_end_of_host(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  const bool brackets_alone = text.starts_with('[') && text.ends_with(']');
+  const bool is_address = is_v6(text) && !is_v6(text.substr(0, colon));
+  return brackets_alone || is_address ? std::string_view::npos : colon;
+}
+
 std::optional<std::uint16_t> parse_port(std::string_view text) {
   const bool digits = !text.empty() && text.size() <= 5 && std::ranges::all_of(text, [](char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
@@ -41,12 +55,12 @@ Endpoint parse_endpoint(std::string_view text, const std::string& where) {
                   .where = where,
                   .hint = "as in node0, node0:29400 or [fe80::1]:29400"});
   };
-  const bool brackets_alone = whole.starts_with('[') && whole.ends_with(']');
-  const std::size_t colon = brackets_alone ? std::string_view::npos : whole.rfind(':');
+  const std::size_t colon = find_end_of_host(whole);
   Endpoint endpoint;
   std::string_view host = whole.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  if (!is_host(host)) throw fail("is not host:port");
+  const bool has_colons = host.find(':') != std::string_view::npos;
+  if (!is_host(host) || (has_colons && !is_v6(host))) throw fail("is not host:port");
   endpoint.host = host;
   if (colon == std::string_view::npos) return endpoint;
   endpoint.port = parse_port(whole.substr(colon + 1));

@@ -20,7 +20,7 @@ struct Endpoint {
 };
 
 /// Parses `host`, `host:port`, `[v6]` or `[v6]:port` by torchrun 2.11's rules: without brackets the last
-/// `:` precedes the port. Throws Error{usage} with `where` for anything else.
+/// `:` precedes the port, where an address precedes it. Throws Error{usage} with `where` for anything else.
 Endpoint parse_endpoint(std::string_view text, const std::string& where);
 
 /// Parses torchrun's `--tee` and `--redirects`: `0` to `3`, or `RANK:N,RANK:N` (the last entry of a rank

@@ -28,6 +28,10 @@ TEST_CASE("endpoint: an IPv6 address has brackets, or its last colon is the port
   CHECK(parse_endpoint("[fe80::1]:29400", "") == Endpoint{"fe80::1", 29400});
   CHECK(parse_endpoint("[::1]", "") == Endpoint{"::1", {}});
   CHECK(parse_endpoint("::1:29400", "") == Endpoint{"::1", 29400});
+  CHECK(parse_endpoint("fd12::1", "") == Endpoint{"fd12::1", {}});
+  CHECK(parse_endpoint("fe80::1%eth0", "") == Endpoint{"fe80::1%eth0", {}});
+  CHECK(parse_endpoint("1:2:3:4:5:6:7:8", "") == Endpoint{"1:2:3:4:5:6:7:8", {}});
+  CHECK(parse_endpoint("fd12::1:2940", "") == Endpoint{"fd12::1", 2940});
 }
 
 TEST_CASE("endpoint: invalid text is refused, with its flag", "[plan]") {
