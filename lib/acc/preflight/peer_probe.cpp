@@ -6,7 +6,6 @@
 #include <array>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -17,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "acc/base/error.hpp"
 #include "acc/base/machine.hpp"
 
 namespace acc::launcher {
@@ -88,20 +88,13 @@ asio::awaitable<void> open(asio::ip::tcp::socket& socket, const PeerAddress& pee
   if (!error) co_await socket.async_connect({address, peer.port}, with(error));
 }
 
-// A socket for IPv6 and IPv4, where there is IPv6.
-asio::ip::tcp::acceptor listen(asio::io_context& loop) {
-  asio::ip::tcp::acceptor acceptor(loop);
-  error_code error;
-  acceptor.open(asio::ip::tcp::v6(), error);
-  if (!error) acceptor.set_option(asio::ip::v6_only(false), error);
-  if (!error) acceptor.bind({asio::ip::tcp::v6(), 0}, error);
-  if (error) {
-    if (acceptor.is_open()) acceptor.close();
-    acceptor.open(asio::ip::tcp::v4());
-    acceptor.bind({asio::ip::tcp::v4(), 0});
+// For IPv6 and IPv4, where there is IPv6.
+std::shared_ptr<Listener> listen(asio::io_context& loop) {
+  try {
+    return listen_on(loop, {"::"}, 0).front();
+  } catch (const Error&) {
+    return listen_on(loop, {"0.0.0.0"}, 0).front();
   }
-  acceptor.listen();
-  return acceptor;
 }
 
 }  // namespace
@@ -110,19 +103,14 @@ PeerProbe::PeerProbe(asio::io_context& loop, int rank)
     : loop_(loop),
       rank_(rank),
       token_(random_token()),
-      acceptor_(listen(loop)),
+      listener_(listen(loop)),
       changed_(loop, Clock::time_point::max()) {
-  port_ = acceptor_.local_endpoint().port();
-  asio::co_spawn(loop_, accept(), asio::detached);
+  listener_->start(
+      [this](Socket socket) { asio::co_spawn(loop_, serve(std::move(socket)), asio::detached); });
 }
 
-asio::awaitable<void> PeerProbe::accept() {
-  while (true) {
-    error_code error;
-    Socket socket = co_await acceptor_.async_accept(with(error));
-    if (error == asio::error::operation_aborted) co_return;
-    if (!error) asio::co_spawn(loop_, serve(std::move(socket)), asio::detached);
-  }
+PeerProbe::~PeerProbe() {
+  listener_->close();
 }
 
 asio::awaitable<void> PeerProbe::serve(Socket socket) {

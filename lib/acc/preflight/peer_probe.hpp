@@ -7,9 +7,11 @@
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "acc/preflight/node_health.hpp"
+#include "acc/store/listener.hpp"
 
 namespace acc::launcher {
 
@@ -25,10 +27,13 @@ struct PeerAddress {
 /// answers theirs. Who does not send the token is not answered.
 class PeerProbe {
  public:
-  /// Listens. `loop` outlives it, and its coroutines end with the loop. Throws boost::system::system_error.
+  /// Listens. `loop` outlives it, and its coroutines end with the loop. Throws Error{system}.
   PeerProbe(boost::asio::io_context& loop, int rank);
+  ~PeerProbe();
+  PeerProbe(const PeerProbe&) = delete;
+  PeerProbe& operator=(const PeerProbe&) = delete;
 
-  std::uint16_t port() const { return port_; }
+  std::uint16_t port() const { return listener_->port(); }
   const std::string& token() const { return token_; }
 
   /// Connects to the peer and compares clocks; gives up after 3 s.
@@ -44,7 +49,6 @@ class PeerProbe {
  private:
   using Socket = boost::asio::ip::tcp::socket;
 
-  boost::asio::awaitable<void> accept();
   boost::asio::awaitable<void> serve(Socket socket);
   boost::asio::awaitable<void> serve_data(Socket& socket, int turn);
   boost::asio::awaitable<Transfer> receive(PeerAddress peer, int turn, std::chrono::milliseconds time);
@@ -54,8 +58,7 @@ class PeerProbe {
   boost::asio::io_context& loop_;
   int rank_;
   std::string token_;
-  boost::asio::ip::tcp::acceptor acceptor_;
-  std::uint16_t port_ = 0;
+  std::shared_ptr<Listener> listener_;
   /// The turn that this node is in, and the last one in which its partner was served.
   int turn_ = -1;
   int served_ = -1;
