@@ -2,6 +2,7 @@
 #include "acc/launch/console.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <limits.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -20,6 +21,14 @@ namespace {
 constexpr std::size_t kMaxFileBacklog = std::size_t{1} << 20U;
 
 }  // namespace
+
+void open_standard_streams() {
+  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
+    if (fd <= STDERR_FILENO) continue;
+    ::close(fd);
+    return;
+  }
+}
 
 Console::Console(int fd) : fd_(fd) {
   struct stat info = {};
@@ -103,6 +112,12 @@ void Console::on_error(int error) {
   } else {
     state_ = State::gone;
   }
+}
+
+std::string lost_output_text(std::uint64_t bytes, const std::string& reason) {
+  if (bytes == 0) return {};
+  return fmt::format("{} of output {} lost: {}", bytes == 1 ? "1 byte" : fmt::format("{} bytes", bytes),
+                     bytes == 1 ? "is" : "are", reason);
 }
 
 bool same_file(int one, int other) {

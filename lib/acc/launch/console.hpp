@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <set>
+#include <string>
 #include <string_view>
 
 #include "acc/base/files.hpp"
@@ -15,6 +16,9 @@
 #include "acc/launch/log_file.hpp"
 
 namespace acc::launcher {
+
+/// Opens standard streams that are closed, on /dev/null, so that no pipe gets one of their numbers.
+void open_standard_streams();
 
 /// One of acc's own output streams, written without blocking and without changing the file description that
 /// acc shares with the shell (O_NONBLOCK would affect both). Text that cannot be written yet is buffered.
@@ -73,6 +77,9 @@ class Console {
   Backlog backlog_ = {};
 };
 
+/// `5 bytes of output are lost: No space left on device`; empty if none are.
+std::string lost_output_text(std::uint64_t bytes, const std::string& reason);
+
 /// Whether both refer to the same terminal, pipe or file, so that the order of writes to them matters.
 bool same_file(int one, int other);
 
@@ -107,6 +114,8 @@ class OutputSink {
 
   /// Tries once more and returns the number of bytes lost to a full disk.
   std::uint64_t give_up() { return console_.give_up(); }
+  /// The errno value behind the last trouble.
+  int error() const { return console_.error(); }
 
  private:
   bool takes_more() const;

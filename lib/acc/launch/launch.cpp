@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/launch.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "acc/control/job_file.hpp"
 #include "acc/control/stacks.hpp"
 #include "acc/launch/agent.hpp"
+#include "acc/launch/console.hpp"
 #include "acc/launch/error_file.hpp"
 #include "acc/launch/file_timer.hpp"
 #include "acc/launch/fork_server.hpp"
@@ -42,15 +42,6 @@
 
 namespace acc::launcher {
 namespace {
-
-// Opens closed standard streams, so that no pipe of a worker gets one of their numbers.
-void open_standard_streams() {
-  for (int fd = ::open("/dev/null", O_RDWR); fd >= 0; fd = ::open("/dev/null", O_RDWR)) {
-    if (fd <= STDERR_FILENO) continue;
-    ::close(fd);
-    return;
-  }
-}
 
 // A c10d job of a single node uses the endpoint too: a replacement may join, or another node may be there
 // already.

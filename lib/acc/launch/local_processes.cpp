@@ -19,6 +19,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
+#include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/launch/process_tree.hpp"
 
@@ -313,10 +314,7 @@ AgentEvent LocalProcesses::next(std::optional<TimePoint> deadline) {
 
 std::string LocalProcesses::lost_output() {
   const Output::Lost lost = output_.lost();
-  if (lost.bytes == 0) return {};
-  return fmt::format("{} of output {} lost: {}",
-                     lost.bytes == 1 ? "1 byte" : fmt::format("{} bytes", lost.bytes),
-                     lost.bytes == 1 ? "is" : "are", lost.reason);
+  return lost_output_text(lost.bytes, lost.reason);
 }
 
 void LocalProcesses::end_attempt() {
