@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "acc/base/printable.hpp"
+
+#include "support/catch.hpp"
+
+namespace printable_test {
+
+using acc::printable;
+
+TEST_CASE("printable: text is shown as it is", "[base]") {
+  for (const char* text : {"", "two\n\tlines", "é € 𝄞"}) CHECK(printable(text) == text);
+}
+
+TEST_CASE("printable: what would steer the terminal is written as a number", "[base]") {
+  CHECK(printable("\x1b[2Jgone\r\x7f\b") == "\\x1b[2Jgone\\x0d\\x7f\\x08");
+  CHECK(printable(std::string_view("\0", 1)) == "\\x00");
+  CHECK(printable("\xc2\x9b"
+                  "2J") == "\\xc2\\x9b2J");
+}
+
+TEST_CASE("printable: so are bytes that are not UTF-8", "[base]") {
+  CHECK(printable("a\xff\xe2\x82") == "a\\xff\\xe2\\x82");
+  CHECK(printable("\xc0\xaf") == "\\xc0\\xaf");
+  CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80");
+}
+
+}  // namespace printable_test
