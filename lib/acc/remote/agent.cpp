@@ -31,6 +31,7 @@
 #include "acc/base/own_addresses.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/base/text.hpp"
+#include "acc/launch/console.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/launch/relay.hpp"
 #include "acc/remote/frames.hpp"
@@ -49,6 +50,8 @@ constexpr std::size_t kMaxQueued = std::size_t{1} << 20U;
 constexpr int kMaxPortsTried = 1000;
 constexpr std::uint16_t kDefaultPort = 29500;
 constexpr auto kEndOfStreams = std::chrono::seconds(1);
+// More than a pipe holds, but not without limit: another process may never cease to write.
+constexpr int kMaxLastReads = 32;
 
 // Below the ports that the kernel gives to clients; a listener that another process opens meanwhile is
 // refused to the store of node 0, and said there.
@@ -78,6 +81,12 @@ HostReady describe_host() {
   return ready;
 }
 
+/// A stream of the job.
+struct JobStream {
+  stream_descriptor from;
+  FrameKind kind = FrameKind::out;
+};
+
 class HostAgent {
  public:
   explicit HostAgent(const HostJob& job) : job_(job) {}
@@ -92,8 +101,10 @@ class HostAgent {
   void refuse(ErrorKind kind, std::vector<Problem> problems);
   void start_job();
   [[noreturn]] static void be_job(const HostJob& job, const JobSpec& spec, int log);
-  void forward(const std::shared_ptr<stream_descriptor>& from, FrameKind kind);
-  void stream_ended();
+  void on_job_ended();
+  void forward(const std::shared_ptr<JobStream>& stream);
+  bool read_stream(JobStream& stream);
+  void end_stream(const std::shared_ptr<JobStream>& stream);
   void send(FrameKind kind, std::string_view payload = {});
   void write_queue();
   void keep_alive();
@@ -114,9 +125,9 @@ class HostAgent {
   std::optional<JobSpec> spec_ = {};
   std::optional<Process> process_ = {};
   std::optional<int> code_ = {};
-  /// Streams of the job that wait until the queue is shorter.
-  std::vector<std::function<void()>> stalled_ = {};
-  int streams_ = 0;
+  std::vector<std::shared_ptr<JobStream>> streams_ = {};
+  /// Those that wait until the queue is shorter.
+  std::vector<std::shared_ptr<JobStream>> stalled_ = {};
   steady_clock::time_point heard_ = steady_clock::now();
   bool paused_ = false;
   bool lost_ = false;
@@ -124,6 +135,7 @@ class HostAgent {
 };
 
 int HostAgent::run() {
+  open_standard_streams();
   ::signal(SIGPIPE, SIG_IGN);
   in_.assign(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   out_.assign(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
@@ -136,8 +148,7 @@ int HostAgent::run() {
 
 void HostAgent::read_input() {
   in_.async_read_some(asio::buffer(in_buffer_), [this](error_code error, std::size_t size) {
-    if (done_) return;
-    if (error) return lose_client("its input ended");
+    if (error) return done_ ? void() : lose_client("its input ended");
     heard_ = steady_clock::now();
     paused_ = false;
     try {
@@ -147,11 +158,12 @@ void HostAgent::read_input() {
     } catch (const std::exception& wrong) {
       refuse(ErrorKind::system, {{.what = wrong.what()}});
     }
-    if (!done_) read_input();
+    read_input();
   });
 }
 
 void HostAgent::on_frame(const Frame& frame) {
+  if (done_) return;
   switch (frame.kind) {
     case FrameKind::spec:
       return on_spec(frame.payload);
@@ -248,45 +260,70 @@ void HostAgent::start_job() {
       launcher.fork(loop_.get_executor(), [&]() -> int { be_job(job_, *spec_, log.workers.get()); }));
   for (auto& [channel, kind] :
        {std::pair(&out, FrameKind::out), std::pair(&err, FrameKind::err), std::pair(&log, FrameKind::log)}) {
-    ++streams_;
-    forward(std::make_shared<stream_descriptor>(loop_, channel->ours.release()), kind);
+    streams_.push_back(std::make_shared<JobStream>(stream_descriptor(loop_, channel->ours.release()), kind));
+    forward(streams_.back());
   }
   process_->async_wait([this](error_code error, int) {
-    if (error) return;
-    code_ = shell_code(to_exit_status(process_->native_exit_code()));
-    process_->detach();
-    // A process that the job left behind, which its guardian kills, may hold the streams for a moment.
-    last_output_.expires_after(kEndOfStreams);
-    last_output_.async_wait([this](error_code cancelled) {
-      if (!cancelled) end_when_done();
-    });
-    if (streams_ == 0) end_when_done();
+    if (!error) on_job_ended();
   });
 }
 
-// Passes on what a stream of the job brings; the log comes as frames already.
-void HostAgent::forward(const std::shared_ptr<stream_descriptor>& from, FrameKind kind) {
+// What the job has written is in the pipes, and is sent however slow the client is.
+void HostAgent::on_job_ended() {
+  code_ = shell_code(to_exit_status(process_->native_exit_code()));
+  process_->detach();
+  const auto streams = streams_;
+  for (const auto& stream : streams) {
+    for (int reads = 0; reads < kMaxLastReads; ++reads) {
+      if (!read_stream(*stream)) {
+        if (errno != EAGAIN) end_stream(stream);
+        break;
+      }
+    }
+  }
+  if (streams_.empty()) return end_when_done();
+  // A process that the job left behind, which its guardian kills, may hold the streams for a moment.
+  last_output_.expires_after(kEndOfStreams);
+  last_output_.async_wait([this](error_code cancelled) {
+    if (!cancelled) end_when_done();
+  });
+}
+
+void HostAgent::forward(const std::shared_ptr<JobStream>& stream) {
   if (queue_.size() > kMaxQueued && !lost_) {
-    stalled_.emplace_back([this, from, kind] { forward(from, kind); });
+    stalled_.push_back(stream);
     return;
   }
-  from->async_wait(stream_descriptor::wait_read, [this, from, kind](error_code error) {
-    static std::array<char, std::size_t{64} << 10U> buffer;
-    const ssize_t size = error ? 0 : ::read(from->native_handle(), buffer.data(), buffer.size());
-    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return forward(from, kind);
-    if (size <= 0) return stream_ended();
-    const std::string_view chunk(buffer.data(), static_cast<std::size_t>(size));
-    if (kind == FrameKind::log) {
-      for (const Frame& frame : log_frames_.feed(chunk)) send(kind, frame.payload);
-    } else {
-      send(kind, chunk);
-    }
-    forward(from, kind);
+  stream->from.async_wait(stream_descriptor::wait_read, [this, stream](error_code error) {
+    if (error || !stream->from.is_open()) return;
+    if (!read_stream(*stream) && errno != EAGAIN) return end_stream(stream);
+    forward(stream);
   });
 }
 
-void HostAgent::stream_ended() {
-  if (--streams_ == 0 && code_) end_when_done();
+// Passes on what it brings; the log comes as frames already. Returns false, with errno, if there is nothing;
+// errno is 0 at its end.
+bool HostAgent::read_stream(JobStream& stream) {
+  static std::array<char, std::size_t{64} << 10U> buffer;
+  ssize_t size = 0;
+  do {
+    size = ::read(stream.from.native_handle(), buffer.data(), buffer.size());
+  } while (size < 0 && errno == EINTR);
+  if (size == 0) errno = 0;
+  if (size <= 0) return false;
+  const std::string_view chunk(buffer.data(), static_cast<std::size_t>(size));
+  if (stream.kind != FrameKind::log) {
+    send(stream.kind, chunk);
+  } else {
+    for (const Frame& frame : log_frames_.feed(chunk)) send(stream.kind, frame.payload);
+  }
+  return true;
+}
+
+void HostAgent::end_stream(const std::shared_ptr<JobStream>& stream) {
+  stream->from.close();
+  std::erase(streams_, stream);
+  if (streams_.empty() && code_) end_when_done();
 }
 
 void HostAgent::send(FrameKind kind, std::string_view payload) {
@@ -298,7 +335,7 @@ void HostAgent::send(FrameKind kind, std::string_view payload) {
 void HostAgent::write_queue() {
   if (!writing_.empty() || lost_) return;
   if (queue_.empty()) {
-    for (const auto& go_on : std::exchange(stalled_, {})) go_on();
+    for (const auto& stream : std::exchange(stalled_, {})) forward(stream);
     if (done_) loop_.stop();
     return;
   }
@@ -314,7 +351,7 @@ void HostAgent::write_queue() {
 void HostAgent::keep_alive() {
   const auto silence = spec_->silence;
   if (!paused_ && steady_clock::now() - heard_ > silence) return lose_client("it was silent");
-  send(FrameKind::heartbeat);
+  if (!done_) send(FrameKind::heartbeat);
   alive_.expires_after(silence / 4);
   alive_.async_wait([this](error_code error) {
     if (!error) keep_alive();
@@ -324,8 +361,9 @@ void HostAgent::keep_alive() {
 // The exit code is the last frame.
 void HostAgent::end_when_done() {
   if (std::exchange(done_, true)) return;
+  for (const auto& stream : std::exchange(streams_, {})) stream->from.close();
+  stalled_.clear();
   if (lost_) return loop_.stop();
-  alive_.cancel();
   send(FrameKind::exit, fmt::to_string(*code_));
 }
 

@@ -2,20 +2,25 @@
 #include "acc/remote/agent.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/log.hpp"
 #include "acc/remote/frames.hpp"
 #include "support/catch.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace agent_test {
 
@@ -198,6 +203,35 @@ TEST_CASE("agent: bytes of another program end it", "[remote]") {
   agent.send_text("GET / HTTP/1.0\r\n\r\n");
   CHECK(agent.next(FrameKind::refused).kind == FrameKind::refused);
   CHECK(agent.exit_code() == 1);
+}
+
+TEST_CASE("agent: passes on all that the job has written to a client that reads slowly", "[remote]") {
+  // The job writes until nothing is taken from it any more, and ends.
+  const acc::test::TemporaryFolder folder;
+  const std::filesystem::path ended = folder.path() / "ended";
+  REQUIRE(::mkfifo(ended.c_str(), 0600) == 0);
+  AgentProcess agent(job_of([&ended](const JobSpec&) {
+    ::fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);
+    const std::string line(999, 'x');
+    std::size_t written = 0;
+    pollfd taken = {.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+    while (::poll(&taken, 1, 500) == 1) {
+      const ssize_t size = ::write(STDOUT_FILENO, line.data(), line.size());
+      if (size > 0) written += static_cast<std::size_t>(size);
+    }
+    std::ofstream(ended) << written;
+    return 0;
+  }));
+  begin(agent);
+  std::size_t written = 0;
+  std::ifstream(ended) >> written;
+  ::usleep(1'200'000);  // a slow client
+  std::size_t read = 0;
+  for (Frame frame = agent.next(FrameKind::out); frame.kind == FrameKind::out;
+       frame = agent.next(FrameKind::out))
+    read += frame.payload.size();
+  CHECK(read == written);
+  CHECK(agent.exit_code() == 0);
 }
 
 TEST_CASE("agent: passes signals on", "[remote]") {
