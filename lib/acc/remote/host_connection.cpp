@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/remote/host_connection.hpp"
 
+#include <unistd.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect_pipe.hpp>
+#include <boost/asio/readable_pipe.hpp>
 #include <boost/asio/write.hpp>
+#include <cerrno>
 #include <csignal>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/subprocess/command.hpp"
+#include "acc/launch/relay.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -17,6 +22,8 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 constexpr std::size_t kMaxErrors = std::size_t{16} << 10U;
+// More than a pipe holds, but not without limit: another process may never cease to write.
+constexpr int kMaxReadsAtEnd = 32;
 
 }  // namespace
 
@@ -30,27 +37,29 @@ void HostConnection::open(const std::vector<std::string>& command, const Environ
                  .hint = "apt-get install openssh-client; ACC_RSH names another program"});
   }
   asio::readable_pipe theirs_in(loop_);
-  asio::writable_pipe theirs_out(loop_);
-  asio::writable_pipe theirs_err(loop_);
-  asio::connect_pipe(theirs_in, in_);
-  asio::connect_pipe(out_, theirs_out);
-  asio::connect_pipe(err_, theirs_err);
+  error_code error;
+  asio::connect_pipe(theirs_in, in_, error);
+  if (error) {
+    throw Error({.kind = ErrorKind::system,
+                 .what = "cannot create a pipe: " + error.message(),
+                 .where = command.front(),
+                 .hint = "raise the limit of open files (ulimit -n)"});
+  }
+  Channel out = make_pipe();
+  Channel err = make_pipe();
   const ProcessLauncher launcher = {.environment = environment,
                                     .in = theirs_in.native_handle(),
-                                    .out = theirs_out.native_handle(),
-                                    .err = theirs_err.native_handle(),
+                                    .out = out.workers.get(),
+                                    .err = err.workers.get(),
                                     .open_files = open_files};
   process_.emplace(launcher(loop_.get_executor(), program, command));
+  out_.assign(out.ours.release());
+  err_.assign(err.ours.release());
   restart_silence();
-  open_streams_ = 2;
-  read_frames();
-  read_errors();
-  process_->async_wait([self = shared_from_this()](error_code error, int) {
-    if (error) return;
-    self->status_ = to_exit_status(self->process_->native_exit_code());
-    self->process_->detach();
-    self->in_.close();
-    self->end_if_over();
+  wait_for_frames();
+  wait_for_errors();
+  process_->async_wait([self = shared_from_this()](error_code cancelled, int) {
+    if (!cancelled) self->on_child_ended();
   });
 }
 
@@ -65,45 +74,70 @@ void HostConnection::kill() {
 }
 
 void HostConnection::resume() {
-  if (std::exchange(stalled_, false)) read_frames();
+  if (!stalled_ || !events_.takes_output()) return;
+  stalled_ = false;
+  wait_for_frames();
 }
 
-void HostConnection::read_frames() {
-  out_.async_read_some(asio::buffer(buffer_),
-                       [self = shared_from_this()](error_code error, std::size_t size) {
-                         if (error) return self->stream_ended();
-                         self->restart_silence();
-                         try {
-                           for (const Frame& frame : self->frames_.feed({self->buffer_.data(), size}))
-                             self->events_.on_frame(frame);
-                         } catch (const Error& wrong) {
-                           self->errors_ += std::string("\n") + wrong.what();
-                           self->kill();
-                           return self->stream_ended();
-                         }
-                         self->stalled_ = !self->events_.takes_output();
-                         if (!self->stalled_) self->read_frames();
-                       });
+void HostConnection::wait_for_frames() {
+  out_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (error || !self->read_frames()) return;
+    self->stalled_ = !self->events_.takes_output();
+    if (!self->stalled_) self->wait_for_frames();
+  });
 }
 
-void HostConnection::read_errors() {
-  err_.async_read_some(asio::buffer(error_buffer_),
-                       [self = shared_from_this()](error_code error, std::size_t size) {
-                         if (error) return self->stream_ended();
-                         self->errors_.append(self->error_buffer_.data(), size);
-                         if (self->errors_.size() > kMaxErrors)
-                           self->errors_.erase(0, self->errors_.size() - kMaxErrors);
-                         self->read_errors();
-                       });
+void HostConnection::wait_for_errors() {
+  err_.async_wait(asio::posix::stream_descriptor::wait_read, [self = shared_from_this()](error_code error) {
+    if (!error && self->read_errors()) self->wait_for_errors();
+  });
 }
 
-void HostConnection::stream_ended() {
-  --open_streams_;
-  end_if_over();
+// Returns false when no more can come, and when what comes is something else.
+bool HostConnection::read_frames() {
+  const auto chunk = read_now(out_);
+  if (!chunk) return false;
+  if (!chunk->empty()) restart_silence();
+  try {
+    for (const Frame& frame : frames_.feed(*chunk)) events_.on_frame(frame);
+  } catch (const Error& wrong) {
+    errors_ += std::string("\n") + wrong.what();
+    kill();
+    out_.close();
+  }
+  return out_.is_open();
 }
 
-void HostConnection::end_if_over() {
-  if (status_ && open_streams_ == 0) events_.on_end();
+bool HostConnection::read_errors() {
+  const auto chunk = read_now(err_);
+  if (!chunk) return false;
+  errors_ += *chunk;
+  if (errors_.size() > kMaxErrors) errors_.erase(0, errors_.size() - kMaxErrors);
+  return true;
+}
+
+// What there is now; nullopt at the end of the stream.
+std::optional<std::string_view> HostConnection::read_now(asio::posix::stream_descriptor& stream) {
+  if (!stream.is_open()) return std::nullopt;
+  const ssize_t size = ::read(stream.native_handle(), buffer_.data(), buffer_.size());
+  if (size > 0) return std::string_view(buffer_.data(), static_cast<std::size_t>(size));
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return std::string_view();
+  return std::nullopt;
+}
+
+// What it has written is in the pipes, which need not end: what it has started may still hold them.
+void HostConnection::on_child_ended() {
+  status_ = to_exit_status(process_->native_exit_code());
+  process_->detach();
+  for (int reads = 0; reads < kMaxReadsAtEnd && read_errors(); ++reads) {
+  }
+  for (int reads = 0; reads < kMaxReadsAtEnd && read_frames(); ++reads) {
+  }
+  error_code ignored;
+  in_.close(ignored);
+  out_.close(ignored);
+  err_.close(ignored);
+  events_.on_end();
 }
 
 void HostConnection::write_queue() {

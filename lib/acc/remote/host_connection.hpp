@@ -3,7 +3,7 @@
 
 #include <array>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/readable_pipe.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/writable_pipe.hpp>
 #include <chrono>
 #include <functional>
@@ -21,14 +21,15 @@
 namespace acc::launcher {
 
 /// The client's end of the connection to one host: a child that runs ssh, and the frames through it. Lives
-/// until the child has ended; the child is killed with it.
+/// until the child has ended, whoever else still holds its output; the child is killed with it.
 class HostConnection : public std::enable_shared_from_this<HostConnection> {
  public:
   struct Events {
     std::function<void(const Frame&)> on_frame = {};
     /// The child has ended and all that it sent was read; once.
     std::function<void()> on_end = {};
-    /// Whether the output of the workers can be taken; nothing is read until resume() otherwise.
+    /// Whether the output of the workers can be taken; nothing is read until resume() otherwise. What is left
+    /// when the child has ended is passed on in any case.
     std::function<bool()> takes_output = [] { return true; };
   };
 
@@ -48,7 +49,7 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
   /// Ends the child with what it has started here; on the other side the agent sees its input end.
   void kill();
 
-  /// Reads on.
+  /// Reads on if the output can be taken now.
   void resume();
 
   bool is_stalled() const { return stalled_; }
@@ -64,27 +65,27 @@ class HostConnection : public std::enable_shared_from_this<HostConnection> {
   void restart_silence() { heard_ = std::chrono::steady_clock::now(); }
 
  private:
-  void read_frames();
-  void read_errors();
-  void stream_ended();
-  void end_if_over();
+  void wait_for_frames();
+  void wait_for_errors();
+  bool read_frames();
+  bool read_errors();
+  std::optional<std::string_view> read_now(boost::asio::posix::stream_descriptor& stream);
+  void on_child_ended();
   void write_queue();
 
   boost::asio::io_context& loop_;
   Events events_;
   boost::asio::writable_pipe in_;
-  boost::asio::readable_pipe out_;
-  boost::asio::readable_pipe err_;
+  boost::asio::posix::stream_descriptor out_;
+  boost::asio::posix::stream_descriptor err_;
   std::optional<Process> process_ = {};
   std::optional<ExitStatus> status_ = {};
   std::array<char, std::size_t{64} << 10U> buffer_ = {};
-  std::array<char, std::size_t{4} << 10U> error_buffer_ = {};
   FrameReader frames_{true};
   std::string errors_ = {};
   std::string queue_ = {};
   std::string writing_ = {};
   std::chrono::steady_clock::time_point heard_ = {};
-  int open_streams_ = 0;
   bool stalled_ = false;
 };
 
