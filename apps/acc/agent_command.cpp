@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <optional>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
@@ -39,8 +40,9 @@ std::chrono::milliseconds positive_seconds(const Settings& settings, std::string
 // Each host asks its engine as its own agent will: contradictions show before anything is started.
 void check_places(const LaunchInputs& given, const std::vector<JobHost>& hosts, const std::string& flag) {
   LaunchInputs inputs = given;
+  const std::optional<int> all_slots = total_slots(hosts, flag);
   for (int rank = 0; rank < static_cast<int>(hosts.size()); ++rank) {
-    inputs.host = place_of_host(hosts, rank, flag);
+    inputs.host = place_of_host(hosts, rank, flag, all_slots);
     Settings settings(inputs);
     ask_engine(inputs, settings);
   }

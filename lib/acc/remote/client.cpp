@@ -83,6 +83,7 @@ class Client {
   [[noreturn]] void fail_start();
 
   const RemoteJob& job_;
+  const std::optional<int> all_slots_ = total_slots(job_.hosts, job_.flag);
   // Each connection needs four descriptors here; ssh keeps the original limit.
   const rlimit open_files_ = raise_open_files();
   asio::io_context loop_{1};
@@ -166,7 +167,7 @@ void Client::connect(std::size_t index) {
   log::debug("{}: {}", run.host.name, join(command, " "));
   run.connection->open(command, job_.environment, open_files_);
   JobSpec spec = job_.spec;
-  spec.host = place_of_host(job_.hosts, static_cast<int>(index), job_.flag);
+  spec.host = place_of_host(job_.hosts, static_cast<int>(index), job_.flag, all_slots_);
   spec.silence = job_.silence * 4 / 3;
   run.connection->send(FrameKind::spec, to_json(spec));
 }

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
+#include <cstdint>
+#include <limits>
+#include <unordered_map>
+#include <utility>
 
 #include "acc/base/engine.hpp"
 #include "acc/base/error.hpp"
@@ -57,15 +60,26 @@ JobHost parse_host(const std::string& word, const std::string& where) {
 }
 
 // One acc runs on each host, so a name stands for one node.
-void check_duplicate(const std::vector<JobHost>& hosts, const JobHost& host) {
-  const auto bare = [](const JobHost& one) { return one.name.substr(one.name.rfind('@') + 1); };
-  const auto first = std::ranges::find(hosts, bare(host), bare);
-  if (first == hosts.end()) return;
-  const bool same_place = first->origin == host.origin;
-  fail(host.origin,
-       fmt::format("{} is named twice{}", bare(host), same_place ? "" : ", first at " + first->origin),
-       fmt::format("one line with its workers, as in {}:4", bare(host)));
-}
+class UniqueHosts {
+ public:
+  void add(JobHost host) {
+    const std::string bare = host.name.substr(host.name.rfind('@') + 1);
+    const auto [first, is_new] = origins_.emplace(bare, host.origin);
+    if (!is_new) {
+      fail(host.origin,
+           fmt::format("{} is named twice{}", bare,
+                       first->second == host.origin ? "" : ", first at " + first->second),
+           fmt::format("one line with its workers, as in {}:4", bare));
+    }
+    hosts_.push_back(std::move(host));
+  }
+
+  std::vector<JobHost> take() { return std::move(hosts_); }
+
+ private:
+  std::vector<JobHost> hosts_ = {};
+  std::unordered_map<std::string, std::string> origins_ = {};
+};
 
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
@@ -106,18 +120,19 @@ JobHost parse_line(const std::vector<std::string>& words, const std::string& whe
 }  // namespace
 
 std::vector<JobHost> parse_hosts(std::string_view list, std::string_view where) {
-  std::vector<JobHost> hosts;
-  for (const std::string& word : expand_host_list(list, where)) {
-    const JobHost host = parse_host(word, std::string(where));
-    check_duplicate(hosts, host);
-    hosts.push_back(host);
-  }
+  UniqueHosts unique;
+  for (const std::string& word : expand_host_list(list, where))
+    unique.add(parse_host(word, std::string(where)));
+  std::vector<JobHost> hosts = unique.take();
   if (hosts.empty()) fail(std::string(where), "names no host", "as in --hosts node1,node2:4");
   return hosts;
 }
 
 std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& file) {
-  std::vector<JobHost> hosts;
+  // Windows' editors begin a file of UTF-8 with it.
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  UniqueHosts unique;
   std::vector<Problem> problems;
   int number = 0;
   for (const std::string& line : split(text, '\n')) {
@@ -125,13 +140,12 @@ std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& fi
     const std::vector<std::string> words = words_of(std::string_view(line).substr(0, line.find('#')));
     if (words.empty()) continue;
     try {
-      const JobHost host = parse_line(words, where);
-      check_duplicate(hosts, host);
-      hosts.push_back(host);
+      unique.add(parse_line(words, where));
     } catch (const Error& error) {
       problems.insert(problems.end(), error.problems().begin(), error.problems().end());
     }
   }
+  std::vector<JobHost> hosts = unique.take();
   if (hosts.empty() && problems.empty())
     problems.push_back(
         {.what = "names no host", .where = file, .hint = "a line for each, as in node1 slots=4"});
@@ -156,7 +170,18 @@ std::vector<JobHost> hosts_of(const Settings& settings) {
   return parse_hostfile(read_file(file), file);
 }
 
-HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag) {
+std::optional<int> total_slots(const std::vector<JobHost>& hosts, const std::string& flag) {
+  std::int64_t sum = 0;
+  for (const JobHost& host : hosts) {
+    if (!host.slots) return std::nullopt;
+    sum += *host.slots;
+  }
+  if (sum > std::numeric_limits<int>::max()) fail(flag, fmt::format("{} workers are too many", sum));
+  return static_cast<int>(sum);
+}
+
+HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag,
+                        std::optional<int> all_slots) {
   const JobHost& host = hosts.at(static_cast<std::size_t>(rank));
   const int count = static_cast<int>(hosts.size());
   const std::string list = fmt::format("{} ({} host{})", flag, count, count == 1 ? "" : "s");
@@ -171,12 +196,7 @@ HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::
                    .node = host.name,
                    .master_addr = EngineValue<std::string>{hosts.front().name, "first of " + flag}};
   if (host.slots) result.slots = {*host.slots, fmt::format("{}:{} of {}", host.name, *host.slots, flag)};
-  int sum = 0;
-  for (const JobHost& one : hosts) {
-    if (!one.slots) return result;
-    sum += *one.slots;
-  }
-  result.all_slots = {sum, fmt::format("all workers of {}", flag)};
+  if (all_slots) result.all_slots = {*all_slots, fmt::format("all workers of {}", flag)};
   return result;
 }
 

@@ -37,9 +37,15 @@ std::vector<JobHost> parse_hostfile(std::string_view text, const std::string& fi
 /// functions above; Error{system} if the file cannot be read.
 std::vector<JobHost> hosts_of(const Settings& settings);
 
-/// What `inputs` of the node of this rank get: its place among the hosts. `flag`: --hosts or --hostfile.
-/// The address and the port at which the nodes meet are to be filled in.
-HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag);
+/// The workers of all hosts; absent: some host does not say how many it has. Throws Error{usage} naming
+/// `flag` for more than an int holds.
+std::optional<int> total_slots(const std::vector<JobHost>& hosts, const std::string& flag);
+
+/// What `inputs` of the node of this rank get: its place among the hosts. `flag`: --hosts or --hostfile;
+/// `all_slots`: total_slots() of the hosts. The address and the port at which the nodes meet are to be filled
+/// in.
+HostPlace place_of_host(const std::vector<JobHost>& hosts, int rank, const std::string& flag,
+                        std::optional<int> all_slots);
 
 /// The flag that gave the hosts.
 std::string hosts_flag(const Settings& settings);

@@ -3,7 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <map>
+#include <tuple>
 #include <utility>
 
 #include "acc/base/text.hpp"
@@ -25,10 +26,13 @@ int code_of_job(const std::vector<HostEnd>& ends, bool survives_loss) {
 std::vector<Problem> merge_problems(const std::vector<HostProblem>& problems) {
   constexpr std::size_t kMaxNamed = 8;
   std::vector<std::pair<Problem, std::vector<std::string>>> merged;
+  using Texts = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::map<Texts, std::size_t> places;
   for (const auto& [host, problem] : problems) {
-    auto same = std::ranges::find(merged, problem, &std::pair<Problem, std::vector<std::string>>::first);
-    if (same == merged.end()) same = merged.insert(same, {problem, {}});
-    same->second.push_back(host);
+    const auto [place, is_new] =
+        places.emplace(Texts{problem.what, problem.where, problem.hint}, merged.size());
+    if (is_new) merged.push_back({problem, {}});
+    merged[place->second].second.push_back(host);
   }
   std::vector<Problem> result;
   for (auto& [problem, hosts] : merged) {

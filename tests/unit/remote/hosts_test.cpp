@@ -20,6 +20,7 @@ using acc::launcher::parse_hosts;
 using acc::launcher::place_of_host;
 using acc::launcher::resolve;
 using acc::launcher::Settings;
+using acc::launcher::total_slots;
 using acc::test::error_of;
 using acc::test::file;
 using acc::test::inputs;
@@ -62,6 +63,19 @@ TEST_CASE("hosts: a file has a line for each host in any of the usual forms", "[
         Hosts{{"a", 4, "hosts:2"}, {"b", 2, "hosts:4"}, {"c", 3, "hosts:5"}, {"me@d", {}, "hosts:6"}});
 }
 
+TEST_CASE("hosts: a file may begin with a byte order mark", "[remote]") {
+  CHECK(parse_hostfile("\xef\xbb\xbf"
+                       "a slots=4\r\nb\r\n",
+                       "hosts") == Hosts{{"a", 4, "hosts:1"}, {"b", {}, "hosts:2"}});
+}
+
+TEST_CASE("hosts: more workers than can be counted are refused", "[remote]") {
+  CHECK(error_of([] { total_slots(parse_hosts("n[1-30000]:100000", "--hosts"), "--hosts"); }) ==
+        "--hosts: 3000000000 workers are too many");
+  CHECK(total_slots(parse_hosts("a:2,b:3", "--hosts"), "--hosts") == 5);
+  CHECK_FALSE(total_slots(parse_hosts("a:2,b", "--hosts"), "--hosts"));
+}
+
 TEST_CASE("hosts: all errors of a file are told with their lines", "[remote]") {
   CHECK(error_of([] {
           parse_hostfile("a slots=x\nb port=22\nc:2 slots=2\nd\nd\ne slots=4 max-slots=2\n", "hosts");
@@ -80,7 +94,8 @@ namespace {
 
 LaunchInputs on_host(int rank, const Words& words, const std::string& list = "a:2,b:4") {
   LaunchInputs given = inputs(words);
-  given.host = place_of_host(parse_hosts(list, "--hosts"), rank, "--hosts");
+  const auto hosts = parse_hosts(list, "--hosts");
+  given.host = place_of_host(hosts, rank, "--hosts", total_slots(hosts, "--hosts"));
   acc::set_run_id(given.host->engine, "run7", "--hosts");
   given.host->engine.master_addr = {"10.0.0.1", "first of --hosts"};
   given.host->engine.master_port = {23456, "a free port of the first of --hosts"};
