@@ -6,16 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <csignal>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/log.hpp"
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 #include "acc/launch/console.hpp"
 #include "acc/launch/guard.hpp"
@@ -31,8 +34,13 @@ using boost::system::error_code;
 using std::chrono::steady_clock;
 
 constexpr std::size_t kMaxConnecting = 32;
+// How much longer than the grace period of the workers the hosts have to end by themselves.
+constexpr auto kMargin = std::chrono::seconds(5);
 
 enum class HostState { waiting, connecting, ready, running, ended };
+constexpr std::size_t kHostStates = 5;
+// Of what `--dry_run` prints for a host.
+constexpr std::size_t kMaxPlan = std::size_t{16} << 20U;
 
 struct HostRun {
   JobHost host = {};
@@ -58,7 +66,9 @@ class Client {
   int run();
 
  private:
-  OutputSink::Handlers sink_handlers();
+  OutputSink::Handlers sink_handlers(bool of_out);
+  void on_room();
+  void on_trouble(bool of_out, Console::State state, int error);
   OutputSink& err() { return err_ ? *err_ : out_; }
   void connect_some();
   void connect(std::size_t index);
@@ -74,12 +84,16 @@ class Client {
   void beat();
   void wait_for_signal();
   void on_signal(int signal);
+  void stop(int signal);
+  void signal_hosts(int signal);
   void pause();
+  void report_lost_output();
+  void drop_output();
   void finish();
-  int finish_output();
   void say(log::Level level, const std::string& text) { log::write(level, text); }
-  bool is_starting() const { return !started_; }
-  std::size_t count(HostState state) const;
+  int exit_code_of_job() const;
+  std::size_t& count(HostState state) { return in_state_.at(static_cast<std::size_t>(state)); }
+  void set_state(HostRun& run, HostState state);
   [[noreturn]] void fail_start();
 
   const RemoteJob& job_;
@@ -93,40 +107,68 @@ class Client {
   asio::steady_timer beat_;
   asio::steady_timer grace_;
   std::vector<HostRun> hosts_ = {};
+  std::array<std::size_t, kHostStates> in_state_ = {};
+  /// The first that still waits.
+  std::size_t next_ = 0;
   std::vector<HostEnd> ends_ = {};
+  std::size_t failed_ = 0;
   SaidOnce said_ = {};
   bool started_ = false;
   bool over_ = false;
   std::optional<int> stop_signal_ = {};
+  std::string lost_reason_ = {};
+  bool output_lost_ = false;
+  /// Nobody is to wait for the reader of the output.
+  bool dropping_ = false;
 };
 
 Client::Client(const RemoteJob& job)
-    : job_(job), out_(loop_, STDOUT_FILENO, sink_handlers()), signals_(loop_), beat_(loop_), grace_(loop_) {
-  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) err_.emplace(loop_, STDERR_FILENO, sink_handlers());
+    : job_(job),
+      out_(loop_, STDOUT_FILENO, sink_handlers(true)),
+      signals_(loop_),
+      beat_(loop_),
+      grace_(loop_) {
+  if (!same_file(STDOUT_FILENO, STDERR_FILENO)) err_.emplace(loop_, STDERR_FILENO, sink_handlers(false));
   for (const JobHost& host : job.hosts) hosts_.push_back({.host = host});
+  count(HostState::waiting) = hosts_.size();
   for (HostRun& run : hosts_) {
     run.out = out_.add_source();
     run.err = err().add_source();
   }
 }
 
-OutputSink::Handlers Client::sink_handlers() {
-  return {.on_room =
-              [this] {
-                for (HostRun& run : hosts_) {
-                  if (run.connection) run.connection->resume();
-                }
-                if (over_) finish();
-              },
-          .on_trouble =
-              [this](Console::State state, int) {
-                // Nobody reads the output of the job any more: it ends as a writer to a closed pipe does.
-                if (state == Console::State::no_reader) on_signal(SIGTERM);
-              }};
+OutputSink::Handlers Client::sink_handlers(bool of_out) {
+  return {
+      .on_room = [this] { on_room(); },
+      .on_trouble = [this, of_out](Console::State state, int error) { on_trouble(of_out, state, error); }};
 }
 
-std::size_t Client::count(HostState state) const {
-  return static_cast<std::size_t>(std::ranges::count(hosts_, state, &HostRun::state));
+void Client::on_room() {
+  for (HostRun& run : hosts_) {
+    if (run.connection) run.connection->resume();
+  }
+  if (over_) finish();
+}
+
+// As in a job of one machine: a full disk is told, and without a reader the job ends as a writer to a closed
+// pipe does.
+void Client::on_trouble(bool of_out, Console::State state, int error) {
+  if (state == Console::State::full) {
+    lost_reason_ = std::strerror(error);
+    say(log::Level::warn, fmt::format("{} cannot be written: {}; acc keeps trying",
+                                      !err_    ? "the output"
+                                      : of_out ? "standard output"
+                                               : "standard error",
+                                      lost_reason_));
+  } else if (state == Console::State::no_reader && !stop_signal_ && failed_ == 0) {
+    stop(SIGPIPE);
+  }
+}
+
+void Client::set_state(HostRun& run, HostState state) {
+  --count(run.state);
+  ++count(state);
+  run.state = state;
 }
 
 int Client::run() {
@@ -143,26 +185,31 @@ int Client::run() {
     if (stop_signal_) return 128 + *stop_signal_;
     fail_start();
   }
-  return code_of_job(ends_, job_.survives_loss);
+  return exit_code_of_job();
+}
+
+int Client::exit_code_of_job() const {
+  const int code = code_of_job(ends_, job_.survives_loss);
+  if (stop_signal_ && (code == 0 || stop_signal_ == SIGPIPE)) return 128 + *stop_signal_;
+  return code == 0 && output_lost_ ? exit_code(ErrorKind::system) : code;
 }
 
 void Client::connect_some() {
-  for (std::size_t i = 0; i < hosts_.size() && count(HostState::connecting) < kMaxConnecting; ++i) {
-    if (hosts_[i].state == HostState::waiting && !over_) connect(i);
-  }
+  while (next_ < hosts_.size() && count(HostState::connecting) < kMaxConnecting && !over_) connect(next_++);
 }
 
 void Client::connect(std::size_t index) {
   HostRun& run = hosts_[index];
-  run.state = HostState::connecting;
+  set_state(run, HostState::connecting);
   run.began = steady_clock::now();
   run.connection = std::make_shared<HostConnection>(
-      loop_,
-      HostConnection::Events{
-          .on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
-          .on_end = [this, index] { on_end(index); },
-          .takes_output =
-              [this, index] { return out_.wants(hosts_[index].out) && err().wants(hosts_[index].err); }});
+      loop_, HostConnection::Events{.on_frame = [this, index](const Frame& frame) { on_frame(index, frame); },
+                                    .on_end = [this, index] { on_end(index); },
+                                    .takes_output =
+                                        [this, index] {
+                                          return dropping_ || (out_.wants(hosts_[index].out) &&
+                                                               err().wants(hosts_[index].err));
+                                        }});
   const std::vector<std::string> command = agent_command(job_.shell, run.host.name);
   log::debug("{}: {}", run.host.name, join(command, " "));
   run.connection->open(command, job_.environment, open_files_);
@@ -178,23 +225,27 @@ void Client::on_frame(std::size_t index, const Frame& frame) {
     case FrameKind::ready:
       if (run.state != HostState::connecting) return;
       run.ready = parse_host_ready(frame.payload);
-      run.state = HostState::ready;
+      set_state(run, HostState::ready);
       log::debug("{}: ready", run.host.name);
       return on_answer();
     case FrameKind::refused:
       return on_refused(run, parse_refusal(frame.payload));
     case FrameKind::out:
+      if (dropping_) return;
       if (!job_.in_order) return out_.feed(run.out, frame.payload, true);
+      if (run.collected.size() + frame.payload.size() > kMaxPlan)
+        throw Error({.kind = ErrorKind::system, .what = "it sends more than a plan has"});
       run.collected += frame.payload;
       return;
     case FrameKind::err:
+      if (dropping_) return;
       return err().feed(run.err, frame.payload, true);
     case FrameKind::log:
       if (said_.is_new(frame.payload, static_cast<int>(index)))
-        err().announce(with_host(frame.payload, run.host.name));
+        err().announce(with_host(printable(frame.payload), run.host.name));
       return;
     case FrameKind::exit:
-      if (const auto code = parse_integer(frame.payload)) run.code = static_cast<int>(*code);
+      run.code = parse_exit_code(frame.payload);
       return;
     default:
       return;
@@ -203,6 +254,8 @@ void Client::on_frame(std::size_t index, const Frame& frame) {
 
 void Client::on_refused(HostRun& run, const Refusal& refusal) {
   run.problems = refusal.problems;
+  for (Problem& problem : run.problems)
+    problem = {printable(problem.what), printable(problem.where), printable(problem.hint)};
   run.kind = refusal.kind;
 }
 
@@ -222,10 +275,12 @@ void Client::on_end(std::size_t index) {
   HostRun& run = hosts_[index];
   if (run.state == HostState::ended) return;
   if (run.state == HostState::connecting || run.state == HostState::ready) {
-    run.state = HostState::ended;
+    set_state(run, HostState::ended);
     explain_failure(run);
     return on_answer();
   }
+  for (const Problem& problem : run.problems)
+    say(log::Level::error, fmt::format("{}: {}", run.host.name, to_string(problem)));
   if (!run.code) return lose(run);
   end(run, {run.code});
 }
@@ -248,7 +303,7 @@ void Client::start() {
       .address = meeting_address(ready), .port = ready.front().port, .run_id = job_.run_id};
   log::debug("all {} hosts are ready; they meet at {}:{}", hosts_.size(), order.address, order.port);
   for (HostRun& run : hosts_) {
-    run.state = HostState::running;
+    set_state(run, HostState::running);
     run.connection->send(FrameKind::start, to_json(order));
   }
 }
@@ -256,7 +311,7 @@ void Client::start() {
 void Client::lose(HostRun& run) {
   const std::string reason =
       run.silent ? fmt::format("nothing came for {:g} s", static_cast<double>(job_.silence.count()) / 1000)
-                 : std::string(trim(run.connection->errors()));
+                 : printable(trim(run.connection->errors()));
   say(log::Level::error,
       fmt::format("{}: the connection is lost{}{}", run.host.name, reason.empty() ? "" : ": " + reason,
                   job_.survives_loss ? "; the job goes on without it" : ""));
@@ -264,38 +319,37 @@ void Client::lose(HostRun& run) {
 }
 
 void Client::end(HostRun& run, HostEnd how) {
-  run.state = HostState::ended;
+  set_state(run, HostState::ended);
   out_.close_source(run.out);
   err().close_source(run.err);
   ends_.push_back(how);
+  if (how.code != 0) ++failed_;
   if (ends_.size() == hosts_.size()) {
-    over_ = true;
     for (const HostRun& one : hosts_) out_.announce(one.collected);
-    finish();
-    return;
+    report_lost_output();
+    over_ = true;
+    return finish();
   }
   if (job_.survives_loss || stop_signal_ || how.code == 0) return;
-  if (!how.code) {
-    for (HostRun& other : hosts_) {
-      if (other.state == HostState::running)
-        other.connection->send(FrameKind::signal, fmt::to_string(SIGTERM));
-    }
-  }
+  if (!how.code) signal_hosts(SIGTERM);
   end_others_later();
 }
 
 // The nodes end each other; one that waits for a node that has ended before they met does not.
 void Client::end_others_later() {
-  if (ends_.size() > 1 && std::ranges::count_if(ends_, [](const HostEnd& end) { return end.code != 0; }) > 1)
-    return;
-  grace_.expires_after(job_.grace + std::chrono::seconds(5));
+  if (failed_ > 1) return;
+  grace_.expires_after(job_.grace + kMargin);
   grace_.async_wait([this](error_code error) {
     if (error || over_) return;
     say(log::Level::warn, "hosts that have not ended are stopped");
-    for (HostRun& run : hosts_) {
-      if (run.state == HostState::running) run.connection->send(FrameKind::signal, fmt::to_string(SIGTERM));
-    }
+    signal_hosts(SIGTERM);
   });
+}
+
+void Client::signal_hosts(int signal) {
+  for (HostRun& run : hosts_) {
+    if (run.state == HostState::running) run.connection->send(FrameKind::signal, fmt::to_string(signal));
+  }
 }
 
 // Heartbeats; and what has been silent for too long is ended.
@@ -329,16 +383,34 @@ void Client::wait_for_signal() {
 
 void Client::on_signal(int signal) {
   if (signal == SIGTSTP) return pause();
-  const bool stops = signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
+  if (signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) return stop(signal);
+  if (started_) signal_hosts(signal);
+}
+
+// The first request ends the job, and its output is waited for; the next one kills the workers, and the
+// output goes nowhere. So it does when the hosts do not end in time, since it may be the output that they
+// wait for.
+void Client::stop(int signal) {
   if (!started_) {
-    if (!stops) return;
     stop_signal_ = signal;
     over_ = true;
     return loop_.stop();
   }
-  if (stops && !stop_signal_) stop_signal_ = signal;
+  signal_hosts(signal == SIGPIPE ? SIGTERM : signal);
+  const bool again = std::exchange(stop_signal_, stop_signal_.value_or(signal)).has_value();
+  if (again || over_) return drop_output();
+  grace_.expires_after(job_.grace + kMargin);
+  grace_.async_wait([this](error_code error) {
+    if (error) return;
+    say(log::Level::warn, "the rest of the output is dropped: it is not read");
+    drop_output();
+  });
+}
+
+void Client::drop_output() {
+  if (std::exchange(dropping_, true) || over_) return loop_.stop();
   for (HostRun& run : hosts_) {
-    if (run.state == HostState::running) run.connection->send(FrameKind::signal, fmt::to_string(signal));
+    if (run.connection) run.connection->resume();
   }
 }
 
@@ -353,9 +425,19 @@ void Client::pause() {
   }
 }
 
+void Client::report_lost_output() {
+  out_.finish();
+  if (err_) err_->finish();
+  const std::string lost = lost_output_text(out_.give_up() + (err_ ? err_->give_up() : 0), lost_reason_);
+  output_lost_ = !lost.empty();
+  if (!output_lost_) return;
+  const bool succeeded = !stop_signal_ && code_of_job(ends_, job_.survives_loss) == 0;
+  say(log::Level::warn, lost + (succeeded ? "; the exit code is 1 for that" : ""));
+}
+
 void Client::finish() {
   const bool written = out_.finish() && (!err_ || err_->finish());
-  if (written) loop_.stop();
+  if (written || dropping_) loop_.stop();
 }
 
 void Client::fail_start() {
@@ -371,6 +453,7 @@ void Client::fail_start() {
 }  // namespace
 
 int run_on_hosts(const RemoteJob& job) {
+  open_standard_streams();
   return Client(job).run();
 }
 

@@ -159,8 +159,8 @@ std::string version_of_spec(std::string_view text) {
 
 std::string to_json(const HostReady& ready) {
   return Value{{"host", to_characters(ready.host_name)},
-               {"addresses", ready.addresses},
-               {"client", ready.client},
+               {"addresses", to_characters(ready.addresses)},
+               {"client", to_characters(ready.client)},
                {"port", ready.port}}
       .dump();
 }
@@ -196,7 +196,10 @@ Refusal parse_refusal(std::string_view text) {
 }
 
 std::string to_json(const StartOrder& order) {
-  return Value{{"address", order.address}, {"port", order.port}, {"run_id", order.run_id}}.dump();
+  return Value{{"address", to_characters(order.address)},
+               {"port", order.port},
+               {"run_id", to_characters(order.run_id)}}
+      .dump();
 }
 
 StartOrder parse_start_order(std::string_view text) {
@@ -205,6 +208,14 @@ StartOrder parse_start_order(std::string_view text) {
                       .port = json.at("port").get<std::uint16_t>(),
                       .run_id = text_at(json, "run_id")};
   });
+}
+
+int parse_exit_code(std::string_view text) {
+  constexpr int kMax = 255;
+  const auto code = parse_integer(text);
+  if (!code || *code < 0 || *code > kMax)
+    throw Error({.kind = ErrorKind::system, .what = fmt::format("'{}' is not an exit code", text)});
+  return static_cast<int>(*code);
 }
 
 std::string meeting_address(const std::vector<HostReady>& hosts) {

@@ -79,6 +79,8 @@ std::string to_json(const Refusal& refusal);
 Refusal parse_refusal(std::string_view text);
 std::string to_json(const StartOrder& order);
 StartOrder parse_start_order(std::string_view text);
+/// Of a job: 0 to 255. Throws Error{system} for anything else.
+int parse_exit_code(std::string_view text);
 
 /// The address at which the nodes meet: one of the first host at which another host saw it, where the job is
 /// started from it; else the first that is neither loopback nor link-local, unless all hosts are one machine.

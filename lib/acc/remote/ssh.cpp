@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "acc/base/printable.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc::launcher {
@@ -50,7 +51,7 @@ constexpr KnownError kKnown[] = {
 };
 
 std::string said(const std::string& errors) {
-  const std::string line = last_line(errors);
+  const std::string line = printable(last_line(errors));
   return line.empty() ? "" : fmt::format(": {}", line);
 }
 
@@ -115,7 +116,7 @@ ConnectionProblem explain(const FailedConnection& failed, const RemoteShell& she
     return problem(ErrorKind::usage, "acc there is older than --hosts" + said(failed.errors),
                    "install the same version on all hosts");
   }
-  const std::string output = last_line(failed.output);
+  const std::string output = printable(last_line(failed.output));
   return problem(
       ErrorKind::rendezvous,
       fmt::format("{} ended with {} before acc answered{}{}", tool, to_string(*failed.status),

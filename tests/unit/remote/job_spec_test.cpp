@@ -54,6 +54,26 @@ TEST_CASE("job_spec: the answers of a host come back", "[remote]") {
   CHECK(acc::launcher::parse_start_order(to_json(order)) == order);
 }
 
+TEST_CASE("job_spec: so do those with bytes that are not UTF-8", "[remote]") {
+  const HostReady ready = {.host_name = "n\xff", .addresses = {"\xfe"}, .client = "\xfd", .port = 1};
+  CHECK(acc::launcher::parse_host_ready(to_json(ready)) == ready);
+  const StartOrder order = {.address = "a\xff",
+                            .port = 1,
+                            .run_id =
+                                "r\xfc"
+                                "n"};
+  CHECK(acc::launcher::parse_start_order(to_json(order)) == order);
+}
+
+TEST_CASE("job_spec: an exit code is one", "[remote]") {
+  CHECK(acc::launcher::parse_exit_code("0") == 0);
+  CHECK(acc::launcher::parse_exit_code("255") == 255);
+  for (const char* text : {"256", "-1", "", "x"}) {
+    CAPTURE(text);
+    CHECK_THROWS_AS(acc::launcher::parse_exit_code(text), acc::Error);
+  }
+}
+
 TEST_CASE("job_spec: what another program sends is an error, and has no version", "[remote]") {
   for (const char* text : {"", "[1]", "{}", R"({"acc": 1})", "\xff"}) {
     CAPTURE(text);
