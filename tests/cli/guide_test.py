@@ -113,7 +113,7 @@ class Page:
             self.printed = None
             python = os.environ.get("ACC_PEER_PYTHON")
             if not python:
-                raise Skipped("ACC_PEER_PYTHON is not set")
+                raise Skipped("ACC_PEER_PYTHON names no Python with the peers")
             before = self.place.environment["PATH"]
             self.place.environment["PATH"] = f"{pathlib.Path(python).parent}:{before}"
             try:
@@ -219,7 +219,7 @@ def main():
                     check()
                     print(f"ok: {title}", flush=True)
                 except Skipped as reason:
-                    print(f"skipped: {title}: {reason}", flush=True)
+                    print(f"skipped: {reason}\n({title})", flush=True)
                 except AssertionError as error:
                     print(f"FAILED: {title}: {error}", flush=True)
                     failed = True

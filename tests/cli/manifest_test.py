@@ -18,7 +18,8 @@ except ImportError:
     peer = os.environ.get("ACC_PEER_PYTHON")
     if peer and os.path.realpath(sys.prefix) != os.path.realpath(os.path.dirname(os.path.dirname(peer))):
         os.execv(peer, [peer, *sys.argv])
-    print("skipped: no Python with PyYAML and jsonschema here (scripts/peers makes one; it is named by ACC_PEER_PYTHON)")
+    print("skipped: ACC_PEER_PYTHON names no Python with the peers")
+    print("(this one has no PyYAML or jsonschema)")
     sys.exit(SKIPPED)
 
 # Texts that YAML, a shell or Kubernetes could take for something else.

@@ -60,7 +60,7 @@ def page_faults(workers):
 def main():
     if not shutil.which("strace") or subprocess.run(["strace", "-qq", "-o", "/dev/null", "/bin/true"], check=False,
                                                     stderr=subprocess.DEVNULL).returncode:
-        print("skipped: strace is missing, or may not trace here")
+        print("skipped: no strace, or it may not trace")
         sys.exit(77)
     # acc asks the kernel about each CPU.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])

@@ -19,6 +19,12 @@ SKIPPED = 77
 CASES = {}
 
 
+def skip(reason):
+    """Ends the case, which cannot run here."""
+    print("skipped:", reason)
+    sys.exit(SKIPPED)
+
+
 def case(function):
     """Registers a test case with the name of the function, which receives the path of `acc`."""
     CASES[function.__name__] = function
@@ -51,8 +57,7 @@ class Cluster:
     def __enter__(self):
         made = self.script("netns_up.sh", str(self.count), self.tag, check=False)
         if made.returncode == SKIPPED:
-            print("skipped:", made.stderr.strip())
-            sys.exit(SKIPPED)
+            skip(made.stderr.strip())
         if made.returncode != 0:
             raise RuntimeError(made.stderr)
         return self

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from cluster import SKIPPED, Cluster, case, environment_of, run_cases, send
+from cluster import Cluster, case, environment_of, run_cases, send, skip
 
 NODE_TIMEOUT = 3.0
 SHUTDOWN_TIMEOUT = 2.0
@@ -421,8 +421,7 @@ def start_etcd(cluster):
 @case
 def host_killed_with_etcd(acc):
     if shutil.which("etcd") is None:
-        print("skipped: no etcd in PATH")
-        sys.exit(SKIPPED)
+        skip("no etcd")
     with Cluster(acc, 4) as cluster:
         start_etcd(cluster)
         for index in range(3):
@@ -452,8 +451,7 @@ def host_killed_with_etcd(acc):
 @case
 def host_of_etcd_is_waited_for(acc):
     if shutil.which("etcd") is None:
-        print("skipped: no etcd in PATH")
-        sys.exit(SKIPPED)
+        skip("no etcd")
     with Cluster(acc, 4) as cluster:
         start_etcd(cluster)
         for index in range(2):

@@ -9,19 +9,19 @@ import shutil
 import subprocess
 import sys
 
-from cluster import SKIPPED, SUPPORT, WORKERS, Cluster, case, run_cases
+from cluster import SUPPORT, WORKERS, Cluster, case, run_cases, skip
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "apps" / "docs" / "clusters.md"
 WORKER = WORKERS / "meet.py"
 UNTIL_TOLD = WORKERS / "until_told.py"
+
 
 class Slurm(Cluster):
     """A Slurm on the nodes; its commands run on node 0."""
 
     def __enter__(self):
         if not shutil.which("slurmctld", path=os.environ.get("PATH", "") + ":/usr/sbin"):
-            print("skipped: no Slurm here (apt-get install --no-install-recommends slurm-wlm)")
-            sys.exit(SKIPPED)
+            skip("no Slurm")
         super().__enter__()
         self.slurm = os.path.join(self.folder.name, "slurm")
         name, value = self.mark.split("=")
@@ -108,6 +108,13 @@ class Job:
         self.until("a start again", started)
 
 
+def need_mpi():
+    """Both: each has a way of its own to start processes, and `mpirun` may be either."""
+    for program, name in (("mpirun.openmpi", "Open MPI"), ("mpirun.mpich", "MPICH")):
+        if not shutil.which(program):
+            skip(f"no {name}")
+
+
 def places(done):
     """The lines of the workers, sorted: each said once that it met all the others."""
     assert done.returncode == 0, (done.stdout, done.stderr)
@@ -187,6 +194,7 @@ def page_blocks(section):
 @case
 def the_page_on_clusters_is_followed(acc):
     """Its lines for Slurm and MPI start jobs as they stand there, with smaller numbers."""
+    need_mpi()
     with Slurm(acc, 2) as slurm:
         folder = pathlib.Path(slurm.folder.name)
         shutil.copy(WORKER, folder / "train.py")
@@ -214,8 +222,6 @@ def the_page_on_clusters_is_followed(acc):
         kinds = {"Open MPI": "mpirun.openmpi", "MPICH": "mpirun.mpich"}
         for line in mpi.splitlines():
             kind = next((kinds[name] for name in kinds if name in line), "mpirun.openmpi")
-            if not shutil.which(kind):
-                continue
             (folder / "mpirun").write_text(f'#!/bin/sh\nexec {kind} "$@"\n')
             (folder / "mpirun").chmod(0o755)
             done = slurm.run("salloc", "-N2", "--ntasks-per-node=2", "bash", "-c", f"cd {folder} && {line}", env=here)
@@ -271,10 +277,7 @@ def a_printed_script_is_submitted_as_it_is(acc):
 @case
 def a_printed_pbs_script_starts_by_mpirun(acc):
     """The script alone: PBS is played by its variables, and mpirun reaches the nodes through Slurm."""
-    openmpi = shutil.which("mpirun.openmpi")
-    if not openmpi:
-        print("skipped: no Open MPI here (apt-get install --no-install-recommends openmpi-bin)")
-        sys.exit(SKIPPED)
+    need_mpi()
     with Slurm(acc, 2) as slurm:
         folder = pathlib.Path(slurm.folder.name)
         made = slurm.run(acc, "launch", "--print-script", "pbs", "--python", sys.executable, "--cpu", "--nnodes", "2", "--num_processes",
@@ -282,7 +285,7 @@ def a_printed_pbs_script_starts_by_mpirun(acc):
         assert made.returncode == 0, made
         (folder / "job.sh").write_text(made.stdout)
         (folder / "nodes").write_text("node0\nnode1\n")
-        (folder / "mpirun").symlink_to(openmpi)
+        (folder / "mpirun").symlink_to(shutil.which("mpirun.openmpi"))
         of_pbs = {"PBS_O_WORKDIR": str(folder), "PBS_NODEFILE": str(folder / "nodes"), "PATH": f"{folder}:{os.environ['PATH']}",
                   "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         assert places(slurm.run("salloc", "-N2", "bash", str(folder / "job.sh"), env=of_pbs)) == TWO_EACH
@@ -339,14 +342,11 @@ def a_failure_ends_every_node(acc):
 @case
 def an_mpirun_is_one_job(acc):
     """Inside of Slurm, whose variables an mpirun leaves to its processes, on node 1 those of another step."""
+    need_mpi()
     mpiruns = {"mpirun.openmpi": "--map-by ppr:{}:node", "mpirun.mpich": "-ppn {}"}
-    here = [name for name in mpiruns if shutil.which(name)]
-    if not here:
-        print("skipped: no mpirun here (apt-get install --no-install-recommends openmpi-bin mpich)")
-        sys.exit(SKIPPED)
     with Slurm(acc, 2) as slurm:
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        for mpirun in here:
+        for mpirun in mpiruns:
             for flags, each in [(["--nproc_per_node", "2"], "1"), ([], "2")]:
                 words = [mpirun, *mpiruns[mpirun].format(each).split(), *slurm.acc_words(*flags)]
                 done = slurm.run("salloc", "-N2", "--ntasks-per-node", each, *words, env=root)
@@ -355,10 +355,9 @@ def an_mpirun_is_one_job(acc):
             # Without Slurm, on one machine.
             done = slurm.run(mpirun, "-np", "2", *slurm.acc_words(), env=root)
             assert places(done) == ["rank 0 of 2, local 0, on node0", "rank 1 of 2, local 1, on node0"], done
-        if "mpirun.openmpi" in here:
-            # Its processes see the setting.
-            done = slurm.run("mpirun.openmpi", "--mca", "odls_base_sigkill_timeout", "60", "-np", "2", *slurm.acc_words(), env=root)
-            assert done.returncode == 0 and "odls_base_sigkill_timeout" not in done.stderr, done
+        # Its processes see the setting.
+        done = slurm.run("mpirun.openmpi", "--mca", "odls_base_sigkill_timeout", "60", "-np", "2", *slurm.acc_words(), env=root)
+        assert done.returncode == 0 and "odls_base_sigkill_timeout" not in done.stderr, done
 
 
 @case
@@ -434,8 +433,7 @@ def pytorch_trains_on_three_nodes(acc):
     """PyTorch's DDP; all ranks have the same weights in the end."""
     python = os.environ.get("ACC_PEER_PYTHON")
     if not python:
-        print("skipped: ACC_PEER_PYTHON is not set")
-        sys.exit(SKIPPED)
+        skip("ACC_PEER_PYTHON names no Python with the peers")
     with Slurm(acc, 3) as slurm:
         done = slurm.run("srun", "-N3", acc, "launch", "--cpu", "--python", python, str(WORKERS / "ddp.py"),
                          env={"OMP_NUM_THREADS": "1"})
@@ -448,8 +446,7 @@ def the_self_test_passes_on_two_nodes(acc):
     """With LibTorch: collectives and a training of two nodes, with the right results; acc starts them, or srun itself."""
     program = os.path.join(os.path.dirname(acc), "acc-selftest")
     if not os.path.exists(program):
-        print("skipped: built without LibTorch")
-        sys.exit(SKIPPED)
+        skip("built without LibTorch")
     with Slurm(acc, 2) as slurm:
         one = {"OMP_NUM_THREADS": "1"}
         done = slurm.run("srun", "-N2", acc, "test", "--cpu", "--nproc_per_node", "2", env=one)

@@ -15,16 +15,11 @@ import sys
 import tempfile
 import time
 
-from cluster import SKIPPED, WORKERS, Cluster, case, environ_of, parent_of, run_cases, send
+from cluster import WORKERS, Cluster, case, environ_of, parent_of, run_cases, send, skip
 
 # Each host must answer within this time; the machine of the test may be slow.
 PATIENT = ["--host-timeout", "120"]
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
-
-
-def skip(reason):
-    print("skipped:", reason)
-    sys.exit(SKIPPED)
 
 
 class Sshd:
@@ -32,7 +27,7 @@ class Sshd:
 
     def __init__(self, acc, prefix=(), address="127.0.0.1"):
         if not SSHD or not shutil.which("ssh-keygen"):
-            skip("no sshd here (apt-get install openssh-server openssh-client)")
+            skip("no sshd")
         self.acc, self.prefix, self.address = acc, list(prefix), address
         self.mark = f"ACC_TEST_SSH=s{os.getpid()}"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="acc-ssh-"))
@@ -155,7 +150,7 @@ def two_hosts_train(acc):
     """PyTorch's DDP on two hosts."""
     python = os.environ.get("ACC_PEER_PYTHON")
     if not python:
-        skip("ACC_PEER_PYTHON is not set")
+        skip("ACC_PEER_PYTHON names no Python with the peers")
     with Sshd(acc) as hosts:
         done = hosts.run("one,two:2", *PATIENT, "--cpu", "--python", python, str(WORKERS / "ddp.py"), env={"OMP_NUM_THREADS": "1"})
         assert done.returncode == 0, done

@@ -9,15 +9,16 @@
 #include "acc/runtime/cuda/plugin.hpp"
 #include "job.hpp"
 #include "support/catch.hpp"
+#include "support/skip.hpp"
 
 int main(int argc, char** argv) {
   const acc::WorkerEnv worker = acc::read_worker_env(acc::Environment::of_process());
   const acc::detail::CudaDevices devices = acc::detail::find_cuda_devices(acc::detail::cuda_plugin());
   const int needed = acc::test::devices_are_shared() ? 1 : worker.local_world_size;
   if (devices.count < needed) {
-    constexpr int kSkipped = 77;
-    std::printf("SKIPPED: %d CUDA devices, %d needed. %s\n", devices.count, needed, devices.why_none.c_str());
-    return kSkipped;
+    std::printf("%d CUDA devices, %d needed. %s\n", devices.count, needed, devices.why_none.c_str());
+    acc::test::skip("too few CUDA devices");
+    return acc::test::kSkipped;
   }
   return Catch::Session().run(argc, argv);
 }

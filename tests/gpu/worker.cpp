@@ -15,6 +15,7 @@
 #include "acc/base/error.hpp"
 #include "acc/runtime/cuda/plugin.hpp"
 #include "job.hpp"
+#include "support/skip.hpp"
 
 namespace {
 
@@ -42,8 +43,8 @@ void lose_a_rank(acc::Accelerator& accelerator) {
 int main(int argc, char** argv) try {
   const std::string_view mode = argc == 2 ? argv[1] : "";
   if (acc::detail::find_cuda_devices(acc::detail::cuda_plugin()).count == 0) {
-    std::printf("SKIPPED: no CUDA device\n");
-    return 77;
+    acc::test::skip("too few CUDA devices");
+    return acc::test::kSkipped;
   }
   acc::Accelerator accelerator(acc::test::job_options());
   if (mode == "out-of-memory") {

@@ -13,7 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PYTHON = os.environ.get("ACC_NOTEBOOK_PYTHON")
 if not PYTHON:
-    print("skipped: ACC_NOTEBOOK_PYTHON names no Python with ipykernel and cppyy; scripts/peers --notebook makes one")
+    print("skipped: ACC_NOTEBOOK_PYTHON names no Python with Jupyter and cppyy")
     sys.exit(77)
 if os.environ.get("ACC_JUPYTER_TEST") != PYTHON:
     os.environ["ACC_JUPYTER_TEST"] = PYTHON

@@ -11,7 +11,7 @@ if(HOW STREQUAL "FetchContent")
   execute_process(COMMAND git -C ${ACC} rev-parse HEAD OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE
                   RESULT_VARIABLE status ERROR_QUIET)
   if(NOT status EQUAL 0)
-    message("skipped: ${ACC} is no repository of git")
+    message("skipped: no git, or the source is not a clone")
     return()
   endif()
 endif()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // acc and accelerate read each other's config files as the same settings.
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "support/peers.hpp"
 #include "support/recordings.hpp"
 #include "support/run.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace config_files_test {
@@ -55,8 +55,8 @@ json ask_peer(const std::string& python, const std::string& command, const std::
   const fs::path folder = fs::path(files.front()).parent_path();
   const Run run = acc::test::run(words, acc::test::clean_environment(folder.string()));
   if (run.err.find("No module named 'accelerate'") != std::string::npos) {
-    std::fprintf(stderr, "skipped: %s has no accelerate\n", python.c_str());
-    std::exit(77);
+    acc::test::skip("ACC_PEER_PYTHON names no Python with the peers");
+    std::exit(acc::test::kSkipped);
   }
   INFO(run.err);
   REQUIRE(run.code == 0);

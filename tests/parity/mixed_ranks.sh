@@ -4,7 +4,7 @@
 set -eu
 launcher=$1 program=$2 folder=$3
 if [ -z "${ACC_PEER_PYTHON:-}" ]; then
-  echo "ACC_PEER_PYTHON names no python with torch: skipped"
+  echo "skipped: ACC_PEER_PYTHON names no Python with the peers"
   exit 77
 fi
 # shellcheck disable=SC2016

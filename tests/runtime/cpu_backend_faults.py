@@ -151,13 +151,13 @@ def results_are_right():
 
 
 if MODE == "namespaces" and subprocess.run([*OWN_NAMESPACES, "true"], stderr=subprocess.DEVNULL).returncode != 0:
-    print("namespaces need root: skipped")
+    print("skipped: no pid namespace can be made")
     sys.exit(SKIPPED)
 try:
     if MODE == "machines":
         MACHINES += [Machine(1), Machine(2)]
         if not all(machine.exists for machine in MACHINES):
-            print("network namespaces need root and iproute2: skipped")
+            print("skipped: no network namespace can be made")
             sys.exit(SKIPPED)
         connect(*MACHINES)
         results_are_right()

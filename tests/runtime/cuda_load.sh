@@ -41,12 +41,12 @@ case $case in
       'devices: 0 .+' '.*no CUDA device: .+; training runs on the CPU.*' "${trains_on_cpu[@]}"
     ;;
   whole_libtorch)
-    [[ -f $(dirname "$program")/../lib/libacc_cuda.so ]] || { echo "SKIPPED: built without the CUDA plug-in" && exit 77; }
-    if [[ -z ${ACC_PEER_PYTHON:-} ]]; then echo "SKIPPED: ACC_PEER_PYTHON names no Python with torch" && exit 77; fi
+    [[ -f $(dirname "$program")/../lib/libacc_cuda.so ]] || { echo "skipped: built without the CUDA plug-in" && exit 77; }
+    if [[ -z ${ACC_PEER_PYTHON:-} ]]; then echo "skipped: ACC_PEER_PYTHON names no Python with the peers" && exit 77; fi
     torch=$("$ACC_PEER_PYTHON" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
     # A version other than the compiled one ends the program before it reports anything about CUDA.
     if ! LD_LIBRARY_PATH=$torch/lib ACCELERATE_USE_CPU=1 "$program" >/dev/null 2>&1; then
-      echo "SKIPPED: the torch of $ACC_PEER_PYTHON is of another version" && exit 77
+      echo "skipped: the torch of ACC_PEER_PYTHON is not the one that acc was built with" && exit 77
     fi
     report LD_LIBRARY_PATH="$torch/lib:$fake"
     expect 'plugin: loaded' 'devices: 0 .+' 'nccl: .*no GPUs found.*' \

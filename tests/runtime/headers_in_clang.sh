@@ -22,5 +22,5 @@ for flag in pathlib.Path(sys.argv[1]).read_text().splitlines():
 cppyy.cppdef(os.environ["SOURCE"])
 PYTHON
 fi
-echo "skipped: neither clang++ nor ACC_NOTEBOOK_PYTHON"
+echo "skipped: neither clang++ nor ACC_NOTEBOOK_PYTHON, which has cling"
 exit 77

@@ -5,11 +5,11 @@
 set -euo pipefail
 program=$1 version=$2
 if [[ -z ${ACC_OTHER_PEER_PYTHON:-} ]]; then
-  echo "SKIPPED: ACC_OTHER_PEER_PYTHON names no Python with another torch" && exit 77
+  echo "skipped: ACC_OTHER_PEER_PYTHON names no Python with another torch" && exit 77
 fi
 torch=$("$ACC_OTHER_PEER_PYTHON" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
 other=$(sed -nE "s/^__version__ = '([0-9.]+).*/\1/p" "$torch/version.py")
-if [[ $other == "$version" ]]; then echo "SKIPPED: it has the same torch, $version" && exit 77; fi
+if [[ $other == "$version" ]]; then echo "skipped: ACC_OTHER_PEER_PYTHON names no Python with another torch" && exit 77; fi
 
 status=0
 said=$(LD_LIBRARY_PATH=$torch/lib "$program" 2>&1) || status=$?

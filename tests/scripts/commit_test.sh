@@ -4,7 +4,7 @@
 # files, also inside of another repository. The repository that `acc new` names: the origin, if it is an address for
 # everybody.
 set -euo pipefail
-command -v git >/dev/null || exit 77
+command -v git >/dev/null || { echo "skipped: no git" && exit 77; }
 
 scripts=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../scripts/cmake")
 work=$(mktemp -d)

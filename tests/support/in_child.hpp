@@ -10,9 +10,6 @@
 
 namespace acc::test {
 
-/// The exit code of `work` that cannot create the namespaces it needs.
-constexpr int kSkipped = 77;
-
 /// Runs `work` in a forked process, which may change its namespaces and groups. Returns its exit code; 3 if
 /// it threw.
 inline int in_child(const std::function<int()>& work) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/peers.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 
 #include "support/run.hpp"
+#include "support/skip.hpp"
 
 namespace acc::test {
 
@@ -16,10 +16,8 @@ std::string peer_python() {
       "import importlib.util, sys; print(sys.executable); sys.exit(not importlib.util.find_spec('torch'))";
   const Run answer = run({"/usr/bin/env", python, "-c", question}, ours);
   if (answer.code != 0) {
-    std::fprintf(stderr,
-                 "skipped: %s has no torch; scripts/peers makes a Python that has, for ACC_PEER_PYTHON\n",
-                 python.c_str());
-    std::exit(77);
+    skip("ACC_PEER_PYTHON names no Python with the peers");
+    std::exit(kSkipped);
   }
   return answer.out.substr(0, answer.out.find('\n'));
 }

@@ -5,6 +5,7 @@
 #include "acc/control/job_file.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace job_file_folder_test {
@@ -44,7 +45,7 @@ TEST_CASE("runtime_folder: one that others may enter is refused", "[control]") {
 
 TEST_CASE("runtime_folder: another user's is refused", "[control]") {
   if (::geteuid() != 0) {
-    WARN("skipped: only root can give a folder away");
+    skip("this user is not root");
     return;
   }
   const TemporaryFolder base;

@@ -8,6 +8,7 @@
 #include "acc/runtime/data/images/image.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/skip.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/torch_tensor.hpp"
 
@@ -94,7 +95,7 @@ void write_images(const TemporaryFolder& folder) {
 }  // namespace
 
 TEST_CASE("image_dataset: a batch is the requested images and their labels", "[runtime]") {
-  if (!acc::detail::has_png()) return;
+  if (!acc::detail::has_png()) return acc::test::skip("built without libpng");
   const TemporaryFolder folder;
   write_images(folder);
   const acc::ImageDataset plain(acc::image_folder(folder.path()));
@@ -112,7 +113,7 @@ TEST_CASE("image_dataset: a batch is the requested images and their labels", "[r
 }
 
 TEST_CASE("image_dataset: random transforms depend only on the pass and the sample", "[runtime]") {
-  if (!acc::detail::has_png()) return;
+  if (!acc::detail::has_png()) return acc::test::skip("built without libpng");
   const TemporaryFolder folder;
   write_images(folder);
   const acc::ImageDataset dataset(acc::image_folder(folder.path()),
@@ -129,7 +130,7 @@ TEST_CASE("image_dataset: random transforms depend only on the pass and the samp
 }
 
 TEST_CASE("image_dataset: a broken image is refused by name, or skipped and listed", "[runtime]") {
-  if (!acc::detail::has_png()) return;
+  if (!acc::detail::has_png()) return acc::test::skip("built without libpng");
   const TemporaryFolder folder;
   write_images(folder);
   const auto broken = folder.write("a/gray.png", acc::read_file(kImages / "gray.png").substr(0, 100));
