@@ -23,7 +23,8 @@ SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
 class Sshd:
-    """An sshd with throwaway keys, and a client for it: `rsh`. Everything that it starts bears a mark in its environment."""
+    """An sshd with throwaway keys, and a client for it: `rsh`. Everything that it starts bears a mark in its environment, and
+    its home is the folder of the test: what shells of this machine say at a login is not of the job."""
 
     def __init__(self, acc, prefix=(), address="127.0.0.1"):
         if not SSHD or not shutil.which("ssh-keygen"):
@@ -61,7 +62,7 @@ UsePAM no
 StrictModes no
 UseDNS no
 MaxStartups 200
-SetEnv {self.mark}
+SetEnv {self.mark} HOME={at}
 """)
         self.alias("* !locked")  # ssh adds the keys of all blocks that match
         self.rsh.write_text(f'#!/bin/sh\nexec ssh -F {at}/config "$@"\n')
