@@ -247,29 +247,20 @@ def a_printed_script_is_submitted_as_it_is(acc):
         def submitted():
             done = slurm.run("sbatch", "--parsable", "-D", folder, script)
             assert done.returncode == 0, done
-            return done.stdout.strip(), pathlib.Path(folder) / f"my-train-{done.stdout.strip()}.out"
-
-        def has(job, *words):
-            shown = slurm.run("scontrol", "show", "job", job).stdout
-            return all(word in shown for word in words)
-
-        def starts_again_and_ends(job):
-            """Slurm delays a job that was queued again by two minutes, once its first start has left the nodes."""
-            if has(job, "JobState=PENDING Reason=BeginTime", "Restarts=1"):
-                slurm.run("scontrol", "update", f"jobid={job}", "starttime=now")
-            return has(job, "JobState=COMPLETED", "Restarts=1")
+            return Job(slurm, done.stdout.strip()), pathlib.Path(folder) / f"my-train-{done.stdout.strip()}.out"
 
         # One of the two GPUs of a node for each worker; there is no driver for them.
         printed("--multi_gpu")
         printed("--cpu", arguments=["a b", "it's $HOME", "two\nlines"])
         job, out = submitted()
-        slurm.until("the job has ended well", lambda: has(job, "JobState=COMPLETED"))
+        job.until_state("COMPLETED")
         lines = out.read_text().splitlines()
         assert sorted(line for line in lines if line.startswith("rank ")) == TWO_EACH, lines
         # A job that asks for another start gets it.
         printed("--cpu", arguments=["requeue"])
         job, out = submitted()
-        slurm.until("the job has started again and ended well", lambda: starts_again_and_ends(job))
+        job.until_started_again(1)
+        job.until_state("COMPLETED")
         again = out.read_text().split("acc: Slurm (job")[2]
         assert sorted(line for line in again.splitlines() if line.startswith("rank ")) == TWO_EACH, out.read_text()
 
