@@ -13,6 +13,12 @@ libtorch_version=$default_libtorch_version
 compile_packages=(g++ cmake ninja-build ccache ca-certificates libcli11-dev libfmt-dev libyaml-cpp-dev
   nlohmann-json3-dev libspdlog-dev 'libboost1.81-dev|libboost-dev' libsodium-dev zlib1g-dev libturbojpeg0-dev libpng-dev)
 test_packages=(catch2 iproute2 nftables strace)  # iproute2, nftables: nodes in network namespaces; strace: counts of system calls
+# shellcheck disable=SC2034  # used by scripts/test
+# What starts jobs, where they meet, and the shells of people. Tests start daemons of their own.
+surroundings_packages=(slurm-client slurmctld slurmd munge openmpi-bin mpich etcd-server openssh-server openssh-client
+  zsh fish man-db git)
+declare -A daemons=([slurmctld]=slurmctld [slurmd]=slurmd [munge]=munge [etcd-server]=etcd [openssh-server]=ssh)
+daemon_policy=/usr/sbin/policy-rc.d  # packages of Debian ask it whether they may start their daemons
 
 steps=0  # how many the script has: it sets this
 step=0
@@ -83,8 +89,25 @@ skip_packages() {  # WHY
   skip_step "Debian packages" "$1; CMake downloads the libraries that are missing"
 }
 
+# Daemons neither start now nor with the machine, unless they were there before.
+install_packages() {  # NAME...
+  local name new=()
+  for name in "$@"; do
+    if [[ -n ${daemons[$name]:-} ]]; then new+=("${daemons[$name]}"); fi
+  done
+  (
+    if ((${#new[@]})) && [[ ! -e $daemon_policy ]]; then
+      # shellcheck disable=SC2064  # the words of now
+      trap "${as_root[*]} rm '$daemon_policy'" EXIT
+      printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" install -m 755 /dev/stdin "$daemon_policy"
+    fi
+    "${apt[@]}" install -y --no-install-recommends "$@" >/dev/null
+  ) || return
+  for name in "${new[@]}"; do "${as_root[@]}" update-rc.d "$name" disable; done
+}
+
 need_packages() {  # NAME...
-  local name missing=() as_root=()
+  local name missing=() as_root=() apt=()
   if command -v dpkg-query >/dev/null; then
     for name in "$@"; do
       is_installed "$name" || missing+=("$name")
@@ -109,14 +132,14 @@ need_packages() {  # NAME...
     if [[ ! -t 0 ]]; then as_root+=(-n); fi
   fi
   begin_step "Debian packages (${#missing[@]} of $# are missing)"
-  as_root+=(env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
+  apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600)
   make_cache
   exec {lock}>"$cache/apt.lock"  # apt-get waits for others while it installs, but not while it reads the lists
   flock "$lock"
-  "${as_root[@]}" update >/dev/null || true  # a broken third-party source does not matter
+  "${apt[@]}" update >/dev/null || true  # a broken third-party source does not matter
   local i
   for i in "${!missing[@]}"; do missing[i]=$(choose_package "${missing[i]}"); done
-  "${as_root[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null ||
+  install_packages "${missing[@]}" ||
     fail "cannot install Debian packages; do it by hand, as root: apt-get install --no-install-recommends ${missing[*]}"
   exec {lock}>&-
   end_step

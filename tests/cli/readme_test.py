@@ -225,9 +225,10 @@ def attaches(*parts):
 
 def isolated(*namespaces):
     """The words in front of a shell's command that give it namespaces of its own."""
+    kinds = "network" if "--net" in namespaces else "pid"
     words = ["unshare", *namespaces, *([] if os.geteuid() == 0 else ["--map-root-user"])]
     if subprocess.run([*words, "--fork", "true"], capture_output=True, check=False).returncode != 0:
-        raise Skipped(f"no namespace can be made here ({' '.join(namespaces)})")
+        raise Skipped(f"no {kinds} namespace can be made")
     return [*words, "bash", "-c"]
 
 
@@ -241,7 +242,7 @@ def in_namespace(case):
 def selftest(case):
     def run(place, command):
         if not (ACC.parent / "acc-selftest").exists():
-            raise Skipped("acc-selftest is not built")
+            raise Skipped("built without LibTorch")
         place.environment["FAKE_NVML_GPUS"] = "0"
         case(place, command)
     return run
@@ -254,7 +255,7 @@ def on_nodes(commands_of_nodes, *parts):
         shell = isolated("--net", "--mount")
         prepare = "ip link set lo up && mount --bind hosts /etc/hosts"
         if subprocess.run([*shell, prepare], cwd=place.folder, capture_output=True, check=False).returncode != 0:
-            raise Skipped("no network namespace can be made here")
+            raise Skipped("no network namespace can be made")
         nodes = "".join(f"{{ {one}; }} & pids+=($!)\n" for one in commands_of_nodes(command))
         script = f'{prepare}\npids=()\n{nodes}code=0\nfor pid in "${{pids[@]}}"; do wait $pid || code=$?; done\nexit $code'
         text = place.run(shlex.join([*shell, script]))
@@ -305,14 +306,14 @@ def sets_notebooks_up(place, command):
     """A stand-in for Python shows which script it is to run."""
     script = ACC.parents[1] / "share/acc/notebook/install.py"
     if not script.exists():
-        raise Skipped("acc is built without the runtime")
+        raise Skipped("built without LibTorch")
     place.program("tools/python3", 'echo "$@"')
     need(place.run(command) == f"{script} {command.split()[-1].strip('-')}\n", "runs another script")
 
 
 def man_page(place, command):
     if not shutil.which("man"):
-        raise Skipped("man is not installed")
+        raise Skipped("no man")
     folder = place.folder / "man/man1"
     folder.mkdir(parents=True)
     (folder / "acc-launch.1").write_text(place.run("acc man acc-launch"))
@@ -323,6 +324,7 @@ def man_page(place, command):
 CASES = {
     "scripts/quickstart": builds,
     "scripts/test": builds,
+    "scripts/test --all": builds,
     "export ACC_PEER_PYTHON=$(scripts/peers)": builds,
     "export ACC_OTHER_PEER_PYTHON=$(scripts/peers --torch 2.15.0)": builds,
     "export ACC_NOTEBOOK_PYTHON=$(scripts/peers --notebook)": builds,
@@ -383,7 +385,7 @@ def main():
                 CASES[command](Place(folder), command)
             print(f"ok: {command}")
         except Skipped as reason:
-            print(f"skipped: {command}: {reason}")
+            print(f"skipped: {reason}\n({command})")
         except AssertionError as error:
             print(f"FAILED: {command}: {error}")
             failed = True

@@ -11,6 +11,7 @@ failures=0
 
 stub() {  # NAME BODY: a program of that name, first on the path of shell()
   mkdir -p "$scratch/bin"
+  rm -f "$scratch/bin/$1"  # never write through the link of hide_all()
   printf '#!/bin/bash\n%s\n' "$2" >"$scratch/bin/$1"
   chmod +x "$scratch/bin/$1"
 }
@@ -64,6 +65,21 @@ shell 'need_packages g++ "a|b"'
 promise 'installs what is missing, of the alternatives the one that apt has' \
   called 'install -y --no-install-recommends g++ b'
 promise 'and says how many' says '(2 of 2 are missing)'
+
+rm "$scratch/calls"
+stub install "exec $(command -v install) \"\$@\""
+stub update-rc.d "echo \"\$*\" >>$scratch/calls"
+stub apt-get "if [[ \$* == *install* ]]; then $scratch/policy; echo \"policy says \$?\" >>$scratch/calls; fi"
+shell "daemon_policy=$scratch/policy; need_packages slurmd g++"
+promise 'daemons may not start while they are installed' called 'policy says 101'
+promise 'nor will they with the machine' called 'slurmd disable'
+promise 'and the rule is gone afterwards' test ! -e "$scratch/policy"
+shell "daemon_policy=$scratch/policy; need_packages g++"
+promise 'other packages need no such rule' called 'policy says 127'
+printf '#!/bin/sh\nexit 0\n' >"$scratch/policy"
+chmod +x "$scratch/policy"
+shell "daemon_policy=$scratch/policy; need_packages slurmd"
+promise 'a rule of the machine stays as it is' test "$(tail -1 "$scratch/policy")" = 'exit 0'
 
 stub apt-get 'exit 100'
 shell 'need_packages g++ "a|b"'
