@@ -77,6 +77,8 @@ def prepare(shell, acc, folder):
         return ["-i"]
     completions = folder / "fish" / "completions"
     completions.mkdir(parents=True)
+    # Where this is missing, fish reads all man pages in the background.
+    (folder / "fish" / "generated_completions").mkdir()
     (completions / "acc.fish").write_text(script)
     return ["-i"]
 
