@@ -12,6 +12,8 @@ import sys
 import tempfile
 import time
 
+from scenarios import Forked
+
 TIMEOUT = 100  # seconds; only a failing test waits this long
 WORKER = pathlib.Path(__file__).parent.parent / "workers" / "tell_and_wait.sh"
 RESERVED = []
@@ -62,10 +64,21 @@ class Worker:
             answer.write(f"{code}\n")
 
 
+def run_torchrun(arguments):
+    """What `torchrun ARGUMENT...` does, in this process. The program that forks it has imported the module before."""
+    from torch.distributed.run import main
+
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    for name in [name for name in os.environ if name.startswith("PET_")]:
+        del os.environ[name]
+    main(arguments)
+
+
 class Torchrun:
     """torchrun, or a `program` with its flags, with `workers` workers that report their environment and wait."""
 
-    def __init__(self, workers, *arguments, program=(sys.executable, "-m", "torch.distributed.run")):
+    def __init__(self, workers, *arguments, program=None):
         self.folder = tempfile.TemporaryDirectory()
         os.mkfifo(f"{self.folder.name}/telephone")
         self.telephone = os.open(f"{self.folder.name}/telephone", os.O_RDWR | os.O_NONBLOCK)
@@ -73,10 +86,13 @@ class Torchrun:
         self.number = workers
         self.pids = []
         self.errors = tempfile.TemporaryFile()
-        command = [*program, "--nproc-per-node", str(workers), *arguments]
-        command += ["--no-python", str(WORKER), self.folder.name]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("PET_")}
-        self.process = subprocess.Popen(command, stderr=self.errors, stdin=subprocess.DEVNULL, env=environment)
+        self.name = program[0] if program else "torchrun"
+        arguments = ["--nproc-per-node", str(workers), *arguments, "--no-python", str(WORKER), self.folder.name]
+        if program is None:
+            self.process = Forked(self.errors, run_torchrun, arguments)
+        else:
+            environment = {name: value for name, value in os.environ.items() if not name.startswith("PET_")}
+            self.process = subprocess.Popen([*program, *arguments], stderr=self.errors, stdin=subprocess.DEVNULL, env=environment)
 
     def workers(self):
         """The workers of the next round, by local rank."""
@@ -101,7 +117,7 @@ class Torchrun:
                 pass
         if error:
             self.errors.seek(0)
-            sys.stderr.write(f"--- {self.process.args[0]} said:\n" + self.errors.read().decode()[-4000:])
+            sys.stderr.write(f"--- {self.name} said:\n" + self.errors.read().decode()[-4000:])
         os.close(self.telephone)
         self.errors.close()
         self.folder.cleanup()

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""acc's rendezvous together with real torchrun agents: torchrun_backend.py ACC_BOARD_NODE SCENARIO."""
+"""acc's rendezvous together with real torchrun agents: torchrun_backend.py ACC_BOARD_NODE [SCENARIO...]."""
 
 import socket
 import sys
 
+import torch.distributed.run
 from agents import BoardNode, Torchrun, free_port
+from scenarios import run_scenarios, scenario
 
 PROGRAM = sys.argv[1]
 
@@ -54,6 +56,7 @@ def job(ours, torchrun, first_of_theirs):
     end_well(ours, torchrun, theirs)
 
 
+@scenario
 def c10d_torchrun_hosts_and_is_first():
     port = free_port()
     with Torchrun(2, *c10d(port, "127.0.0.1")) as torchrun:
@@ -61,6 +64,7 @@ def c10d_torchrun_hosts_and_is_first():
             job(ours, torchrun, first_of_theirs=0)
 
 
+@scenario
 def c10d_torchrun_hosts_and_ours_is_first():
     port = free_port()
     with Torchrun(2, *c10d(port, "127.0.0.2")) as torchrun:
@@ -68,18 +72,21 @@ def c10d_torchrun_hosts_and_ours_is_first():
             job(ours, torchrun, first_of_theirs=3)
 
 
+@scenario
 def c10d_ours_hosts_and_is_first():
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3) as ours:
         with Torchrun(2, *c10d(ours.port, "127.0.0.2")) as torchrun:
             job(ours, torchrun, first_of_theirs=3)
 
 
+@scenario
 def c10d_ours_hosts_and_torchrun_is_first():
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.2", workers=3) as ours:
         with Torchrun(2, *c10d(ours.port, "127.0.0.1")) as torchrun:
             job(ours, torchrun, first_of_theirs=0)
 
 
+@scenario
 def c10d_torchrun_joins_ours():
     """Scale-up, which torchrun alone cannot do since torch 2.6."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3, least=1) as ours:
@@ -92,6 +99,7 @@ def c10d_torchrun_joins_ours():
             end_well(ours, torchrun, theirs)
 
 
+@scenario
 def c10d_ours_joins_torchrun():
     port = free_port()
     with Torchrun(2, *c10d(port, "127.0.0.1", "1:2")) as torchrun:
@@ -119,14 +127,17 @@ def c10d_torchrun_restarts(first_of_theirs, addr, own_addr):
             end_well(ours, torchrun, theirs)
 
 
+@scenario
 def c10d_torchrun_restarts_beside_our_rank_0():
     c10d_torchrun_restarts(3, "127.0.0.2", "127.0.0.1")
 
 
+@scenario
 def c10d_torchrun_restarts_as_rank_0():
     c10d_torchrun_restarts(0, "127.0.0.1", "127.0.0.2")
 
 
+@scenario
 def c10d_ours_restarts():
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3) as ours:
         with Torchrun(2, *c10d(ours.port, "127.0.0.2")) as torchrun:
@@ -138,6 +149,7 @@ def c10d_ours_restarts():
             end_well(ours, torchrun, theirs)
 
 
+@scenario
 def c10d_three_of_ours_beside_torchrun():
     with BoardNode(PROGRAM, serve=1, nodes=3, addr="127.0.0.2", workers=2, least=4, most=4) as ours:
         with Torchrun(1, *c10d(ours.port, "127.0.0.1", "4")) as torchrun:
@@ -148,6 +160,7 @@ def c10d_three_of_ours_beside_torchrun():
             end_well(ours, torchrun, theirs)
 
 
+@scenario
 def c10d_torchrun_fails_for_good():
     """It closes the rendezvous, which ends the job for acc, too."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3) as ours:
@@ -158,6 +171,7 @@ def c10d_torchrun_fails_for_good():
             assert torchrun.wait() == 1
 
 
+@scenario
 def c10d_torchrun_dies():
     """torchrun does not notice that; acc does when the heartbeat stops, and continues without the node."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", workers=3, least=1) as ours:
@@ -172,6 +186,7 @@ def c10d_torchrun_dies():
             assert ours.round()[0]["num_machines"] == 1
 
 
+@scenario
 def c10d_ours_closes():
     """A torchrun that tries to join finds the job closed."""
     with BoardNode(PROGRAM, serve=1, addr="127.0.0.1", least=1, most=1, stay=1) as ours:
@@ -192,6 +207,7 @@ def static(port, rank, nnodes=2):
     ]
 
 
+@scenario
 def static_torchrun_hosts():
     port = free_port()
     with Torchrun(2, *static(port, 0)) as torchrun:
@@ -203,6 +219,7 @@ def static_torchrun_hosts():
             end_well(ours, torchrun, theirs)
 
 
+@scenario
 def static_ours_hosts():
     with BoardNode(PROGRAM, backend="static", serve=1, rank=0, workers=3) as ours:
         assert ours.event("missing")["text"] == "waiting for node 1"
@@ -215,6 +232,7 @@ def static_ours_hosts():
             end_well(ours, torchrun, theirs)
 
 
+@scenario
 def static_two_of_ours_host():
     with BoardNode(PROGRAM, backend="static", serve=1, nodes=2, rank=0, workers=2, most=3) as ours:
         with Torchrun(1, *static(ours.port, 2, 3)) as torchrun:
@@ -225,4 +243,4 @@ def static_two_of_ours_host():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[2]]()
+    sys.exit(run_scenarios(sys.argv[2:]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of `acc run` beside real torchrun agents: torchrun_jobs.py ACC SCENARIO."""
+"""Jobs of `acc run` beside real torchrun agents: torchrun_jobs.py ACC [SCENARIO...]."""
 
 import base64
 import importlib.metadata
@@ -10,7 +10,9 @@ import time
 from datetime import timedelta
 
 import torch.distributed as dist
+import torch.distributed.run
 from agents import TIMEOUT, Torchrun, free_port
+from scenarios import run_scenarios, scenario
 
 ACC = [sys.argv[1], "run"]
 VERSION = importlib.metadata.version("torch")
@@ -59,24 +61,28 @@ def job(first, second):
             end_well([one, two], agree([one, two]))
 
 
-REAL = [sys.executable, "-m", "torch.distributed.run"]
+REAL = None  # torchrun
 
 
+@scenario
 def c10d_acc_first():
     port = free_port()
     job((ACC, c10d(port, "127.0.0.1", hosts=True)), (REAL, c10d(port, "127.0.0.2", hosts=False)))
 
 
+@scenario
 def c10d_torchrun_first():
     port = free_port()
     job((REAL, c10d(port, "127.0.0.1", hosts=True)), (ACC, c10d(port, "127.0.0.2", hosts=False)))
 
 
+@scenario
 def static_acc_first():
     port = free_port()
     job((ACC, static(port, 0)), (REAL, static(port, 1)))
 
 
+@scenario
 def static_torchrun_first():
     port = free_port()
     job((REAL, static(port, 0)), (ACC, static(port, 1)))
@@ -92,6 +98,7 @@ def restarts(first, second, failing):
             end_well([one, two], told)
 
 
+@scenario
 def c10d_torchrun_fails_beside_acc():
     port = free_port()
     more = ("--max-restarts", "3")
@@ -99,6 +106,7 @@ def c10d_torchrun_fails_beside_acc():
     restarts(first, (REAL, c10d(port, "127.0.0.2", *more, hosts=False)), failing=1)
 
 
+@scenario
 def c10d_acc_fails_beside_torchrun():
     port = free_port()
     more = ("--max-restarts", "3")
@@ -121,6 +129,7 @@ def state_in_store(port):
     return pickle.loads(base64.b64decode(store.get("torch.rendezvous.job")))
 
 
+@scenario
 def c10d_acc_closes_what_torchrun_hosts():
     """When acc fails for good, it closes the rendezvous before it leaves."""
     port = free_port()
@@ -142,16 +151,19 @@ def in_file(folder, addr, *more, nnodes="2"):
     ]
 
 
+@scenario
 def file_acc_first():
     with tempfile.TemporaryDirectory() as folder:
         job((ACC, in_file(folder, "127.0.0.1")), (REAL, in_file(folder, "127.0.0.2")))
 
 
+@scenario
 def file_torchrun_first():
     with tempfile.TemporaryDirectory() as folder:
         job((REAL, in_file(folder, "127.0.0.1")), (ACC, in_file(folder, "127.0.0.2")))
 
 
+@scenario
 def file_three_agents():
     """Two agents of acc, and torchrun between them."""
     with tempfile.TemporaryDirectory() as folder:
@@ -162,6 +174,7 @@ def file_three_agents():
                     end_well(agents, agree(agents))
 
 
+@scenario
 def file_torchrun_fails_beside_acc():
     more = ("--max-restarts", "3")
     with tempfile.TemporaryDirectory() as folder:
@@ -169,6 +182,7 @@ def file_torchrun_fails_beside_acc():
         restarts(first, (REAL, in_file(folder, "127.0.0.2", *more)), failing=1)
 
 
+@scenario
 def file_acc_fails_beside_torchrun():
     more = ("--max-restarts", "3")
     with tempfile.TemporaryDirectory() as folder:
@@ -176,6 +190,7 @@ def file_acc_fails_beside_torchrun():
         restarts(first, (ACC, in_file(folder, "127.0.0.2", *more)), failing=1)
 
 
+@scenario
 def file_acc_joins_torchrun():
     """With a range of nodes, one that comes later joins."""
     with tempfile.TemporaryDirectory() as folder:
@@ -186,6 +201,7 @@ def file_acc_joins_torchrun():
                 end_well([one, two], agree([one, two]))
 
 
+@scenario
 def file_acc_fails_for_good():
     """It closes the job in the file, so that torchrun ends, too; and that name cannot be used again, as torchrun has it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -203,6 +219,7 @@ def file_acc_fails_for_good():
             assert b"is over already" in late.errors.read()
 
 
+@scenario
 def one_node_elsewhere():
     """c10d meets at the endpoint also for one node: a torchrun that came first has the place, acc is its spare."""
     port = free_port()
@@ -220,4 +237,4 @@ def one_node_elsewhere():
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[2]]()
+    sys.exit(run_scenarios(sys.argv[2:]))

@@ -3,11 +3,11 @@
 # compare.sh PROGRAM FOLDER: runs PROGRAM and FOLDER/trace.py on two processes each under Python's torchrun.
 set -eu
 program=$1 folder=$2
-if ! "${ACC_PEER_PYTHON:-python3}" -c "import accelerate" 2>/dev/null; then
-  echo "ACC_PEER_PYTHON names no python with accelerate: skipped"
+if [ -z "${ACC_PEER_PYTHON:-}" ]; then
+  echo "skipped: ACC_PEER_PYTHON names no Python with the peers"
   exit 77
 fi
-python=${ACC_PEER_PYTHON:-python3}
+python=$ACC_PEER_PYTHON
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 start="$python -m torch.distributed.run --standalone --nproc-per-node 2"

@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train.py SETUP FILE: the training of train.cpp with Python's DistributedDataParallel, or, started as one process, on
-the batches of both processes together."""
+"""train.py FOLDER SETUP...: the training of train.cpp with Python's DistributedDataParallel, or, started as one process, on
+the batches of both processes together. Its results are in FOLDER/SETUP.RANK."""
 import contextlib
 import os
 import sys
 
 import torch
+import torch._dynamo  # which optimizers import, here once for all set-ups
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import bf16_compress_hook, fp16_compress_hook
 from torch.distributed.algorithms.join import Join
 from torch.nn.parallel import DistributedDataParallel
 
-words = sys.argv[1].split("_")
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from scenarios import fork_for_each, new_group  # noqa: E402
+
+setup = fork_for_each(sys.argv[2:])
+words = setup.split("_")
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 norm = "norm" in words or "syncnorm" in words
 
@@ -31,7 +36,7 @@ class Net(torch.nn.Module):
 def prepare(net):
     if size == 1:
         return net
-    torch.distributed.init_process_group("gloo")
+    new_group(setup)
     options = {"bucket_cap_mb": 0.001} if "buckets" in words else {}
     model = DistributedDataParallel(net, gradient_as_bucket_view="views" in words,
                                     find_unused_parameters="unused" in words, static_graph="static" in words, **options)
@@ -87,7 +92,7 @@ with join_of(model), local_sgd_of(model) as local_sgd:
 for index, tensor in enumerate([*net.parameters(), *net.buffers()]):
     values = " ".join(f"{value:.12g}" for value in tensor.double().flatten().tolist())
     lines.append(f"state {rank} {index} {values}\n")
-with open(f"{sys.argv[2]}.{rank}", "w") as file:
+with open(f"{sys.argv[1]}/{setup}.{rank}", "w") as file:
     file.write("".join(lines))
 if size > 1:
     torch.distributed.destroy_process_group()

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train.py SETUP FILE: the training of train.cpp with Python's fully_shard."""
+"""train.py FOLDER SETUP...: the training of train.cpp with Python's fully_shard; its losses are in FOLDER/SETUP_PROCESSES."""
 import contextlib
 import math
 import os
 import sys
 
 import torch
+import torch._dynamo  # which optimizers import, here once for all set-ups
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
@@ -13,7 +14,11 @@ from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 
 WORDS, WIDTH, BLOCKS, LENGTH = 64, 48, 4, 12
-words = sys.argv[1].split("_")
+sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from scenarios import fork_for_each, new_group  # noqa: E402
+
+setup = fork_for_each(sys.argv[2:])
+words = setup.split("_")
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
@@ -70,7 +75,7 @@ class AdamW(torch.optim.Optimizer):
 
 
 torch.set_num_threads(1)
-dist.init_process_group("gloo")
+new_group(setup)
 net = Net()
 with torch.no_grad():
     for i, (name, parameter) in enumerate(net.named_parameters()):
@@ -120,7 +125,7 @@ for step in range(50):
     dist.all_reduce(mean)
     numbers.append(mean.item() / size)
 if rank == 0:
-    with open(sys.argv[2], "w") as file:
+    with open(f"{sys.argv[1]}/{setup}_{size}", "w") as file:
         file.writelines(f"{number:.12g}\n" for number in numbers)
 dist.barrier()
 dist.destroy_process_group()
