@@ -127,7 +127,8 @@ class Part:
         """Standard output and standard error of a command, which must exit with 0."""
         code, output, errors = self.run(command, **variables)
         if code == 77:
-            raise Skip(next((line for line in output.splitlines() if line.startswith("skipped: ")), "skipped itself"))
+            raise Skip(next((line.removeprefix("skipped: ") for line in output.splitlines() if line.startswith("skipped: ")),
+                            "skipped itself"))
         if code != 0:
             lines = (errors or output).strip().splitlines()
             raise Failure(f"exit {code}: {lines[-1] if lines else 'no output'}")
