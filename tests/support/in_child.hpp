@@ -8,6 +8,8 @@
 #include <exception>
 #include <functional>
 
+#include "support/skip.hpp"  // kSkipped, which `work` returns where it cannot run
+
 namespace acc::test {
 
 /// Runs `work` in a forked process, which may change its namespaces and groups. Returns its exit code; 3 if
