@@ -138,9 +138,12 @@ SafetensorsHeader parse_safetensors_header(std::string_view content, const std::
 std::string format_safetensors_header(const SafetensorsHeader& header) {
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
   if (!header.metadata.empty()) root["__metadata__"] = header.metadata;
+  // Looking for a name, as operator[] does, takes as long as there are names.
+  auto& entries = root.get_ref<nlohmann::ordered_json::object_t&>();
   for (const TensorInfo& tensor : header.tensors) {
-    root[tensor.name] = {
-        {"dtype", tensor.dtype}, {"shape", tensor.shape}, {"data_offsets", {tensor.begin, tensor.end}}};
+    entries.emplace_back(tensor.name, nlohmann::ordered_json{{"dtype", tensor.dtype},
+                                                             {"shape", tensor.shape},
+                                                             {"data_offsets", {tensor.begin, tensor.end}}});
   }
   std::string json = root.dump();
   json.resize((json.size() + 7) / 8 * 8, ' ');
