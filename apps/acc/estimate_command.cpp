@@ -9,6 +9,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/replacement.hpp"
 #include "acc/weights/checkpoint.hpp"
 #include "acc/weights/memory_estimate.hpp"
 #include "acc/weights/model_tensors.hpp"
@@ -39,7 +40,7 @@ nlohmann::json read_json(const fs::path& file) {
   return json;
 }
 
-Model read_model(const fs::path& path) {
+Model read_model_once(const fs::path& path) {
   const bool is_config = path.extension() == ".json";
   const fs::path config_file =
       is_config ? path : (fs::is_directory(path) ? path : path.parent_path()) / "config.json";
@@ -56,6 +57,10 @@ Model read_model(const fs::path& path) {
   }
   if (tensors.empty()) tensors = tensors_of_config(config, config_file);
   return {.size = model_size(tensors, config), .gathered = gathered_at_once(tensors)};
+}
+
+Model read_model(const fs::path& path) {
+  return read_unreplaced(paths_of_weights(path), [&] { return read_model_once(path); });
 }
 
 void print_training(const Model& model, int processes) {

@@ -8,6 +8,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/replacement.hpp"
 #include "acc/base/text.hpp"
 #include "acc/weights/dcp_checkpoint.hpp"
 #include "acc/weights/merge.hpp"
@@ -43,24 +44,27 @@ struct MergeOptions {
 }
 
 // Memory holds one tensor at a time.
-std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes) {
+std::vector<MergedFile> merge_dcp(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes,
+                                  const ReplacementCheck& check) {
   const std::vector<DcpWeight> weights = read_dcp_checkpoint(folder);
   std::vector<MergeItem> items;
   for (std::size_t i = 0; i < weights.size(); ++i) items.push_back({weights[i].info, {i, 0}});
   const std::vector<MergedFile> files = lay_out(std::move(items), max_bytes);
-  write_files(files, output,
-              [&](const MergedFile::Source& source, const TensorInfo&, const WriteBytes& write) {
-                write(read_dcp_weight(folder, weights[source.file]));
-              });
+  write_files(
+      files, output,
+      [&](const MergedFile::Source& source, const TensorInfo&, const WriteBytes& write) {
+        write(read_dcp_weight(folder, weights[source.file]));
+      },
+      check);
   return files;
 }
 
-std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& output,
-                                     std::uint64_t max_bytes) {
+std::vector<MergedFile> merge_shards(const fs::path& folder, const fs::path& output, std::uint64_t max_bytes,
+                                     const ReplacementCheck& check) {
   const std::vector<CheckpointFile> from = read_checkpoint(folder);
   if (from.empty()) refuse(folder);
   std::vector<MergedFile> files = plan_merge(from, max_bytes);
-  write_merged(from, files, output);
+  write_merged(from, files, output, check);
   return files;
 }
 
@@ -83,8 +87,10 @@ int merge(const MergeOptions& options) {
                                       : parse_byte_size(options.max_shard_size, "--max_shard_size");
   if (fs::exists(options.output) && fs::equivalent(options.output, folder))
     fail(options.output, "is the folder of the shards itself", "choose another folder");
-  const auto files = is_dcp_checkpoint(folder) ? merge_dcp(folder, options.output, max_bytes)
-                                               : merge_shards(folder, options.output, max_bytes);
+  const auto files = read_unreplaced(paths_of_weights(folder), [&](const ReplacementCheck& check) {
+    return is_dcp_checkpoint(folder) ? merge_dcp(folder, options.output, max_bytes, check)
+                                     : merge_shards(folder, options.output, max_bytes, check);
+  });
   if (options.remove_checkpoint_dir) fs::remove_all(folder);
   for (const MergedFile& file : files) fmt::print("{}\n", (fs::path(options.output) / file.name).string());
   return 0;

@@ -4,13 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/formats/dcp_metadata.hpp"
 #include "acc/weights/refusal.hpp"
 
 namespace acc::launcher {
@@ -70,11 +74,13 @@ std::vector<CheckpointFile> read_indexed(const fs::path& index) {
       refuse(index, fmt::format("the file {} is missing", name), "download it again");
   }
   std::vector<CheckpointFile> files = read_all(paths);
-  for (const auto& [tensor, name] : wanted) {
-    const auto file = std::ranges::find(files, index.parent_path() / name, &CheckpointFile::path);
-    if (std::ranges::find(file->header.tensors, tensor, &TensorInfo::name) == file->header.tensors.end())
-      refuse(index, fmt::format("the tensor '{}' is not in {}", tensor, name));
-  }
+  std::set<std::pair<std::string, std::string>> there;
+  for (const CheckpointFile& file : files)
+    for (const TensorInfo& tensor : file.header.tensors)
+      there.emplace(tensor.name, file.path.filename().string());
+  for (const auto& item : wanted)
+    if (!there.contains(item))
+      refuse(index, fmt::format("the tensor '{}' is not in {}", item.first, item.second));
   return files;
 }
 
@@ -93,6 +99,15 @@ std::vector<CheckpointFile> read_checkpoint(const fs::path& model) {
   if (!indices.empty()) return read_indexed(indices.front());
   if (fs::exists(model / "model.safetensors")) return read_all({model / "model.safetensors"});
   return read_all(files_ending(model, ".safetensors"));
+}
+
+std::vector<fs::path> paths_of_weights(const fs::path& model) {
+  std::vector<fs::path> paths = {model};
+  if (!fs::is_directory(model)) return paths;
+  for (const std::string_view end : {".safetensors", ".safetensors.index.json", ".distcp"})
+    std::ranges::move(files_ending(model, end), std::back_inserter(paths));
+  paths.push_back(model / kDcpMetadataFile);
+  return paths;
 }
 
 fs::path find_model(const std::string& name, const Environment& environment) {

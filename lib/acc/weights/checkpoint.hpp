@@ -21,6 +21,10 @@ struct CheckpointFile {
 /// Error{config} if the index names a missing file or tensor, or a tensor is in two files.
 std::vector<CheckpointFile> read_checkpoint(const std::filesystem::path& model);
 
+/// The folder of a model and the files of weights in it, or the one file: what has changed while it was read
+/// if it was being saved, see ReplacementCheck.
+std::vector<std::filesystem::path> paths_of_weights(const std::filesystem::path& model);
+
 /// Finds the model `name` on this machine: a path, or `owner/name` in the hub's cache (HF_HUB_CACHE, HF_HOME,
 /// ~/.cache/huggingface). Throws Error{usage} saying how to download it if it is not there: acc downloads
 /// nothing.

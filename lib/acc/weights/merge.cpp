@@ -12,6 +12,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/formats/weights_replacement.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -58,41 +59,15 @@ void copy_bytes(const Descriptor& in, std::uint64_t offset, std::uint64_t size, 
   }
 }
 
-// Has a temporary name until it is complete and on the disk.
-class NewFile {
- public:
-  explicit NewFile(fs::path file) : file_(std::move(file)), part_(file_.string() + ".part") {
-    out_ = Descriptor(::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!out_) throw_errno(part_, "written");
-  }
-  ~NewFile() {
-    if (!part_.empty()) ::unlink(part_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  void write(std::string_view bytes) {
-    if (!write_all(out_.get(), bytes)) throw_errno(part_, "written");
-  }
-
-  void finish() {
-    if (::fsync(out_.get()) != 0) throw_errno(part_, "written");
-    if (::rename(part_.c_str(), file_.c_str()) != 0) throw_errno(file_, "written");
-    part_.clear();
-  }
-
- private:
-  fs::path file_;
-  fs::path part_;
-  Descriptor out_ = {};
-};
-
 void write_one(const MergedFile& file, const fs::path& path, const ReadTensor& read) {
-  NewFile part(path);
-  const WriteBytes write = [&](std::string_view bytes) { part.write(bytes); };
+  const Descriptor out(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!out) throw_errno(path, "written");
+  const WriteBytes write = [&](std::string_view bytes) {
+    if (!write_all(out.get(), bytes)) throw_errno(path, "written");
+  };
   write(format_safetensors_header(file.header));
   for (std::size_t i = 0; i < file.sources.size(); ++i) read(file.sources[i], file.header.tensors[i], write);
-  part.finish();
+  if (::fsync(out.get()) != 0) throw_errno(path, "written");
 }
 
 }  // namespace
@@ -107,7 +82,7 @@ std::vector<MergedFile> lay_out(std::vector<MergeItem> items, std::uint64_t max_
   }
   for (std::size_t i = 0; i < merged.size(); ++i) {
     merged[i].name = merged.size() == 1
-                         ? "model.safetensors"
+                         ? std::string(kWeightsFile)
                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, merged.size());
     merged[i].header.metadata = {{"format", "pt"}};
   }
@@ -135,31 +110,31 @@ std::string merged_index(const std::vector<MergedFile>& files) {
   return index.dump(2) + "\n";
 }
 
-void write_files(const std::vector<MergedFile>& files, const fs::path& folder, const ReadTensor& read) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) {
-    throw Error({.kind = ErrorKind::system,
-                 .what = "cannot be created: " + error.message(),
-                 .where = folder.string()});
-  }
-  for (const MergedFile& file : files) write_one(file, folder / file.name, read);
+void write_files(const std::vector<MergedFile>& files, const fs::path& folder, const ReadTensor& read,
+                 const ReplacementCheck& source) {
+  WeightsReplacement weights(folder);
+  for (const MergedFile& file : files) write_one(file, weights.temporary() / file.name, read);
   if (const std::string index = merged_index(files); !index.empty())
-    replace_file(folder / "model.safetensors.index.json", index);
+    replace_file(weights.temporary() / kWeightsIndex, index);
+  if (source.replaced())
+    throw Error({.kind = ErrorKind::system,
+                 .what = "not written: what was merged has changed meanwhile",
+                 .where = folder.string()});
+  weights.publish();
 }
 
 void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
-                  const fs::path& folder) {
+                  const fs::path& folder, const ReplacementCheck& source) {
   Descriptor in;
   std::size_t opened = from.size();
-  const ReadTensor read = [&](const MergedFile::Source& source, const TensorInfo& tensor,
+  const ReadTensor read = [&](const MergedFile::Source& place, const TensorInfo& tensor,
                               const WriteBytes& write) {
-    const fs::path& path = from[source.file].path;
-    if (source.file != opened) in = open_to_read(path);
-    opened = source.file;
-    copy_bytes(in, source.offset, tensor.end - tensor.begin, path, write);
+    const fs::path& path = from[place.file].path;
+    if (place.file != opened) in = open_to_read(path);
+    opened = place.file;
+    copy_bytes(in, place.offset, tensor.end - tensor.begin, path, write);
   };
-  write_files(files, folder, read);
+  write_files(files, folder, read, source);
 }
 
 }  // namespace acc::launcher

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "acc/base/replacement.hpp"
 #include "acc/weights/checkpoint.hpp"
 
 namespace acc::launcher {
@@ -47,13 +48,14 @@ using WriteBytes = std::function<void(std::string_view bytes)>;
 using ReadTensor =
     std::function<void(const MergedFile::Source& source, const TensorInfo& tensor, const WriteBytes& write)>;
 
-/// Writes the files into `folder`, which is created if missing; each file appears atomically. Throws
-/// Error{system}, and what `read` throws.
+/// Writes the files into `folder`, which is created if missing, and replaces the weights there with them, see
+/// WeightsReplacement. Throws Error{system}, also if what is read was replaced meanwhile, and what `read`
+/// throws; the earlier weights are then still there.
 void write_files(const std::vector<MergedFile>& files, const std::filesystem::path& folder,
-                 const ReadTensor& read);
+                 const ReadTensor& read, const ReplacementCheck& source);
 
 /// The same from the files of a checkpoint, with a buffer of fixed size.
 void write_merged(const std::vector<CheckpointFile>& from, const std::vector<MergedFile>& files,
-                  const std::filesystem::path& folder);
+                  const std::filesystem::path& folder, const ReplacementCheck& source);
 
 }  // namespace acc::launcher

@@ -34,7 +34,7 @@ TEST_CASE("merge: shards become one file with all their bytes", "[weights]") {
   const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
   const auto files = plan_merge(from, 1'000'000'000);
   REQUIRE(files.size() == 1);
-  acc::launcher::write_merged(from, files, folder.path() / "deep/out");
+  acc::launcher::write_merged(from, files, folder.path() / "deep/out", acc::ReplacementCheck({}));
   const auto merged = acc::launcher::read_checkpoint(folder.path() / "deep/out");
   REQUIRE(merged.size() == 1);
   CHECK(merged[0].header.metadata.at("format") == "pt");
@@ -53,7 +53,7 @@ TEST_CASE("merge: a limit makes several files and their index", "[weights]") {
   const auto files = plan_merge(from, 5);
   REQUIRE(files.size() == 3);
   CHECK(files[1].name == "model-00002-of-00003.safetensors");
-  acc::launcher::write_merged(from, files, folder.path() / "out");
+  acc::launcher::write_merged(from, files, folder.path() / "out", acc::ReplacementCheck({}));
   CHECK(acc::launcher::read_checkpoint(folder.path() / "out").size() == 3);
   const auto index = nlohmann::json::parse(folder.read("out/model.safetensors.index.json"));
   CHECK(index.at("metadata").at("total_size") == 16);
@@ -66,9 +66,27 @@ TEST_CASE("merge: a failed write leaves no incomplete file", "[weights]") {
   const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
   std::filesystem::remove(folder.path() / "in/1.safetensors");
   CHECK(acc::test::error_of([&] {
-          acc::launcher::write_merged(from, plan_merge(from, 100), folder.path() / "out");
+          acc::launcher::write_merged(from, plan_merge(from, 100), folder.path() / "out",
+                                      acc::ReplacementCheck({}));
         }).ends_with("cannot be read: No such file or directory"));
   CHECK(std::filesystem::is_empty(folder.path() / "out"));
+}
+
+TEST_CASE("merge: fewer files take the place of more, and a merge of two saves is not written", "[weights]") {
+  const TemporaryFolder folder;
+  folder.write("in/1.safetensors", safetensors_text({{"a", "1234"}, {"b", "5678"}}));
+  const acc::ReplacementCheck check(acc::launcher::paths_of_weights(folder.path() / "in"));
+  const auto from = acc::launcher::read_checkpoint(folder.path() / "in");
+  acc::launcher::write_merged(from, plan_merge(from, 4), folder.path() / "out", check);
+  acc::launcher::write_merged(from, plan_merge(from, 100), folder.path() / "out", check);
+  const auto merged = acc::launcher::read_checkpoint(folder.path() / "out");
+  REQUIRE(merged.size() == 1);
+  CHECK(merged[0].path.filename() == "model.safetensors");
+  folder.write("in/1.safetensors", safetensors_text({{"a", "aaaa"}, {"b", "bbbbb"}}));
+  CHECK(acc::test::error_of([&] {
+          acc::launcher::write_merged(from, plan_merge(from, 4), folder.path() / "out", check);
+        }).ends_with("not written: what was merged has changed meanwhile"));
+  CHECK(acc::launcher::read_checkpoint(folder.path() / "out").size() == 1);
 }
 
 }  // namespace merge_test

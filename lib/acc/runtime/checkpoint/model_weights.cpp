@@ -10,13 +10,13 @@
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <regex>
-#include <set>
 #include <utility>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/replacement.hpp"
 #include "acc/base/text.hpp"
+#include "acc/formats/weights_replacement.hpp"
 #include "acc/runtime/checkpoint/pt_file.hpp"
 #include "acc/runtime/sharded/sharded_gradients.hpp"
 #include "acc/runtime/sharded/unit.hpp"
@@ -225,9 +225,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::string_view kOneFile = "model.safetensors";
-constexpr std::string_view kIndex = "model.safetensors.index.json";
-
 [[noreturn]] void fail(const fs::path& where, const std::string& what, const std::string& hint = "") {
   throw Error({.kind = ErrorKind::config, .what = what, .where = where.string(), .hint = hint});
 }
@@ -236,28 +233,6 @@ std::size_t bytes_of(const OrderedTensors& tensors) {
   std::size_t bytes = 0;
   for (const auto& [name, tensor] : tensors) bytes += tensor.nbytes();
   return bytes;
-}
-
-// Removes files of an earlier save with other shards, which readers would prefer to the new ones or mix with
-// them.
-void remove_stale(const fs::path& folder, const std::vector<detail::WeightShard>& shards) {
-  static const std::regex kOurs(R"(model(-\d{5}-of-\d{5})?\.safetensors(\.index\.json)?)");
-  std::set<std::string> kept;
-  for (const detail::WeightShard& shard : shards) kept.insert(shard.name);
-  if (shards.size() > 1) kept.emplace(kIndex);
-  std::vector<fs::path> stale;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (std::regex_match(name, kOurs) && !kept.contains(name)) stale.push_back(entry.path());
-  }
-  for (const fs::path& file : stale) {
-    std::error_code error;
-    if (!fs::remove(file, error) && error) {
-      throw Error({.kind = ErrorKind::system,
-                   .what = "cannot be removed: " + error.message(),
-                   .where = file.string()});
-    }
-  }
 }
 
 NamedTensors read_state_dict(const fs::path& file) {
@@ -297,7 +272,7 @@ std::map<std::string, std::vector<std::string>> read_index(const fs::path& index
   return files;
 }
 
-NamedTensors read_shards(const fs::path& index) {
+NamedTensors read_shards_once(const fs::path& index) {
   NamedTensors tensors;
   for (const auto& [name, wanted] : read_index(index)) {
     const fs::path file = index.parent_path() / name;
@@ -310,6 +285,20 @@ NamedTensors read_shards(const fs::path& index) {
     }
   }
   return tensors;
+}
+
+// A save removes the index before it replaces the shards.
+NamedTensors read_shards(const fs::path& index) {
+  return read_unreplaced({index}, [&] { return read_shards_once(index); });
+}
+
+NamedTensors read_weights_in(const fs::path& folder) {
+  for (const char* name : {"model.safetensors", "pytorch_model.bin", "pytorch_model_fsdp.bin"}) {
+    if (fs::exists(folder / name)) return read_file_of_weights(folder / name);
+    const fs::path index = folder / (std::string(name) + ".index.json");
+    if (fs::exists(index)) return read_shards(index);
+  }
+  fail(folder, "holds no weights", "model.safetensors, pytorch_model.bin or an index of their shards");
 }
 
 }  // namespace
@@ -336,7 +325,7 @@ std::vector<WeightShard> plan_shards(const OrderedTensors& tensors, std::uint64_
   if (!current.tensors.empty() || shards.empty()) shards.push_back(std::move(current));
   for (std::size_t i = 0; i < shards.size(); ++i) {
     shards[i].name = shards.size() == 1
-                         ? std::string(kOneFile)
+                         ? std::string(kWeightsFile)
                          : fmt::format("model-{:05}-of-{:05}.safetensors", i + 1, shards.size());
   }
   return shards;
@@ -358,9 +347,11 @@ std::string shard_index(const std::vector<WeightShard>& shards) {
 
 void detail::write_weights(const OrderedTensors& state, const fs::path& folder, std::uint64_t max_bytes) {
   const std::vector<WeightShard> shards = plan_shards(state, max_bytes);
-  for (const WeightShard& shard : shards) write_model_file(shard.tensors, folder / shard.name);
-  if (const std::string index = shard_index(shards); !index.empty()) replace_file(folder / kIndex, index);
-  remove_stale(folder, shards);
+  WeightsReplacement weights(folder);
+  for (const WeightShard& shard : shards) write_model_file(shard.tensors, weights.temporary() / shard.name);
+  if (const std::string index = shard_index(shards); !index.empty())
+    replace_file(weights.temporary() / kWeightsIndex, index);
+  weights.publish();
 }
 
 void save_weights(const torch::nn::Module& module, const fs::path& folder, std::uint64_t max_bytes) {
@@ -368,13 +359,9 @@ void save_weights(const torch::nn::Module& module, const fs::path& folder, std::
 }
 
 NamedTensors read_weights(const fs::path& path) {
+  if (path.string().ends_with(".index.json")) return read_shards(path);
   if (!fs::is_directory(path)) return read_file_of_weights(path);
-  for (const char* name : {"model.safetensors", "pytorch_model.bin", "pytorch_model_fsdp.bin"}) {
-    if (fs::exists(path / name)) return read_file_of_weights(path / name);
-    const fs::path index = path / (std::string(name) + ".index.json");
-    if (fs::exists(index)) return read_shards(index);
-  }
-  fail(path, "holds no weights", "model.safetensors, pytorch_model.bin or an index of their shards");
+  return read_unreplaced({path}, [&] { return read_weights_in(path); });
 }
 
 }  // namespace acc

@@ -50,15 +50,16 @@ IncompatibleKeys load_state(torch::nn::Module& module, const NamedTensors& state
 void save_model_file(const torch::nn::Module& module, const std::filesystem::path& file);
 
 /// Writes the model's weights into `folder`, which is created if missing, in files of at most `max_bytes`
-/// bytes, each replaced atomically; then removes weight files that an earlier save left there. Throws
-/// Error{system}.
+/// bytes, and replaces those of an earlier save: a save that fails or is killed leaves the earlier ones, or
+/// none, but never shards of both. Throws Error{system}.
 void save_weights(const torch::nn::Module& module, const std::filesystem::path& folder,
                   std::uint64_t max_bytes);
 
-/// Reads the weights in a file (safetensors, or a state_dict of torch.save) or in a folder that acc or Python
-/// wrote: `model.safetensors`, its shards, `pytorch_model.bin` or its shards, or accelerate's
-/// `pytorch_model_fsdp.bin`, whichever is found first.
-/// Tensors are read lazily, when they are used. Throws Error naming the file that is missing or damaged.
+/// Reads the weights in a file (safetensors, or a state_dict of torch.save), in the shards that an index
+/// names, or in a folder that acc or Python wrote: `model.safetensors`, its shards, `pytorch_model.bin` or
+/// its shards, or accelerate's `pytorch_model_fsdp.bin`, whichever is found first. The files are those of one
+/// save, also beside a process that saves. Tensors are read lazily, when they are used. Throws Error naming
+/// the file that is missing or damaged.
 NamedTensors read_weights(const std::filesystem::path& path);
 
 namespace detail {
