@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "acc/base/error.hpp"
+#include "acc/base/replacement.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
 #include "acc/runtime/checkpoint/checkpoint_shards.hpp"
@@ -53,6 +54,13 @@ void together(const SavingProcesses& processes, const std::function<void()>& fun
   throw Error({.kind = ErrorKind::system,
                .what = *failed,
                .where = fmt::format("process {}", failed - texts.begin())});
+}
+
+std::function<bool(bool)> on_any(const SavingProcesses& processes) {
+  return [group = processes.group](bool here) {
+    const std::vector<std::string> texts = gather_texts({here ? "yes" : ""}, group.get());
+    return std::ranges::any_of(texts, [](const std::string& text) { return !text.empty(); });
+  };
 }
 
 }  // namespace detail
@@ -164,6 +172,43 @@ void plan_gradients(const fs::path& folder, const CheckpointContent& content, in
       detail::plan_gradients_load(content.models, parts, static_cast<double>(content.num_processes) / saved));
 }
 
+// What a checkpoint was read for: nothing is changed before everything was read and, as far as possible,
+// checked.
+struct CheckpointLoads {
+  Loads loads = {};
+  PtValue random_states = {};
+  fs::path random_file = {};
+  // Whether the random states are those of this process.
+  bool own = false;
+};
+
+CheckpointLoads plan_loads(const fs::path& folder, const CheckpointContent& content, int process,
+                           const std::vector<LoadStatePreHook>& hooks) {
+  const fs::path complete = detail::complete_folder(folder);
+  if (!fs::is_directory(complete)) {
+    throw Error({.what = "there is no such folder", .where = folder.string()});
+  }
+  std::vector<torch::nn::Module*> models = content.models;
+  for (const LoadStatePreHook& hook : hooks) hook(models, complete);
+
+  CheckpointLoads planned;
+  plan_models(complete, models, planned.loads);
+  plan_optimizers(complete, content, planned.loads);
+  plan_states(complete, "scheduler", content.schedulers, planned.loads);
+  plan_loaders(complete, content.loaders, planned.loads);
+  if (content.scaler) {
+    planned.loads.emplace_back([load = content.scaler->load_state,
+                                state = read_part(complete / detail::kScalerFile)] { load(state); });
+  }
+  plan_registered(complete, content.registered, planned.loads);
+  plan_buckets(complete, content.gradient_buckets, planned.loads);
+  plan_gradients(complete, content, process, planned.loads);
+  planned.own = fs::exists(complete / detail::random_states_file(process));
+  planned.random_file = complete / detail::random_states_file(planned.own ? process : 0);
+  if (fs::exists(planned.random_file)) planned.random_states = read_pt_file(planned.random_file);
+  return planned;
+}
+
 }  // namespace
 
 void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
@@ -173,35 +218,17 @@ void save_checkpoint(const fs::path& folder, const CheckpointContent& content,
 
 std::optional<std::int64_t> load_checkpoint(const fs::path& folder, const CheckpointContent& content,
                                             int process, const std::vector<LoadStatePreHook>& hooks) {
-  const fs::path complete = detail::complete_folder(folder);
-  if (!fs::is_directory(complete)) {
-    throw Error({.what = "there is no such folder", .where = folder.string()});
-  }
-  std::vector<torch::nn::Module*> models = content.models;
-  for (const LoadStatePreHook& hook : hooks) hook(models, complete);
+  const SavingProcesses loading{.index = process, .group = content.loading_group};
+  const auto read = [&] {
+    CheckpointLoads planned;
+    detail::together(loading, [&] { planned = plan_loads(folder, content, process, hooks); });
+    return planned;
+  };
+  const CheckpointLoads planned = read_unreplaced({folder}, read, detail::on_any(loading));
 
-  // Reads and, as far as possible, checks everything before it changes anything.
-  Loads loads;
-  const bool own = fs::exists(complete / detail::random_states_file(process));
-  const fs::path random = complete / detail::random_states_file(own ? process : 0);
-  PtValue states;
-  detail::together({.index = process, .group = content.loading_group}, [&] {
-    plan_models(complete, models, loads);
-    plan_optimizers(complete, content, loads);
-    plan_states(complete, "scheduler", content.schedulers, loads);
-    plan_loaders(complete, content.loaders, loads);
-    if (content.scaler) {
-      loads.emplace_back([load = content.scaler->load_state,
-                          state = read_part(complete / detail::kScalerFile)] { load(state); });
-    }
-    plan_registered(complete, content.registered, loads);
-    plan_buckets(complete, content.gradient_buckets, loads);
-    plan_gradients(complete, content, process, loads);
-    if (fs::exists(random)) states = read_pt_file(random);
-  });
-
-  for (const auto& load : loads) load();
-  if (own) return detail::load_random_states(states, random.string());
+  for (const auto& load : planned.loads) load();
+  const PtValue& states = planned.random_states;
+  if (planned.own) return detail::load_random_states(states, planned.random_file.string());
   const PtValue* step = states.find("step");
   return step != nullptr && step->number() ? std::optional(static_cast<std::int64_t>(*step->number()))
                                            : std::nullopt;

@@ -47,6 +47,9 @@ void together(
     const SavingProcesses& processes, const std::function<void()>& function,
     const std::function<void()>& clean_up = [] {});
 
+/// A function, for all processes together, that returns whether its argument is true on any of them.
+std::function<bool(bool)> on_any(const SavingProcesses& processes);
+
 }  // namespace detail
 
 /// Called on every process before a checkpoint's weights are written. It may change the weights, or remove
@@ -132,12 +135,12 @@ void save_checkpoint(const std::filesystem::path& folder, const CheckpointConten
                      const SavingProcesses& processes, const SaveCheckpointOptions& options = {});
 
 /// Loads a checkpoint of acc or of accelerate into the same objects, and returns the step of the
-/// accumulation. Models and optimizers may be in files or in shards, whatever they are here: of shards, each
-/// process reads the parts that it keeps. A process without random states in the checkpoint keeps its current
-/// ones; gradients of an unfinished accumulation are distributed so that their mean over the processes stays
-/// the same. Throws Error naming the file that is missing or damaged, or with all weights that do not fit;
-/// models and optimizers are then unchanged. With a loading_group it is for all of its processes together,
-/// and throws on all of them.
+/// accumulation. What is loaded is of one save, also beside a process that saves to the folder. Models and
+/// optimizers may be in files or in shards, whatever they are here: of shards, each process reads the parts
+/// that it keeps. A process without random states in the checkpoint keeps its current ones; gradients of an
+/// unfinished accumulation are distributed so that their mean over the processes stays the same. Throws Error
+/// naming the file that is missing or damaged, or with all weights that do not fit; models and optimizers are
+/// then unchanged. With a loading_group it is for all of its processes together, and throws on all of them.
 std::optional<std::int64_t> load_checkpoint(const std::filesystem::path& folder,
                                             const CheckpointContent& content, int process,
                                             const std::vector<LoadStatePreHook>& hooks = {});

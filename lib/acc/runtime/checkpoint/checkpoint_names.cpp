@@ -45,10 +45,11 @@ std::string custom_file(std::size_t index) {
 }
 
 fs::path model_file_in(const fs::path& checkpoint, std::size_t model) {
-  fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
-  if (fs::exists(safe)) return safe;
-  for (const char* stem : {"pytorch_model", "pytorch_model_fsdp"}) {
-    fs::path file = checkpoint / numbered_file(stem, model, ".bin");
+  const fs::path safe = checkpoint / numbered_file("model", model, ".safetensors");
+  for (fs::path file : {safe, checkpoint / numbered_file("pytorch_model", model, ".bin"),
+                        checkpoint / numbered_file("pytorch_model_fsdp", model, ".bin")}) {
+    if (fs::exists(file)) return file;
+    file += ".index.json";
     if (fs::exists(file)) return file;
   }
   return safe;

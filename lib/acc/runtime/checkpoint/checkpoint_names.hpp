@@ -47,8 +47,8 @@ std::string gradients_file(int process);
 /// `custom_checkpoint_3.pkl`
 std::string custom_file(std::size_t index);
 
-/// The file of a model in a checkpoint, of the names that acc and accelerate give it; `model.safetensors`,
-/// which acc writes, if there is none.
+/// The file of a model in a checkpoint, or the index of its shards, of the names that acc and accelerate give
+/// them; `model.safetensors`, which acc writes, if there is none.
 std::filesystem::path model_file_in(const std::filesystem::path& checkpoint, std::size_t model);
 
 /// `pytorch_model_fsdp_0` and `optimizer_0`: folders of what is saved in shards.

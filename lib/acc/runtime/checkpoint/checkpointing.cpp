@@ -6,6 +6,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/replacement.hpp"
 #include "acc/base/text.hpp"
 #include "acc/runtime/checkpoint/checkpoint_names.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
@@ -307,10 +308,15 @@ void Checkpointing::save(const PtValue& value, const fs::path& file) const {
 IncompatibleKeys Checkpointing::load_model(torch::nn::Module& module, const fs::path& place,
                                            bool strict) const {
   if (const fs::path shards = folder_of_model_shards(place, 0); !shards.empty()) {
-    PlannedModel planned;
     const bool is_sharded = preparation_.sharded_module(module) != nullptr;
-    together({.index = state_.process_index(), .group = is_sharded ? state_.process_group() : nullptr},
-             [&] { planned = plan_model_shards(module, shards, strict); });
+    const SavingProcesses loading{.index = state_.process_index(),
+                                  .group = is_sharded ? state_.process_group() : nullptr};
+    const auto read = [&] {
+      PlannedModel planned;
+      together(loading, [&] { planned = plan_model_shards(module, shards, strict); });
+      return planned;
+    };
+    const PlannedModel planned = read_unreplaced({place, shards}, read, on_any(loading));
     planned.load();
     return planned.keys;
   }

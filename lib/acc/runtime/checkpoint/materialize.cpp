@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/replacement.hpp"
+#include "acc/formats/weights_replacement.hpp"
 #include "acc/runtime/checkpoint/model_weights.hpp"
 
 namespace acc {
@@ -86,10 +88,15 @@ std::string name_of(const TensorRange& range) {
   return fmt::format("{}", fmt::join(range.path, "."));
 }
 
-}  // namespace
+// The files of a folder of weights are mapped more than once, and must be those of one save.
+void read_one_save(const fs::path& path, const std::function<void()>& read) {
+  read_unreplaced({path, path / kWeightsFile, path / kWeightsIndex}, [&] {
+    read();
+    return true;
+  });
+}
 
-void materialize(torch::nn::Module& module, const fs::path& path, const MaterializeOptions& options) {
-  const at::NoGradGuard no_grad;
+void fill(torch::nn::Module& module, const fs::path& path, const MaterializeOptions& options) {
   MappedWeights weights([&] { return detail::named_as_in(module, read_weights(path)); });
   detail::plan_model_load(module, weights.tensors(), path);
   Named tensors;
@@ -103,8 +110,7 @@ void materialize(torch::nn::Module& module, const fs::path& path, const Material
   }
 }
 
-void load_weight_ranges(const fs::path& path, const std::vector<TensorRange>& ranges) {
-  const at::NoGradGuard no_grad;
+void read_ranges(const fs::path& path, const std::vector<TensorRange>& ranges) {
   MappedWeights weights([&] { return read_weights(path); });
   std::vector<Problem> problems;
   for (const TensorRange& range : ranges) {
@@ -121,6 +127,18 @@ void load_weight_ranges(const fs::path& path, const std::vector<TensorRange>& ra
   }
   if (!problems.empty()) throw Error(ErrorKind::config, std::move(problems));
   for (const TensorRange& range : ranges) weights.copy(name_of(range), range.begin, range.elements);
+}
+
+}  // namespace
+
+void materialize(torch::nn::Module& module, const fs::path& path, const MaterializeOptions& options) {
+  const at::NoGradGuard no_grad;
+  read_one_save(path, [&] { fill(module, path, options); });
+}
+
+void load_weight_ranges(const fs::path& path, const std::vector<TensorRange>& ranges) {
+  const at::NoGradGuard no_grad;
+  read_one_save(path, [&] { read_ranges(path, ranges); });
 }
 
 }  // namespace acc

@@ -15,6 +15,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/replacement.hpp"
 #include "acc/formats/dcp_metadata.hpp"
 #include "acc/formats/dcp_ranges.hpp"
 #include "acc/runtime/checkpoint/checkpoint_save.hpp"
@@ -244,8 +245,9 @@ void save_sharded(const fs::path& folder, const ShardedState& state, const Savin
   detail::publish_together(replacement, processes);
 }
 
-void load_sharded(const fs::path& folder, const std::vector<TensorRange>& ranges) {
-  const at::NoGradGuard no_grad;
+namespace {
+
+void load_sharded_once(const fs::path& folder, const std::vector<TensorRange>& ranges) {
   const fs::path complete = detail::complete_folder(folder);
   const DcpMetadata metadata = read_dcp_metadata(complete);
   std::vector<Problem> problems;
@@ -266,7 +268,7 @@ void load_sharded(const fs::path& folder, const std::vector<TensorRange>& ranges
     load_range(complete, metadata.tensors.at(dcp_name(path_of(range))), range);
 }
 
-PtDict read_sharded_objects(const fs::path& folder) {
+PtDict read_sharded_objects_once(const fs::path& folder) {
   const fs::path complete = detail::complete_folder(folder);
   PtValue objects = PtDict();
   const DcpMetadata metadata = read_dcp_metadata(complete);
@@ -280,6 +282,20 @@ PtDict read_sharded_objects(const fs::path& folder) {
     insert(objects, object.path, detail::read_pt_archive(complete / file, begin, length));
   }
   return std::get<PtDict>(objects.content);
+}
+
+}  // namespace
+
+void load_sharded(const fs::path& folder, const std::vector<TensorRange>& ranges) {
+  const at::NoGradGuard no_grad;
+  read_unreplaced({folder}, [&] {
+    load_sharded_once(folder, ranges);
+    return true;
+  });
+}
+
+PtDict read_sharded_objects(const fs::path& folder) {
+  return read_unreplaced({folder}, [&] { return read_sharded_objects_once(folder); });
 }
 
 namespace detail {

@@ -7,7 +7,9 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
 
+#include <atomic>
 #include <csignal>
+#include <thread>
 
 #include "acc/base/files.hpp"
 #include "acc/runtime/checkpoint/stateful.hpp"
@@ -92,6 +94,47 @@ TEST_CASE("checkpoint: a resumed training equals the uninterrupted one, bit for 
   resumed.train(4);
   CHECK(resumed.net->weight.equal(whole.net->weight));
   CHECK(resumed.net->bias.equal(whole.net->bias));
+}
+
+TEST_CASE("checkpoint: what is loaded beside a save is of one save", "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder() / "checkpoint";
+  constexpr int kLoads = 200;
+  // Each load meets one save, of a model and a counter with the same value.
+  std::atomic<int> begun = 0;
+  Training saved;
+  const auto save = [&](int number) {
+    const at::NoGradGuard no_grad;
+    saved.net->weight.fill_(number);
+    saved.seen = number;
+    acc::save_checkpoint(folder, saved.content(), {});
+  };
+  save(0);
+  std::thread writer([&] {
+    for (int number = 1; number <= kLoads; ++number) {
+      begun.wait(number - 1);
+      save(number);
+    }
+  });
+  int mixed = 0;
+  for (int number = 1; number <= kLoads; ++number) {
+    begun = number;
+    begun.notify_one();
+    Training loaded;
+    acc::load_checkpoint(folder, loaded.content(), 0);
+    if (loaded.net->weight.ne(static_cast<double>(loaded.seen)).any().item<bool>()) ++mixed;
+  }
+  writer.join();
+  CHECK(mixed == 0);
+}
+
+TEST_CASE("checkpoint: weights as a file and in shards are not taken for one another", "[runtime]") {
+  const fs::path folder = acc::test::temporary_folder() / "checkpoint";
+  Training training;
+  acc::save_checkpoint(folder, training.content(), {}, {.in_shards = true});
+  acc::replace_file(folder / "model.safetensors.index.json", std::string_view(R"({"weight_map":{}})"));
+  CHECK(load_error(folder, training.content())
+            .find("has both pytorch_model_fsdp_0 and "
+                  "model.safetensors.index.json") != std::string::npos);
 }
 
 TEST_CASE("checkpoint: the files are accelerate's", "[runtime]") {
