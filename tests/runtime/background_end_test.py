@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""background_end_test.py PROGRAM [LAUNCHER...]: a program whose main ends while a checkpoint is written in the background has
+"""background_end_test.py PROGRAM [LAUNCHER...]: a program that ends while a checkpoint is written in the background has
 the whole checkpoint when it has ended, and does not end well if the checkpoint could not be written."""
 import os
 import pathlib
@@ -29,5 +29,7 @@ def expect(how, code, number, text=""):
 # The code of SIGABRT: with a launcher the worker's, as a shell has it.
 aborted = 134 if len(sys.argv) > 2 else -6
 expect("returns", 0, 2)
+expect("exits", 0, 2)
 expect("throws", 1, 2, "the program's own error")
 expect("fails", aborted, 1, "model.safetensors: cannot be written: File too large")
+expect("exits_and_fails", aborted, 1, "model.safetensors: cannot be written: File too large")

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// background_save FOLDER returns|throws|fails: saves a state of 4 MB in the background, as checkpoint 2, and
-// leaves main at once: by return, by an exception, or by return although files cannot grow that far.
+// background_save FOLDER returns|exits|throws|fails|exits_and_fails: saves a state of 4 MB in the background,
+// as checkpoint 2, and leaves main at once: by return, by exit(), by an exception, or by return or exit()
+// although files cannot grow that far.
 // background_save FOLDER reads: says which checkpoint is in the folder.
 #include <sys/resource.h>
 #include <torch/nn/modules/linear.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
@@ -42,8 +44,9 @@ void save(const std::string& folder, const std::string& how) {
   number.value = 1;
   accelerator.save_state(folder);
   number.value = 2;
-  if (how == "fails") limit_files();
+  if (how.ends_with("fails")) limit_files();
   accelerator.save_state(folder, {.background = true});
+  if (how.starts_with("exits")) std::exit(0);
   if (how == "throws") throw std::runtime_error("the program's own error");
 }
 

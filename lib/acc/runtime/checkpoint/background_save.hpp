@@ -6,7 +6,8 @@
 
 namespace acc::detail {
 
-/// A save on a thread of its own, at most one at a time.
+/// A save on a thread of its own, at most one at a time. exit() waits for it as the destructor does; _exit(),
+/// quick_exit(), abort() and signals do not.
 class BackgroundSave {
  public:
   BackgroundSave() = default;
@@ -23,7 +24,7 @@ class BackgroundSave {
   void wait();
 
  private:
-  std::future<void> save_ = {};
+  std::shared_future<void> save_ = {};
 };
 
 }  // namespace acc::detail

@@ -18,10 +18,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "checkpoint_";
 
 std::optional<std::int64_t> number_of(const std::string& name, std::string_view prefix) {
-  static const std::regex kNumber(R"(\d{1,18})");
+  constexpr std::size_t kMaxDigits = 18;
   if (!name.starts_with(prefix)) return {};
   const std::string number = name.substr(prefix.size());
-  return std::regex_match(number, kNumber) ? parse_integer(number) : std::nullopt;
+  const bool is_number = number.size() <= kMaxDigits && !number.empty() &&
+                         number.find_first_not_of("0123456789") == std::string::npos;
+  return is_number ? parse_integer(number) : std::nullopt;
 }
 
 }  // namespace
@@ -64,7 +66,8 @@ std::string sharded_optimizer_folder(std::size_t index) {
 }
 
 bool is_checkpoint_file(const std::string& name) {
-  static const std::regex kFiles(
+  // Never destroyed: a thread may save while the process exits.
+  static const std::regex& kFiles = *new std::regex(
       R"((model|pytorch_model|pytorch_model_fsdp)(_\d+)?(-\d{5}-of-\d{5})?\.(safetensors|bin)(\.index\.json)?)"
       R"(|(optimizer|scheduler|sampler|dl_state_dict|gradient_buckets)(_\d+)?\.bin|scaler\.pt)"
       R"(|(pytorch_model_fsdp|optimizer)_\d+)"
