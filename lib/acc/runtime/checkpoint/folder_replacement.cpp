@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,6 +30,14 @@ fs::path beside(const fs::path& target, const char* ending) {
 [[noreturn]] void fail(const fs::path& path, const std::string& what, int number) {
   throw Error(
       {.kind = ErrorKind::system, .what = what + ": " + std::strerror(number), .where = path.string()});
+}
+
+// Nothing can be renamed to a mount point.
+bool is_mount_point(const fs::path& folder) {
+  struct statx about = {};
+  const bool known = ::statx(AT_FDCWD, folder.c_str(), 0, 0, &about) == 0 &&
+                     (about.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+  return known && (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 void sync(const fs::path& folder) {
@@ -68,6 +77,11 @@ FolderReplacement::FolderReplacement(const fs::path& target,
   }
   if (fs::exists(target_, none_or_gone) && !fs::is_directory(target_, none_or_gone))
     fail(target, "cannot be replaced", ENOTDIR);
+  if (is_mount_point(target_)) {
+    throw Error({.what = "is a mount point, and would be replaced as a whole",
+                 .where = target.string(),
+                 .hint = "give the checkpoint a folder in it"});
+  }
 }
 
 void FolderReplacement::begin() {
@@ -122,7 +136,10 @@ fs::path complete_folder(const fs::path& target) {
 }
 
 void remove_folder(const fs::path& folder) {
-  const fs::path place = resolved_path(folder);
+  fs::path path = absolute_path(folder);
+  if (!path.has_filename()) path = path.parent_path();
+  // What a link points to belongs to others.
+  const fs::path place = resolved_path(path.parent_path()) / path.filename();
   const fs::path gone = beside(place, kGone);
   std::error_code error;
   fs::remove_all(gone, error);  // left by a process that was killed

@@ -137,6 +137,21 @@ TEST_CASE("folder replacement: a file and the working folder are refused", "[run
       "own)");
 }
 
+TEST_CASE("folder replacement: a mount point is refused before anything is written", "[runtime]") {
+  CHECK(acc::test::error_of([] { acc::detail::FolderReplacement("/proc", is_replaced); }) ==
+        "/proc: is a mount point, and would be replaced as a whole (give the checkpoint a folder in it)");
+}
+
+TEST_CASE("folder replacement: of a link only the link is removed", "[runtime]") {
+  const fs::path parent = acc::test::temporary_folder();
+  write(parent / "archive" / "best" / "part", "kept");
+  fs::create_directory(parent / "run");
+  fs::create_directory_symlink("../archive/best", parent / "run" / "checkpoint_0");
+  acc::detail::remove_folder(parent / "run" / "checkpoint_0");
+  CHECK(fs::is_empty(parent / "run"));
+  CHECK(acc::read_file(parent / "archive" / "best" / "part") == "kept");
+}
+
 TEST_CASE("folder replacement: a removed folder is gone, including leftovers of an earlier removal",
           "[runtime]") {
   const fs::path parent = acc::test::temporary_folder();
