@@ -97,6 +97,13 @@ class BatchSource {
   virtual bool is_ready() const { return false; }
 };
 
+/// Of a pass of which nothing is left.
+template <class Batch>
+class NoBatches final : public BatchSource<Batch> {
+ public:
+  std::optional<LoadedBatch<Batch>> next() override { return std::nullopt; }
+};
+
 /// Reads batches in the calling thread when they are needed, or ahead in worker threads.
 template <class Batch>
 class ReadAhead final : public BatchSource<Batch> {

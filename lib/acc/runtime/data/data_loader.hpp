@@ -64,7 +64,7 @@ class DataLoader {
   Iterator begin() {
     LoaderPass pass = plan_->begin_pass(skip_);
     if (context_.before_pass && !pass.resumed) context_.before_pass();
-    auto source = plan_->dispatched() ? dispatch(pass) : read(pass, plan_->shard(), pass.skip);
+    auto source = source_of(pass);
     pass.batches.clear();
     detail::ActiveLoaders::Entry entry = context_.active->enter(pass.remainder);
     return Iterator(plan_, std::move(pass), std::move(source), std::move(entry),
@@ -114,6 +114,11 @@ class DataLoader {
       const std::optional<std::size_t> size = dataset.size();
       return size.value_or(0);
     }
+  }
+
+  std::unique_ptr<Source> source_of(const LoaderPass& pass) {
+    if (pass.finished) return std::make_unique<detail::NoBatches<Batch>>();
+    return plan_->dispatched() ? dispatch(pass) : read(pass, plan_->shard(), pass.skip);
   }
 
   std::unique_ptr<Source> read(const LoaderPass& pass, const Shard& shard, std::size_t skip) {

@@ -114,7 +114,7 @@ class LoaderIterator {
       return;
     }
     if (item_->last) entry_.set_at_end(item_->remainder);
-    plan_->set_num_yielded(pass_, ++num_yielded_);
+    plan_->set_num_yielded(pass_, ++num_yielded_, item_->last);
   }
 
   // Copies the next batch while the loop computes with this one, if the next batch has already been read.

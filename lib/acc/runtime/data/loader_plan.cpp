@@ -75,16 +75,29 @@ std::size_t LoaderPlan::step_size() const {
   return batch * (shard_.split_batches ? 1 : shard_.count);
 }
 
-std::vector<BatchIndices> LoaderPlan::batches_of(std::uint64_t epoch, std::size_t* samples) const {
+std::size_t LoaderPlan::remainder_of(std::size_t samples) const {
+  return repeats() ? samples % step_size() : 0;
+}
+
+std::size_t LoaderPlan::remainder_of(const std::vector<BatchIndices>& batches) const {
+  if (!repeats()) return 0;
+  std::size_t samples = 0;
+  for (std::size_t i = batches.size() - batches.size() % shard_.count; i < batches.size(); ++i)
+    samples += batches[i].size();
+  return samples;
+}
+
+std::vector<BatchIndices> LoaderPlan::batches_of(std::uint64_t epoch, std::size_t* remainder) const {
   const SamplerPass pass{.seed = seed_ + epoch, .process_index = shard_.index, .num_processes = shard_.count};
   std::vector<BatchIndices> batches;
   if (batch_sampler_) {
     batches = batch_sampler_->batches(pass);
+    if (remainder != nullptr) *remainder = remainder_of(batches);
   } else {
     const std::vector<std::size_t> order = sampler_->order(pass);
-    if (samples != nullptr && !sampler_->distributed()) *samples = order.size();
     batches = detail::make_batches(order, rule_);
     if (sampler_->distributed()) return batches;
+    if (remainder != nullptr) *remainder = remainder_of(order.size());
   }
   return dispatched_ ? batches : detail::shard_batches(batches, rule_, shard_);
 }
@@ -100,33 +113,42 @@ std::size_t LoaderPlan::size() const {
 }
 
 LoaderPass LoaderPlan::begin_pass(std::size_t skip) {
-  const Position from = std::exchange(next_, Position{.epoch = next_.epoch + 1});
+  const LoaderPosition from = std::exchange(next_, LoaderPosition{.epoch = next_.epoch + 1});
   LoaderPass pass{.number = ++passes_,
                   .epoch = from.epoch,
                   .seed = seed_ + from.epoch,
                   .skip = std::max(skip, from.batches),
-                  .resumed = from.batches > 0};
-  if (dataset_size_) {
-    std::size_t samples = 0;
-    pass.batches = batches_of(from.epoch, &samples);
-    const bool repeats = shard_.even_batches && !rule_.drop_last && shard_.count > 1;
-    if (repeats) pass.remainder = samples % step_size();
-  }
-  current_ = Position{.epoch = from.epoch, .batches = pass.skip};
+                  .resumed = from.in_pass(),
+                  .finished = from.finished};
+  if (dataset_size_) pass.batches = batches_of(from.epoch, &pass.remainder);
+  current_ = LoaderPosition{.epoch = from.epoch, .batches = pass.skip, .finished = from.finished};
   return pass;
 }
 
-void LoaderPlan::set_num_yielded(const LoaderPass& pass, std::size_t batches) {
-  if (pass.number == passes_) current_ = Position{.epoch = pass.epoch, .batches = batches};
+void LoaderPlan::set_num_yielded(const LoaderPass& pass, std::size_t batches, bool last) {
+  if (pass.number == passes_)
+    current_ = LoaderPosition{.epoch = pass.epoch, .batches = batches, .finished = last};
+}
+
+void LoaderPlan::skip_rest() {
+  if (current_) current_->finished = true;
 }
 
 void LoaderPlan::set_finished(const LoaderPass& pass) {
   if (pass.number == passes_) current_.reset();
 }
 
+void LoaderPlan::leave_pass() {
+  if (current_ && current_->finished) current_.reset();
+}
+
 std::string LoaderPlan::state() const {
-  const Position at = current_.value_or(next_);
-  json state{{"epoch", at.epoch}, {"seed", seed_}, {"batches", at.batches}, {"step_size", step_size()}};
+  const LoaderPosition at = current_.value_or(next_);
+  json state{{"epoch", at.epoch},
+             {"seed", seed_},
+             {"batches", at.batches},
+             {"step_size", step_size()},
+             {"finished", at.finished}};
   if (dataset_size_) state["dataset_size"] = *dataset_size_;
   return state.dump();
 }
@@ -135,16 +157,21 @@ void LoaderPlan::load_state(std::string_view state) {
   try {
     const json fields = json::parse(state);
     const auto size = fields.value("dataset_size", std::size_t{0});
-    if (fields.contains("dataset_size") != dataset_size_.has_value() || size != dataset_size()) {
+    const auto samples = fields.at("batches").get<std::size_t>() * fields.at("step_size").get<std::size_t>();
+    LoaderPosition position{.epoch = fields.at("epoch").get<std::uint64_t>(),
+                            .batches = samples / step_size(),
+                            .finished = fields.value("finished", false)};
+    const bool is_other =
+        fields.contains("dataset_size") != dataset_size_.has_value() || size != dataset_size();
+    // At the start of a pass there is nothing that another data set could not continue.
+    if (is_other && samples > 0) {
       throw Error({.kind = ErrorKind::config,
                    .what = fmt::format("belongs to a data set of {} samples, but this one has {}", size,
                                        dataset_size()),
                    .where = "data loader state"});
     }
-    const auto seed = fields.at("seed").get<std::uint64_t>();
-    const auto samples = fields.at("batches").get<std::size_t>() * fields.at("step_size").get<std::size_t>();
-    next_ = {.epoch = fields.at("epoch").get<std::uint64_t>(), .batches = samples / step_size()};
-    seed_ = seed;
+    seed_ = fields.at("seed").get<std::uint64_t>();
+    next_ = position;
     current_.reset();
   } catch (const json::exception& error) {
     throw Error({.kind = ErrorKind::config,

@@ -50,10 +50,23 @@ struct LoaderPass {
   std::vector<BatchIndices> batches = {};
   /// The number of batches of this process that the loop skips.
   std::size_t skip = 0;
-  /// Whether this is the unfinished pass of a restored loader.
+  /// Whether this is the rest of a restored loader's pass.
   bool resumed = false;
+  /// Whether nothing is left of it: the loop had been given its last batch.
+  bool finished = false;
   /// The number of rows of the last batch, gathered from all processes, that are not repetitions; 0: all.
   std::size_t remainder = 0;
+};
+
+/// Where a loop stands in its passes.
+struct LoaderPosition {
+  std::uint64_t epoch = 0;  ///< The epoch of the pass.
+  /// The number of batches of this process that the loop has been given of the pass.
+  std::size_t batches = 0;
+  /// Whether the last of them was the last one of the pass.
+  bool finished = false;
+
+  bool in_pass() const { return batches > 0 || finished; }  ///< Whether the pass has begun.
 };
 
 /// The state of a loader without its data: the batches of each pass, and the position of the loop. Copies of
@@ -77,7 +90,9 @@ class LoaderPlan {
   void set_dispatched(bool dispatched);
   bool dispatched() const { return dispatched_; }  ///< Whether rank 0 reads for all.
 
-  /// The epoch of the next pass, from 0; an unfinished pass counts as one.
+  /// Where the next pass begins: at its start, unless it is the rest of a restored loader's.
+  const LoaderPosition& next() const { return next_; }
+  /// The epoch of the next pass, from 0; the rest of a restored loader's pass counts as one.
   std::uint64_t epoch() const { return next_.epoch; }
   /// Sets the epoch of the next pass, which begins at its start.
   void set_epoch(std::uint64_t epoch);
@@ -88,32 +103,37 @@ class LoaderPlan {
 
   /// Begins the next pass, without its first `skip` batches.
   LoaderPass begin_pass(std::size_t skip = 0);
-  /// The loop has been given `batches` batches of the pass, including skipped ones.
-  void set_num_yielded(const LoaderPass& pass, std::size_t batches);
+  /// The loop has been given `batches` batches of the pass, including skipped ones; `last`: no more follow.
+  void set_num_yielded(const LoaderPass& pass, std::size_t batches, bool last = false);
+  /// The loop takes no more batches of its pass: it stands where it would after the last one.
+  void skip_rest();
   /// The loop has reached the end of the pass.
   void set_finished(const LoaderPass& pass);
+  /// The loop has left its pass, which is over if it was given the last batch.
+  void leave_pass();
 
-  /// The position of the loop as JSON: epoch, seed, and the number of batches that the loop has been given;
-  /// batches that were only read ahead do not count.
+  /// The position of the loop as JSON: epoch, seed, the number of batches that the loop has been given, and
+  /// whether the pass has more; batches that were only read ahead do not count.
   std::string state() const;
 
-  /// The next pass resumes at the position of `state`. If the number of processes differs, the position is
-  /// rounded down and some samples are read again. Throws Error{config} unless it is the state of a loader
-  /// for this data set; the plan is then unchanged.
+  /// The next pass resumes at the position of `state`; nothing is left of a pass whose last batch the loop
+  /// was given. If the number of processes differs, the position is rounded down and some samples are read
+  /// again. Throws Error{config} unless it is the state of a loader, and if it is in a pass, of one for this
+  /// data set; the plan is then unchanged.
   void load_state(std::string_view state);
 
  private:
-  // A position in the pass `epoch`, after its first `batches`.
-  struct Position {
-    std::uint64_t epoch = 0;
-    std::size_t batches = 0;
-  };
-
   // The number of samples, or batches of a BatchSampler, that all processes read in one step.
   std::size_t step_size() const;
   // The number of batches that are read in one step of this process.
   std::size_t batches_per_step() const;
-  std::vector<BatchIndices> batches_of(std::uint64_t epoch, std::size_t* samples = nullptr) const;
+  // Sets `remainder` to that of the pass, see LoaderPass.
+  std::vector<BatchIndices> batches_of(std::uint64_t epoch, std::size_t* remainder = nullptr) const;
+  // The same for the samples of a sampler, or the batches of a batch sampler, in a pass.
+  std::size_t remainder_of(std::size_t samples) const;
+  std::size_t remainder_of(const std::vector<BatchIndices>& batches) const;
+  // Whether the last step repeats samples to give all processes the same number of batches.
+  bool repeats() const { return shard_.even_batches && !rule_.drop_last && shard_.count > 1; }
 
   std::optional<std::size_t> dataset_size_;
   BatchRule rule_;
@@ -124,9 +144,9 @@ class LoaderPlan {
   bool dispatched_ = false;
 
   std::uint64_t passes_ = 0;
-  Position next_ = {};
+  LoaderPosition next_ = {};
   // The position of the loop in the latest pass; none before the first.
-  std::optional<Position> current_ = {};
+  std::optional<LoaderPosition> current_ = {};
 };
 
 }  // namespace acc

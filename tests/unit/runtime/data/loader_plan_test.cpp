@@ -31,6 +31,11 @@ std::string failure_of(const acc::DataLoaderOptions& options,
   return "none";
 }
 
+// Batches of one, two and three samples.
+struct ThreeBatches : acc::BatchSampler {
+  Batches batches(const acc::SamplerPass& /*pass*/) const override { return {{0}, {1, 2}, {3, 4, 5}}; }
+};
+
 // Two batches of different sizes.
 struct TwoBatches : acc::BatchSampler {
   Batches batches(const acc::SamplerPass& pass) const override { return {{pass.seed, 1}, {2, 3, 4}}; }
@@ -93,6 +98,14 @@ TEST_CASE("loader_plan: the batches of a batch sampler are distributed whole", "
   CHECK(plan_of(9, options, {.index = 1, .count = 2}).begin_pass().batches == Batches{{2, 3, 4}});
 }
 
+TEST_CASE("loader_plan: repeated batches of a batch sampler are not part of the remainder", "[runtime]") {
+  const acc::DataLoaderOptions options{.batch_sampler = std::make_shared<ThreeBatches>()};
+  CHECK(plan_of(6, options, {.count = 2}).begin_pass().remainder == 3);
+  CHECK(plan_of(6, options, {.count = 4}).begin_pass().remainder == 6);
+  CHECK(plan_of(6, options, {.count = 3}).begin_pass().remainder == 0);
+  CHECK(plan_of(6, options, {.count = 2, .even_batches = false}).begin_pass().remainder == 0);
+}
+
 TEST_CASE("loader_plan: options that exclude each other are errors", "[runtime]") {
   const auto sampler = std::make_shared<acc::SequentialSampler>(4);
   const auto batches = std::make_shared<TwoBatches>();
@@ -135,6 +148,35 @@ TEST_CASE("loader_plan: after the end of a pass the state is the start of the ne
   CHECK(restored.begin_pass().skip == 0);
 }
 
+TEST_CASE("loader_plan: after the last batch of a pass nothing is left of it, on any number of processes",
+          "[runtime]") {
+  acc::LoaderPlan plan = plan_of(17, {.batch_size = 2});
+  const acc::LoaderPass pass = plan.begin_pass();
+  plan.set_num_yielded(pass, 9, /*last=*/true);
+  acc::LoaderPlan restored = plan_of(17, {.batch_size = 2}, {.count = 2});
+  restored.load_state(plan.state());
+  CHECK(restored.epoch() == 0);
+  const acc::LoaderPass rest = restored.begin_pass();
+  CHECK(rest.resumed);
+  CHECK(rest.finished);
+  restored.leave_pass();
+  CHECK(restored.epoch() == 1);
+  CHECK_FALSE(restored.begin_pass().finished);
+}
+
+TEST_CASE("loader_plan: a loop may leave out the rest of its pass", "[runtime]") {
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  plan.set_num_yielded(plan.begin_pass(), 3);
+  plan.leave_pass();
+  CHECK(nlohmann::json::parse(plan.state())["batches"] == 3);
+  plan.skip_rest();
+  acc::LoaderPlan restored = plan_of(20, {.batch_size = 2});
+  restored.load_state(plan.state());
+  CHECK(restored.next().finished);
+  plan.leave_pass();
+  CHECK(nlohmann::json::parse(plan.state())["epoch"] == 1);
+}
+
 TEST_CASE("loader_plan: the state is that of the latest of several passes", "[runtime]") {
   acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
   const acc::LoaderPass first = plan.begin_pass();
@@ -161,11 +203,22 @@ TEST_CASE("loader_plan: the state of four processes continues on two without los
 TEST_CASE("loader_plan: the state of another data set is an error and changes nothing", "[runtime]") {
   acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
   const std::string before = plan.state();
+  acc::LoaderPlan other = plan_of(21, {.batch_size = 2});
+  other.set_num_yielded(other.begin_pass(), 1);
   CHECK_THROWS_AS(plan.load_state("{"), acc::Error);
   CHECK_THROWS_AS(plan.load_state(R"({"epoch": "one"})"), acc::Error);
-  CHECK_THROWS_WITH(plan.load_state(plan_of(21, {.batch_size = 2}).state()),
+  CHECK_THROWS_WITH(plan.load_state(other.state()),
                     "data loader state: belongs to a data set of 21 samples, but this one has 20");
   CHECK(plan.state() == before);
+}
+
+TEST_CASE("loader_plan: between two passes another data set may follow", "[runtime]") {
+  acc::LoaderPlan other = plan_of(21, {.batch_size = 2, .seed = 4});
+  other.set_epoch(3);
+  acc::LoaderPlan plan = plan_of(20, {.batch_size = 2});
+  plan.load_state(other.state());
+  CHECK(plan.epoch() == 3);
+  CHECK(plan.seed() == 4);
 }
 
 TEST_CASE("loader_plan: when rank 0 reads for all, batches are not distributed by index", "[runtime]") {
