@@ -171,12 +171,22 @@ std::optional<Dispatcher::Step> Dispatcher::fetch() {
   return step;
 }
 
+// Keeps an exception, which is thrown after the step before it.
+void Dispatcher::look_ahead() {
+  try {
+    ahead_ = fetch();
+  } catch (...) {
+    failure_ = std::current_exception();
+  }
+}
+
 std::optional<BatchParts> Dispatcher::next() {
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   if (!std::exchange(started_, true)) ahead_ = fetch();
   if (!ahead_) return std::nullopt;
   const Step step = *std::exchange(ahead_, std::nullopt);
-  ahead_ = fetch();
-  remainder_ = !ahead_ && step.rows % shard_.count != 0 && !drop_last_ ? step.rows : 0;
+  look_ahead();
+  remainder_ = at_end() && step.rows % shard_.count != 0 && !drop_last_ ? step.rows : 0;
   const std::size_t part = count_rows(step.parts) / shard_.count;
   return slice_rows(step.parts, part * shard_.index, part);
 }

@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -28,11 +29,11 @@ class Dispatcher {
   Dispatcher(Broadcast broadcast, const Shard& shard, bool drop_last, Read read, Read from_start = {});
 
   /// Together: this process's part of the next step; nothing after the last. Throws Error{usage} when batches
-  /// cannot be concatenated. If rank 0 fails to read, throws on every rank.
+  /// cannot be concatenated. If rank 0 fails to read, throws on every rank, after the steps before.
   std::optional<BatchParts> next();
 
   /// Whether `next` has returned the last step, and how many rows of it are not repetitions; 0: all.
-  bool at_end() const { return !ahead_; }
+  bool at_end() const { return !ahead_ && !failure_; }
   std::size_t remainder() const { return remainder_; }
 
  private:
@@ -42,6 +43,7 @@ class Dispatcher {
     std::size_t rows = 0;
   };
 
+  void look_ahead();
   std::optional<Step> fetch();
   std::optional<Step> receive();
   std::optional<BatchParts> read_batches(const Read& read) const;
@@ -55,6 +57,7 @@ class Dispatcher {
   Read from_start_;
   bool started_ = false;
   std::optional<Step> ahead_ = {};
+  std::exception_ptr failure_ = {};
   // On rank 0: the first rows of the pass, to fill a last step that is not full.
   std::optional<BatchParts> first_ = {};
   std::size_t remainder_ = 0;

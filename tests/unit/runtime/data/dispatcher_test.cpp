@@ -152,6 +152,18 @@ TEST_CASE("dispatcher: a read error of rank 0 ends all ranks, and none waits", "
         "dispatch_batches: rank 0 could not read the next batch; its own error names the cause");
 }
 
+TEST_CASE("dispatcher: the steps before a read error are given to all ranks", "[runtime]") {
+  const auto results = dispatch(
+      2, false, false, [read = rows(12, 2), left = 4]() mutable -> std::optional<acc::detail::BatchParts> {
+        if (left-- == 0) throw std::runtime_error("torn");
+        return read();
+      });
+  CHECK(results[0].batches == Batches{{0, 1}, {4, 5}});
+  CHECK(results[1].batches == Batches{{2, 3}, {6, 7}});
+  CHECK(results[0].error == "torn");
+  CHECK_FALSE(results[1].error.empty());
+}
+
 TEST_CASE("dispatcher: batches that do not fit together are an error on all ranks", "[runtime]") {
   const auto results =
       dispatch(2, false, false, [wide = false]() mutable -> std::optional<acc::detail::BatchParts> {
