@@ -5,6 +5,7 @@
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -72,6 +73,12 @@ Box random_box(std::int64_t height, std::int64_t width, const RandomResizedCropO
 
 void require_one_size(c10::ArrayRef<at::Tensor> images) {
   if (images.empty()) throw Error({.what = "no images", .where = "stack_images"});
+  if (images[0].dim() != 3 || images[0].size(0) != 3) {
+    throw Error(
+        {.what = fmt::format("an image is [{}], not [3, height, width]", fmt::join(images[0].sizes(), ", ")),
+         .where = "stack_images",
+         .hint = "expand({3, -1, -1}) makes three channels of one"});
+  }
   for (const at::Tensor& image : images) {
     if (image.sizes() == images[0].sizes()) continue;
     throw Error(

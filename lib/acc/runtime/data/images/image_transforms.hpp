@@ -45,7 +45,8 @@ struct Normalize {
   std::array<float, 3> std = {0.229F, 0.224F, 0.225F};
 };
 
-/// Stacks images of the same size to uint8 [n, 3, height, width]. Throws Error{usage} for different sizes.
+/// Stacks images of the same size to uint8 [n, 3, height, width]. Throws Error{usage} for different sizes,
+/// and for images that do not have three channels.
 at::Tensor stack_images(c10::ArrayRef<at::Tensor> images);
 
 /// The same as float32, normalised: equal to torchvision's ToTensor and Normalize.

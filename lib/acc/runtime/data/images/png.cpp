@@ -45,13 +45,21 @@ void give_bytes(png_structp png, png_bytep to, std::size_t size) {
   reading->next += size;
 }
 
+// Pillow does not scale these to 8 bits, but limits each value to 255.
+bool is_wide_gray(const Reading& reading) {
+  return png_get_bit_depth(reading.png, reading.info) == 16 &&
+         png_get_color_type(reading.png, reading.info) == PNG_COLOR_TYPE_GRAY;
+}
+
 // Converts every format to 8-bit RGB and drops transparency, as Pillow's convert("RGB").
 void request_rgb(Reading& reading) {
   png_set_palette_to_rgb(reading.png);
   png_set_expand_gray_1_2_4_to_8(reading.png);
-  png_set_strip_16(reading.png);
   png_set_strip_alpha(reading.png);
-  png_set_gray_to_rgb(reading.png);
+  if (!is_wide_gray(reading)) {
+    png_set_strip_16(reading.png);
+    png_set_gray_to_rgb(reading.png);
+  }
   png_set_interlace_handling(reading.png);
   png_read_update_info(reading.png, reading.info);
 }
@@ -59,9 +67,15 @@ void request_rgb(Reading& reading) {
 void allocate_image(Reading& reading) {
   const auto height = static_cast<std::int64_t>(png_get_image_height(reading.png, reading.info));
   const auto width = static_cast<std::int64_t>(png_get_image_width(reading.png, reading.info));
-  reading.image = at::empty({height, width, 3}, at::TensorOptions(at::kByte));
+  const std::int64_t bytes = is_wide_gray(reading) ? 2 : 3;
+  reading.image = at::empty({height, width, bytes}, at::TensorOptions(at::kByte));
   for (std::int64_t row = 0; row < height; ++row)
-    reading.rows.push_back(reading.image.mutable_data_ptr<std::uint8_t>() + row * width * 3);
+    reading.rows.push_back(reading.image.mutable_data_ptr<std::uint8_t>() + row * width * bytes);
+}
+
+// Of the two bytes of each value, the higher first.
+at::Tensor limited_to_255(const at::Tensor& values) {
+  return values.select(2, 1).masked_fill(values.select(2, 0).gt(0), 255).unsqueeze(2).repeat({1, 1, 3});
 }
 
 bool read(Reading& reading) {
@@ -87,7 +101,7 @@ at::Tensor decode_png(std::string_view bytes) {
     throw Error(
         {.kind = ErrorKind::system, .what = fmt::format("is a broken PNG image: {}", reading.failure)});
   }
-  return reading.image;
+  return is_wide_gray(reading) ? limited_to_255(reading.image) : reading.image;
 }
 
 }  // namespace acc::detail

@@ -113,6 +113,9 @@ TEST_CASE("image_transforms: stacked images have contiguous channels, and must h
   CHECK(batch.is_contiguous());
   CHECK(batch[1].equal(numbered(2, 3)));
   CHECK_THROWS_AS(acc::stack_images({numbered(2, 3), numbered(3, 2)}), acc::Error);
+  CHECK_THROWS_WITH(acc::stack_images({numbered(2, 3).slice(0, 0, 1)}),
+                    "stack_images: an image is [1, 2, 3], not [3, height, width] (expand({3, -1, -1}) makes "
+                    "three channels of one)");
 }
 
 }  // namespace image_transforms_test
