@@ -134,13 +134,14 @@ std::vector<std::string> split_csv_line(std::string_view line) {
   return cells;
 }
 
-// Each row is one line: newlines in names and texts become spaces.
+// Each row is one line: newlines in names and texts become spaces. The first columns are the tracker's own.
 std::map<std::string, std::string> csv_cells(const TrackedValues& values) {
   std::map<std::string, std::string> cells;
   const auto add = [&](std::string name, std::string text) {
     for (std::string* part : {&name, &text})
       std::ranges::replace_if(
           *part, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+    if (name == "step" || name == "time") name = "values/" + name;
     cells[name] = std::move(text);
   };
   for (const auto& [name, value] : values) {

@@ -33,8 +33,9 @@ class JsonLinesTracker : public Tracker {
 
 /// Writes `<logging_dir>/<project>.csv`, a line for each call of log: `step`, `time` (seconds since 1970),
 /// and a column for each name, `<group>/<name>` for the names of a group; a cell is empty if a call did not
-/// have the name. A new name gets a new last column, for which the file is rewritten. A later training of the
-/// project appends to the same file. The config goes to `<project>.hparams.yml`.
+/// have the name. The columns of names `step` and `time` are `values/step` and `values/time`. A new name gets
+/// a new last column, for which the file is rewritten. A later training of the project appends to the same
+/// file. The config goes to `<project>.hparams.yml`.
 class CsvTracker : public Tracker {
  public:
   explicit CsvTracker(std::filesystem::path logging_dir) : logging_dir_(std::move(logging_dir)) {}

@@ -91,6 +91,14 @@ TEST_CASE("CSV: a row for each log, and a column for each name from its first lo
   CHECK(folder.read("mnist.hparams.yml") == "\"lr\": 0.5\n");
 }
 
+TEST_CASE("CSV: a metric with the name of one of the first columns has another column", "[runtime]") {
+  const acc::test::TemporaryFolder folder;
+  acc::CsvTracker tracker(folder.path());
+  tracker.start("mnist", {});
+  tracker.log({{"time", 3.25}, {"step", 7.0}}, 1);
+  CHECK(rows_without_time(folder.read("mnist.csv")) == "step,values/step,values/time\n1,7,3.25\n");
+}
+
 TEST_CASE("CSV: a later training appends after the last complete line, with the file's columns",
           "[runtime]") {
   const acc::test::TemporaryFolder folder;
