@@ -183,7 +183,9 @@ void ReduceOnPlateau::load_state(std::string_view state) {
   ReduceOnPlateau loaded(*optimizer_, options_);
   read_state(state, optimizer_->param_groups().size(),
              [&](const json& fields, const std::vector<double>& rates) {
-               if (!fields.at("best").is_null()) loaded.best_ = fields.at("best").get<double>();
+               // Absent before the first step: Python cannot read a null.
+               if (fields.contains("best") && !fields["best"].is_null())
+                 loaded.best_ = fields["best"].get<double>();
                loaded.num_bad_epochs_ = fields.at("num_bad_epochs").get<std::int64_t>();
                loaded.cooldown_counter_ = fields.at("cooldown_counter").get<std::int64_t>();
                loaded.last_epoch_ = fields.at("last_epoch").get<std::int64_t>();
