@@ -185,10 +185,12 @@ class Accelerator {
     return preparation_.prepare_optimizer(std::move(optimizer));
   }
 
+  using LoaderOptions = detail::Preparation::LoaderOptions;  ///< The options of prepare_data_loader.
+
   /// Together: returns a loader that reads this process's share of the batches.
   template <class Dataset>
-  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
-    return preparation_.prepare_data_loader(std::move(loader));
+  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader, const LoaderOptions& options = {}) {
+    return preparation_.prepare_data_loader(std::move(loader), options);
   }
 
   /// Prepares a scheduler of acc or LibTorch. Throws Error{usage} for one of LibTorch whose optimizer was

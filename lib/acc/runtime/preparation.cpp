@@ -258,7 +258,8 @@ Optimizer Preparation::add_optimizer(std::shared_ptr<torch::optim::Optimizer> na
                                                  impl_->prepared.scaler, impl_->checks);
 }
 
-std::shared_ptr<LoaderPlan> Preparation::add_loader(const LoaderPlan& plan, bool iterable) {
+std::shared_ptr<LoaderPlan> Preparation::add_loader(const LoaderPlan& plan, bool iterable,
+                                                    const LoaderOptions& options) {
   auto shared = std::make_shared<LoaderPlan>(plan);
   // Uses rank 0's seed: processes that were seeded differently must agree on the order of samples.
   at::Tensor seed = at::zeros({1}, at::kLong);
@@ -270,7 +271,7 @@ std::shared_ptr<LoaderPlan> Preparation::add_loader(const LoaderPlan& plan, bool
                      .even_batches = impl_->options.even_batches,
                      .split_batches = impl_->options.split_batches});
   shared->set_dispatched(state_.distributed() && impl_->options.dispatch_batches.value_or(iterable));
-  impl_->prepared.loaders.push_back(shared);
+  if (!options.evaluation_mode) impl_->prepared.loaders.push_back(shared);
   return shared;
 }
 

@@ -91,10 +91,15 @@ class Preparation {
     return add_optimizer(std::move(optimizer), nullptr);
   }
 
+  struct LoaderOptions {
+    /// Prepares the loader for evaluation: checkpoints do not contain its position.
+    bool evaluation_mode = false;
+  };
+
   template <class Dataset>
-  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader) {
+  DataLoader<Dataset> prepare_data_loader(DataLoader<Dataset> loader, const LoaderOptions& options) {
     if (is_prepared(loader.plan())) return loader;
-    loader.set_plan(add_loader(loader.plan(), DataLoader<Dataset>::kIterable));
+    loader.set_plan(add_loader(loader.plan(), DataLoader<Dataset>::kIterable, options));
     loader.set_context(loader_context());
     return loader;
   }
@@ -142,7 +147,7 @@ class Preparation {
   }
   template <class Dataset>
   DataLoader<Dataset> prepare_first(DataLoader<Dataset> loader) {
-    return prepare_data_loader(std::move(loader));
+    return prepare_data_loader(std::move(loader), {});
   }
   template <class Native>
   requires TorchOptimizer<std::remove_cvref_t<Native>> Optimizer prepare_first(Native&& optimizer) {
@@ -182,7 +187,7 @@ class Preparation {
   std::shared_ptr<ShardedOptimizer> sharded_optimizer(torch::optim::Optimizer& native) const;
   Optimizer add_optimizer(std::shared_ptr<torch::optim::Optimizer> native,
                           const torch::optim::Optimizer* from);
-  std::shared_ptr<LoaderPlan> add_loader(const LoaderPlan& plan, bool iterable);
+  std::shared_ptr<LoaderPlan> add_loader(const LoaderPlan& plan, bool iterable, const LoaderOptions& options);
   LoaderContext loader_context() const;
   void add_scheduler(const std::shared_ptr<torch::optim::LRScheduler>& scheduler);
   template <OwnScheduler Native>

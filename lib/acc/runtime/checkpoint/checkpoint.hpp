@@ -114,6 +114,8 @@ struct SaveCheckpointOptions {
   /// Writes models and optimizers in shards, each process its own, as accelerate's SHARDED_STATE_DICT.
   bool in_shards = false;
   std::vector<SaveStatePreHook> hooks = {};  ///< Called before weights are written, in this order.
+  /// See SaveStateOptions.
+  std::function<void(const std::filesystem::path& folder)> add_files = {};
 };
 
 /// How Accelerator::save_state saves.
@@ -122,6 +124,9 @@ struct SaveStateOptions {
   bool safe_serialization = true;
   /// Copies the state and returns; a thread writes it while the training goes on.
   bool background = false;
+  /// Called on every process, before save_state returns, with the folder in which the checkpoint is being
+  /// written: what the program adds to it.
+  std::function<void(const std::filesystem::path& folder)> add_files = {};
   /// Called on every process when the checkpoint is complete, with `background` on that thread: it must not
   /// call functions that are marked "together". What it throws on one process is the error of the save on
   /// all.

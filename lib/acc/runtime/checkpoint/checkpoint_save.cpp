@@ -65,6 +65,7 @@ void CheckpointSave::collect(const CheckpointContent& content, const SavingProce
     files_ = shared_files(content, std::move(weights), std::move(optimizers), options.safe_serialization);
   std::vector<CheckpointFile> own = own_files(content, processes.index);
   std::ranges::move(own, std::back_inserter(files_));
+  if (options.add_files) options.add_files(folder_.temporary());
 }
 
 void CheckpointSave::copy(TensorCopies& copies) {

@@ -236,7 +236,8 @@ fs::path Checkpointing::save_state(const std::optional<fs::path>& folder, const 
       SaveCheckpointOptions{.safe_serialization = options.safe_serialization,
                             .save_on_each_node = project.save_on_each_node,
                             .in_shards = preparation_.saves_shards(),
-                            .hooks = registry_.save_hooks.all()},
+                            .hooks = registry_.save_hooks.all(),
+                            .add_files = options.add_files},
       options.background ? &copies_ : nullptr);
   const int limit = project.automatic_checkpoint_naming ? project.total_limit.value_or(0) : 0;
   const auto finish = [=, all = absolute_path(place).parent_path(), on_saved = options.on_saved] {
