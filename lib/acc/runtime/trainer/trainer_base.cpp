@@ -611,7 +611,7 @@ void TrainerBase::evaluate_in_training() {
   const Metrics metrics = evaluate();
   if (!arguments_.metric_for_best_model.empty()) {
     const double value = detail::metric_for_best_model(arguments_, metrics);
-    const bool is_best = !state_.best_metric || detail::is_better(arguments_, value, *state_.best_metric);
+    const bool is_best = detail::is_better(arguments_, value, state_.best_metric);
     if (is_best) {
       state_.best_metric = value;
       if (arguments_.save_strategy != SaveStrategy::no) state_.best_global_step = state_.global_step;

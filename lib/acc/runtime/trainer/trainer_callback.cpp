@@ -23,8 +23,8 @@ void EarlyStoppingCallback::on_train_begin(const Arguments& arguments, State& /*
 void EarlyStoppingCallback::on_evaluate(const Arguments& arguments, State& state, Control& control,
                                         const Metrics& metrics) {
   const double value = detail::metric_for_best_model(arguments, metrics);
-  const bool improved = !state.best_metric || (detail::is_better(arguments, value, *state.best_metric) &&
-                                               std::abs(value - *state.best_metric) > threshold_);
+  const bool improved = detail::is_better(arguments, value, state.best_metric) &&
+                        !(std::abs(value - state.best_metric.value_or(NAN)) <= threshold_);
   evaluations_without_improvement_ = improved ? 0 : evaluations_without_improvement_ + 1;
   if (evaluations_without_improvement_ >= patience_) control.should_training_stop = true;
 }
@@ -99,8 +99,10 @@ double metric_for_best_model(const TrainingArguments& arguments, const Metrics& 
                .hint = "its metrics are " + names});
 }
 
-bool is_better(const TrainingArguments& arguments, double value, double best) {
-  return arguments.greater_is_better.value_or(false) ? value > best : value < best;
+bool is_better(const TrainingArguments& arguments, double value, std::optional<double> best) {
+  if (std::isnan(value)) return false;
+  if (!best || std::isnan(*best)) return true;
+  return arguments.greater_is_better.value_or(false) ? value > *best : value < *best;
 }
 
 }  // namespace detail

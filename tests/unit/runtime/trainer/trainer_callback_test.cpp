@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/runtime/trainer/trainer_callback.hpp"
 
+#include <cmath>
+
 #include "acc/runtime/trainer/trainer_progress.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
@@ -28,7 +30,7 @@ bool stops_after(EarlyStoppingCallback& callback, TrainerState& state, double lo
   const TrainingArguments arguments = watching_loss();
   TrainerControl control;
   callback.on_evaluate(arguments, state, control, {{"eval_loss", loss}});
-  if (!state.best_metric || loss < *state.best_metric) state.best_metric = loss;
+  if (acc::detail::is_better(arguments, loss, state.best_metric)) state.best_metric = loss;
   return control.should_training_stop;
 }
 
@@ -48,6 +50,15 @@ TEST_CASE("trainer_callback: an improvement below the threshold does not count",
   EarlyStoppingCallback callback(1, 0.1);
   TrainerState state;
   CHECK_FALSE(stops_after(callback, state, 1.0));
+  CHECK(stops_after(callback, state, 0.95));
+}
+
+TEST_CASE("trainer_callback: NaN is not an improvement, and a number after it is", "[runtime]") {
+  EarlyStoppingCallback callback(2, 0.1);
+  TrainerState state;
+  CHECK_FALSE(stops_after(callback, state, NAN));
+  CHECK_FALSE(stops_after(callback, state, 1.0));
+  CHECK_FALSE(stops_after(callback, state, NAN));
   CHECK(stops_after(callback, state, 0.95));
 }
 
