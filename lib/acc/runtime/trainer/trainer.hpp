@@ -175,6 +175,8 @@ class Trainer : public TrainerBase {
     if (eval_) eval_loader_ = loader_over(*eval_);
   }
 
+  LoaderPosition train_position() const final { return train_loader_->plan().next(); }
+
   std::size_t num_train_examples() const final { return train_loader_->plan().dataset_size(); }
   std::optional<std::size_t> train_batches() const final {
     if constexpr (TrainLoader::kIterable) {
@@ -200,9 +202,11 @@ class Trainer : public TrainerBase {
     }
     return batches_.size();
   }
+  void skip_rest_of_epoch() final { train_loader_->plan().skip_rest(); }
   void end_epoch() final {
     batches_.clear();
     pass_.reset();
+    if (train_loader_) train_loader_->plan().leave_pass();
   }
 
   at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) final {
@@ -219,7 +223,8 @@ class Trainer : public TrainerBase {
   }
 
   EvalLoader loader_over(EvalData data) {
-    return accelerator().prepare_data_loader(EvalLoader(std::move(data), loader_options(false)));
+    return accelerator().prepare_data_loader(EvalLoader(std::move(data), loader_options(false)),
+                                             {.evaluation_mode = true});
   }
 
   EvaluationPass pass_over(EvalLoader loader) {
@@ -232,6 +237,7 @@ class Trainer : public TrainerBase {
       const at::NoGradGuard no_grad;
       Model<Module>& model = evaluated_model();
       model->eval();
+      loader.set_epoch(0);  // each evaluation is the same, also after a checkpoint
       for (Batch& batch : loader) {
         std::int64_t rows = 0;
         for_each_tensor(batch, [&](const at::Tensor& tensor) {

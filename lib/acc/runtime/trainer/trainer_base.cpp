@@ -26,6 +26,7 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <regex>
+#include <tuple>
 #include <unordered_set>
 
 #include "acc/base/error.hpp"
@@ -169,12 +170,27 @@ std::vector<NumberedCheckpoint> checkpoints_in(const fs::path& folder) {
   return found;
 }
 
-// Removes the oldest checkpoints until `limit` are left, but neither the best one nor the newest.
-void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best) {
-  const std::vector<NumberedCheckpoint> all = checkpoints_in(folder);
+bool is_same_folder(const fs::path& one, const fs::path& other) {
+  std::error_code one_is_missing;
+  return fs::equivalent(one, other, one_is_missing);
+}
+
+// Removes the oldest checkpoints until `limit` are left, but neither the best one nor the newest. A training
+// that went back to an earlier step is newer than the higher steps that it found: those of its own steps,
+// `saved`, are the newest, and the others are as old as their files.
+void rotate_checkpoints(const fs::path& folder, int limit, const fs::path& best,
+                        const std::set<std::int64_t>& saved) {
+  std::vector<NumberedCheckpoint> all = checkpoints_in(folder);
+  std::ranges::sort(all, {}, [&](const NumberedCheckpoint& one) {
+    const bool is_own = saved.contains(one.number);
+    std::error_code not_there;
+    const auto written =
+        is_own ? fs::file_time_type() : fs::last_write_time(one.folder / kStateFile, not_there);
+    return std::tuple(is_own, written, one.number);
+  });
   auto surplus = static_cast<std::ptrdiff_t>(all.size()) - limit;
   for (std::size_t i = 0; i + 1 < all.size() && surplus > 0; ++i) {
-    if (!best.empty() && fs::equivalent(all[i].folder, best)) continue;
+    if (is_same_folder(all[i].folder, best)) continue;
     detail::remove_folder(all[i].folder);
     --surplus;
   }
@@ -393,6 +409,12 @@ void TrainerBase::create_scheduler(Optimizer& optimizer, std::int64_t max_steps)
     accelerator_->prepare_scheduler(plateau_);
     return;
   }
+  // PyTorch's schedules begin with the rates that the optimizer had before the first of them.
+  auto& groups = optimizer.native().param_groups();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (i == initial_rates_.size()) initial_rates_.push_back(groups[i].options().get_lr());
+    groups[i].options().set_lr(initial_rates_[i]);
+  }
   scheduler_ = std::make_shared<Scheduler>(
       optimizer.native(), options_.schedule ? *options_.schedule : create_schedule(max_steps));
   accelerator_->prepare_scheduler(scheduler_);
@@ -464,7 +486,9 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   accelerator_->free_memory();
   if (arguments_.gradient_checkpointing) enable_gradient_checkpointing();
   prepare_training();
-  optimizer_ = accelerator_->prepare_optimizer(options_.optimizer ? options_.optimizer : create_optimizer());
+  const auto native = options_.optimizer ? options_.optimizer : create_optimizer();
+  if (std::exchange(native_, native) != native) initial_rates_.clear();
+  optimizer_ = accelerator_->prepare_optimizer(native);
   const Plan plan = plan_training();
   create_scheduler(*optimizer_, plan.max_steps);
 
@@ -472,6 +496,7 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   state_ = TrainerState();
   state_.is_local_process_zero = before.is_local_process_zero;
   state_.is_world_process_zero = before.is_world_process_zero;
+  saved_steps_.clear();
   const fs::path checkpoint = checkpoint_to_resume(
       resume_from_checkpoint.empty() ? arguments_.resume_from_checkpoint : resume_from_checkpoint);
   if (!checkpoint.empty()) resume(checkpoint);
@@ -489,11 +514,11 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   Counters counters;
   counters.loss = at::zeros({}, at::TensorOptions(accelerator_->device()));
   counters.first_step = counters.step_of_last_log = state_.global_step;
-  const auto first_epoch = static_cast<std::int64_t>(state_.epoch);
-  const bool in_epoch = !arguments_.ignore_data_skip && state_.epoch > double(first_epoch);
+  LoaderPosition position = checkpoint.empty() ? LoaderPosition() : train_position();
+  if (arguments_.ignore_data_skip) position = {.epoch = position.epoch + (position.finished ? 1 : 0)};
   if (!checkpoint.empty() && shows_progress())
     std::fprintf(stderr, "  Resuming training from checkpoint with epoch %ld and global step %ld\n",
-                 long(first_epoch), long(state_.global_step));
+                 long(position.epoch), long(state_.global_step));
 
   is_training_ = true;
   stopped_ = false;
@@ -505,19 +530,18 @@ TrainOutput TrainerBase::train(const std::string& resume_from_checkpoint) {
   if (arguments_.enable_jit_checkpoint) accelerator_->should_stop();
   // Nothing is left to train after a checkpoint of the last step.
   if (state_.global_step >= plan.max_steps) control_.should_training_stop = true;
-  for (std::int64_t epoch = first_epoch; epoch < plan.num_train_epochs && !control_.should_training_stop;
-       ++epoch)
-    train_epoch(plan, counters, static_cast<std::uint64_t>(epoch), in_epoch && epoch == first_epoch);
+  const auto num_epochs = static_cast<std::uint64_t>(plan.num_train_epochs);
+  for (; position.epoch < num_epochs && !control_.should_training_stop;
+       position = {.epoch = position.epoch + 1})
+    train_epoch(plan, counters, position);
   return finish(plan, counters);
 }
 
-void TrainerBase::train_epoch(const Plan& plan, Counters& counters, std::uint64_t epoch, bool resumed) {
+void TrainerBase::train_epoch(const Plan& plan, Counters& counters, const LoaderPosition& from) {
   control_.should_epoch_stop = false;
   fire(&TrainerCallback::on_epoch_begin);
-  begin_epoch(epoch, resumed);
-  const double already = resumed ? state_.epoch - double(epoch) : 0;
-  auto batches_done = static_cast<std::int64_t>(std::llround(already * double(plan.steps_in_epoch)));
-  const std::int64_t batches_before = batches_done;
+  begin_epoch(from.epoch, from.in_pass());
+  std::size_t batches_done = from.batches;
   const auto is_over = [&] { return control_.should_epoch_stop || control_.should_training_stop; };
   while (!is_over()) {
     const std::size_t batches =
@@ -541,14 +565,15 @@ void TrainerBase::train_epoch(const Plan& plan, Counters& counters, std::uint64_
       }
       step_optimizer(counters);
       ++state_.global_step;
-      state_.epoch = double(epoch) + std::min(1.0, double(batches_done) / double(plan.steps_in_epoch));
+      state_.epoch = double(from.epoch) + std::min(1.0, double(batches_done) / double(plan.steps_in_epoch));
       fire(&TrainerCallback::on_step_end);
       stop_if_asked();
+      if (control_.should_epoch_stop) skip_rest_of_epoch();
       log_save_evaluate(counters);
     }
   }
   end_epoch();
-  if (batches_done == batches_before && !is_over()) {
+  if (batches_done == 0 && !from.in_pass() && !is_over()) {
     // A pass without batches: an iterable data set has ended before max_steps, and will not have more.
     control_.should_training_stop = true;
   }
@@ -693,13 +718,17 @@ fs::path TrainerBase::checkpoint_folder(std::int64_t step) const {
   return arguments_.output_dir / (kCheckpointPrefix + std::to_string(step));
 }
 
+// The best model may have been evaluated after its checkpoint was saved.
+void TrainerBase::note_saved(std::int64_t step) {
+  saved_steps_.insert(step);
+  if (state_.best_global_step && saved_steps_.contains(*state_.best_global_step))
+    state_.best_model_checkpoint = checkpoint_folder(*state_.best_global_step);
+}
+
 void TrainerBase::save_checkpoint() {
   accelerator_->wait_for_save();  // the one before is in its place
   const fs::path folder = checkpoint_folder(state_.global_step);
-  if (state_.best_global_step) {
-    const fs::path best = checkpoint_folder(*state_.best_global_step);
-    if (best == folder || fs::exists(best)) state_.best_model_checkpoint = best;
-  }
+  note_saved(state_.global_step);
   state_.stateful_callbacks = callbacks_.states();
   const bool writes = accelerator_->should_save_model();
   if (writes) detail::remove_leftovers(arguments_.output_dir);
@@ -713,25 +742,20 @@ void TrainerBase::save_checkpoint() {
     save_weights(folder);
     write_state(folder);
     accelerator_->wait_for_everyone();
-    rotation(folder)();
+    rotation()();
   } else {
-    HookHandle hook = accelerator_->register_save_state_pre_hook(
-        [&](std::vector<NamedTensors>& /*weights*/, const fs::path& place) { write_state(place); });
-    accelerator_->save_state(folder,
-                             {.background = arguments_.save_in_background, .on_saved = rotation(folder)});
-    hook.remove();
+    accelerator_->save_state(
+        folder,
+        {.background = arguments_.save_in_background, .add_files = write_state, .on_saved = rotation()});
   }
 }
 
-std::function<void()> TrainerBase::rotation(const fs::path& saved) const {
+std::function<void()> TrainerBase::rotation() const {
   if (!arguments_.save_total_limit || !accelerator_->should_save_model()) return [] {};
-  int limit = *arguments_.save_total_limit;
   const fs::path best = state_.best_model_checkpoint;
-  // Keeps both the best and the newest checkpoint.
-  if (limit == 1 && arguments_.load_best_model_at_end && best != saved) limit = 2;
-  return [=, folder = absolute_path(arguments_.output_dir)] {
-    rotate_checkpoints(folder, limit, best.empty() ? best : folder / best.filename());
-  };
+  return [limit = *arguments_.save_total_limit, folder = absolute_path(arguments_.output_dir),
+          best = best.empty() ? best : absolute_path(best),
+          saved = saved_steps_] { rotate_checkpoints(folder, limit, best, saved); };
 }
 
 fs::path TrainerBase::checkpoint_to_resume(const std::string& wanted) const {
@@ -748,13 +772,24 @@ fs::path TrainerBase::checkpoint_to_resume(const std::string& wanted) const {
 void TrainerBase::resume(const fs::path& checkpoint) {
   const bool is_local = state_.is_local_process_zero;
   const bool is_world = state_.is_world_process_zero;
-  state_ = read_trainer_state(checkpoint / kStateFile);
+  // Read as a part of the checkpoint: of the save of which everything else is.
+  HookHandle hook = accelerator_->register_load_state_pre_hook(
+      [&](std::vector<torch::nn::Module*>& /*models*/, const fs::path& place) {
+        state_ = read_trainer_state(place / kStateFile);
+      });
+  const auto remove = [](HookHandle* registered) { registered->remove(); };
+  const std::unique_ptr<HookHandle, decltype(remove)> until_loaded(&hook, remove);
+  accelerator_->load_state(checkpoint);
   state_.is_local_process_zero = is_local;
   state_.is_world_process_zero = is_world;
-  if (!state_.best_model_checkpoint.empty() && !fs::exists(state_.best_model_checkpoint))
-    state_.best_model_checkpoint.clear();
+  if (fs::path& best = state_.best_model_checkpoint; !best.empty() && !fs::exists(best)) {
+    // The whole training may have been moved.
+    best = checkpoint.parent_path() / best.filename();
+    if (!fs::exists(best)) best.clear();
+  }
+  if (is_same_folder(checkpoint, checkpoint_folder(state_.global_step)))
+    saved_steps_.insert(state_.global_step);
   callbacks_.load_states(state_.stateful_callbacks);
-  accelerator_->load_state(checkpoint);
 }
 
 TrainOutput TrainerBase::finish(const Plan& plan, Counters& counters) {
@@ -769,17 +804,23 @@ TrainOutput TrainerBase::finish(const Plan& plan, Counters& counters) {
   output.metrics["train_loss"] = output.training_loss;
   log(output.metrics);
   output.metrics["epoch"] = state_.epoch;
-  if (arguments_.load_best_model_at_end && !state_.best_model_checkpoint.empty() && !stopped_) {
+  const fs::path& best = state_.best_model_checkpoint;
+  if (arguments_.load_best_model_at_end && !stopped_) {
     accelerator_->wait_for_everyone();
-    load_weights(state_.best_model_checkpoint);
+    if (!best.empty()) {
+      load_weights(best);
+    } else if (shows_progress()) {
+      std::fprintf(stderr, "  No checkpoint is the best: the model keeps the weights of the last step\n");
+    }
   }
   // With a limit of 1 only the best checkpoint is kept. Until now the newest was needed for resuming.
-  if (arguments_.save_total_limit == 1 && !state_.best_model_checkpoint.empty() && !stopped_) {
+  const bool is_here =
+      !best.empty() && is_same_folder(absolute_path(best).parent_path(), arguments_.output_dir);
+  if (arguments_.save_total_limit == 1 && is_here && !stopped_) {
     accelerator_->wait_for_everyone();
     accelerator_->on_main_process([&] {
       for (const NumberedCheckpoint& checkpoint : checkpoints_in(arguments_.output_dir))
-        if (!fs::equivalent(checkpoint.folder, state_.best_model_checkpoint))
-          detail::remove_folder(checkpoint.folder);
+        if (!is_same_folder(checkpoint.folder, best)) detail::remove_folder(checkpoint.folder);
     });
   }
   fire(&TrainerCallback::on_train_end);

@@ -9,10 +9,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "acc/runtime/accelerator.hpp"
+#include "acc/runtime/data/loader_plan.hpp"
 #include "acc/runtime/trainer/trainer_callback.hpp"
 #include "acc/runtime/trainer/trainer_state.hpp"
 #include "acc/runtime/trainer/training_arguments.hpp"
@@ -146,6 +148,8 @@ class TrainerBase {
   virtual std::size_t num_train_examples() const = 0;
   /// The number of batches of this process in an epoch; absent if the size of the data is not known.
   virtual std::optional<std::size_t> train_batches() const = 0;
+  /// Where the next pass over the training data begins.
+  virtual LoaderPosition train_position() const = 0;
   /// Starts the pass of this epoch, or if `resumed`, continues it after the loaded checkpoint.
   virtual void begin_epoch(std::uint64_t epoch, bool resumed) = 0;
   /// Reads up to `count` batches of the pass; returns how many there were.
@@ -153,6 +157,8 @@ class TrainerBase {
   /// Runs forward and backward on one of the batches that were read; averages gradients only if
   /// `synchronize`. Returns the loss, divided by `batches_in_step`.
   virtual at::Tensor train_on(std::size_t batch, std::size_t batches_in_step, bool synchronize) = 0;
+  /// The rest of the pass is not read, nor after a checkpoint that is saved from now on.
+  virtual void skip_rest_of_epoch() = 0;
   virtual void end_epoch() = 0;
   virtual bool has_eval_data() const = 0;
   virtual EvaluationPass evaluation_pass() = 0;
@@ -168,15 +174,17 @@ class TrainerBase {
   void show_banner(const Plan& plan);
   bool shows_progress() const;
   void create_scheduler(Optimizer& optimizer, std::int64_t max_steps);
-  void train_epoch(const Plan& plan, Counters& counters, std::uint64_t epoch, bool resumed);
+  // Trains an epoch from the position on.
+  void train_epoch(const Plan& plan, Counters& counters, const LoaderPosition& from);
   void step_optimizer(Counters& counters);
   void log_save_evaluate(Counters& counters);
   void stop_if_asked();
   void evaluate_in_training();
   std::filesystem::path checkpoint_folder(std::int64_t step) const;
+  void note_saved(std::int64_t step);
   void save_checkpoint();
-  // What removes the oldest checkpoints when `saved` is complete.
-  std::function<void()> rotation(const std::filesystem::path& saved) const;
+  // What removes the oldest checkpoints when the one that is being saved is complete.
+  std::function<void()> rotation() const;
   std::filesystem::path checkpoint_to_resume(const std::string& wanted) const;
   void resume(const std::filesystem::path& checkpoint);
   TrainOutput finish(const Plan& plan, Counters& counters);
@@ -195,6 +203,11 @@ class TrainerBase {
   bool is_training_ = false;
   // The training was asked to end, and is over before its last step.
   bool stopped_ = false;
+  // The steps of the checkpoints in output_dir that belong to this training: others may be of an earlier one.
+  std::set<std::int64_t> saved_steps_ = {};
+  // The optimizer of the last training, and its rates before its first schedule.
+  std::shared_ptr<torch::optim::Optimizer> native_ = {};
+  std::vector<double> initial_rates_ = {};
 };
 
 }  // namespace acc
