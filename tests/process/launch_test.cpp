@@ -236,6 +236,29 @@ TEST_CASE("launch: an engine's repeated SIGTERM is one request", "[process]") {
   CHECK_FALSE(has(job.err(), "second signal"));
 }
 
+TEST_CASE("launch: a signal to all of acc's processes is one request, however late one passes it on",
+          "[process]") {
+  ReportFifo reports;
+  ReportFifo gate;
+  const std::string term = std::to_string(SIGTERM);
+  const std::string marker = std::to_string(SIGWINCH);
+  Launched job(stub({"workers=1"}, {"on-tell", term, reports.path(), "on-tell", marker, reports.path(),
+                                    "tell", reports.path(), "up", "await", gate.path()}));
+  reports.next_process();
+  const pid_t guardian = job.guardian();
+  const pid_t agent = job.agent();
+  ::kill(guardian, SIGSTOP);
+  for (const pid_t process : {job.supervisor(), guardian, agent}) ::kill(process, SIGTERM);
+  CHECK(reports.next() == "signal " + term);
+  CHECK_FALSE(job.ends_within(200));  // what one process gets twice within 100 ms counts once
+  ::kill(guardian, SIGCONT);
+  job.signal(SIGWINCH);  // behind the others: of pending signals the kernel gives the lowest number first
+  CHECK(reports.next() == "signal " + marker);
+  std::ofstream(gate.path()) << "x" << std::flush;
+  CHECK(shell_code(job.wait()) == 143);
+  CHECK_FALSE(has(job.err(), "second signal"));
+}
+
 TEST_CASE("launch: Ctrl-C in a terminal arrives once", "[process]") {
   ReportFifo reports;
   const std::string interrupt = std::to_string(SIGINT);

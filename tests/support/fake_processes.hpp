@@ -37,8 +37,9 @@ class FakeProcesses : public Processes {
   void ignores_signals(int local_rank) { deaf_.insert(local_rank); }
   /// The worker handles no signal that is only passed on.
   void has_no_handler(int local_rank) { without_handler_.insert(local_rank); }
-  void signal_arrives(int signal, std::chrono::milliseconds after = {}) {
-    outside_.push_back({start_ + after, SignalArrived{signal}});
+  void signal_arrives(int signal, std::chrono::milliseconds after = {},
+                      Receiver receiver = Receiver::supervisor) {
+    outside_.push_back({start_ + after, SignalArrived{signal, receiver}});
   }
   void supervisor_is_lost(std::chrono::milliseconds after = {}) {
     outside_.push_back({start_ + after, SupervisorLost{}});
@@ -55,7 +56,9 @@ class FakeProcesses : public Processes {
   void will_prepare(std::chrono::milliseconds takes, std::string refusal = {}) {
     preparation_ = {takes, std::move(refusal)};
   }
-  void stop_is_asked(bool now) { outside_.push_back({start_, SignalArrived{SIGTERM, now}}); }
+  void stop_is_asked(bool now, std::chrono::milliseconds after = {}) {
+    outside_.push_back({start_ + after, SignalArrived{.signal = SIGTERM, .now = now}});
+  }
   /// Workers leave this many orphans; if `deaf`, they end on SIGKILL only.
   void will_leave_orphans(int count, bool deaf = false) {
     leaves_ = count;

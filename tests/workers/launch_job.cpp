@@ -23,7 +23,7 @@ bool set(acc::launcher::LaunchPlan& plan, const std::string& key, const std::str
   } else if (key == "grace_ms") {
     plan.shutdown_timeout = std::chrono::milliseconds(std::stoi(value));
   } else if (key == "engine") {
-    plan.repeated_sigterm = std::chrono::seconds(2);
+    plan.repeated_sigterm = std::chrono::hours(24);
     plan.notice_signals = {SIGUSR1, SIGUSR2};
   } else if (key == "requeue") {
     plan.requeue_on_preemption = true;

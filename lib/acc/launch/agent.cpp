@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "acc/base/error.hpp"
 #include "acc/launch/launch_report.hpp"
@@ -18,10 +21,13 @@ namespace {
 
 using TimePoint = Processes::TimePoint;
 
-// A repeated signal within this time counts once: it can reach several processes of acc.
+// A signal that the same process of acc receives again within this time counts once: timeout(1) sends two.
 constexpr auto kRepeatedSignal = std::chrono::milliseconds(100);
-// The same for a notice: an engine may send it to every process of every node.
+// The same for a notice, which one node can receive from another.
 constexpr auto kRepeatedNotice = std::chrono::seconds(2);
+// A notice that arrives in another way within this time, by another process of acc or from another node, is
+// not a new one.
+constexpr auto kCopyOfNotice = std::chrono::seconds(10);
 constexpr auto kMaxGraceOfOrphans = std::chrono::seconds(5);
 // The failure that caused a lost connection may be reported by its node a little later.
 constexpr auto kMaxWaitForCause = std::chrono::seconds(2);
@@ -33,6 +39,18 @@ bool ended_by_itself(const ExitStatus& status) {
   constexpr int kBySigterm = 128 + SIGTERM;
   return std::get<Exited>(status).code != kBySigterm;
 }
+
+// Who announced the end of the job: a signal to one of acc's processes, one that has ended a worker, or
+// another node.
+struct WorkersEnd {
+  auto operator<=>(const WorkersEnd&) const = default;
+};
+using NoticeSender = std::variant<Receiver, WorkersEnd, std::string>;
+
+struct KnownNotice {
+  TimePoint when = {};
+  std::set<NoticeSender> senders = {};
+};
 
 struct Worker {
   pid_t pid = 0;
@@ -69,9 +87,9 @@ class Agent {
   void on_worker_ended(const WorkerEnded& ended);
   void on_node_event(NodeEvent event);
   void on_signal(const SignalArrived& arrived);
-  bool is_repeat(int signal) const;
+  bool is_repeat(const SignalArrived& arrived);
   std::optional<int> notice_that_ended(const ExitStatus& status) const;
-  void on_notice(const EndNotice& notice);
+  void on_notice(int signal, const NoticeSender& sender);
   void pass_on(const SignalPassedOn& signal);
   void on_reader_lost();
   void suspend_or_resume(bool suspended);
@@ -119,10 +137,12 @@ class Agent {
   /// The workers are stopped, as by Ctrl-Z.
   bool suspended_ = false;
 
-  /// When each signal announced the end of the job, on any node.
-  std::map<int, TimePoint> noticed_ = {};
+  /// The last notice by each signal.
+  std::map<int, KnownNotice> noticed_ = {};
   std::optional<int> stop_signal_ = {};
   TimePoint stopped_at_ = {};
+  /// Which processes of acc have received it.
+  std::set<Receiver> stop_receivers_ = {};
   /// When workers that were asked to end are killed; set once they were asked.
   std::optional<TimePoint> grace_end_ = {};
   bool kill_now_ = false;
@@ -318,7 +338,7 @@ void Agent::on_worker_ended(const WorkerEnded& ended) {
   worker.when = ended.when;
   --running_;
   if (const auto notice = notice_that_ended(ended.status)) {
-    on_notice({.signal = *notice});
+    on_notice(*notice, WorkersEnd{});
   } else if (!succeeded(ended.status) && !worker.stopped) {
     if (failed_.empty())
       uptime_ = std::chrono::floor<std::chrono::milliseconds>(parts_.processes.now() - began_);
@@ -331,7 +351,7 @@ void Agent::on_worker_ended(const WorkerEnded& ended) {
 void Agent::on_node_event(NodeEvent event) {
   if (auto* ready = std::get_if<RoundReady>(&event)) ready_ = std::move(*ready);
   if (auto* over = std::get_if<RoundOver>(&event); over != nullptr && !over_) over_ = std::move(*over);
-  if (const auto* notice = std::get_if<EndNotice>(&event)) on_notice(*notice);
+  if (const auto* notice = std::get_if<EndNotice>(&event)) on_notice(notice->signal, notice->host);
   if (const auto* notice = std::get_if<Notice>(&event)) parts_.reporter.report(WaitingForNodes{notice->text});
   if (std::holds_alternative<JobDone>(event)) job_done_ = true;
   if (std::holds_alternative<Left>(event)) left_ = true;
@@ -341,26 +361,31 @@ void Agent::on_signal(const SignalArrived& arrived) {
   const int signal = arrived.signal;
   if (!plan_.stop_signals.contains(signal)) {
     if (signal == SIGTSTP || (signal == SIGCONT && suspended_)) return suspend_or_resume(signal == SIGTSTP);
-    if (plan_.notice_signals.contains(signal)) return on_notice({.signal = signal});
+    if (plan_.notice_signals.contains(signal))
+      return on_notice(signal, arrived.receiver.value_or(Receiver::supervisor));
     return signal_workers(signal);
   }
   if (arrived.now) kill_now_ = true;
   if (stop_signal_) {
-    if (!is_repeat(signal)) kill_now_ = true;
+    if (!is_repeat(arrived)) kill_now_ = true;
     return;
   }
   stop_signal_ = signal;
   stopped_at_ = parts_.processes.now();
+  if (arrived.receiver) stop_receivers_.insert(*arrived.receiver);
   parts_.reporter.report(Stopping{signal, running_, plan_.shutdown_timeout});
   // Forwarded to workers that are being stopped, without a new grace period.
   if (grace_end_) signal_workers(signal);
 }
 
 // Whether the signal is the request to end that was made already, not an impatient second one.
-bool Agent::is_repeat(int signal) const {
-  const bool by_engine = signal == SIGTERM && stop_signal_ == SIGTERM;
+bool Agent::is_repeat(const SignalArrived& arrived) {
   const auto elapsed = parts_.processes.now() - stopped_at_;
-  return elapsed <= (by_engine ? plan_.repeated_sigterm : kRepeatedSignal);
+  const bool at_once = elapsed <= kRepeatedSignal;
+  // What was asked for otherwise has no copies.
+  if (arrived.signal != stop_signal_ || !arrived.receiver || stop_receivers_.empty()) return at_once;
+  const bool is_copy = stop_receivers_.insert(*arrived.receiver).second;
+  return at_once || is_copy || (arrived.signal == SIGTERM && elapsed <= plan_.repeated_sigterm);
 }
 
 // A worker that a notice has ended obeyed it. Workers start with such a signal ignored, but Python sets the
@@ -372,13 +397,16 @@ std::optional<int> Agent::notice_that_ended(const ExitStatus& status) const {
 }
 
 // The first of a signal counts, wherever it arrived, and is published to all nodes.
-void Agent::on_notice(const EndNotice& notice) {
+void Agent::on_notice(int signal, const NoticeSender& sender) {
   const TimePoint now = parts_.processes.now();
-  const auto [first, is_new] = noticed_.try_emplace(notice.signal, now);
-  if (!is_new && now - first->second <= kRepeatedNotice) return;
-  first->second = now;
-  if (notice.host.empty()) parts_.rendezvous.announce_end(notice.signal);
-  pass_on({.signal = notice.signal, .host = notice.host});
+  const auto [known, is_first] = noticed_.try_emplace(signal);
+  auto& [when, senders] = known->second;
+  const bool is_copy = !is_first && senders.insert(sender).second;
+  if (!is_first && now - when <= (is_copy ? kCopyOfNotice : kRepeatedNotice)) return;
+  known->second = {.when = now, .senders = {sender}};
+  const auto* host = std::get_if<std::string>(&sender);
+  if (host == nullptr) parts_.rendezvous.announce_end(signal);
+  pass_on({.signal = signal, .host = host == nullptr ? std::string() : *host});
 }
 
 void Agent::pass_on(const SignalPassedOn& signal) {

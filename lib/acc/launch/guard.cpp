@@ -49,9 +49,10 @@ class WaitedSignals {
     ::sigprocmask(SIG_BLOCK, &set_, nullptr);
   }
 
-  int wait() const {
-    int signal = 0;
-    return ::sigwait(&set_, &signal) == 0 ? signal : SIGCHLD;
+  siginfo_t wait() const {
+    siginfo_t info = {};
+    if (::sigwaitinfo(&set_, &info) < 0) info.si_signo = SIGCHLD;
+    return info;
   }
 
  private:
@@ -117,7 +118,16 @@ void stop_until_continued(pid_t child) {
   if (::sigismember(&pending, SIGCONT) == 0) ::kill(child, SIGCONT);
 }
 
+// The value of a signal that is passed on: who received it, in a number that other senders do not use.
+constexpr int kPassedOn = 0x61636300;
+
+void pass_on(pid_t child, int signal, Receiver receiver) {
+  ::sigqueue(child, signal, {.sival_int = kPassedOn + static_cast<int>(receiver)});
+}
+
 struct SignalHandlers {
+  /// The process that waits.
+  Receiver here = Receiver::supervisor;
   /// The supervisor has ended; may be called more than once.
   std::function<void()> on_supervisor_died = [] {};
   /// SIGTSTP was forwarded.
@@ -127,11 +137,12 @@ struct SignalHandlers {
 // Forwards signals to a child until it has ended.
 ExitStatus forward_signals(pid_t child, const WaitedSignals& signals, const SignalHandlers& handlers) {
   for (;;) {
-    const int signal = signals.wait();
+    const siginfo_t info = signals.wait();
+    const int signal = info.si_signo;
     if (signal == supervisor_died()) {
       handlers.on_supervisor_died();
     } else if (signal != SIGCHLD) {
-      ::kill(child, signal);
+      pass_on(child, signal, receiver_of(info.si_code, info.si_value.sival_int, handlers.here));
       if (signal == SIGTSTP) handlers.on_stop(child);
     } else {
       int status = 0;
@@ -183,7 +194,8 @@ pid_t start_agent(GuardianParts& parts, const std::function<int(int)>& agent, bo
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     check_supervisor();  // it may have ended before PR_SET_PDEATHSIG was set
     const pid_t pid = start_agent(parts, agent, options.in_session);
-    report.guard.agent = forward_signals(pid, signals, {.on_supervisor_died = check_supervisor});
+    report.guard.agent =
+        forward_signals(pid, signals, {.here = Receiver::guardian, .on_supervisor_died = check_supervisor});
     report.guard.left_something = kill_descendants();
   } catch (const Error& error) {
     std::string_view(error.what()).copy(report.error.data(), report.error.size() - 1);
@@ -201,6 +213,12 @@ std::optional<GuardianReport> read_report(const Descriptor& reports) {
 }
 
 }  // namespace
+
+Receiver receiver_of(int code, int value, Receiver here) {
+  const bool passed_on =
+      code == SI_QUEUE && value >= kPassedOn && value <= kPassedOn + static_cast<int>(Receiver::supervisor);
+  return passed_on ? static_cast<Receiver>(value - kPassedOn) : here;
+}
 
 std::vector<int> forwarded_signals(const std::set<int>& also) {
   std::set<int> signals = {SIGHUP, SIGINT, SIGTERM, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGTSTP, SIGWINCH};

@@ -13,6 +13,15 @@ namespace acc::launcher {
 /// they are ignored, as under nohup.
 std::vector<int> forwarded_signals(const std::set<int>& also = {});
 
+/// The processes of acc that receive signals. Engines, systemd and pkill send one to all of them, and each
+/// passes its own on, so that it arrives at the agent up to three times, in any order and on a loaded machine
+/// at any time.
+enum class Receiver { agent, guardian, supervisor };
+
+/// Which process of acc received a signal that has arrived here, by the siginfo_t (or signalfd_siginfo) of
+/// its arrival: `here`, unless guard() has passed it on from another one.
+Receiver receiver_of(int code, int value, Receiver here);
+
 /// How the agent ended.
 struct GuardReport {
   ExitStatus agent = {};

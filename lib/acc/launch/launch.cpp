@@ -250,14 +250,12 @@ LaunchReport run_agent(const Job& job) {
     if (nodes != nullptr) shown.rendezvous = nodes->state();
     return shown;
   };
-  ControlServer control(job.loop, runtime_folders(plan.inherited, ::geteuid()), status.view().id,
-                        {.view = view,
-                         .stop =
-                             [&](bool now) {
-                               processes.post(SignalArrived{SIGTERM, now});
-                             },
-                         .output = [&](int rank) { return output.ring(rank); },
-                         .write_stacks = [&](Descriptor to) { show_stacks(plan, view(), std::move(to)); }});
+  ControlServer control(
+      job.loop, runtime_folders(plan.inherited, ::geteuid()), status.view().id,
+      {.view = view,
+       .stop = [&](bool now) { processes.post(SignalArrived{.signal = SIGTERM, .now = now}); },
+       .output = [&](int rank) { return output.ring(rank); },
+       .write_stacks = [&](Descriptor to) { show_stacks(plan, view(), std::move(to)); }});
   output.on_growth([&] { control.output_grew(); });
   status.on_started([&](const RankView& rank) { control.worker_started(rank); });
   HangWatch hang(job.loop, plan.hang,

@@ -134,12 +134,12 @@ void LocalProcesses::wait_for_signal() {
     if (error) return;
     signalfd_siginfo one = {};
     if (::read(signals_.native_handle(), &one, sizeof one) == sizeof one)
-      on_signal(static_cast<int>(one.ssi_signo));
+      on_signal(static_cast<int>(one.ssi_signo), receiver_of(one.ssi_code, one.ssi_int, Receiver::agent));
     wait_for_signal();
   });
 }
 
-void LocalProcesses::on_signal(int signal) {
+void LocalProcesses::on_signal(int signal, Receiver receiver) {
   if (signal == SIGCHLD) {
     suspend_with_worker();
     reap_orphans([this](pid_t pid) { return is_own(pid); });
@@ -148,7 +148,7 @@ void LocalProcesses::on_signal(int signal) {
   log::debug("received {}", signal_name(signal));
   if (signal == SIGWINCH) output_.resize();
   if (signal == SIGCONT) wake_with_supervisor();
-  events_.push_back(SignalArrived{signal});
+  events_.push_back(SignalArrived{signal, receiver});
 }
 
 void LocalProcesses::wait_for_supervisor(int supervisor) {

@@ -103,7 +103,7 @@ class LocalProcesses : public Processes {
   void suspend_with_worker();
   void wake_with_supervisor();
   void wait_for_signal();
-  void on_signal(int signal);
+  void on_signal(int signal, Receiver receiver);
   void wait_for_supervisor(int supervisor);
   void wait_for_end(int local_rank);
   void on_worker_ended(int local_rank, ExitStatus status);

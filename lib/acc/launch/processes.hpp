@@ -12,6 +12,7 @@
 
 #include "acc/base/environment.hpp"
 #include "acc/launch/exit_status.hpp"
+#include "acc/launch/guard.hpp"
 #include "acc/plan/launch_plan.hpp"
 #include "acc/preflight/exchange.hpp"
 #include "acc/rendezvous/rendezvous.hpp"
@@ -62,6 +63,8 @@ struct WorkerEnded {
 };
 struct SignalArrived {
   int signal = 0;
+  /// Which of acc's processes it was sent to; nullopt: none, it was asked for otherwise.
+  std::optional<Receiver> receiver = {};
   /// Counts as two signals: workers are killed at once.
   bool now = false;
 };
