@@ -309,9 +309,11 @@ void Client::start() {
 }
 
 void Client::lose(HostRun& run) {
+  // ssh looks for silence, too, and may notice it first.
+  const bool silent = run.silent || steady_clock::now() - run.connection->heard() > job_.silence;
   const std::string reason =
-      run.silent ? fmt::format("nothing came for {:g} s", static_cast<double>(job_.silence.count()) / 1000)
-                 : printable(trim(run.connection->errors()));
+      silent ? fmt::format("nothing came for {:g} s", static_cast<double>(job_.silence.count()) / 1000)
+             : printable(trim(run.connection->errors()));
   say(log::Level::error,
       fmt::format("{}: the connection is lost{}{}", run.host.name, reason.empty() ? "" : ": " + reason,
                   job_.survives_loss ? "; the job goes on without it" : ""));
