@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults in jobs of several nodes. Usage: see run_cases() of cluster.py, and
-faults_test.py ACC --random COUNT [SEED [range|fixed|static]], which does one fault after the other.
+faults_test.py ACC --random COUNT [SEED [range|fixed|static]], which does one fault after the other. Delays that are preloaded
+(scripts/flakes --delays) give their seed to the random case among the cases, too.
 
 Times are printed, not asserted, save against the time-outs that acc promises (with room for a loaded machine).
 """
@@ -518,14 +519,16 @@ def launch_range(cluster, index):
 
 
 def random_faults(acc, count, seed=7, launch=launch_range):
-    """One fault after the other; after each the nodes form one group, and no agent has ended but one that was killed."""
+    """One fault after the other; after each the nodes form one group, and no agent has ended but one that was killed or asked."""
     choices = random.Random(seed)
+    # A group that can be smaller goes on without a node that is asked to end, and with it when it is back.
+    kinds = ["worker", "agent", "crash", "kill", "cut", "freeze", "isolate", "suspend", *(["leave"] if launch is launch_range else [])]
     with Cluster(acc) as cluster, SplitWatch(cluster) as watch:
         for index in range(3):
             launch(cluster, index)
         cluster.until("all nodes have met", lambda: cluster.is_whole(3))
         for number in range(count):
-            fault = choices.choice(["worker", "agent", "crash", "kill", "cut", "freeze", "isolate"])
+            fault = choices.choice(kinds)
             index = choices.randrange(3)
             other = (index + choices.randrange(1, 3)) % 3
             if fault == "worker":
@@ -534,6 +537,14 @@ def random_faults(acc, count, seed=7, launch=launch_range):
             elif fault == "agent":
                 for pid in cluster.agent_pids(index)[: choices.randrange(1, 3)]:
                     send(pid, signal.SIGKILL)
+            elif fault == "leave":
+                for pid in cluster.agent_pids(index)[:1]:
+                    send(pid, signal.SIGTERM)
+            elif fault == "suspend":
+                # The agent itself: nothing would continue a supervisor without a shell, so it does not stop.
+                suspended = cluster.agent_pids(index)[2:]
+                for pid in suspended:
+                    send(pid, signal.SIGTSTP)
             else:
                 if fault == "freeze":
                     watch.away.add(index)
@@ -543,6 +554,9 @@ def random_faults(acc, count, seed=7, launch=launch_range):
             if fault in ("cut", "freeze"):
                 cluster.node({"cut": "heal", "freeze": "thaw"}[fault], index)
                 watch.away.discard(index)
+            if fault == "suspend":
+                for pid in suspended:
+                    send(pid, signal.SIGCONT)
             if fault == "isolate":
                 cluster.node("join", index, str(other))
             if fault in ("crash", "kill"):
@@ -553,7 +567,8 @@ def random_faults(acc, count, seed=7, launch=launch_range):
                 watch.check()
                 for i in range(3):
                     if cluster.agents[i].poll() is not None:
-                        killed = i == index and fault in ("agent", "crash", "kill")
+                        killed = i == index and (fault in ("agent", "crash", "kill") or
+                                                 (fault == "leave" and cluster.agents[i].returncode == 143))
                         assert killed, f"fault {number} ({fault} of node {index}) ended node {i}:\n{cluster.output(i)}"
                         launch(cluster, i)
                 return cluster.is_whole(3)
@@ -569,7 +584,7 @@ def random_faults(acc, count, seed=7, launch=launch_range):
 
 @case
 def five_random_faults(acc):
-    random_faults(acc, 5)
+    random_faults(acc, 5, int(os.environ.get("ACC_DELAYS_SEED", "7")))
 
 
 def main():

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs that `acc launch --hosts` starts through a real sshd of the test's own, whose aliases stand for hosts; in the case of
-the cut cable the hosts are network namespaces. Usage: see run_cases()."""
+the cut cable the hosts are network namespaces. Usage: see run_cases(); and
+ssh_test.py ACC --random COUNT [SEED], which starts one job after the other and does something to each. Delays that are preloaded
+(scripts/flakes --delays) are in the hosts' processes, too, and give their seed to the random case among the cases."""
 
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -19,6 +22,7 @@ from cluster import WORKERS, Cluster, case, environ_of, parent_of, run_cases, se
 
 # Each host must answer within this time; the machine of the test may be slow.
 PATIENT = ["--host-timeout", "120"]
+PRELOADED = ("LD_PRELOAD", "ACC_DELAYS_SEED", "ACC_DELAYS_PROGRAMS")  # by scripts/flakes
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
 
 
@@ -49,6 +53,7 @@ class Sshd:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
+        preloaded = " ".join(f'"{name}={os.environ[name]}"' for name in PRELOADED if name in os.environ)
         (at / "sshd_config").write_text(f"""
 Port {self.port}
 ListenAddress {self.address}
@@ -62,7 +67,7 @@ UsePAM no
 StrictModes no
 UseDNS no
 MaxStartups 200
-SetEnv {self.mark} HOME={at}
+SetEnv {self.mark} HOME={at} {preloaded}
 """)
         self.alias("* !locked")  # ssh adds the keys of all blocks that match
         self.rsh.write_text(f'#!/bin/sh\nexec ssh -F {at}/config "$@"\n')
@@ -257,7 +262,7 @@ def a_stopped_client_ends_nothing(acc):
                           f"echo begun; until [ -e {go} ]; do sleep 0.1; done; echo done")
         assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
         job.send_signal(signal.SIGTSTP)
-        hosts.until("the client is stopped", lambda: pathlib.Path(f"/proc/{job.pid}/stat").read_text().rsplit(")")[1].split()[0] == "T")
+        hosts.until("the client is stopped", lambda: state_of(job.pid) == "T")
         time.sleep(5)
         job.send_signal(signal.SIGCONT)
         go.touch()
@@ -295,6 +300,12 @@ def a_range_of_hosts_goes_on_without_one(acc):
 
 @case
 def a_cut_cable_ends_the_job_on_both_sides(acc):
+    """The client says the same whether it notices the silence itself or ssh does, which is sure while the client is stopped."""
+    for stopped in (False, True):
+        cut_cable(acc, stopped)
+
+
+def cut_cable(acc, stopped):
     with Cluster(acc, 2) as cluster:
         on_node = ["bash", str(pathlib.Path(__file__).parent.parent / "support" / "netns_node.sh"), cluster.tag, "run"]
         with Sshd(acc, prefix=[*on_node, "1", "env", cluster.mark], address="10.77.0.11") as hosts:
@@ -304,6 +315,13 @@ def a_cut_cable_ends_the_job_on_both_sides(acc):
             job = hosts.start("node0,node1", *PATIENT, *words, prefix=[*on_node, "0", "env", cluster.mark])
             assert [job.stdout.readline() for _ in range(2)] == ["begun\n"] * 2
             cluster.node("cut", 1)
+            if stopped:
+                client = next(pid for pid in hosts.marked() if command_line(pid).startswith(f"{acc}\0launch\0".encode()))
+                connections = hosts.connections("node1")
+                os.kill(client, signal.SIGSTOP)
+                hosts.until("ssh has noticed", lambda: all(state_of(pid) == "Z" for pid in connections))
+                for pid in (client, job.pid):  # nsenter stops and waits with it
+                    os.kill(pid, signal.SIGCONT)
             _, err = job.communicate(timeout=60)
             assert job.returncode == 75 and "node1: the connection is lost: nothing came for 4 s" in err, (job.returncode, err)
             # Nothing told the far side: its own agent noticed.
@@ -403,5 +421,63 @@ def sixty_four_hosts(acc):
         print("64 hosts:", round(took, 1), "s")
 
 
+# What is done to a job of three hosts, and its exit code if all its workers ran before.
+FAULTS = {"none": 0, "suspend": 0, "worker": 137, "agent": 75, "connection": 75, "silence": 75, "client": -signal.SIGKILL,
+          "interrupt": 130, "terminate": 143}
+
+
+def do(hosts, job, fault, host):
+    """Does it, where there is already something to do it to."""
+    workers = sorted(hosts.workers())
+    agents = sorted(pid for pid in hosts.marked() if is_agent(pid) and not is_agent(parent_of(pid)))
+    connections = [pid for pid in hosts.marked()
+                   if command_line(pid).startswith(b"ssh\0") and f"\0{host}\0".encode() in command_line(pid)]
+    number = {"silence": signal.SIGSTOP, "interrupt": signal.SIGINT, "terminate": signal.SIGTERM}.get(fault, signal.SIGKILL)
+    for pid in {"worker": workers[:1], "agent": agents[-1:], "connection": connections, "silence": connections,
+                "client": [job.pid], "interrupt": [job.pid], "terminate": [job.pid]}.get(fault, []):
+        send(pid, number)
+    if fault == "suspend":
+        send(job.pid, signal.SIGTSTP)
+        hosts.until("the client is stopped or has ended", lambda: state_of(job.pid) in "TZ")
+        send(job.pid, signal.SIGCONT)
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0]
+
+
+def random_faults(acc, count, seed=7):
+    """After each fault the client ends, with the code for it if all workers ran, and nothing of the job is left anywhere."""
+    choices = random.Random(seed)
+    with Sshd(acc) as hosts:
+        go = hosts.folder / "go"
+        for number in range(count):
+            fault, host, early = choices.choice(list(FAULTS)), choices.choice(["one", "two", "three"]), choices.random() < 0.4
+            what = f"fault {number} of seed {seed} ({fault}, {host}{', early' if early else ''})"
+            go.unlink(missing_ok=True)
+            # A host that falls silent while it is connected is waited for so long.
+            patience = ["--host-timeout", "10"] if early else PATIENT
+            job = hosts.start("one,two,three", *patience, "--node-timeout", "3", "--nproc_per_node", "1", "--no_python", "/bin/sh", "-c",
+                              f"echo begun; until [ -e {go} ]; do sleep 0.1; done")
+            if early:
+                time.sleep(choices.uniform(0, 2))  # while it connects, starts, or runs
+            else:
+                assert [job.stdout.readline() for _ in range(3)] == ["begun\n"] * 3, what
+            do(hosts, job, fault, host)
+            if early or FAULTS[fault] == 0:
+                go.touch()
+            _, err = job.communicate(timeout=120)
+            assert early or job.returncode == FAULTS[fault], (what, job.returncode, err)
+            print(what, "and nothing left after", round(hosts.until(f"nothing is left after {what}", lambda: not hosts.jobs()), 2), "s")
+
+
+@case
+def five_random_faults_over_ssh(acc):
+    random_faults(acc, 5, int(os.environ.get("ACC_DELAYS_SEED", "7")))
+
+
 if __name__ == "__main__":
-    run_cases()
+    if sys.argv[2:3] == ["--random"]:
+        random_faults(os.path.abspath(sys.argv[1]), *map(int, sys.argv[3:]))
+    else:
+        run_cases()

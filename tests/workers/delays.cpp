@@ -148,9 +148,11 @@ DELAYED(ssize_t, write, (int fd, const void* data, size_t size), (fd, data, size
 DELAYED(int, poll, (pollfd * fds, nfds_t count, int timeout), (fds, count, timeout), )
 DELAYED(int, epoll_wait, (int fd, epoll_event* events, int size, int timeout), (fd, events, size, timeout), )
 DELAYED(int, sigwait, (const sigset_t* set, int* signal), (set, signal), )
+DELAYED(int, sigwaitinfo, (const sigset_t* set, siginfo_t* info), (set, info), )
 DELAYED(int, waitid, (idtype_t kind, id_t id, siginfo_t* info, int options), (kind, id, info, options), )
 DELAYED(pid_t, waitpid, (pid_t pid, int* status, int options), (pid, status, options), )
 DELAYED(int, kill, (pid_t pid, int signal), (pid, signal), noexcept)
+DELAYED(int, sigqueue, (pid_t pid, int signal, const sigval value), (pid, signal, value), noexcept)
 DELAYED(int, rename, (const char* from, const char* to), (from, to), noexcept)
 DELAYED(int, fsync, (int fd), (fd), )
 
