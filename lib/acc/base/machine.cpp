@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 
 #include "acc/base/files.hpp"
@@ -26,14 +27,19 @@ int count_cores(const CpuSet& cpus) {
   return static_cast<int>(cores.size());
 }
 
-const Gpu* find_gpu(const std::vector<Gpu>& gpus, std::string_view entry) {
-  if (const auto index = parse_integer(entry)) {
-    const auto found = std::ranges::find(gpus, *index, &Gpu::index);
-    return found == gpus.end() ? nullptr : &*found;
-  }
-  if (!entry.starts_with("GPU-")) return nullptr;
-  const auto found = std::ranges::find_if(gpus, [&](const Gpu& gpu) { return gpu.uuid.starts_with(entry); });
-  return found == gpus.end() ? nullptr : &*found;
+constexpr std::string_view kMigPrefix = "MIG-";
+
+std::optional<Gpu> find_gpu(const std::vector<Gpu>& gpus, std::string_view device) {
+  if (device.starts_with(kMigPrefix)) return Gpu{.index = -1, .uuid = std::string(device)};
+  const auto index = parse_integer(device);
+  const auto found = std::ranges::find_if(
+      gpus, [&](const Gpu& gpu) { return index ? gpu.index == *index : gpu.uuid.starts_with(device); });
+  return found == gpus.end() ? std::nullopt : std::optional(*found);
+}
+
+// The number at the beginning, as in strtoul: torch.cuda takes `1x` for 1.
+std::string_view leading_number(std::string_view entry) {
+  return entry.substr(0, std::min(entry.find_first_not_of("0123456789"), entry.size()));
 }
 
 }  // namespace
@@ -71,13 +77,29 @@ Machine probe_machine(bool with_gpus) {
   return machine;
 }
 
+std::vector<std::string> devices_of_mask(std::string_view mask) {
+  const std::string_view first = trim(mask);
+  std::string_view prefix;
+  for (const std::string_view kind : {std::string_view("GPU-"), kMigPrefix}) {
+    if (first.starts_with(kind)) prefix = kind;
+  }
+  std::vector<std::string> devices;
+  for (const std::string& entry : split(mask, ',')) {
+    const std::string_view device = prefix.empty() ? leading_number(trim(entry)) : trim(entry);
+    if (device.empty() || !device.starts_with(prefix)) break;
+    if (contains(devices, device)) return {};
+    devices.emplace_back(device);
+  }
+  return devices;
+}
+
 std::vector<Gpu> visible_gpus(const Machine& machine, const Environment& environment) {
-  const auto list = environment.find("CUDA_VISIBLE_DEVICES");
-  if (!list) return machine.gpus;
+  const auto mask = environment.find("CUDA_VISIBLE_DEVICES");
+  if (!mask || machine.gpus.empty()) return machine.gpus;
   std::vector<Gpu> visible;
-  for (const std::string& entry : split(*list, ',')) {
-    const Gpu* gpu = find_gpu(machine.gpus, trim(entry));
-    if (gpu == nullptr) break;
+  for (const std::string& device : devices_of_mask(*mask)) {
+    const std::optional<Gpu> gpu = find_gpu(machine.gpus, device);
+    if (!gpu) break;
     visible.push_back(*gpu);
   }
   return visible;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "acc/base/environment.hpp"
@@ -40,8 +41,13 @@ std::uint32_t random_number();
 /// without an NVIDIA driver. Never throws: what cannot be read keeps its default.
 Machine probe_machine(bool with_gpus);
 
-/// The GPUs that a worker would see under `environment`: CUDA_VISIBLE_DEVICES lists indices or UUIDs (also
-/// shortened ones), and as in CUDA the list ends at the first entry that names none.
+/// The entries of CUDA_VISIBLE_DEVICES that count, as torch.cuda reads it: numbers, or names of one kind
+/// (GPU-, MIG-). The list ends at the first entry of another kind; one that names a device twice shows none.
+std::vector<std::string> devices_of_mask(std::string_view mask);
+
+/// The GPUs that a worker would see under `environment`: CUDA_VISIBLE_DEVICES has indices or UUIDs (also
+/// shortened ones), and the list ends at the first entry that names none. A MIG device is a Gpu without
+/// an index, of which only the name is known: NVML lists whole GPUs.
 std::vector<Gpu> visible_gpus(const Machine& machine, const Environment& environment);
 
 }  // namespace acc

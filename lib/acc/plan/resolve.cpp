@@ -47,7 +47,9 @@ void add_local_rank(const Settings& settings, std::size_t arguments, LaunchPlan&
 
 WorkerProgram choose_program(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan) {
   if (inputs.command_line.program.empty()) {
-    fail("", "the following arguments are required: training_script", "as in `acc launch train.py --lr 0.1`");
+    fail("", "the following arguments are required: training_script",
+         fmt::format("as in `acc {} train.py --lr 0.1`",
+                     inputs.dialect == Dialect::launch ? "launch" : "run"));
   }
   const ProgramRequest request{
       .words = inputs.command_line.program,
@@ -120,13 +122,21 @@ void choose_event_outputs(const Settings& settings, LaunchPlan& plan) {
 void assign_devices(const LaunchInputs& inputs, const Settings& settings, LaunchPlan& plan) {
   plan.virtual_local_rank = settings.truth("virtual_local_rank");
   const bool isolate = settings.truth("isolate_gpus");
-  if (!plan.virtual_local_rank && !isolate) return;
   const auto mask = plan.environment.find("CUDA_VISIBLE_DEVICES");
   // torchrun's --virtual-local-rank does not count the GPUs.
   const auto gpus = isolate ? std::optional(inputs.machine.gpus.size()) : std::nullopt;
   const std::optional<std::string> offered = mask ? mask : inputs.environment.find("CUDA_VISIBLE_DEVICES");
+  if (!plan.virtual_local_rank && !isolate) {
+    if (plan.nproc_per_node > 1 && offered && offered->find("MIG-") != std::string::npos)
+      plan.notes.push_back(
+          fmt::format("CUDA_VISIBLE_DEVICES={}: CUDA shows a process one MIG device, the first; "
+                      "--isolate-gpus gives each "
+                      "worker its own",
+                      *offered));
+    return;
+  }
   // A task that sees one device has its own; otherwise the tasks of a node share what they see.
-  const bool shares = plan.task && !(offered && offered->find(',') == std::string::npos);
+  const bool shares = plan.task && !(offered && devices_of_mask(*offered).size() == 1);
   const int place = shares ? plan.task->local_rank : 0;
   plan.device_of_rank =
       device_of_each_worker(offered, gpus, place + plan.nproc_per_node,

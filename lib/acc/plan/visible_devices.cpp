@@ -7,13 +7,16 @@
 #include <array>
 #include <utility>
 
+#include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 #include "acc/plan/usage_error.hpp"
 
 namespace acc::launcher {
 namespace {
 
-std::vector<std::string> names_in(const std::string& mask) {
+constexpr std::string_view kCudaMask = "CUDA_VISIBLE_DEVICES";
+
+std::vector<std::string> fields_of(const std::string& mask) {
   std::vector<std::string> names;
   if (trim(mask).empty()) return names;
   for (const std::string& name : split(mask, ',')) names.emplace_back(trim(name));
@@ -34,15 +37,16 @@ std::string_view device_mask_name(std::string_view distributed_type) {
   }};
   const auto* found =
       std::ranges::find(kNames, distributed_type, &std::pair<std::string_view, std::string_view>::first);
-  return found == kNames.end() ? "CUDA_VISIBLE_DEVICES" : found->second;
+  return found == kNames.end() ? kCudaMask : found->second;
 }
 
 std::string select_devices(const std::string& ids, const std::string& mask_name,
                            const std::optional<std::string>& inherited, const std::string& origin) {
   if (!inherited) return ids;
-  const std::vector<std::string> offered = names_in(*inherited);
+  const std::vector<std::string> offered =
+      mask_name == kCudaMask ? devices_of_mask(*inherited) : fields_of(*inherited);
   std::vector<std::string> chosen;
-  for (const std::string& id : names_in(ids)) {
+  for (const std::string& id : fields_of(ids)) {
     const auto number = parse_integer(id);
     if (number && (*number < 0 || static_cast<std::size_t>(*number) >= offered.size())) {
       fail(origin,
@@ -60,7 +64,7 @@ std::vector<std::string> device_of_each_worker(const std::optional<std::string>&
   const auto wanted = static_cast<std::size_t>(workers);
   std::vector<std::string> devices;
   if (mask) {
-    devices = names_in(*mask);
+    devices = gpus ? devices_of_mask(*mask) : fields_of(*mask);
     if (devices.size() < wanted) {
       fail(origin,
            fmt::format("{} workers, but CUDA_VISIBLE_DEVICES='{}' names fewer devices", workers, *mask));

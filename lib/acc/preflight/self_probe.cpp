@@ -80,6 +80,8 @@ std::vector<GpuHealth> visible(std::vector<GpuHealth> all, const Environment& en
   Machine machine;
   for (const GpuHealth& one : all) machine.gpus.push_back(one.gpu);
   const std::vector<Gpu> seen = visible_gpus(machine, environment);
+  // A MIG device is part of a GPU that is not known here.
+  if (std::ranges::any_of(seen, [](const Gpu& gpu) { return gpu.index < 0; })) return all;
   std::erase_if(all, [&](const GpuHealth& one) { return std::ranges::find(seen, one.gpu) == seen.end(); });
   return all;
 }

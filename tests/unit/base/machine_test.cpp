@@ -59,10 +59,32 @@ TEST_CASE("machine: without CUDA_VISIBLE_DEVICES every GPU is visible", "[base]"
   CHECK(acc::visible_gpus(with_gpus(), {}).size() == 3);
 }
 
-TEST_CASE("machine: CUDA_VISIBLE_DEVICES has indices and prefixes of UUIDs, in its order", "[base]") {
+TEST_CASE("machine: CUDA_VISIBLE_DEVICES has indices or prefixes of UUIDs, in its order", "[base]") {
   CHECK(visible("2, 0") == std::vector<int>{2, 0});
-  CHECK(visible("GPU-bbbb,1") == std::vector<int>{1, 1});
+  CHECK(visible("GPU-bbbb,GPU-aaaa") == std::vector<int>{1, 0});
   CHECK(visible("").empty());
+}
+
+TEST_CASE("machine: MIG devices count, where there is a driver", "[base]") {
+  const Environment masked = {{"CUDA_VISIBLE_DEVICES", "MIG-a,MIG-b"}};
+  const std::vector<Gpu> devices = acc::visible_gpus(with_gpus(), masked);
+  REQUIRE(devices.size() == 2);
+  CHECK(devices.front().uuid == "MIG-a");
+  CHECK(acc::visible_gpus(Machine{}, masked).empty());
+}
+
+TEST_CASE("machine: a mask ends at another kind of entry, and shows nothing if it repeats one", "[base]") {
+  using Devices = std::vector<std::string>;
+  // As torch.cuda._parse_visible_devices of 2.11.
+  CHECK(acc::devices_of_mask("0,1,2") == Devices{"0", "1", "2"});
+  CHECK(acc::devices_of_mask("0,-1,1") == Devices{"0"});
+  CHECK(acc::devices_of_mask("-1").empty());
+  CHECK(acc::devices_of_mask("0,0").empty());
+  CHECK(acc::devices_of_mask("1x,2") == Devices{"1", "2"});
+  CHECK(acc::devices_of_mask("0,GPU-aaaa") == Devices{"0"});
+  CHECK(acc::devices_of_mask("GPU-bbbb,1") == Devices{"GPU-bbbb"});
+  CHECK(acc::devices_of_mask("MIG-a,MIG-b,GPU-aaaa") == Devices{"MIG-a", "MIG-b"});
+  CHECK(acc::devices_of_mask("MIG-a,MIG-a").empty());
 }
 
 TEST_CASE("machine: CUDA_VISIBLE_DEVICES ends at the first unknown entry", "[base]") {

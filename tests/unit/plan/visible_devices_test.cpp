@@ -22,7 +22,9 @@ TEST_CASE("visible devices: gpu_ids are the mask where none was inherited", "[pl
 
 TEST_CASE("visible devices: gpu_ids count within the inherited mask", "[plan]") {
   CHECK(select_devices("1,3", kMask, "4,5,6,7", "--gpu_ids") == "5,7");
-  CHECK(select_devices("1, 0", kMask, "GPU-aa, MIG-bb", "--gpu_ids") == "MIG-bb,GPU-aa");
+  CHECK(select_devices("1, 0", kMask, "MIG-aa, MIG-bb", "--gpu_ids") == "MIG-bb,MIG-aa");
+  CHECK(error_of([] { select_devices("1", kMask, "0,-1,1", "--gpu_ids"); }) != "no error");
+  CHECK(select_devices("1", "ZE_AFFINITY_MASK", "0.0,0.1", "--gpu_ids") == "0.1");
 }
 
 TEST_CASE("visible devices: names among gpu_ids stay as they are", "[plan]") {
@@ -39,6 +41,7 @@ TEST_CASE("visible devices: a number beyond the inherited mask is an error that 
 TEST_CASE("visible devices: each worker gets one, in the mask's order", "[plan]") {
   using Devices = std::vector<std::string>;
   CHECK(device_of_each_worker("3, GPU-aa,5", {}, 2, "x") == Devices{"3", "GPU-aa"});
+  CHECK(device_of_each_worker("MIG-aa,MIG-bb", 1, 2, "x") == Devices{"MIG-aa", "MIG-bb"});
   CHECK(device_of_each_worker({}, {}, 2, "x") == Devices{"0", "1"});
   CHECK(device_of_each_worker({}, 2, 2, "x") == Devices{"0", "1"});
 }
@@ -46,6 +49,10 @@ TEST_CASE("visible devices: each worker gets one, in the mask's order", "[plan]"
 TEST_CASE("visible devices: more workers than devices is refused", "[plan]") {
   CHECK(error_of([] { device_of_each_worker("0", {}, 2, "--isolate-gpus"); }) ==
         "--isolate-gpus: 2 workers, but CUDA_VISIBLE_DEVICES='0' names fewer devices");
+  CHECK(error_of([] { device_of_each_worker("0,0", 2, 2, "--isolate-gpus"); }) ==
+        "--isolate-gpus: 2 workers, but CUDA_VISIBLE_DEVICES='0,0' names fewer devices");
+  // torchrun's --virtual-local-rank hands out what is there.
+  CHECK(device_of_each_worker("0,0", {}, 2, "x") == std::vector<std::string>{"0", "0"});
   CHECK(error_of([] { device_of_each_worker({}, 1, 2, "--isolate-gpus"); }) ==
         "--isolate-gpus: 2 workers, but this machine has 1 GPUs");
 }
