@@ -6,40 +6,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <limits>
-#include <numeric>
 #include <vector>
 
-#include "acc/base/host_list.hpp"
+#include "acc/base/engine_readers.hpp"
+#include "acc/base/machine.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
 namespace {
 
-using Number = std::optional<EngineValue<int>>;
-
-Number read_number(const Environment& environment, std::string_view name, int min = 0) {
-  const auto text = name.empty() ? std::nullopt : environment.find(name);
-  if (!text) return std::nullopt;
-  const auto number = parse_integer(*text);
-  if (!number || *number < min || *number > std::numeric_limits<int>::max()) {
-    throw Error({.what = fmt::format("must be a whole number of at least {}, not '{}'", min, *text),
-                 .where = std::string(name),
-                 .hint = "the engine sets it; --engine none ignores it"});
-  }
-  return EngineValue<int>{static_cast<int>(*number), std::string(name)};
-}
-
-std::string assignment(const Environment& environment, std::string_view name) {
-  return fmt::format("{}={}", name, environment.get(name));
-}
-
-// 1st, 2nd, 3rd, 11th.
-std::string ordinal(std::size_t number) {
-  const std::size_t tens = number % 100 / 10;
-  constexpr std::array kEndings = {"th", "st", "nd", "rd"};
-  return fmt::format("{}{}", number, tens == 1 || number % 10 > 3 ? "th" : kEndings.at(number % 10));
-}
+using namespace engines;
 
 // FNV-1a: all nodes of a run find the same port, and two runs on one node rarely do.
 int port_of(std::string_view run_id) {
@@ -48,223 +24,7 @@ int port_of(std::string_view run_id) {
   return 20000 + static_cast<int>(hash % 10000);
 }
 
-Problem incomplete(const Engine& engine, const std::string& found, std::string_view missing) {
-  return {.what = fmt::format("{} found, but not {}: the place of this process in the job of {} is not known",
-                              found, missing, engine.name),
-          .hint = "give --nnodes, --node-rank and --master-addr, or --engine none"};
-}
-
-/// The variables in which a launcher of tasks tells each its place; empty: it has none.
-struct TaskVariables {
-  std::string_view rank, size, local_rank, local_size, num_nodes, run_id;
-};
-
-constexpr TaskVariables kOpenMpi = {"OMPI_COMM_WORLD_RANK",       "OMPI_COMM_WORLD_SIZE",
-                                    "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                    "OMPI_MCA_orte_num_nodes",    "PMIX_NAMESPACE"};
-constexpr TaskVariables kHydra = {"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", "", ""};
-constexpr TaskVariables kMvapich = {"MV2_COMM_WORLD_RANK",
-                                    "MV2_COMM_WORLD_SIZE",
-                                    "MV2_COMM_WORLD_LOCAL_RANK",
-                                    "MV2_COMM_WORLD_LOCAL_SIZE",
-                                    "",
-                                    ""};
-constexpr TaskVariables kFlux = {"FLUX_TASK_RANK",  "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", "",
-                                 "FLUX_JOB_NNODES", "FLUX_JOB_ID"};
-
-void read_tasks(const Environment& environment, const TaskVariables& names, Engine& engine) {
-  engine.rank = read_number(environment, names.rank);
-  engine.size = read_number(environment, names.size, 1);
-  engine.local_rank = read_number(environment, names.local_rank);
-  engine.local_size = read_number(environment, names.local_size, 1);
-  engine.num_nodes = read_number(environment, names.num_nodes, 1);
-  if (const auto id = names.run_id.empty() ? std::nullopt : environment.find(names.run_id))
-    set_run_id(engine, *id, std::string(names.run_id));
-  if (!engine.size || !engine.local_rank || engine.rank->value >= engine.size->value) {
-    engine.problem = incomplete(engine, assignment(environment, names.rank),
-                                fmt::format("a {} above it with {}", names.size, names.local_rank));
-    return;
-  }
-  const int size = engine.size->value;
-  const int on_this_node = engine.local_size ? engine.local_size->value : engine.local_rank->value + 1;
-  engine.several_per_node = on_this_node > 1 || (engine.num_nodes && size > engine.num_nodes->value);
-  if (!engine.several_per_node) {
-    engine.node_rank = engine.rank;
-    engine.num_nodes = engine.size;
-  }
-  if (engine.local_size && engine.local_size->value == size)
-    engine.master_addr = {"127.0.0.1", assignment(environment, names.local_size) + ": all on this machine"};
-}
-
-void read_open_mpi(const Environment& environment, Engine& engine) {
-  read_tasks(environment, kOpenMpi, engine);
-}
-
-void read_hydra(const Environment& environment, Engine& engine) {
-  read_tasks(environment, kHydra, engine);
-}
-
-void read_mvapich(const Environment& environment, Engine& engine) {
-  read_tasks(environment, kMvapich, engine);
-}
-
-void read_flux(const Environment& environment, Engine& engine) {
-  read_tasks(environment, kFlux, engine);
-}
-
-// The place of this node in the step's list of hosts, from 0.
-std::optional<std::size_t> place_of(const std::string& node, const std::vector<std::string>& hosts) {
-  const auto found = std::ranges::find(hosts, node);
-  if (node.empty() || found == hosts.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - hosts.begin());
-}
-
-void read_slurm_run(const Environment& environment, Engine& engine) {
-  const std::string restart = environment.get("SLURM_RESTART_COUNT", "0");
-  std::string origin = "SLURM_JOB_ID and SLURM_STEP_ID";
-  if (restart != "0") origin += " and SLURM_RESTART_COUNT";
-  set_run_id(engine, fmt::format("{}.{}.{}", engine.job, environment.get("SLURM_STEP_ID"), restart), origin);
-}
-
-// With --distribution=arbitrary task 0 may be on any host of the sorted list: tasks are counted along the
-// list instead, so that rank 0 is on its first host.
-void count_slurm_tasks(const Environment& environment, Engine& engine) {
-  constexpr std::string_view kTasks = "SLURM_STEP_TASKS_PER_NODE";
-  const auto text = environment.find(kTasks);
-  if (!text) return;
-  const std::vector<int> tasks = expand_counts(*text, kTasks);
-  const auto node = tasks.begin() + std::min<std::ptrdiff_t>(engine.node_rank->value, std::ssize(tasks));
-  if (node == tasks.end() || engine.local_rank->value >= *node) {
-    engine.problem = incomplete(engine, assignment(environment, kTasks), "this task in it");
-    return;
-  }
-  engine.local_size = {*node, assignment(environment, kTasks)};
-  if (!environment.get("SLURM_DISTRIBUTION").starts_with("arbitrary")) return;
-  engine.rank = {std::accumulate(tasks.begin(), node, engine.local_rank->value),
-                 fmt::format("SLURM_LOCALID={} on node {} of {}", engine.local_rank->value,
-                             engine.node_rank->value, assignment(environment, kTasks))};
-}
-
-void read_slurm_step(const Environment& environment, Engine& engine) {
-  constexpr std::string_view kList = "SLURM_STEP_NODELIST";
-  engine.node = environment.get("SLURMD_NODENAME");
-  engine.gpus = read_number(environment, "SLURM_GPUS_ON_NODE");
-  engine.size = read_number(environment, "SLURM_STEP_NUM_TASKS", 1);
-  engine.num_nodes = read_number(environment, "SLURM_STEP_NUM_NODES", 1);
-  engine.rank = read_number(environment, "SLURM_PROCID");
-  engine.local_rank = read_number(environment, "SLURM_LOCALID");
-  read_slurm_run(environment, engine);
-  const std::vector<std::string> hosts = expand_host_list(environment.get(kList), kList);
-  const auto place = place_of(engine.node, hosts);
-  engine.node_rank = place
-                         ? EngineValue<int>{static_cast<int>(*place),
-                                            fmt::format("SLURMD_NODENAME={}, {} of {}", engine.node,
-                                                        ordinal(*place + 1), assignment(environment, kList))}
-                         : read_number(environment, "SLURM_NODEID");
-  if (!engine.size || !engine.num_nodes || !engine.local_rank || !engine.node_rank ||
-      engine.node_rank->value >= engine.num_nodes->value || engine.rank->value >= engine.size->value) {
-    engine.problem = incomplete(engine, assignment(environment, "SLURM_STEP_ID"),
-                                "SLURM_STEP_NUM_TASKS, SLURM_STEP_NUM_NODES, SLURM_LOCALID and SLURM_NODEID");
-    return;
-  }
-  engine.several_per_node = engine.size->value > engine.num_nodes->value;
-  if (engine.several_per_node) {
-    count_slurm_tasks(environment, engine);
-  } else {
-    engine.local_size = {1, engine.size->origin};
-    engine.rank = engine.node_rank;
-    engine.size = engine.num_nodes;
-  }
-  if (!hosts.empty()) engine.master_addr = {hosts.front(), "first of " + assignment(environment, kList)};
-}
-
-// A batch script, or the shell of salloc: it runs on one node of the allocation, once.
-void read_slurm_allocation(const Environment& environment, Engine& engine) {
-  engine.node = environment.get("SLURMD_NODENAME");
-  engine.num_nodes = read_number(environment, "SLURM_JOB_NUM_NODES", 1);
-  if (!engine.num_nodes || engine.num_nodes->value == 1) {
-    constexpr std::string_view kList = "SLURM_JOB_NODELIST";
-    const std::vector<std::string> hosts = expand_host_list(environment.get(kList), kList);
-    if (engine.node.empty() && hosts.size() == 1) engine.allocated_host = hosts.front();
-    return;
-  }
-  const std::string what = environment.contains("SLURM_PROCID")
-                               ? fmt::format("this is job {}'s batch script on {}", engine.job, engine.node)
-                               : fmt::format("this is a shell in the allocation of job {}", engine.job);
-  engine.problem = {.what = fmt::format("{} ({} nodes, no step). Only this node would run. Write: srun "
-                                        "--ntasks-per-node=1 acc launch …",
-                                        what, engine.num_nodes->value),
-                    .hint = "or acc launch --srun …; for this node alone --engine none"};
-}
-
-// Another implementation of PMI than those above: it does not tell which tasks share a node.
-void read_pmi(const Environment& environment, Engine& engine) {
-  engine.size = read_number(environment, "PMI_SIZE", 1);
-  engine.rank = read_number(environment, "PMI_RANK");
-  if (engine.has_others())
-    engine.problem = incomplete(engine, assignment(environment, "PMI_SIZE"), "which processes share a node");
-}
-
-// PRRTE's prterun without Open MPI: the number of processes is known to PMIx alone.
-void read_pmix(const Environment& environment, Engine& engine) {
-  engine.rank = read_number(environment, "PMIX_RANK");
-  engine.problem = incomplete(engine, assignment(environment, "PMIX_RANK"), "the number of processes");
-}
-
-void read_worker_set(const Environment& environment, Engine& engine) {
-  engine.rank = engine.node_rank = read_number(environment, "LWS_WORKER_INDEX");
-  engine.size = engine.num_nodes = read_number(environment, "LWS_GROUP_SIZE", 1);
-  const std::string leader = environment.get("LWS_LEADER_ADDRESS");
-  if (!engine.size || engine.rank->value >= engine.size->value)
-    engine.problem =
-        incomplete(engine, assignment(environment, "LWS_WORKER_INDEX"), "an LWS_GROUP_SIZE above it");
-  if (!leader.empty()) engine.master_addr = {leader, "LWS_LEADER_ADDRESS"};
-}
-
-// JobSet keeps the number in an annotation; manifests hand it to the container under this name. The port
-// stays: each pod has an address of its own.
-void read_restart_of_job_set(const Environment& environment, Engine& engine) {
-  constexpr std::string_view kAttempt = "JOBSET_RESTART_ATTEMPT";
-  const Number attempt = read_number(environment, kAttempt);
-  if (!attempt) return;
-  engine.run_id = {
-      fmt::format("{}.{}", environment.get("JOBSET_NAME", "jobset"), attempt->value),
-      environment.contains("JOBSET_NAME") ? "JOBSET_NAME and JOBSET_RESTART_ATTEMPT" : std::string(kAttempt)};
-}
-
-void read_indexed_job(const Environment& environment, Engine& engine) {
-  constexpr std::string_view kIndex = "JOB_COMPLETION_INDEX";
-  engine.rank = engine.node_rank = read_number(environment, kIndex);
-  read_restart_of_job_set(environment, engine);
-  engine.problem = {.what = fmt::format("{} found, the number of pods is not in the environment",
-                                        assignment(environment, kIndex)),
-                    .hint = "give --nnodes"};
-}
-
-// Kubeflow's PyTorchJob before it set torchrun's variables: WORLD_SIZE counts workers, RANK counts pods.
-void read_pod(const Environment& environment, Engine& engine) {
-  if (environment.contains("PET_NNODES") || !environment.contains("MASTER_ADDR")) return;
-  const Number size = read_number(environment, "WORLD_SIZE", 1);
-  if (!size || size->value == 1 || !environment.contains("RANK")) return;
-  engine.problem = {
-      .what = fmt::format("{} and {} found, the number of pods is not in the environment",
-                          assignment(environment, "RANK"), assignment(environment, "WORLD_SIZE")),
-      .hint = "give --nnodes and --node-rank"};
-}
-
-// A script of LSF runs on the first of its hosts; LSB_MCPU_HOSTS is `host slots host slots`.
-void read_lsf(const Environment& environment, Engine& engine) {
-  std::vector<std::string> words;
-  for (const std::string& word : split(environment.get("LSB_MCPU_HOSTS"), ' ')) {
-    if (!word.empty()) words.push_back(word);
-  }
-  const std::size_t hosts = words.size() / 2;
-  if (hosts < 2) return;
-  engine.problem = {.what = fmt::format("this is a script of LSF job {} ({} hosts in LSB_MCPU_HOSTS). Only "
-                                        "this host would run. Write: mpirun -npernode 1 acc launch …",
-                                        engine.job, hosts),
-                    .hint = "for this host alone --engine none"};
-}
+constexpr std::string_view kConvention = "env://";
 
 /// How an engine is recognized, and how its variables are read.
 struct EngineRow {
@@ -285,25 +45,44 @@ constexpr std::array kEngines = {
     EngineRow{"MVAPICH", EngineFamily::mpi, {"MV2_COMM_WORLD_RANK"}, "", read_mvapich},
     EngineRow{"Flux", EngineFamily::other, {"FLUX_JOB_ID", "FLUX_TASK_RANK"}, "FLUX_JOB_ID", read_flux},
     EngineRow{"PRRTE", EngineFamily::mpi, {"PMIX_RANK", "PMIX_NAMESPACE"}, "", read_pmix},
+    EngineRow{"SkyPilot", EngineFamily::other, {"SKYPILOT_NODE_RANK"}, "", read_sky_pilot},
+    EngineRow{"SageMaker",
+              EngineFamily::other,
+              {"SM_HOSTS", "SM_CURRENT_HOST"},
+              "TRAINING_JOB_NAME",
+              read_sage_maker},
+    EngineRow{"AWS Batch",
+              EngineFamily::other,
+              {"AWS_BATCH_JOB_NUM_NODES", "AWS_BATCH_JOB_NODE_INDEX"},
+              "AWS_BATCH_JOB_ID",
+              read_aws_batch},
     EngineRow{"Slurm",
               EngineFamily::slurm,
               {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID"},
               "SLURM_JOB_ID",
               read_slurm_step},
+    EngineRow{"Cray PALS", EngineFamily::mpi, {"PMI_RANK", "PMI_LOCAL_RANK"}, "", read_pals},
     EngineRow{"MPI (PMI)", EngineFamily::mpi, {"PMI_RANK", "PMI_SIZE"}, "", read_pmi},
     EngineRow{"LeaderWorkerSet", EngineFamily::kubernetes, {"LWS_WORKER_INDEX"}, "", read_worker_set},
+    EngineRow{"PyTorchJob",
+              EngineFamily::kubernetes,
+              {"KUBERNETES_SERVICE_HOST", "RANK", "WORLD_SIZE"},
+              "",
+              read_pytorch_variables},
+    EngineRow{"Volcano", EngineFamily::kubernetes, {"VC_TASK_INDEX"}, "", read_volcano},
     EngineRow{"Kubernetes Job",
               EngineFamily::kubernetes,
               {"KUBERNETES_SERVICE_HOST", "JOB_COMPLETION_INDEX"},
               "",
               read_indexed_job},
     EngineRow{"Slurm", EngineFamily::slurm, {"SLURM_JOB_ID"}, "SLURM_JOB_ID", read_slurm_allocation},
-    EngineRow{"PBS", EngineFamily::other, {"PBS_JOBID"}, "PBS_JOBID"},
+    EngineRow{"PBS", EngineFamily::other, {"PBS_JOBID"}, "PBS_JOBID", read_pbs},
     EngineRow{"LSF", EngineFamily::other, {"LSB_JOBID"}, "LSB_JOBID", read_lsf},
-    EngineRow{"Grid Engine", EngineFamily::other, {"SGE_TASK_ID"}},
+    EngineRow{"Grid Engine", EngineFamily::other, {"SGE_TASK_ID"}, "JOB_ID", read_grid_engine},
     EngineRow{"Flux", EngineFamily::other, {"FLUX_JOB_ID"}, "FLUX_JOB_ID"},
     EngineRow{"SageMaker", EngineFamily::other, {"TRAINING_JOB_NAME"}, "TRAINING_JOB_NAME"},
-    EngineRow{"Kubernetes", EngineFamily::kubernetes, {"KUBERNETES_SERVICE_HOST"}, "", read_pod},
+    EngineRow{"Kubernetes", EngineFamily::kubernetes, {"KUBERNETES_SERVICE_HOST"}},
+    EngineRow{kConvention, EngineFamily::other, {"RANK", "WORLD_SIZE"}, "", read_pytorch_variables},
 };
 
 // The shell that salloc opens on the first node is a step with this number (SLURM_INTERACTIVE_STEP of
@@ -317,7 +96,16 @@ bool is_pmix_of_slurm(const Environment& environment) {
   return environment.get("PMIX_NAMESPACE").starts_with("slurm.");
 }
 
+// RANK and WORLD_SIZE are a node's where nothing says that they are a worker's: each launcher gives its
+// workers a LOCAL_RANK. Where torchrun's own variables are there, they say it.
+bool counts_nodes(const Environment& environment) {
+  return environment.contains("MASTER_ADDR") && environment.get("WORLD_SIZE") != "1" &&
+         !environment.contains("LOCAL_RANK") && !environment.contains("PET_NNODES") &&
+         !environment.contains("PET_RDZV_ENDPOINT");
+}
+
 bool matches(const EngineRow& row, const Environment& environment) {
+  if (row.read == read_pytorch_variables && !counts_nodes(environment)) return false;
   if (row.read == read_pmix && is_pmix_of_slurm(environment)) return false;
   if (row.read == read_slurm_step && is_interactive_step(environment)) return false;
   return std::ranges::all_of(
@@ -426,7 +214,7 @@ Number open_mpi_setting(const Environment& environment) {
 
 std::optional<EngineStop> engine_stop(const Environment& environment) {
   const EngineRow* row = find_row(environment, std::nullopt);
-  if (row == nullptr) return std::nullopt;
+  if (row == nullptr || row->name == kConvention) return std::nullopt;
   EngineStop stop = {.engine = std::string(row->name)};
   const auto* found = std::ranges::find(kStops, row->name, &StopRow::engine);
   const bool is_pod = row->family == EngineFamily::kubernetes;
@@ -440,8 +228,7 @@ std::optional<EngineStop> engine_stop(const Environment& environment) {
 }
 
 bool sees_one_device(const Environment& environment) {
-  const std::string mask = environment.get("CUDA_VISIBLE_DEVICES");
-  return !mask.empty() && mask.find(',') == std::string::npos;
+  return devices_of_mask(environment.get("CUDA_VISIBLE_DEVICES")).size() == 1;
 }
 
 std::string first_pod(std::string_view full_host_name) {

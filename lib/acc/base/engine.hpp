@@ -63,6 +63,11 @@ struct Engine {
   std::optional<EngineValue<std::string>> run_id = {};
   /// The GPUs that the engine assigned on this node.
   std::optional<EngineValue<int>> gpus = {};
+  /// This process is rank 0, and only the others are told its address.
+  bool is_addressed_by_others = false;
+  /// The place is that of PyTorch's RANK and WORLD_SIZE, which platforms fill with nodes, and scripts perhaps
+  /// with workers: who counts the nodes himself is right.
+  bool is_convention = false;
   /// Why the number of tasks, or the place of this one, is not known; a person must give them.
   std::optional<Problem> problem = {};
 
@@ -81,6 +86,14 @@ void set_run_id(Engine& engine, const std::string& id, const std::string& origin
 /// of `--engine`: auto, slurm, mpi, k8s or none. Throws Error{usage} if the chosen engine is not there or a
 /// value is malformed.
 Engine find_engine(const Environment& environment, std::string_view choice = "auto");
+
+/// Of a process that no engine started, or one that does not tell: variables by which a platform or a script
+/// says that there are other nodes, as in `NNODES=2 and NODE_RANK=1`. Empty if there are none, and in a
+/// worker of some launcher.
+std::string other_nodes(const Environment& environment);
+
+/// srun's option for all components of a heterogeneous job; empty in other jobs.
+std::string slurm_groups(const Environment& environment);
 
 /// An engine with its job's id, for people: `Slurm (job 17)`, `Kubernetes`.
 std::string full_name(const Engine& engine);

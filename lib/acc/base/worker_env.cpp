@@ -8,6 +8,7 @@
 
 #include "acc/base/engine.hpp"
 #include "acc/base/error.hpp"
+#include "acc/base/own_addresses.hpp"
 #include "acc/base/text.hpp"
 
 namespace acc {
@@ -40,6 +41,8 @@ void read_address(const Environment& environment, const Engine& engine, WorkerEn
     worker.master_addr = *address;
   } else if (engine.master_addr) {
     worker.master_addr = engine.master_addr->value;
+  } else if (engine.is_addressed_by_others) {
+    worker.master_addr = own_names().host_name;
   } else {
     throw Error(
         {.what = fmt::format("{} started {} processes on several machines and does not tell the address of "
@@ -64,8 +67,9 @@ std::optional<WorkerEnv> read_engine(const Environment& environment) {
   worker.world_size = worker.role_world_size = engine.size->value;
   worker.local_rank = sees_one_device(environment) ? 0 : engine.local_rank.value_or(EngineValue<int>{}).value;
   worker.local_world_size = engine.local_size.value_or(EngineValue<int>{1, {}}).value;
-  worker.group_rank = engine.node_rank.value_or(EngineValue<int>{}).value;
-  worker.group_world_size = engine.num_nodes.value_or(EngineValue<int>{1, {}}).value;
+  const bool knows_node = engine.node_rank && engine.num_nodes;
+  worker.group_rank = knows_node ? engine.node_rank->value : worker.rank;
+  worker.group_world_size = knows_node ? engine.num_nodes->value : worker.world_size;
   if (engine.run_id) worker.run_id = engine.run_id->value;
   read_address(environment, engine, worker);
   return worker;

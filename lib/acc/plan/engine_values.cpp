@@ -39,6 +39,8 @@ class EngineQuestion {
       const MachineRange machines = decide_machines(settings_);
       engine_.size = engine_.num_nodes = {machines.max, settings_.origin(counted_by())};
     }
+    // RANK and WORLD_SIZE may be those of workers, for whoever counts the machines.
+    if (engine_.is_convention && !counted_by().empty() && !agrees_on_machines()) return false;
     return engine_.has_others();
   }
 
@@ -79,22 +81,18 @@ class EngineQuestion {
 
   void set_address(std::vector<Problem>& problems) {
     if (settings_.given("rdzv_endpoint") || settings_.text("rdzv_backend") == "etcd") return;
-    if (!settings_.given("main_process_ip") && !inputs_.environment.contains("MASTER_ADDR"))
-      exchange_address();
-    const auto default_addr = inputs_.environment.find("MASTER_ADDR");
-    const auto default_port = parse_integer(inputs_.environment.get("MASTER_PORT"));
-    bool of_environment = false;
+    const Environment& environment = inputs_.environment;
+    const bool told = environment.contains("MASTER_ADDR") && environment.contains("MASTER_PORT");
+    if (!settings_.given("main_process_ip") && !told) exchange_address();
     if (!settings_.given("main_process_ip")) {
-      EngineValue<std::string> address = engine_.master_addr ? *engine_.master_addr : pod_address();
-      of_environment = address.value.empty() && default_addr;
-      if (of_environment) address = {*default_addr, "MASTER_ADDR"};
+      const EngineValue<std::string> address = address_of_first();
       if (address.value.empty()) fail_address();
       check_name(address, problems);
       settings_.set("main_process_ip", address.value, address.origin);
     }
     if (settings_.given("main_process_port")) return;
-    if (of_environment && default_port) {
-      settings_.set("main_process_port", *default_port, "MASTER_PORT");
+    if (const auto port = parse_integer(inputs_.environment.get("MASTER_PORT"))) {
+      settings_.set("main_process_port", *port, "MASTER_PORT");
     } else if (engine_.master_port) {
       const bool derived = engine_.family != EngineFamily::hosts;
       settings_.set("main_process_port", engine_.master_port->value,
@@ -106,8 +104,11 @@ class EngineQuestion {
     if (!engine_.several_per_node) return std::nullopt;
     TaskPlace task = {.local_rank = engine_.local_rank->value};
     task.local_size = engine_.local_size ? engine_.local_size->value : task.local_rank + 1;
-    if (engine_.node_rank) task.node_rank = engine_.node_rank->value;
-    if (engine_.num_nodes) task.num_nodes = engine_.num_nodes->value;
+    // Where the node is not told, each task counts as one, as with a torchrun in each.
+    if (engine_.node_rank && engine_.num_nodes) {
+      task.node_rank = engine_.node_rank->value;
+      task.num_nodes = engine_.num_nodes->value;
+    }
     if (task.local_size > 1 && sees_one_device(inputs_.environment) &&
         !settings_.given("virtual_local_rank")) {
       const std::string mask = "CUDA_VISIBLE_DEVICES=" + inputs_.environment.get("CUDA_VISIBLE_DEVICES");
@@ -136,20 +137,23 @@ class EngineQuestion {
                      settings_.origin(name)));
   }
 
-  void check_machines() const {
-    if (counted_by().empty()) return;
+  bool agrees_on_machines() const {
     const MachineRange machines = decide_machines(settings_);
     const auto agrees = [&](const std::optional<EngineValue<int>>& count) {
       return count && machines.min <= count->value && count->value <= machines.max;
     };
-    if (!agrees(engine_.size) && !agrees(engine_.num_nodes))
+    return agrees(engine_.size) || agrees(engine_.num_nodes);
+  }
+
+  void check_machines() const {
+    if (!counted_by().empty() && !agrees_on_machines())
       fail_contradiction(counted_by(), engine_.num_nodes ? *engine_.num_nodes : *engine_.size);
   }
 
   // Only a static rendezvous uses the given rank.
   void check_rank() const {
     if (!settings_.is_explicit("machine_rank") || settings_.text("rdzv_backend") != "static") return;
-    if (engine_.family == EngineFamily::kubernetes) return;
+    if (engine_.family == EngineFamily::kubernetes || engine_.is_convention) return;
     const auto agrees = [&](const std::optional<EngineValue<int>>& rank) {
       return rank && rank->value == settings_.integer("machine_rank");
     };
@@ -174,11 +178,11 @@ class EngineQuestion {
                        number ? fmt::format(": that is {} workers", *number * tasks) : ""),
            fmt::format("{}, or drop {}", way_out, settings_.origin("nproc_per_node")));
     }
-    if (is_given("num_processes") && settings_.integer("num_processes") != engine_.size->value) {
+    if (is_given("num_processes") && settings_.text("num_processes") != fmt::to_string(engine_.size->value)) {
       fail("",
            fmt::format("{} started {} tasks ({}), each of which is a worker, and {} says {}", engine_.name,
                        engine_.size->value, engine_.size->origin, settings_.origin("num_processes"),
-                       settings_.integer("num_processes")),
+                       settings_.text("num_processes")),
            fmt::format("{}, or drop {}", way_out, settings_.origin("num_processes")));
     }
   }
@@ -193,6 +197,21 @@ class EngineQuestion {
     if (!engine_.master_addr) engine_.master_addr = {first->text, origin};
     if (!engine_.run_id) set_run_id(engine_, first->job, origin);
   }
+
+  // MASTER_ADDR is there because somebody set it for this job, or it is the rest of another that ran on this
+  // machine alone.
+  EngineValue<std::string> address_of_first() const {
+    const auto given = inputs_.environment.find("MASTER_ADDR");
+    const bool one_machine = engine_.num_nodes && engine_.num_nodes->value == 1;
+    if (given && !given->empty() && engine_.family != EngineFamily::hosts &&
+        (one_machine || !names_loopback(*given)))
+      return {*given, "MASTER_ADDR"};
+    if (engine_.master_addr) return *engine_.master_addr;
+    if (engine_.is_addressed_by_others) return {own_address(), "the main node of " + engine_.name};
+    return pod_address();
+  }
+
+  static bool names_loopback(const std::string& host) { return host == "localhost" || is_loopback(host); }
 
   // Where the other machines find this one: preferably what its name stands for.
   std::string own_address() const {
@@ -255,10 +274,27 @@ std::string_view choice_of(const Engine& engine) {
   return "auto";
 }
 
+// Whether nothing that was given makes this machine one of several.
+bool is_alone(const Settings& settings) {
+  return !settings.given("rdzv_endpoint") && decide_machines(settings).max == 1;
+}
+
+// Of nodes by which no job can be started.
+std::vector<std::string> note_on_nodes(const Environment& environment, const Settings& settings) {
+  const std::string variables = is_alone(settings) ? other_nodes(environment) : "";
+  if (variables.empty()) return {};
+  return {
+      fmt::format("{}: if other nodes run this command, each trains alone; --nnodes, --node-rank and "
+                  "--master-addr make them one job",
+                  variables)};
+}
+
 // Under torchrun's rules the number of machines is 1 unless it is given.
-std::vector<std::string> note_on_copies(const Engine& engine, const Settings& settings) {
-  const bool alone = !settings.given("rdzv_endpoint") && decide_machines(settings).max == 1;
-  if (!alone || !engine.has_others()) return {};
+std::vector<std::string> note_on_copies(const Engine& engine, const Environment& environment,
+                                        const Settings& settings) {
+  if (!is_alone(settings)) return {};
+  if (engine.problem) return {to_string(*engine.problem)};
+  if (!engine.has_others()) return note_on_nodes(environment, settings);
   return {
       fmt::format("{} started {} copies of this command, and they do not know of each other: each trains "
                   "alone; `acc launch`, or --engine {}, makes them one job",
@@ -342,9 +378,12 @@ EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
     if (settings.truth("standalone") || choice == "none") return values;
   }
   Engine engine = inputs.host ? inputs.host->engine : find_engine(inputs.environment, choice);
-  if (!engine) return values;
+  if (!engine) {
+    values.notes = note_on_nodes(inputs.environment, settings);
+    return values;
+  }
   if (inputs.dialect == Dialect::torchrun && !settings.given("engine") && !inputs.host) {
-    values.notes = note_on_copies(engine, settings);
+    values.notes = note_on_copies(engine, inputs.environment, settings);
     return values;
   }
   check_host(inputs, engine);
@@ -356,6 +395,8 @@ EngineValues ask_engine(const LaunchInputs& inputs, Settings& settings) {
     question.set_address(values.problems);
     question.set_place();
     values.engine = engine;
+  } else {
+    values.notes = note_on_nodes(inputs.environment, settings);
   }
   values.engine.gpus = engine.gpus;
   note_hidden_gpus(inputs, values);
@@ -390,15 +431,16 @@ std::vector<std::string> srun_command(const Environment& environment, const std:
   }
   if (engine.rank) return {};
   const std::string nodes = environment.get("SLURM_JOB_NUM_NODES", "1");
+  const std::string groups = slurm_groups(environment);
   // The task of a node uses all CPUs that the job has there. acc itself ends the job when a node fails, and
   // srun must not kill the others meanwhile.
-  std::vector<std::string> command = {"srun",
-                                      "--nodes=" + nodes,
-                                      "--ntasks=" + nodes,
-                                      "--ntasks-per-node=1",
-                                      "--cpu-bind=none",
-                                      "--kill-on-bad-exit=0",
-                                      acc};
+  std::vector<std::string> command = {"srun"};
+  if (groups.empty()) {
+    command.insert(command.end(), {"--nodes=" + nodes, "--ntasks=" + nodes});
+  } else {
+    command.push_back(groups);
+  }
+  command.insert(command.end(), {"--ntasks-per-node=1", "--cpu-bind=none", "--kill-on-bad-exit=0", acc});
   command.insert(command.end(), words.begin(), words.end());
   return command;
 }

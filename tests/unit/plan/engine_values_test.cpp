@@ -430,4 +430,102 @@ TEST_CASE("engine_values: --srun starts acc on every node of the allocation, onc
         "-N2`)");
 }
 
+TEST_CASE("engine_values: nodes that RANK and WORLD_SIZE count are one job", "[plan]") {
+  const Environment node = {
+      {"WORLD_SIZE", "2"}, {"RANK", "1"}, {"MASTER_ADDR", "job-master-0"}, {"MASTER_PORT", "23456"}};
+  const LaunchPlan plan = plan_of(node, {"--num_processes", "4", "train.py"});
+  CHECK(plan.num_machines == 2);
+  CHECK(plan.machine_rank == 1);
+  CHECK(plan.nproc_per_node == 2);
+  CHECK(plan.settings["main_process_ip"] == Setting{"job-master-0", "MASTER_ADDR"});
+  CHECK(plan.settings["main_process_port"] == Setting{23456, "MASTER_PORT"});
+  CHECK(plan.engine == "env://: 2 nodes; this is node 1, with 2 workers; they meet at job-master-0:23456");
+  CHECK(worker(plan).get("RANK") == "2");
+  CHECK(plan_of(node, {"--engine", "none", "train.py"}).num_machines == 1);
+  // They count workers for whoever counts machines.
+  const LaunchPlan typed =
+      plan_of(node, {"--nnodes", "4", "--node-rank", "3", "--master-addr", "node1", "train.py"});
+  CHECK(typed.num_machines == 4);
+  CHECK(typed.machine_rank == 3);
+  CHECK(plan_of(node, {"--num_machines", "2", "train.py"}).machine_rank == 1);
+  CHECK(has_note(plan_of(node, {"train.py"}, Dialect::torchrun), "env:// started 2 copies of this command"));
+}
+
+TEST_CASE("engine_values: the main node of AWS Batch is found by its own address", "[plan]") {
+  const Environment main = {
+      {"AWS_BATCH_JOB_ID", "5f2a#0"}, {"AWS_BATCH_JOB_NUM_NODES", "2"}, {"AWS_BATCH_JOB_NODE_INDEX", "0"}};
+  const LaunchPlan plan = plan_of(main, {"train.py"});
+  CHECK(plan.num_machines == 2);
+  CHECK(plan.settings["main_process_ip"] == Setting{"10.0.0.1", "the main node of AWS Batch"});
+}
+
+TEST_CASE("engine_values: nodes that cannot be made one job are noted", "[plan]") {
+  const Environment node = {{"NNODES", "2"}, {"NODE_RANK", "1"}, {"MASTER_ADDR", "node1"}};
+  constexpr std::string_view kNote =
+      "NNODES=2 and NODE_RANK=1: if other nodes run this command, each trains alone; --nnodes, --node-rank "
+      "and "
+      "--master-addr make them one job";
+  for (const Dialect dialect : {Dialect::launch, Dialect::torchrun}) {
+    CHECK(has_note(plan_of(node, {"train.py"}, dialect), kNote));
+    CHECK_FALSE(has_note(plan_of(node, {"--standalone", "train.py"}, dialect), "NNODES"));
+    CHECK_FALSE(has_note(
+        plan_of(node, {"--nnodes", "2", "--node-rank", "1", "--master-addr", "node1", "train.py"}, dialect),
+        "NNODES"));
+    Environment pod = node;
+    pod.set("KUBERNETES_SERVICE_HOST", "10.0.0.1");
+    CHECK(has_note(plan_of(pod, {"train.py"}, dialect), kNote));
+  }
+}
+
+TEST_CASE("engine_values: under torchrun's rules a script on one of several nodes is told", "[plan]") {
+  const Environment script = engine_environment("slurm_batch_script.env");
+  CHECK(has_note(plan_of(script, {"train.py"}, Dialect::torchrun), "this is job 4's batch script on node1"));
+  CHECK_FALSE(
+      has_note(plan_of(script, {"--nnodes", "2", "--node-rank", "0", "--master-addr", "node1", "train.py"},
+                       Dialect::torchrun),
+               "batch script"));
+}
+
+TEST_CASE("engine_values: MASTER_ADDR and MASTER_PORT that are set come before the engine's", "[plan]") {
+  Environment step = kSecondOfTwo;
+  step.overlay({{"MASTER_ADDR", "node1"}, {"MASTER_PORT", "4711"}});
+  const LaunchPlan plan = plan_of(step, {"train.py"});
+  CHECK(plan.settings["main_process_ip"] == Setting{"node1", "MASTER_ADDR"});
+  CHECK(plan.settings["main_process_port"] == Setting{4711, "MASTER_PORT"});
+  // Other nodes do not find this one there.
+  step.set("MASTER_ADDR", "localhost");
+  CHECK(plan_of(step, {"train.py"}).settings["main_process_ip"].value == "node1");
+  // A Service of Kubernetes of that name.
+  step.set("MASTER_PORT", "tcp://10.0.0.1:80");
+  CHECK(plan_of(step, {"train.py"}).settings["main_process_port"].origin.starts_with("derived from"));
+  Environment here = kOpenMpi;
+  here.overlay({{"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", "4711"}});
+  CHECK(plan_of(here, {"train.py"}).master_port == 4711);
+}
+
+TEST_CASE("engine_values: a task whose node is not told is a group of its own", "[plan]") {
+  const auto task = [](const std::string& rank) {
+    Environment environment = kOpenMpi;
+    environment.overlay({{"OMPI_COMM_WORLD_RANK", rank},
+                         {"OMPI_COMM_WORLD_SIZE", "8"},
+                         {"OMPI_COMM_WORLD_LOCAL_RANK", "3"},
+                         {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                         {"OMPI_MCA_orte_num_nodes", "2"},
+                         {"MASTER_ADDR", "node1"}});
+    return worker(plan_of(environment, {"train.py"}));
+  };
+  CHECK(task("7").get("GROUP_RANK") == "7");
+  CHECK(task("7").get("GROUP_WORLD_SIZE") == "8");
+  CHECK(worker(plan_of(kOpenMpi, {"train.py"})).get("GROUP_RANK") == "0");
+  CHECK(worker(plan_of(kOpenMpi, {"train.py"})).get("GROUP_WORLD_SIZE") == "1");
+}
+
+TEST_CASE("engine_values: --srun starts acc on all components of a heterogeneous job", "[plan]") {
+  Environment script = engine_environment("slurm_batch_script.env");
+  script.overlay({{"SLURM_HET_SIZE", "2"}, {"SLURM_JOB_NUM_NODES", "1"}});
+  CHECK(acc::launcher::srun_command(script, "/opt/acc", {"launch", "--srun", "train.py"}) ==
+        Words{"srun", "--het-group=0-1", "--ntasks-per-node=1", "--cpu-bind=none", "--kill-on-bad-exit=0",
+              "/opt/acc", "launch", "--srun", "train.py"});
+}
+
 }  // namespace engine_values_test
