@@ -11,6 +11,7 @@
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/log.hpp"
 #include "acc/base/machine.hpp"
 #include "acc/cli/dialog.hpp"
 #include "acc/cli/terminal_dialog.hpp"
@@ -74,7 +75,9 @@ ConfigValues without_asking(const ConfigOptions& options, int gpus) {
   ConfigValues values = default_config(gpus, "no");
   const std::string type = values.at("distributed_type").get<std::string>();
   assign(values, options.assignments);
-  if (values.at("distributed_type") == "NO" && type == "NO" && values.at("num_processes").get<int>() > 1)
+  const Value processes = find_value(values, "num_processes");
+  const bool several = processes.is_number_integer() && processes.get<std::int64_t>() > 1;
+  if (find_value(values, "distributed_type") == "NO" && type == "NO" && several)
     values["distributed_type"] = gpus > 0 ? "MULTI_GPU" : "MULTI_CPU";
   const FileConfig config{.path = "this configuration", .values = values};
   if (const std::vector<Problem> problems = contradictions(config); !problems.empty())
@@ -169,22 +172,35 @@ int get(const ConfigOptions& options) {
   return 0;
 }
 
+// Says what an edited file lost.
+void edit(const ConfigValues& values, const fs::path& file) {
+  if (edit_config(values, file)) return;
+  log::write(
+      log::Level::warn,
+      fmt::format("{}: was written anew, without its comments: it has braces or aliases, which acc cannot "
+                  "edit by lines",
+                  file.string()));
+}
+
 int set(const ConfigOptions& options) {
   const Environment environment = Environment::of_process();
   fs::path file = file_to_write(options, environment);
   if (options.file.empty()) file = find_default_config(environment).value_or(file);
+  const Descriptor lock = lock_folder_of(file);
   ConfigValues values =
       fs::exists(file) ? read_config(file).values : default_config(visible_gpu_count(environment), "no");
   assign(values, options.assignments);
-  edit_config(values, file);
+  edit(values, file);
   fmt::print("The configuration was saved at {}\n", file.string());
   return 0;
 }
 
 int update(const ConfigOptions& options) {
-  const FileConfig config = read_config(file_to_read(options));
+  const fs::path file = file_to_read(options);
+  const Descriptor lock = lock_folder_of(file);
+  const FileConfig config = read_config(file);
   print_notes(config);
-  edit_config(with_defaults(config.values), config.path);
+  edit(with_defaults(config.values), config.path);
   fmt::print("The configuration at {} is up to date.\n", config.path.string());
   return 0;
 }

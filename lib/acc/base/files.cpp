@@ -2,8 +2,10 @@
 #include "acc/base/files.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/auxv.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +19,7 @@
 #include <utility>
 
 #include "acc/base/error.hpp"
+#include "acc/base/machine.hpp"
 
 namespace acc {
 namespace {
@@ -161,6 +164,18 @@ std::string first_line_of(const fs::path& file) {
   return text;
 }
 
+namespace {
+
+// As far as this process may: the umask lowers what open(2) was given, and another user's file stays his.
+void keep_owner_and_mode(int fd, const struct stat& old) {
+  if (::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) {
+    // Neither is allowed: the file becomes this user's.
+  }
+  ::fchmod(fd, old.st_mode & 07777U);
+}
+
+}  // namespace
+
 void replace_file(const fs::path& file, std::string_view text) {
   replace_file(file, std::span(&text, 1));
 }
@@ -173,18 +188,30 @@ void replace_file(const fs::path& file, std::span<const std::string_view> parts)
   if (error) fail(folder, "cannot be created", error.value());
 
   struct stat old = {};
-  const mode_t mode = ::stat(target.c_str(), &old) == 0 ? old.st_mode & 07777U : 0644U;
+  const bool existed = ::stat(target.c_str(), &old) == 0;
+  const mode_t mode = existed ? old.st_mode & 07777U : 0644U;
+  // Random: a process that was killed may have left its own, and ids repeat in other containers.
   fs::path temporary = target;
-  temporary += ".acc-" + std::to_string(::getpid());
+  temporary += fmt::format(".acc-{:08x}", random_number());
   Descriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
   if (fd.get() < 0) fail(target, "cannot be written", errno);
   RemoveUnlessKept cleanup{temporary};
+  if (existed) keep_owner_and_mode(fd.get(), old);
   if (!write_parts(fd.get(), parts) || ::fsync(fd.get()) != 0 || ::close(fd.release()) != 0)
     fail(target, "cannot be written", errno);
   if (::rename(temporary.c_str(), target.c_str()) != 0) fail(target, "cannot be replaced", errno);
   cleanup.kept = true;
   const Descriptor directory(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory.get() >= 0) ::fsync(directory.get());
+}
+
+Descriptor lock_folder_of(const fs::path& file) {
+  const fs::path folder = target_of(file).parent_path();
+  Descriptor lock(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  while (lock && ::flock(lock.get(), LOCK_EX) != 0) {
+    if (errno != EINTR) lock.reset();
+  }
+  return lock;
 }
 
 fs::path program_folder() {

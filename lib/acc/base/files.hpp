@@ -68,12 +68,17 @@ std::string text_of_kernel(const std::filesystem::path& file);
 std::string first_line_of(const std::filesystem::path& file);
 
 /// Replaces `file` atomically (temporary file, fsync, rename): readers see the old or the new text, also
-/// after a crash of the machine. Creates missing parent folders; keeps the mode of an existing file; writes
-/// through a symbolic link. Throws Error{system}; the old file is then untouched.
+/// after a crash of the machine. Creates missing parent folders; keeps mode, owner and group of an existing
+/// file, as far as this process may; writes through a symbolic link. Throws Error{system}; the old file is
+/// then untouched.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
 /// The same for the concatenation of `parts`, without a second copy in memory.
 void replace_file(const std::filesystem::path& file, std::span<const std::string_view> parts);
+
+/// Waits for the lock of the folder that has `file`, and holds it: processes that read a file, change and
+/// replace it do so one after the other. Empty where the file system has no locks.
+Descriptor lock_folder_of(const std::filesystem::path& file);
 
 /// The folder of the running executable (/proc/self/exe).
 std::filesystem::path program_folder();

@@ -36,6 +36,13 @@ Value meaning(const SettingSpec* spec, const DocumentNode& node) {
   return good == nullptr ? Value() : *good;
 }
 
+// Whether PyYAML, and so accelerate, reads the wanted value from the line, and not only acc, which knows the
+// type of the setting.
+bool is_read_alike(const std::string& key, const DocumentNode& node, const Value& wanted) {
+  const DocumentNode written = parse_document(write_yaml(Value{{key, wanted}}), "value.yaml");
+  return to_value(node) == to_value(written.items.front());
+}
+
 Lines indented(const std::string& yaml, std::size_t indent) {
   Lines lines = split(yaml, '\n');
   if (lines.back().empty()) lines.pop_back();
@@ -43,13 +50,24 @@ Lines indented(const std::string& yaml, std::size_t indent) {
   return lines;
 }
 
+// The closing quote of a text that starts at `from`. Inside, a quote is doubled, or follows a backslash.
+std::size_t end_of_quotes(const std::string& line, std::size_t from) {
+  const char quote = line[from];
+  for (std::size_t at = from + 1; at < line.size(); ++at) {
+    if (quote == '"' && line[at] == '\\') {
+      ++at;
+    } else if (line[at] == quote) {
+      if (quote == '"' || at + 1 == line.size() || line[at + 1] != quote) return at;
+      ++at;
+    }
+  }
+  return line.size();
+}
+
 // The comment after the value that starts at `column`, with its leading blanks.
 std::string comment_after(const std::string& line, std::size_t column) {
   std::size_t from = std::min(column, line.size());
-  if (from < line.size() && (line[from] == '\'' || line[from] == '"')) {
-    const std::size_t closing = line.find(line[from], from + 1);
-    from = closing == std::string::npos ? line.size() : closing;
-  }
+  if (from < line.size() && (line[from] == '\'' || line[from] == '"')) from = end_of_quotes(line, from);
   const std::size_t mark = line.find(" #", from);
   if (mark == std::string::npos) return "";
   return line.substr(line.find_last_not_of(' ', mark) + 1);
@@ -59,12 +77,22 @@ class YamlEditor {
  public:
   YamlEditor(std::string_view text, RowOf row_of) : lines_(split(text, '\n')), row_of_(std::move(row_of)) {
     if (lines_.back().empty()) lines_.pop_back();
+    has_carriage_returns_ = !lines_.empty() && lines_.front().ends_with('\r');
+    for (std::string& line : lines_) {
+      if (has_carriage_returns_ && line.ends_with('\r')) line.pop_back();
+    }
+    end_ = lines_.size();
+    std::size_t last = end_;
+    while (last > 0 && is_remark(last - 1)) --last;
+    if (last > 0 && trim(lines_[last - 1]) == "...") end_ = last - 1;
   }
 
   std::string edit(const DocumentNode& root, const Value& wanted) {
     Lines out(lines_.begin(), lines_.begin() + static_cast<std::ptrdiff_t>(line_of(root.items.front())));
-    append(out, mapping(root, wanted, "", lines_.size()));
-    return join(out, "\n") + "\n";
+    append(out, mapping(root, wanted, "", end_));
+    append(out, copy(end_, lines_.size()));
+    const std::string line_end = has_carriage_returns_ ? "\r\n" : "\n";
+    return join(out, line_end) + line_end;
   }
 
  private:
@@ -98,8 +126,7 @@ class YamlEditor {
     for (std::size_t i = 0; i < node.items.size(); ++i) {
       const DocumentNode& item = node.items[i];
       const std::size_t next = i + 1 < node.items.size() ? line_of(node.items[i + 1]) : limit;
-      if (next <= line_of(item) || next > lines_.size() ||
-          item.key_at.column != node.items.front().key_at.column)
+      if (next <= line_of(item) || next > end_ || item.key_at.column != node.items.front().key_at.column)
         throw NotEditable{};
       const std::size_t end = end_of(item, next);
       const SettingSpec* spec = row_of_(section, item.key);
@@ -118,7 +145,9 @@ class YamlEditor {
                std::size_t end) {
     const std::size_t first = line_of(item);
     const auto indent = static_cast<std::size_t>(item.key_at.column - 1);
-    if (key == item.key && meaning(spec, item) == wanted) return copy(first, end);
+    if (key == item.key && meaning(spec, item) == wanted &&
+        (item.kind == DocumentNode::Kind::mapping || is_read_alike(key, item, wanted)))
+      return copy(first, end);
     const bool is_section = item.kind == DocumentNode::Kind::mapping && wanted.is_object() &&
                             !item.items.empty() && line_of(item.items.front()) > first;
     if (is_section) {
@@ -135,6 +164,9 @@ class YamlEditor {
   }
 
   Lines lines_;
+  bool has_carriage_returns_ = false;
+  /// The line that ends the document (`...`), or the number of lines.
+  std::size_t end_ = 0;
   RowOf row_of_;
 };
 
@@ -153,6 +185,13 @@ nlohmann::ordered_json in_order(const DocumentNode& node, const Value& wanted, c
   }
   for (const auto& [key, value] : missing.items()) out[key] = value;
   return out;
+}
+
+bool has_comment(std::string_view text) {
+  const std::vector<std::string> lines = split(text, '\n');
+  return std::ranges::any_of(lines, [](const std::string& line) {
+    return trim(line).starts_with('#') || line.find(" #") != std::string::npos;
+  });
 }
 
 std::string edited_text(std::string_view text, const Value& wanted, const RowOf& row_of,
@@ -191,9 +230,15 @@ std::string edited_document(std::string_view text, const Value& wanted, const st
   return file.extension() == ".json" ? wanted.dump(2) + "\n" : write_yaml(wanted);
 }
 
-void edit_config(const ConfigValues& values, const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return write_config(values, file);
-  replace_file(file, edited_config(read_file(file, DocumentLimits::kBytes), values, file));
+bool edit_config(const ConfigValues& values, const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) {
+    write_config(values, file);
+    return true;
+  }
+  const std::string text = read_file(file, DocumentLimits::kBytes);
+  const std::string edited = edited_config(text, values, file);
+  replace_file(file, edited);
+  return !has_comment(text) || has_comment(edited);
 }
 
 }  // namespace acc::launcher

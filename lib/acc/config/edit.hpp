@@ -11,9 +11,9 @@
 
 namespace acc::launcher {
 
-/// Changes the text of a config file to contain `values`. Comments, the order of keys and the lines of
-/// unchanged values stay; new keys come last. A file that cannot be edited by lines (mappings in braces,
-/// anchors) is rewritten by format_config().
+/// Changes the text of a config file to contain `values`, as PyYAML reads them, too: `gpu_ids: 1` is a number
+/// there. Comments, the order of keys, line ends and the lines of unchanged values stay; new keys come last.
+/// A file that cannot be edited by lines (mappings in braces, anchors) is rewritten by format_config().
 std::string edited_config(std::string_view text, const ConfigValues& values,
                           const std::filesystem::path& file);
 
@@ -25,8 +25,9 @@ using RowOf = std::function<const SettingSpec*(std::string_view section, std::st
 std::string edited_document(std::string_view text, const Value& wanted, const std::filesystem::path& file,
                             const RowOf& row_of);
 
-/// Edits a config file atomically, or creates it. Throws Error{config} if it cannot be parsed,
-/// Error{system} if it cannot be written.
-void edit_config(const ConfigValues& values, const std::filesystem::path& file);
+/// Edits a config file atomically, or creates it. False: it could not be edited by lines, and was written
+/// anew without its comments. Throws Error{config} if it cannot be parsed, Error{system} if it cannot be
+/// written.
+bool edit_config(const ConfigValues& values, const std::filesystem::path& file);
 
 }  // namespace acc::launcher

@@ -58,6 +58,48 @@ TEST_CASE("files: a replaced file keeps its mode and its link", "[base]") {
   CHECK(fs::status(file).permissions() == (fs::perms::owner_read | fs::perms::owner_write));
 }
 
+TEST_CASE("files: a replaced file keeps its mode and owner, whatever the umask", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("shared", "old");
+  REQUIRE(::chmod(file.c_str(), 0664) == 0);
+  const bool root = ::geteuid() == 0;
+  if (root) REQUIRE(::chown(file.c_str(), 12345, 23456) == 0);
+  const mode_t before = ::umask(0077);
+  acc::replace_file(file, "new");
+  ::umask(before);
+  struct stat replaced = {};
+  REQUIRE(::stat(file.c_str(), &replaced) == 0);
+  CHECK((replaced.st_mode & 07777U) == 0664U);
+  if (root) CHECK(replaced.st_uid == 12345);
+  if (root) CHECK(replaced.st_gid == 23456);
+}
+
+TEST_CASE("files: the file of a killed writer with this process's id is not in the way", "[base]") {
+  const TemporaryFolder folder;
+  folder.write("c.yaml.acc-" + std::to_string(::getpid()), "left");
+  acc::replace_file(folder.path() / "c.yaml", "new");
+  CHECK(folder.read("c.yaml") == "new");
+}
+
+TEST_CASE("files: changes under the lock of the folder are made one after the other", "[base]") {
+  const TemporaryFolder folder;
+  const fs::path file = folder.write("count", "0");
+  constexpr int kWriters = 4;
+  constexpr int kChanges = 25;
+  {
+    std::vector<std::jthread> writers;
+    for (int i = 0; i < kWriters; ++i) {
+      writers.emplace_back([&] {
+        for (int change = 0; change < kChanges; ++change) {
+          const acc::Descriptor lock = acc::lock_folder_of(file);
+          acc::replace_file(file, std::to_string(std::stoi(acc::read_file(file)) + 1));
+        }
+      });
+    }
+  }
+  CHECK(folder.read("count") == std::to_string(kWriters * kChanges));
+}
+
 TEST_CASE("files: resolves any path, also of a missing file", "[base]") {
   const TemporaryFolder folder;
   const fs::path here = fs::canonical(folder.path());

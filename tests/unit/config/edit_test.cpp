@@ -92,7 +92,44 @@ TEST_CASE("edit: a file is changed in place, and made where there is none", "[co
   CHECK(folder.read("c.yaml") == "distributed_type: 'NO'\n");
   folder.write("c.yaml", "# mine\ndistributed_type: NO\n");
   acc::launcher::edit_config({{"distributed_type", "NO"}, {"debug", true}}, file);
-  CHECK(folder.read("c.yaml") == "# mine\ndistributed_type: NO\ndebug: true\n");
+  CHECK(folder.read("c.yaml") == "# mine\ndistributed_type: 'NO'\ndebug: true\n");
+}
+
+TEST_CASE("edit: a line stays only if PyYAML reads the same from it as acc", "[config]") {
+  // accelerate ends with an AttributeError for a number, reads 010 as 8, and takes any text for true.
+  CHECK(set("distributed_type: 'NO'\ngpu_ids: 1  # mine\n", {"gpu_ids=1"}) ==
+        "distributed_type: 'NO'\ngpu_ids: '1'  # mine\n");
+  CHECK(set("distributed_type: 'NO'\ngpu_ids: 010\n", {"gpu_ids=010"}) ==
+        "distributed_type: 'NO'\ngpu_ids: '010'\n");
+  CHECK(set("distributed_type: 'NO'\nuse_cpu: \"false\"\n", {"debug=true"}) ==
+        "distributed_type: 'NO'\nuse_cpu: false\ndebug: true\n");
+  CHECK(set("distributed_type: 'NO'\nnum_processes: 0x2\n", {"debug=true"}) ==
+        "distributed_type: 'NO'\nnum_processes: 0x2\ndebug: true\n");
+}
+
+TEST_CASE("edit: quotes within quotes are no comment", "[config]") {
+  CHECK(set("distributed_type: 'NO'\nmain_process_ip: 'it''s # x'  # mine\n", {"main_process_ip=a"}) ==
+        "distributed_type: 'NO'\nmain_process_ip: a  # mine\n");
+  CHECK(set("distributed_type: 'NO'\nmain_process_ip: \"a\\\" # x\"  # mine\n", {"main_process_ip=a"}) ==
+        "distributed_type: 'NO'\nmain_process_ip: a  # mine\n");
+}
+
+TEST_CASE("edit: the line ends of a file stay, and so does the end of its document", "[config]") {
+  CHECK(set("# mine\r\ndistributed_type: 'NO'\r\n", {"debug=true"}) ==
+        "# mine\r\ndistributed_type: 'NO'\r\ndebug: true\r\n");
+  CHECK(set("---\n# mine\ndistributed_type: 'NO'\n...\n", {"debug=true"}) ==
+        "---\n# mine\ndistributed_type: 'NO'\ndebug: true\n...\n");
+}
+
+TEST_CASE("edit: says whether a file had to be written without its comments", "[config]") {
+  const acc::test::TemporaryFolder folder;
+  const auto kept = [&](const std::string& text) {
+    return acc::launcher::edit_config({{"distributed_type", "NO"}, {"debug", true}},
+                                      folder.write("c.yaml", text));
+  };
+  CHECK(kept("# mine\ndistributed_type: NO\n"));
+  CHECK(kept("{distributed_type: NO, debug: false}\n"));
+  CHECK_FALSE(kept("{distributed_type: NO, debug: false}  # mine\n"));
 }
 
 }  // namespace edit_test
