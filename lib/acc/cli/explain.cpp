@@ -79,6 +79,8 @@ std::string assumed_text(const LaunchPlan& plan) {
   if (!is_given("num_machines")) values.push_back(counted(plan.num_machines, "machine", "machines"));
   if (!is_given("mixed_precision"))
     values.push_back("mixed_precision " + value_text(plan.settings["mixed_precision"].value));
+  // Who gives everything else knows that he starts on one machine.
+  if (plan.num_machines == 1 && values == std::vector<std::string>{"1 machine"}) return {};
   return join(values, ", ");
 }
 

@@ -64,10 +64,6 @@ bool is_family(std::string_view group) {
   return std::ranges::find(kFamilies, group) != kFamilies.end();
 }
 
-bool is_shown(std::string_view group, const HelpScope& scope) {
-  return scope.all || !is_family(group) || std::ranges::find(scope.families, group) != scope.families.end();
-}
-
 }  // namespace
 
 HelpScope help_scope(const CommandLine& command_line) {
@@ -124,8 +120,9 @@ std::string flag_description(const SettingSpec& spec) {
   return with_default(spec) + (places.empty() ? "" : " [" + join(places, "; ") + "]");
 }
 
-std::string launch_help(Dialect dialect, std::string_view program, std::size_t width,
-                        const HelpScope& scope) {
+namespace {
+
+std::string usage(Dialect dialect, std::string_view program, std::size_t width) {
   std::string text = fmt::format("usage: {} [options] PROGRAM [ARGUMENTS ...]\n\n", program);
   text += wrap(
       dialect == Dialect::launch
@@ -133,21 +130,55 @@ std::string launch_help(Dialect dialect, std::string_view program, std::size_t w
             "spelt with - or _."
           : "Starts and guards workers by torchrun's rules: no config file is read.",
       0, width);
-  text += '\n';
-  std::vector<std::string> hidden;
-  for (const std::string_view group : help_groups(dialect)) {
-    if (!is_shown(group, scope)) {
-      hidden.emplace_back(group);
-      continue;
-    }
-    text += fmt::format("\n{}:\n", group);
-    for (const SettingSpec& spec : schema()) {
-      if (spec.group == group) text += setting_help(spec, dialect, width, scope.all);
-    }
+  return text + '\n';
+}
+
+std::string examples(Dialect dialect, std::string_view program) {
+  const std::vector<std::string> lines =
+      dialect == Dialect::launch
+          ? std::vector<std::string>{"train.py --epochs 3",
+                                     "--num_processes 4 --mixed_precision bf16 train.py",
+                                     "--hosts node0,node1 --max-restarts 3 train.py"}
+          : std::vector<std::string>{
+                "--standalone --nproc-per-node 4 train.py --epochs 3",
+                "--nproc-per-node gpu --max-restarts 3 train.py",
+                "--nnodes 2 --node-rank 0 --master-addr node0 --nproc-per-node 8 train.py"};
+  std::string text = "\nExamples:\n";
+  for (const std::string& line : lines) text += fmt::format("  {} {}\n", program, line);
+  return text;
+}
+
+// A screen: the flags that most jobs need.
+std::string short_help(Dialect dialect, std::string_view program, std::size_t width) {
+  std::string text = usage(dialect, program, width) + examples(dialect, program) + "\nOptions:\n";
+  for (const SettingSpec& spec : schema()) {
+    if (spec.essential) text += setting_help(spec, dialect, width, false);
   }
-  if (scope.all) return text;
-  const std::string more = hidden.empty() ? "" : fmt::format(", and the flags of {}", join(hidden, ", "));
-  return text + "\n" + wrap(fmt::format("--help-all shows keys and variables{}.", more), 0, width) + "\n";
+  const std::string families = dialect == Dialect::launch ? " A flag before --help shows its family, as in "
+                                                            "--use_fsdp --help."
+                                                          : "";
+  return text + "\n" +
+         wrap("--help-all shows all flags, with their keys and variables." + families, 0, width) + "\n";
+}
+
+std::string group_help(std::string_view group, Dialect dialect, std::size_t width, bool all) {
+  std::string text = fmt::format("\n{}:\n", group);
+  for (const SettingSpec& spec : schema()) {
+    if (spec.group == group) text += setting_help(spec, dialect, width, all);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string launch_help(Dialect dialect, std::string_view program, std::size_t width,
+                        const HelpScope& scope) {
+  std::string text = scope.all ? usage(dialect, program, width) : short_help(dialect, program, width);
+  for (const std::string_view group : help_groups(dialect)) {
+    if (scope.all || std::ranges::find(scope.families, group) != scope.families.end())
+      text += group_help(group, dialect, width, scope.all);
+  }
+  return text;
 }
 
 std::span<const ExitCodeMeaning> exit_code_meanings() {

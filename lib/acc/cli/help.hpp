@@ -13,11 +13,11 @@
 
 namespace acc::launcher {
 
-/// The parts of the help to show. The short help omits the families of training (FSDP, DeepSpeed, ...).
+/// The parts of the help to show. The short help is a screen: examples, and the flags that most jobs need.
 struct HelpScope {
   /// Show all flags, with their keys in config files and their variables.
   bool all = false;
-  /// The families to show, by their headings.
+  /// The families of training to add (FSDP, DeepSpeed, ...), by their headings.
   std::vector<std::string_view> families = {};
 };
 

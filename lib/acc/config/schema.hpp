@@ -73,6 +73,8 @@ struct SettingSpec {
   std::string_view group = {};
   /// One sentence, for help, questions and the schema.
   std::string_view help = {};
+  /// Among the few flags of the short help.
+  bool essential = false;
 };
 
 /// Rows of the table as a range of `const SettingSpec&`.

@@ -84,9 +84,8 @@ class Parser {
   void parse_program() {
     result_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(next_), words_.end());
     std::vector<std::string>& program = result_.program;
-    // argparse removes the first `--`, wherever it is.
-    if (dialect_ == Dialect::torchrun && !ended_ && program.size() > 1 && program[1] == "--")
-      program.erase(program.begin() + 1);
+    // argparse removes the first `--`, also behind the program.
+    if (!ended_ && program.size() > 1 && program[1] == "--") program.erase(program.begin() + 1);
   }
 
   // As in argparse, a word with a blank is an option only if it begins with a known one.
@@ -132,6 +131,10 @@ class Parser {
       if (is_long(spelling) && flag_begins_with(spelling, name)) beginnings.push_back(known);
     }
     if (dialect_ == Dialect::torchrun && !beginnings.empty()) return only_one(name, std::move(beginnings));
+    // accelerate takes no abbreviations: what one may stand for is the best advice.
+    if (beginnings.size() == 1)
+      fail("", "unrecognized arguments: " + word,
+           fmt::format("did you mean '{}'?", with_dashes_of(name, beginnings.front().flag->spelling)));
     fail("", "unrecognized arguments: " + word, did_you_mean(name, all_spellings(name)));
   }
 
@@ -149,14 +152,16 @@ class Parser {
 
   // Candidates for a hint, with `-` or `_` as in the unknown flag.
   std::vector<std::string> all_spellings(const std::string& name) const {
-    std::vector<std::string> result;
-    const bool underscores = name.find('_') != std::string::npos;
-    for (const KnownFlag& known : known_) {
-      std::string spelling(known.flag->spelling);
-      if (underscores) std::replace(spelling.begin() + 2, spelling.end(), '-', '_');
-      result.push_back(spelling);
-    }
+    std::vector<std::string> result = {std::string(kHelp), std::string(kHelpAll), std::string(kVersion)};
+    for (const KnownFlag& known : known_) result.push_back(with_dashes_of(name, known.flag->spelling));
     return result;
+  }
+
+  static std::string with_dashes_of(const std::string& name, std::string_view flag) {
+    std::string spelling(flag);
+    if (is_long(flag) && name.find('_') != std::string::npos)
+      std::replace(spelling.begin() + 2, spelling.end(), '-', '_');
+    return spelling;
   }
 
   [[noreturn]] static void fail_ambiguous(const std::string& name, const std::vector<KnownFlag>& beginnings) {

@@ -112,9 +112,9 @@ Request read_request(const Settings& settings) {
   return request;
 }
 
-int parse_nproc(const Settings& settings, const LaunchInputs& inputs, int gpus) {
-  const std::string text(trim(settings.text("nproc_per_node")));
-  const std::string& where = settings.origin("nproc_per_node");
+int parse_workers(const Settings& settings, std::string_view name, const LaunchInputs& inputs, int gpus) {
+  const std::string text(trim(settings.text(name)));
+  const std::string& where = settings.origin(name);
   if (const auto number = parse_python_integer(text))
     return to_count(*number, where, "the number of workers");
   if (text == "gpu" && gpus == 0)
@@ -147,14 +147,26 @@ Workers default_workers(const Request& request, int machines, int gpus) {
 Workers decide_workers(const Settings& settings, const LaunchInputs& inputs, const Request& request,
                        int machines, int gpus) {
   if (settings.given("nproc_per_node")) {
-    const int per_machine = parse_nproc(settings, inputs, gpus);
+    const int per_machine = parse_workers(settings, "nproc_per_node", inputs, gpus);
     const std::int64_t total = std::int64_t{machines} * per_machine;
-    if (settings.is_explicit("num_processes") && settings.integer("num_processes") != total)
+    if (settings.is_explicit("num_processes") && settings.text("num_processes") != fmt::to_string(total))
       fail_contradiction(settings, "nproc_per_node", "num_processes");
     return {.per_machine = per_machine, .total = {total, settings.origin("nproc_per_node")}};
   }
   if (!settings.given("num_processes")) return default_workers(request, machines, gpus);
   const std::string& where = settings.origin("num_processes");
+  // accelerate hands a word of a file on to torchrun, which counts the devices of its machine.
+  if (settings["num_processes"].value.is_string()) {
+    const std::string word = settings.text("num_processes");
+    if (machines > 1) {
+      fail(where,
+           fmt::format("num_processes {} counts on one machine, and these are {} ({})", word, machines,
+                       settings.origin("num_machines")),
+           "give the number of processes on all machines");
+    }
+    const int workers = parse_workers(settings, "num_processes", inputs, gpus);
+    return {.per_machine = workers, .total = {workers, fmt::format("{}: {}", where, word)}};
+  }
   const int total = to_count(settings.integer("num_processes"), where, "num_processes");
   if (total % machines != 0) {
     fail("",
@@ -227,6 +239,14 @@ void check_combinations(const Settings& settings, const Request& request, JobSha
 void check_devices(const Settings& settings, int gpus, JobShape& shape) {
   if (shape.delegated) return;
   const std::string& type = shape.distributed_type;
+  // Where there is one process, accelerate trains it on the CPU.
+  const bool alone = shape.num_machines == 1 && shape.nproc_per_node == 1;
+  if (gpus == 0 && alone) {
+    if (type != "NO" && type != "MULTI_CPU")
+      shape.notes.push_back(
+          fmt::format("no GPU is visible: the one process of this {} job trains on the CPU", type));
+    return;
+  }
   if (gpus == 0 && (type == "FSDP" || type == "MEGATRON_LM" || type == "DEEPSPEED")) {
     shape.problems.push_back({.what = type + ", but no GPU is visible on this machine",
                               .where = settings.origin("distributed_type"),
@@ -248,6 +268,13 @@ void check_devices(const Settings& settings, int gpus, JobShape& shape) {
   } else if (offered < shape.nproc_per_node) {
     shape.notes.push_back(fmt::format("{} workers share {} GPUs", shape.nproc_per_node, offered));
   }
+}
+
+// Ranks are numbers of 32 bits, in PyTorch as well.
+void check_world_size(int machines, int per_machine) {
+  if (std::int64_t{machines} * per_machine <= std::numeric_limits<int>::max()) return;
+  fail("", fmt::format("{} machines with {} workers each are more than {} ranks", machines, per_machine,
+                       std::numeric_limits<int>::max()));
 }
 
 void record_derived(const JobShape& shape, Settings& settings) {
@@ -279,7 +306,9 @@ JobShape decide_shape(const LaunchInputs& inputs, Settings& settings, std::optio
                     .machine_rank = decide_machine_rank(settings, machines.max)};
   if (inputs.dialect == Dialect::torchrun) {
     shape.launcher = "torchrun";
-    shape.nproc_per_node = settings.given("nproc_per_node") ? parse_nproc(settings, inputs, gpus) : 1;
+    shape.nproc_per_node =
+        settings.given("nproc_per_node") ? parse_workers(settings, "nproc_per_node", inputs, gpus) : 1;
+    check_world_size(shape.num_machines, shape.nproc_per_node);
     return shape;
   }
   const Request request = read_request(settings);
@@ -287,6 +316,7 @@ JobShape decide_shape(const LaunchInputs& inputs, Settings& settings, std::optio
   const Workers workers = decide_workers(settings, inputs, request, machines.max, gpus);
   settings.set("num_processes", workers.total.value, workers.total.origin);
   shape.nproc_per_node = workers.per_machine;
+  check_world_size(machines.max, workers.per_machine);
   const bool several = std::int64_t{machines.max} * workers.per_machine > 1;
   // As under accelerate, a file with distributed_type NO starts one process, whatever number it contains.
   if (request.type == "NO" && several && !is_explicit_count(settings)) {

@@ -45,6 +45,13 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::ranges::find(names, name) != names.end();
 }
 
+// Where the program must be told from the options, or its first argument is a separator, which acc would take
+// for its own.
+bool needs_separator(const std::vector<std::string>& program) {
+  return (program.front().starts_with('-') && program.front() != "-") ||
+         (program.size() > 1 && program[1] == "--");
+}
+
 class ScriptPlanner {
  public:
   ScriptPlanner(const LaunchInputs& inputs, const std::string& acc, std::optional<ConfigText> config)
@@ -178,7 +185,7 @@ class ScriptPlanner {
       job_.words.insert(job_.words.end(), flag.words.begin(), flag.words.end());
     }
     for (std::vector<std::string>* words : {&job_.typed, &job_.words}) {
-      if (line.program.front().starts_with('-') && line.program.front() != "-") words->emplace_back("--");
+      if (needs_separator(line.program)) words->emplace_back("--");
       words->insert(words->end(), line.program.begin(), line.program.end());
     }
     job_.name = dns_label(std::filesystem::path(line.program.front()).stem().string());

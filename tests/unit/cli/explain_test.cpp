@@ -64,7 +64,8 @@ TEST_CASE("explain: lists what was assumed without flags and variables", "[cli]"
     return acc::launcher::assumed_text(resolve(inputs(words, acc::launcher::Dialect::launch, 4)));
   };
   CHECK(assumed({"train.py"}) == "4 processes, 1 machine, mixed_precision no");
-  CHECK(assumed({"--nproc-per-node", "2", "--mixed_precision", "no", "train.py"}) == "1 machine");
+  CHECK(assumed({"--nproc-per-node", "2", "train.py"}) == "1 machine, mixed_precision no");
+  CHECK(assumed({"--nproc-per-node", "2", "--mixed_precision", "no", "train.py"}).empty());
   CHECK(assumed({"--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no", "train.py"})
             .empty());
 }

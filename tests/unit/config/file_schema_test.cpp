@@ -21,7 +21,8 @@ TEST_CASE("file_schema: holds every key of the file with its range, its words an
   const Value properties = acc::launcher::file_schema().at("else").at("properties");
   CHECK(properties.size() == acc::launcher::file_keys().size());
   CHECK(properties.at("main_process_port").at("maximum") == 65535);
-  CHECK(properties.at("mixed_precision").at("enum") == Value::array({"no", "fp16", "bf16", "fp8"}));
+  CHECK(properties.at("compute_environment").at("enum") ==
+        Value::array({"LOCAL_MACHINE", "AMAZON_SAGEMAKER"}));
   CHECK(properties.at("num_machines").at("default") == 1);
   CHECK(properties.at("fsdp_config").at("properties").at("fsdp_version").at("maximum") == 2);
   CHECK(acc::launcher::file_schema().at("then").at("properties").contains("ec2_instance_type"));

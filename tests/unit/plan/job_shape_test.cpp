@@ -199,4 +199,40 @@ TEST_CASE("job_shape: a file of type NO starts one process, whatever number it s
   CHECK(shape_of({"--num_processes", "4", "train.py"}, file).nproc_per_node == 4);
 }
 
+TEST_CASE("job_shape: num_processes of a file may be a word, on one machine", "[plan]") {
+  const auto workers = [](const std::string& word, int gpus) {
+    return shape_of({"train.py"}, {{"distributed_type", "MULTI_GPU"}, {"num_processes", word}}, gpus);
+  };
+  CHECK(workers("gpu", 3).nproc_per_node == 3);
+  CHECK(workers("auto", 3).nproc_per_node == 3);
+  CHECK(workers("cpu", 3).nproc_per_node == 32);
+  CHECK(shape_error({"train.py"}, {{"distributed_type", "MULTI_GPU"}, {"num_processes", "gpu"}}) ==
+        "job.yaml:2: no GPU is visible on this machine (`cpu` starts a worker per CPU)");
+  CHECK(
+      shape_error({"train.py"},
+                  {{"distributed_type", "MULTI_CPU"}, {"num_machines", 2}, {"num_processes", "cpu"}}) ==
+      "job.yaml:3: num_processes cpu counts on one machine, and these are 2 (job.yaml:2) (give the number of "
+      "processes on all machines)");
+}
+
+TEST_CASE("job_shape: one process of any type runs without a GPU, as under accelerate", "[plan]") {
+  for (const std::string type : {"MULTI_GPU", "FSDP", "MEGATRON_LM"}) {
+    const JobShape one = shape_of({"train.py"}, {{"distributed_type", type}, {"num_processes", 1}});
+    CAPTURE(type);
+    CHECK(one.problems.empty());
+    CHECK(one.launcher == "elastic");
+    CHECK(one.sets_ranks);
+    CHECK(one.notes == std::vector<std::string>{"no GPU is visible: the one process of this " + type +
+                                                " job trains on the CPU"});
+    CHECK(shape_of({"train.py"}, {{"distributed_type", type}, {"num_processes", 2}}).problems.size() == 1);
+  }
+}
+
+TEST_CASE("job_shape: more ranks than a number of 32 bits counts are refused", "[plan]") {
+  const std::vector<std::string> words = {"--nnodes", "70000", "--nproc-per-node", "100000", "train.py"};
+  const std::string error = "70000 machines with 100000 workers each are more than 2147483647 ranks";
+  CHECK(shape_error(words) == error);
+  CHECK(error_of([&] { shape_of(inputs(words, Dialect::torchrun)); }) == error);
+}
+
 }  // namespace job_shape_test
