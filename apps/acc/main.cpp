@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "acc/base/error.hpp"
@@ -41,11 +43,56 @@ void open_log(const acc::Environment& environment) {
     acc::log::write(acc::log::Level::warn, to_string(problem));
 }
 
+int fail_output(const std::string& reason) {
+  log_error(to_string(acc::Problem{.what = reason, .where = "standard output"}));
+  return acc::exit_code(acc::ErrorKind::system);
+}
+
+// Output that stdio still holds is lost at the end of the process without a word.
+int with_output_written(int code) {
+  const bool failed_before = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) != 0) return fail_output(std::generic_category().message(errno));
+  return failed_before ? fail_output("cannot be written") : code;
+}
+
 // CLI11 does not inherit the flag in subcommands.
 void add_version_flag(CLI::App& app) {
   app.set_version_flag("--version", acc::launcher::version_text,
                        "Print the version and exit; with --json for programs");
   for (CLI::App* command : app.get_subcommands(nullptr)) add_version_flag(*command);
+}
+
+// `acc help X` and `acc -h X` are `acc X --help`, and -V is --version.
+std::vector<std::string> usual_form(std::vector<std::string> words) {
+  if (words.empty()) return words;
+  if (words[0] == "-V") words[0] = "--version";
+  const bool asks = words[0] == "help" || words[0] == "-h" || words[0] == "--help";
+  if (!asks) return words;
+  if (words.size() == 1) return {"--help"};
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  return words;
+}
+
+// The options of the command that was being parsed, for a hint on a misspelt one.
+std::string nearest_option(const CLI::App& app, const std::vector<std::string>& words) {
+  const CLI::App* command = &app;
+  std::vector<std::string> unknown;
+  for (const std::string& word : words) {
+    for (const CLI::App* inner : command->get_subcommands(nullptr)) {
+      if (inner->get_name() != word) continue;
+      command = inner;
+      break;
+    }
+    if (word.starts_with("--") && command->get_option_no_throw(word.substr(0, word.find('='))) == nullptr)
+      unknown.push_back(word.substr(0, word.find('=')));
+  }
+  if (unknown.empty()) return "";
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command->get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return acc::did_you_mean(unknown.front(), names);
 }
 
 // launch, run and test parse their arguments by the schema; CLI11 parses everything else.
@@ -99,7 +146,10 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
       fmt::print(stderr, "{}", app.help());
       return acc::exit_code(acc::ErrorKind::usage);
     }
-    throw acc::Error({.what = error.what(), .hint = "acc " + words[0] + " --help"});
+    const std::string nearest = nearest_option(app, words);
+    const std::string command = words[0].starts_with('-') ? "" : words[0] + " ";
+    throw acc::Error(
+        {.what = error.what(), .hint = nearest.empty() ? fmt::format("acc {}--help", command) : nearest});
   }
   return code;
 }
@@ -109,13 +159,21 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
 int main(int argc, char** argv) try {
   acc::Environment environment = acc::Environment::of_process();
   open_log(environment);
-  return run(base_name(argv[0]), {argv + 1, argv + argc}, std::move(environment));
+  const std::string name = base_name(argv[0]);
+  std::vector<std::string> words = {argv + 1, argv + argc};
+  if (name != "torchrun" && name != "acc-torchrun") words = usual_form(std::move(words));
+  return with_output_written(run(name, words, std::move(environment)));
 } catch (const acc::Error& error) {
   for (const acc::Problem& problem : error.problems()) log_error(to_string(problem));
   return acc::exit_code(error.kind());
 } catch (const std::filesystem::filesystem_error& error) {
   log_error(to_string(acc::Problem{.what = error.code().message(), .where = error.path1().string()}));
   return acc::exit_code(acc::ErrorKind::system);
+} catch (const std::system_error& error) {
+  // {fmt} throws what stdio could not write.
+  if (std::ferror(stdout) != 0) return fail_output(error.code().message());
+  log_error(std::string("internal error: ") + error.what());
+  return 1;
 } catch (const std::exception& error) {
   log_error(std::string("internal error: ") + error.what());
   return 1;

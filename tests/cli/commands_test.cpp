@@ -2,6 +2,7 @@
 // estimate-memory, merge-weights, to-fsdp2, tpu-config and completion from a shell.
 #include <sys/stat.h>
 
+#include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
 #include "support/catch.hpp"
 #include "support/recordings.hpp"
@@ -201,6 +202,55 @@ TEST_CASE("completion: bash completes commands, flags and their values", "[cli]"
   CHECK(complete("acc new t", 2) == "training\n");
   CHECK(complete("acc launch acc.b", 2) == "acc.bash\n");
   CHECK(acc_in(folder, {"completion", "tcsh"}).code == 2);
+}
+
+TEST_CASE("acc: help and version are found under their usual names", "[cli]") {
+  const TemporaryFolder folder;
+  const std::string help = acc_in(folder, {"--help"}).out;
+  CHECK(acc_in(folder, {"help"}).out == help);
+  const std::string launch = acc_in(folder, {"launch", "--help"}).out;
+  CHECK(launch.starts_with("usage: acc launch "));
+  CHECK(acc_in(folder, {"help", "launch"}).out == launch);
+  CHECK(acc_in(folder, {"-h", "launch"}).out == launch);
+  CHECK(acc_in(folder, {"help", "config", "set"}).out == acc_in(folder, {"config", "set", "--help"}).out);
+  CHECK(acc_in(folder, {"-V"}).out == acc_in(folder, {"--version"}).out);
+}
+
+TEST_CASE("acc: a misspelt option is answered with the nearest one", "[cli]") {
+  const TemporaryFolder folder;
+  for (const auto& [words, meant] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--hlep"}, "--help"},
+           {{"ps", "--hlep"}, "--help"},
+           {{"config", "set", "--confg_file", "x", "a=b"}, "--config_file"},
+           {{"launch", "--hlep"}, "--help"},
+           {{"launch", "--nproc", "2", "train.py"}, "--nproc-per-node"}}) {
+    const Run run = acc_in(folder, words);
+    CAPTURE(run.err);
+    CHECK(run.code == 2);
+    CHECK(contains(run.err, "did you mean '" + meant + "'?"));
+  }
+  CHECK(contains(acc_in(folder, {"run"}).err, "as in `acc run train.py --lr 0.1`"));
+}
+
+TEST_CASE("acc: output that cannot be written is an error, whatever the command", "[cli]") {
+  const TemporaryFolder folder;
+  folder.write("c.yaml", "compute_environment: LOCAL_MACHINE\ndistributed_type: 'NO'\n");
+  const std::string program = (acc::program_folder() / "acc").string();
+  for (const std::string command :
+       {"--version", "--help", "launch --help", "env", "config show --config_file c.yaml", "man acc",
+        "completion bash", "launch --cpu --dry_run true", "launch --cpu --print-script slurm true",
+        "new training project"}) {
+    const Run run =
+        acc::test::run({"/bin/sh", "-c", program + " " + command + " > /dev/full"},
+                       acc::test::clean_environment(folder.path().string()), "", folder.path().string());
+    CAPTURE(command, run.err);
+    CHECK(run.code == 1);
+    CHECK(contains(run.err, "acc: standard output: "));
+  }
+  // A closed standard output loses nothing where nothing is written.
+  CHECK(acc::test::run({"/bin/sh", "-c", program + " launch --cpu true >&-"},
+                       acc::test::clean_environment(folder.path().string()))
+            .code == 0);
 }
 
 }  // namespace commands_test
