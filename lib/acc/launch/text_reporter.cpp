@@ -67,14 +67,17 @@ void append_error(std::string& block, const WorkerFailure& failure) {
   }
 }
 
-// A missing module often means the wrong Python.
-bool misses_module(const WorkerFailure& failure) {
-  constexpr std::string_view kError = "ModuleNotFoundError: ";
+bool says(const WorkerFailure& failure, std::string_view text) {
   const auto& file = failure.error_file;
-  return failure.stderr_tail.find(kError) != std::string::npos ||
-         (file && (file->message.find(kError) != std::string::npos ||
-                   file->traceback.find(kError) != std::string::npos));
+  return failure.stderr_tail.find(text) != std::string::npos ||
+         (file &&
+          (file->message.find(text) != std::string::npos || file->traceback.find(text) != std::string::npos));
 }
+
+// A missing module often means the wrong Python.
+constexpr std::string_view kMissesModule = "ModuleNotFoundError: ";
+// Of a script that makes its process group by itself, and runs as the single process of `acc launch`.
+constexpr std::string_view kMissesRank = "environment variable RANK expected, but not set";
 
 }  // namespace
 
@@ -87,8 +90,12 @@ std::string failure_text(const WorkerFailure& failure, const std::string& python
   std::string block = "acc: " + summarize(failure) + "\n";
   block += fmt::format("  time: {}, attempt: {}\n", timestamp(failure.when), failure.attempt);
   append_error(block, failure);
-  if (!python.empty() && misses_module(failure))
+  if (!python.empty() && says(failure, kMissesModule))
     block += fmt::format("  its Python: {}; choose another with --python\n", python);
+  if (says(failure, kMissesRank))
+    block +=
+        "  a single process gets no rank from acc launch, as from accelerate: `acc run`, or acc launch "
+        "--nproc_per_node 1, gives it one; with accelerate's Accelerator it needs none\n";
   return block;
 }
 

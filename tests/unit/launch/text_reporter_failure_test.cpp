@@ -135,4 +135,15 @@ TEST_CASE("failure_text: for a missing module it names the Python and why it was
   CHECK(is_named());
 }
 
+TEST_CASE("failure_text: a single process that misses its rank is told how to get one", "[launch]") {
+  WorkerFailure lone = failure(Exited{1});
+  lone.stderr_tail =
+      "ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable RANK "
+      "expected, but not set\n";
+  CHECK(has(failure_text(lone),
+            "\n  a single process gets no rank from acc launch, as from accelerate: `acc run`,"));
+  lone.stderr_tail = "ValueError: RANK\n";
+  CHECK_FALSE(has(failure_text(lone), "a single process"));
+}
+
 }  // namespace text_reporter_failure_test
