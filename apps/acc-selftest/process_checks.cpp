@@ -11,6 +11,7 @@
 #include <map>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "acc/base/environment.hpp"
@@ -52,8 +53,14 @@ Failure check_state(Accelerator& accelerator) {
 }
 
 Failure check_process_order(Accelerator& accelerator) {
+  // The main process takes its time, so that another that does not wait for it is earlier.
+  constexpr std::chrono::milliseconds kWork(100);
   std::int64_t at = 0;
-  accelerator.main_process_first([&] { at = nanoseconds_now(); });
+  accelerator.wait_for_everyone();
+  accelerator.main_process_first([&] {
+    if (accelerator.is_main_process()) std::this_thread::sleep_for(kWork);
+    at = nanoseconds_now();
+  });
   const at::Tensor times = accelerator.gather(at::full({}, at, at::kLong));
   // Compares times only on the main process's machine, where rank equals local rank, since machines have
   // different clocks.

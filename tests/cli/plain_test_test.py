@@ -13,6 +13,26 @@ import tempfile
 LIBACC = "libacc (acc-selftest is not installed): training in C++, loaders, checkpoints, the speed of links and ranks"
 
 
+# Breaks a part of torch when the test itself imports torch.distributed.
+BROKEN = """
+import builtins, sys
+original = builtins.__import__
+def patched(name, names=None, *others, **options):
+    module = original(name, names, *others, **options)
+    if name == "torch.distributed" and names and names.get("__name__") == "__main__":
+        builtins.__import__ = original
+        torch, dist = sys.modules["torch"], sys.modules["torch.distributed"]
+        {fault}
+    return module
+builtins.__import__ = patched
+"""
+FAULTS = {
+    "dist.all_reduce = lambda *a, **o: None": "all_reduce of the ranks gives",
+    "dist.all_gather = lambda *a, **o: None": "all_gather gives",
+    "torch.nn.functional.mse_loss = lambda x, y: (x - y).sum() * float('nan')": "the weights differ by nan",
+}
+
+
 def main(acc):
     with tempfile.TemporaryDirectory(prefix="acc-plain-") as folder:
         alone = shutil.copy(acc, folder)
@@ -46,6 +66,12 @@ def main(acc):
         assert report["passed"] and report["num_processes"] == 2 and report["torch"], report
         assert [check["name"] for check in report["checks"]] == ["rendezvous", "store", "collectives", "training"], report
         assert report["not_tested"] == LIBACC, report
+
+        # Each step fails where its subject does, also with PYTHONOPTIMIZE, which removes assertions.
+        for fault, told in FAULTS.items():
+            (pathlib.Path(folder) / "sitecustomize.py").write_text(BROKEN.format(fault=fault))
+            done = test("--num_processes", "2", "--python", peer, env={"PYTHONPATH": folder, "PYTHONOPTIMIZE": "1"})
+            assert done.returncode == 1 and told in done.stderr, (fault, done)
 
 
 if __name__ == "__main__":
