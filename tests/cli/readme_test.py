@@ -311,6 +311,12 @@ def sets_notebooks_up(place, command):
     need(place.run(command) == f"{script} {command.split()[-1].strip('-')}\n", "runs another script")
 
 
+def names_a_wheel(place, command):
+    """The wheel of a release has the name of its project."""
+    name = re.search(r'^name = "(.+)"$', (ROOT / "scripts/package/pyproject.toml").read_text(), flags=re.MULTILINE)[1]
+    need(command == f"pip install ./{name.replace('-', '_')}-*.whl", "is not the name of the project")
+
+
 def man_page(place, command):
     if not shutil.which("man"):
         raise Skipped("no man")
@@ -322,6 +328,7 @@ def man_page(place, command):
 
 
 CASES = {
+    "pip install ./acc_launcher-*.whl": names_a_wheel,
     "scripts/quickstart": builds,
     "scripts/test": builds,
     "scripts/test --all": builds,
