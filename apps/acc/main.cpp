@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -157,6 +158,8 @@ int run(const std::string& name, const std::vector<std::string>& words, acc::Env
 }  // namespace
 
 int main(int argc, char** argv) try {
+  // Who ignores it hands that on: the kernel would then reap what acc starts, and no signal would come.
+  std::signal(SIGCHLD, SIG_DFL);
   acc::Environment environment = acc::Environment::of_process();
   open_log(environment);
   const std::string name = base_name(argv[0]);

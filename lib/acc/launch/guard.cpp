@@ -2,7 +2,9 @@
 #include "acc/launch/guard.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -97,11 +99,18 @@ void begin_group(bool in_session) {
   }
 }
 
-[[noreturn]] void run_agent(const std::function<int(int)>& agent, int supervisor, bool in_session) noexcept {
-  begin_group(in_session);
-  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  // Not exit(): the caller's atexit handlers must run only in the caller.
-  ::_exit(agent(supervisor));
+// Becomes readable when either pipe is closed.
+Descriptor either_of(const Descriptor& one, const Descriptor& other) {
+  Descriptor either(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event wanted = {.events = EPOLLIN, .data = {}};
+  for (const Descriptor* pipe : {&one, &other})
+    ::epoll_ctl(either.get(), EPOLL_CTL_ADD, pipe->get(), &wanted);
+  return either;
+}
+
+bool is_closed(const Descriptor& pipe) {
+  pollfd end = {.fd = pipe.get(), .events = POLLIN, .revents = 0};
+  return ::poll(&end, 1, 0) == 1;
 }
 
 // Stops this process as SIGTSTP does by default: not in an orphaned process group, which no shell could
@@ -145,8 +154,12 @@ ExitStatus forward_signals(pid_t child, const WaitedSignals& signals, const Sign
       pass_on(child, signal, receiver_of(info.si_code, info.si_value.sival_int, handlers.here));
       if (signal == SIGTSTP) handlers.on_stop(child);
     } else {
+      // As init of a container, and from a shell that has executed acc, this process gets children of others.
       int status = 0;
-      if (::waitpid(child, &status, WNOHANG) == child) return to_exit_status(status);
+      for (pid_t ended = 1; ended > 0;) {
+        ended = ::waitpid(-1, &status, WNOHANG);
+        if (ended == child) return to_exit_status(status);
+      }
     }
   }
 }
@@ -159,22 +172,34 @@ struct GuardianReport {
 };
 static_assert(std::is_trivially_copyable_v<GuardianReport>);
 
-// What the supervisor passes to the guardian: its pid, the pipe whose closing tells the agent that it is
-// alone, and the pipe for the report.
+// What the supervisor passes to the guardian: its pid, the end of a pipe that it closes when it ends, and the
+// pipe for the report.
 struct GuardianParts {
   pid_t supervisor = 0;
-  Pipe lifeline = {};
+  Descriptor lifeline = {};
   Descriptor report = {};
 };
 
+[[noreturn]] void run_agent(const std::function<int(int)>& agent, const GuardianParts& parts,
+                            const Descriptor& guardian, bool in_session) noexcept {
+  begin_group(in_session);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  const int code = agent(either_of(parts.lifeline, guardian).get());
+  // A guardian that is stopped would stay for ever.
+  if (is_closed(parts.lifeline)) ::kill(::getppid(), SIGCONT);
+  // Not exit(): the caller's atexit handlers must run only in the caller.
+  ::_exit(code);
+}
+
 // Throws Error when fork fails.
-pid_t start_agent(GuardianParts& parts, const std::function<int(int)>& agent, bool in_session) {
+pid_t start_agent(GuardianParts& parts, Pipe& guardian, const std::function<int(int)>& agent,
+                  bool in_session) {
   const pid_t pid = ::fork();
   if (pid < 0) throw_errno("cannot start the agent");
   if (pid == 0) {
-    parts.lifeline.in.reset();
+    guardian.in.reset();
     parts.report.reset();
-    run_agent(agent, parts.lifeline.out.get(), in_session);
+    run_agent(agent, parts, guardian.out, in_session);
   }
   return pid;
 }
@@ -184,18 +209,20 @@ pid_t start_agent(GuardianParts& parts, const std::function<int(int)>& agent, bo
                                const GuardOptions& options) {
   begin_group(options.in_session);
   signals.add(supervisor_died());
-  const auto check_supervisor = [&] {
-    if (::getppid() != parts.supervisor) parts.lifeline.in.reset();
-  };
   GuardianReport report;
   try {
     if (options.pid_namespace) enter_pid_namespace();
     ::prctl(PR_SET_PDEATHSIG, supervisor_died());
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    check_supervisor();  // it may have ended before PR_SET_PDEATHSIG was set
-    const pid_t pid = start_agent(parts, agent, options.in_session);
+    Pipe lifeline = make_guard_pipe();
+    const pid_t pid = start_agent(parts, lifeline, agent, options.in_session);
+    const auto wake = [&] {
+      // One that is stopped could not end the workers.
+      if (::getppid() != parts.supervisor) ::kill(pid, SIGCONT);
+    };
+    wake();  // the supervisor may have ended before PR_SET_PDEATHSIG was set
     report.guard.agent =
-        forward_signals(pid, signals, {.here = Receiver::guardian, .on_supervisor_died = check_supervisor});
+        forward_signals(pid, signals, {.here = Receiver::guardian, .on_supervisor_died = wake});
     report.guard.left_something = kill_descendants();
   } catch (const Error& error) {
     std::string_view(error.what()).copy(report.error.data(), report.error.size() - 1);
@@ -233,27 +260,34 @@ std::vector<int> forwarded_signals(const std::set<int>& also) {
 
 GuardReport guard(const std::function<int(int supervisor)>& agent, const std::function<void()>& clean_up,
                   const GuardOptions& options) {
+  const InheritedProcesses inherited;
   WaitedSignals signals(forwarded_signals(options.also));
   const Subreaper subreaper;
   Pipe reports = make_guard_pipe();
+  Pipe lifeline = make_guard_pipe();
   GuardianParts parts = {
-      .supervisor = ::getpid(), .lifeline = make_guard_pipe(), .report = std::move(reports.in)};
+      .supervisor = ::getpid(), .lifeline = std::move(lifeline.out), .report = std::move(reports.in)};
   const pid_t pid = ::fork();
   if (pid < 0) throw_errno("cannot start the agent");
   if (pid == 0) {
     reports.out.reset();
+    lifeline.in.reset();
     run_guardian(std::move(parts), signals, agent, clean_up, options);
   }
   parts = {};
   const ExitStatus guardian = forward_signals(pid, signals, {.on_stop = stop_until_continued});
-  const bool left_something = kill_descendants();
   const auto report = read_report(reports.out);
   if (!report) {
+    const bool left_something = kill_descendants([&](pid_t process) {
+      // The job is in sessions of its own.
+      const bool others = !options.in_session && ::getsid(process) == ::getsid(0);
+      return others || inherited.contains(process);
+    });
     clean_up();
     return {.agent = guardian, .left_something = left_something};
   }
   if (report->error[0] != 0) throw Error({.kind = ErrorKind::system, .what = report->error.data()});
-  return {.agent = report->guard.agent, .left_something = report->guard.left_something || left_something};
+  return report->guard;
 }
 
 }  // namespace acc::launcher

@@ -14,14 +14,15 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
 #include "acc/base/text.hpp"
+#include "acc/control/process_table.hpp"
 
 namespace acc::launcher {
 namespace {
@@ -118,21 +119,41 @@ bool reap_orphans(const std::function<bool(pid_t)>& is_ours) {
   }
 }
 
-bool kill_descendants() {
+InheritedProcesses::InheritedProcesses() {
+  siginfo_t info = {};
+  if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0) return;  // there is no child
+  for (const Descendant& descendant : descendants_of(::getpid())) {
+    if (const auto process = read_process(descendant.pid)) started_.emplace(process->pid, process->started);
+  }
+}
+
+bool InheritedProcesses::contains(pid_t pid) const {
+  const auto process = started_.find(pid);
+  if (process == started_.end()) return false;
+  const auto now = read_process(pid);
+  return now && now->started == process->second;
+}
+
+bool kill_descendants(const std::function<bool(pid_t)>& spared) {
   bool found = false;
   const pid_t self = ::getpid();
   while (reap_orphans([](pid_t) { return false; })) {
-    int ending = 0;
+    std::vector<pid_t> ending;
+    std::set<pid_t> spared_trees;
     for (const Descendant& descendant : descendants_of(self)) {
+      if (spared_trees.contains(descendant.parent) || spared(descendant.pid)) {
+        spared_trees.insert(descendant.pid);
+        continue;
+      }
       if (!signal_descendant(descendant, SIGKILL)) continue;
       found = true;
-      if (descendant.parent == self) ++ending;
+      if (descendant.parent == self) ending.push_back(descendant.pid);
     }
     // We may not kill the rest.
-    if (ending == 0) break;
+    if (ending.empty()) break;
     // The others become our children when their parents have ended, and are killed in the next round.
-    for (; ending > 0; --ending) {
-      while (::waitpid(-1, nullptr, 0) < 0 && errno == EINTR) {
+    for (const pid_t pid : ending) {
+      while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
       }
     }
   }

@@ -3,8 +3,10 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "acc/base/files.hpp"
@@ -32,9 +34,22 @@ Descriptor signal_descendant(const Descendant& descendant, int signal);
 /// Reaps our ended children except those of `is_ours`. Returns true when children are left.
 bool reap_orphans(const std::function<bool(pid_t)>& is_ours);
 
-/// Kills all descendants of this process and waits for them. Returns whether there were any. Only for a
-/// subreaper whose children may all be killed.
-bool kill_descendants();
+/// The processes below this one at one moment: a shell leaves its children to the program that it executes.
+class InheritedProcesses {
+ public:
+  InheritedProcesses();
+
+  /// Whether the process is one of them, not another that has its pid now.
+  bool contains(pid_t pid) const;
+
+ private:
+  /// When each started.
+  std::map<pid_t, std::chrono::milliseconds> started_ = {};
+};
+
+/// Kills all descendants of this process but those that are `spared`, with all below them, and waits for
+/// them. Returns whether there were any. Only for a subreaper.
+bool kill_descendants(const std::function<bool(pid_t)>& spared = [](pid_t) { return false; });
 
 /// Makes the next child of this process the init process of a new pid namespace: when it ends, the kernel
 /// kills all its descendants, daemons too. Without root it enters a user namespace too, with the same user
