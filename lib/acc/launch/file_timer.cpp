@@ -19,16 +19,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-TimerTable::Time to_time(double seconds) {
+TimerTable::Time to_time(double seconds, const TimerTable::Now& now) {
   using namespace std::chrono;
   constexpr double kLatest = 4e9;
-  return TimerTable::Time(
-      duration_cast<system_clock::duration>(duration<double>(std::min(seconds, kLatest))));
+  const auto when = duration<double>(std::min(seconds, kLatest));
+  return now.running + duration_cast<RunningClock::duration>(when - now.wall.time_since_epoch());
 }
 
 }  // namespace
 
-bool TimerTable::add(std::string_view line) {
+bool TimerTable::add(std::string_view line, const Now& now) {
   const Json request = Json::parse(line, nullptr, false);
   const auto number = [&](const char* key) { return request.contains(key) && request[key].is_number(); };
   if (!request.is_object() || !number("pid") || !number("expiration_time") || !number("signal")) return false;
@@ -39,7 +39,7 @@ bool TimerTable::add(std::string_view line) {
   const int signal = request["signal"].get<int>();
   if (pid <= 0 || signal >= NSIG) return false;
   if (seconds >= 0) {
-    timers_[pid][scope] = {.when = to_time(seconds), .signal = signal};
+    timers_[pid][scope] = {.when = to_time(seconds, now), .signal = signal};
     return true;
   }
   const auto timers = timers_.find(pid);
@@ -126,7 +126,7 @@ void FileTimer::wait_readable() {
 
 void FileTimer::read_requests() {
   for (std::size_t end = unread_.find('\n'); end != std::string::npos; end = unread_.find('\n')) {
-    table_.add(std::string_view(unread_).substr(0, end));
+    table_.add(std::string_view(unread_).substr(0, end), {});
     unread_.erase(0, end + 1);
   }
   if (unread_.size() > kMaxUnread) unread_.clear();
@@ -142,8 +142,7 @@ void FileTimer::wait_deadline() {
   clock_.expires_at(*next);
   clock_.async_wait([this](error_code error) {
     if (error) return;
-    for (const TimerTable::Expired& expired : table_.expire(std::chrono::system_clock::now()))
-      on_expired_(expired);
+    for (const TimerTable::Expired& expired : table_.expire(RunningClock::now())) on_expired_(expired);
     wait_deadline();
   });
 }

@@ -6,7 +6,6 @@
 #include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/system_timer.hpp>
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -16,12 +15,20 @@
 #include <string_view>
 #include <vector>
 
+#include "acc/base/running_clock.hpp"
+
 namespace acc::launcher {
 
 /// The deadlines of worker processes, as set by torch's FileTimerClient.
 class TimerTable {
  public:
-  using Time = std::chrono::system_clock::time_point;
+  using Time = RunningClock::time_point;
+
+  /// The same moment on the clock of the requests and on that of the deadlines.
+  struct Now {
+    std::chrono::system_clock::time_point wall = std::chrono::system_clock::now();
+    Time running = RunningClock::now();
+  };
 
   /// A process that missed a deadline.
   struct Expired {
@@ -33,7 +40,7 @@ class TimerTable {
 
   /// Handles one request: a JSON object with pid, scope_id, expiration_time (seconds since 1970; negative:
   /// released) and signal. Returns false when `line` is not a request.
-  bool add(std::string_view line);
+  bool add(std::string_view line, const Now& now);
 
   /// The earliest deadline.
   std::optional<Time> next() const;
@@ -70,7 +77,7 @@ class FileTimer {
 
   std::filesystem::path path_;
   boost::asio::posix::stream_descriptor pipe_;
-  boost::asio::system_timer clock_;
+  RunningTimer clock_;
   OnExpired on_expired_;
   TimerTable table_ = {};
   std::string unread_ = {};

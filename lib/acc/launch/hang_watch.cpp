@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <string>
 #include <utility>
@@ -69,7 +68,6 @@ namespace {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using Clock = std::chrono::steady_clock;
 
 // Longer than the time limits of the debuggers.
 constexpr auto kMaxExamination = std::chrono::seconds(150);
@@ -90,7 +88,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
 
   void start() {
     watching = true;
-    clock.restart(Clock::now());
+    clock.restart(RunningClock::now());
     wait();
   }
 
@@ -120,7 +118,7 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
       RankActivity& activity = ranks.emplace_back(RankActivity{.written = parts.written(rank.local_rank)});
       for (const ProcessStat* process : table.tree(rank.own_pid())) activity.cpu_time += process->cpu_time;
     }
-    const auto now = Clock::now();
+    const auto now = RunningClock::now();
     if (clock.observe(ranks, now) && !stacks.is_open()) examine(clock.idle(now));
   }
 
@@ -182,8 +180,8 @@ struct HangWatch::Impl : std::enable_shared_from_this<HangWatch::Impl> {
   HangWatchParts parts;
   IdleClock clock;
   bool watching = false;
-  asio::steady_timer timer;
-  asio::steady_timer timeout;
+  RunningTimer timer;
+  RunningTimer timeout;
   asio::posix::stream_descriptor stacks;
   // Not zeroed: its memory is taken when it is used.
   std::unique_ptr<char[]> buffer = std::make_unique_for_overwrite<char[]>(kStackBytes);

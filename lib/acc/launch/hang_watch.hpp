@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/control/job_view.hpp"
 #include "acc/launch/processes.hpp"
 #include "acc/launch/reporter.hpp"
@@ -26,7 +27,7 @@ struct RankActivity {
 /// nothing and, if CPU counts, uses no more than 1 % of a core; a waiting process wakes up now and then.
 class IdleClock {
  public:
-  using TimePoint = std::chrono::steady_clock::time_point;
+  using TimePoint = RunningClock::time_point;
 
   IdleClock(std::chrono::milliseconds timeout, bool cpu_counts)
       : timeout_(timeout), cpu_counts_(cpu_counts) {}

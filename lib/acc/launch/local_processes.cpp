@@ -72,7 +72,6 @@ sigset_t signals_of(const std::set<int>& also) {
 // signalfd(2) rather than Asio's signal_set: of SIGTSTP and SIGCONT the kernel keeps the later one pending,
 // while a signal_set would deliver both in the order of their numbers and leave a continued job stopped.
 int open_signals(const sigset_t& signals) {
-  ::signal(SIGCHLD, SIG_DFL);  // if ignored, children would be reaped by the kernel
   const int fd = ::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd >= 0) return fd;
   throw Error(
@@ -110,6 +109,7 @@ LocalProcesses::LocalProcesses(boost::asio::io_context& loop, Output& output, co
       blocked_(signals_of(options.also)),
       signals_(loop, open_signals(signals_of(options.also))),
       supervisor_(loop),
+      deadline_(loop),
       terminal_(options.terminal),
       outside_(options.outside),
       start_(options.start),
@@ -296,11 +296,11 @@ void LocalProcesses::watch_orphan(int pidfd) {
 
 AgentEvent LocalProcesses::next(std::optional<TimePoint> deadline) {
   while (events_.empty() && (!deadline || now() < *deadline)) {
-    if (deadline) {
-      loop_.run_one_until(*deadline);
-    } else {
-      loop_.run_one();
+    if (deadline && *deadline != deadline_.expiry()) {
+      deadline_.expires_at(*deadline);
+      deadline_.async_wait([](error_code /*error*/) {});
     }
+    loop_.run_one();
   }
   // Ready handlers run even after the deadline, but not without limit: output may never cease.
   for (int polls = 0; polls < kMaxLatePolls && events_.empty(); ++polls) {

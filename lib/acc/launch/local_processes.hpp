@@ -116,6 +116,8 @@ class LocalProcesses : public Processes {
   BlockedSignals blocked_;
   boost::asio::posix::stream_descriptor signals_;
   boost::asio::posix::stream_descriptor supervisor_;
+  /// Ends a wait of next().
+  RunningTimer deadline_;
   // A worker needs up to four descriptors here; workers keep the original limit.
   OwnChanges changes_ = {.open_files = raise_open_files()};
   const TerminalLoan* terminal_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "acc/base/environment.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/launch/exit_status.hpp"
 #include "acc/launch/guard.hpp"
 #include "acc/plan/launch_plan.hpp"
@@ -110,7 +111,7 @@ using AgentEvent =
 /// by next(), so the agent reads as a sequence and its tests need no processes.
 class Processes {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RunningClock;
   using TimePoint = Clock::time_point;
 
   Processes() = default;

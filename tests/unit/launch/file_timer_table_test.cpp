@@ -13,6 +13,9 @@ using Expired = TimerTable::Expired;
 
 namespace {
 
+// The beginning of both clocks.
+constexpr TimerTable::Now kBegin = {.wall = {}, .running = {}};
+
 TimerTable::Time at(int seconds) {
   return TimerTable::Time(std::chrono::seconds(seconds));
 }
@@ -27,8 +30,8 @@ std::string request(int pid, const std::string& scope, double when, int signal =
 TEST_CASE("timer_table: a missed deadline expires once", "[launch]") {
   TimerTable table;
   CHECK_FALSE(table.next());
-  CHECK(table.add(request(7, "step", 100.5)));
-  CHECK(table.add(request(8, "step", 90)));
+  CHECK(table.add(request(7, "step", 100.5), kBegin));
+  CHECK(table.add(request(8, "step", 90), kBegin));
   CHECK(table.next() == at(90));
   CHECK(table.expire(at(89)).empty());
   CHECK(table.expire(at(90)) == std::vector<Expired>{{8, "step", SIGKILL}});
@@ -38,23 +41,32 @@ TEST_CASE("timer_table: a missed deadline expires once", "[launch]") {
 
 TEST_CASE("timer_table: a release or a new time replaces the old one", "[launch]") {
   TimerTable table;
-  table.add(request(7, "step", 100));
-  table.add(request(7, "step", 200));
+  table.add(request(7, "step", 100), kBegin);
+  table.add(request(7, "step", 200), kBegin);
   CHECK(table.expire(at(150)).empty());
-  CHECK(table.add(request(7, "step", -1, 0)));
-  CHECK(table.add(request(7, "other", -1, 0)));
+  CHECK(table.add(request(7, "step", -1, 0), kBegin));
+  CHECK(table.add(request(7, "other", -1, 0), kBegin));
   CHECK_FALSE(table.next());
 }
 
 TEST_CASE("timer_table: the oldest timer with a signal determines the signal", "[launch]") {
   TimerTable table;
-  table.add(request(7, "a", 10, 0));
-  table.add(request(7, "b", 30, SIGTERM));
-  table.add(request(7, "c", 20, SIGINT));
+  table.add(request(7, "a", 10, 0), kBegin);
+  table.add(request(7, "b", 30, SIGTERM), kBegin);
+  table.add(request(7, "c", 20, SIGINT), kBegin);
   CHECK(table.expire(at(50)) == std::vector<Expired>{{7, "c", SIGINT}});
-  table.add(request(9, "a", 10, 0));
+  table.add(request(9, "a", 10, 0), kBegin);
   CHECK(table.expire(at(50)).empty());
   CHECK_FALSE(table.next());
+}
+
+TEST_CASE("timer_table: a deadline moves with the time that acc could not run, and not with the wall clock",
+          "[launch]") {
+  const TimerTable::Now later = {.wall = std::chrono::system_clock::time_point(std::chrono::hours(1)),
+                                 .running = at(10)};
+  TimerTable table;
+  CHECK(table.add(request(7, "step", 3605), later));
+  CHECK(table.next() == at(15));
 }
 
 TEST_CASE("timer_table: invalid requests are refused", "[launch]") {
@@ -63,9 +75,9 @@ TEST_CASE("timer_table: invalid requests are refused", "[launch]") {
        {"", "{", "[]", "{}", R"({"pid": 1})", R"({"pid":0,"scope_id":"","expiration_time":1,"signal":9})",
         R"({"pid":1,"scope_id":2,"expiration_time":1,"signal":9})",
         R"({"pid":1,"scope_id":"","expiration_time":1,"signal":900})"}) {
-    CHECK_FALSE(table.add(line));
+    CHECK_FALSE(table.add(line, kBegin));
   }
-  CHECK(table.add(request(1, "", 1e300)));
+  CHECK(table.add(request(1, "", 1e300), kBegin));
   CHECK(table.expire(at(1'000'000)).empty());
 }
 

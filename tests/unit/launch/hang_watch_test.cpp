@@ -87,6 +87,17 @@ TEST_CASE("hang_watch: a job that is suspended does not hang", "[launch]") {
   CHECK(watched.reported.size() == 1);
 }
 
+TEST_CASE("hang_watch: time in which acc itself could not run does not count", "[launch]") {
+  Watched watched(80ms);
+  watched.watch.report(AttemptStarted{});
+  // As if acc were stopped, after it has begun to wait.
+  boost::asio::steady_timer stopped(watched.loop, 1ms);
+  stopped.async_wait([&](boost::system::error_code) { std::this_thread::sleep_for(1s); });
+  watched.loop.run();
+  REQUIRE(watched.reported.size() == 1);
+  CHECK(watched.reported[0].idle < 1s);
+}
+
 TEST_CASE("hang_watch: ends even if its timer has expired already", "[launch]") {
   Watched watched(80ms);
   watched.watch.report(AttemptStarted{});

@@ -12,7 +12,6 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/connect_pipe.hpp>
 #include <boost/asio/readable_pipe.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/writable_pipe.hpp>
 #include <exception>
 #include <functional>
@@ -20,6 +19,7 @@
 #include "acc/base/blocked_signals.hpp"
 #include "acc/base/error.hpp"
 #include "acc/base/files.hpp"
+#include "acc/base/running_clock.hpp"
 #include "acc/base/subprocess/process_launcher.hpp"
 #include "acc/base/text.hpp"
 
@@ -33,7 +33,7 @@ using boost::system::error_code;
 // Reads until EOF or the time limit.
 CommandOutput read_output(asio::io_context& loop, asio::readable_pipe& from, const CommandLimits& limits) {
   CommandOutput output;
-  asio::steady_timer timer(loop, limits.time);
+  RunningTimer timer(loop, limits.time);
   timer.async_wait([&](error_code error) {
     if (error) return;
     output.timed_out = true;

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <chrono>
+#include <optional>
+
+namespace acc {
+
+/// The time that a process lost because it could not run: it was stopped, its container was frozen, its
+/// virtual machine was paused, or it was busy with something else. No system call tells; what tells is a wait
+/// that ends later than it was to.
+class LostTime {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Duration = TimePoint::duration;
+
+  /// Longest wait without a look at the clock: of a loss, no more than this goes unnoticed.
+  static constexpr Duration kMaxWait = std::chrono::seconds(1);
+
+  /// A wait of at most `remaining` begins. Returns how long it may last before the clock is looked at.
+  Duration begin_wait(TimePoint now, Duration remaining);
+
+  /// The time lost until `now`.
+  Duration until(TimePoint now);
+
+ private:
+  Duration lost_ = {};
+  /// The end of the wait that is going on.
+  std::optional<TimePoint> due_ = {};
+};
+
+/// The steady clock without the time in which this process could not run, for deadlines and for the silence
+/// of others: after a pause, others have as much time left as before it. Time is missed only while a
+/// RunningTimer waits. Each thread has its own.
+struct RunningClock {
+  using duration = LostTime::Duration;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<RunningClock, duration>;
+  static constexpr bool is_steady = true;
+
+  static time_point now();
+  /// As LostTime::begin_wait(), from now on.
+  static duration begin_wait(duration remaining);
+};
+
+/// How Asio waits for a time of RunningClock.
+struct RunningClockWaits {
+  static RunningClock::duration to_wait_duration(const RunningClock::duration& remaining) {
+    return RunningClock::begin_wait(remaining);
+  }
+  static RunningClock::duration to_wait_duration(const RunningClock::time_point& time) {
+    return to_wait_duration(time - RunningClock::now());
+  }
+};
+
+/// asio::steady_timer on RunningClock.
+using RunningTimer = boost::asio::basic_waitable_timer<RunningClock, RunningClockWaits>;
+
+}  // namespace acc
