@@ -108,6 +108,28 @@ TEST_CASE("cli: a program runs, its arguments and exit code are its own", "[cli]
   CHECK(acc({"launch", "/bin/true"}).code == 0);
 }
 
+TEST_CASE("cli: who started acc may ignore SIGCHLD, and may have children that read its output", "[cli]") {
+  const Cli acc;
+  const auto run = [&](const std::string& script) {
+    return acc::test::run({"/usr/bin/env", "python3", "-c", script}, acc.environment, "",
+                          acc.folder.path().string());
+  };
+  const std::string program = (acc::program_folder() / "acc").string();
+  const std::string execute =
+      "os.execl('" + program + "', 'acc', 'launch', '--nproc-per-node', '2', '--no-python', 'sh', '-c', ";
+  CHECK(run("import os, signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); " + execute + "'exit 7')")
+            .code == 7);
+  // As `acc … > >(reader)` of a shell. It reads when acc has ended.
+  const Run late = run(R"(import os, subprocess, sys
+end, begin = os.pipe()
+read = 'import os, sys\nwhile os.getppid() == int(sys.argv[1]): os.sched_yield()\nprint(len(sys.stdin.readlines()))'
+subprocess.Popen([sys.executable, '-c', read, str(os.getpid())], stdin=end)
+os.dup2(begin, 1)
+)" + execute + "'seq 1 1000')");
+  CHECK(late.code == 0);
+  CHECK(late.out == "2000\n");
+}
+
 TEST_CASE("cli: called torchrun, acc follows torchrun's rules", "[cli]") {
   const Cli acc;
   const auto link = acc.folder.path() / "torchrun";
@@ -218,12 +240,17 @@ TEST_CASE("cli: acc in a virtual environment uses its Python, even if another is
   CHECK(run.out == "of the environment\n");
 }
 
-TEST_CASE("cli: a missing TMPDIR is noted, and the job runs", "[cli]") {
+TEST_CASE("cli: a TMPDIR that cannot be used is noted, and the job runs", "[cli]") {
   Cli acc;
   acc.environment.set("TMPDIR", "/no/such/folder");
   const Run run = acc({"run", "--standalone", "--tee", "1", "--no-python", "/bin/echo", "ran"});
   CHECK(run.code == 0);
-  CHECK(run.err == "acc: TMPDIR does not name a folder: temporary files go to /tmp\n");
+  CHECK(run.err == "acc: TMPDIR (/no/such/folder) cannot be written: temporary files go to /tmp\n");
+  acc.environment.set("TMPDIR", "/proc");
+  const Run unwritable =
+      acc({"launch", "--nproc-per-node", "1", "--tee", "3", "--no-python", "/bin/echo", "hi"});
+  CHECK(unwritable.code == 0);
+  CHECK(unwritable.err == "acc: TMPDIR (/proc) cannot be written: temporary files go to /tmp\n");
   CHECK(run.out == "[default0]:ran\n");
 }
 
@@ -388,6 +415,22 @@ TEST_CASE("cli: a log file gets the messages and reports of all of acc's process
   const Run refused = acc({"launch", "--log-file", "/dev/null/acc.log", "/bin/true"});
   CHECK(refused.code == 1);
   CHECK(refused.err.find("acc: --log-file: ") == 0);
+}
+
+TEST_CASE("cli: a log file that cannot be written is said once, and makes nobody wait", "[cli]") {
+  const Cli acc;
+  const Run full = acc({"launch", "--log-level", "debug", "--log-file", "/dev/full", "/bin/true"});
+  CHECK(full.code == 0);
+  const std::string warning = "acc: warning: the log file cannot be written: No space left on device\n";
+  const std::size_t first = full.err.find(warning);
+  CHECK(first != std::string::npos);
+  CHECK(full.err.find(warning, first + 1) == std::string::npos);
+  const Run pipe =
+      acc::test::run({"/bin/sh", "-c", "mkfifo pipe; exec \"$0\" launch --log-file pipe /bin/true",
+                      (acc::program_folder() / "acc").string()},
+                     acc.environment, "", acc.folder.path().string());
+  CHECK(pipe.code == 1);
+  CHECK(pipe.err == "acc: --log-file: pipe cannot be written: it is a pipe without a reader\n");
 }
 
 }  // namespace launch_test

@@ -237,11 +237,30 @@ fs::path absolute_path(const fs::path& path) {
   return path.is_absolute() ? path : current_folder() / path;
 }
 
+namespace {
+
+// In /proc, for example, permissions promise more than the file system does.
+bool can_make_file(const fs::path& folder) {
+  std::string file = (folder / "acc_XXXXXX").string();
+  const Descriptor made(::mkostemp(file.data(), O_CLOEXEC));
+  return made && ::unlink(file.c_str()) == 0;
+}
+
+}  // namespace
+
 std::optional<fs::path> temporary_folder(const Environment& environment) {
-  const fs::path named = environment.get("TMPDIR");
   std::error_code ignored;
-  if (named.empty() || !fs::is_directory(named, ignored)) return std::nullopt;
-  return absolute_path(named);
+  for (const char* name : {"TMPDIR", "TEMP", "TMP"}) {
+    const fs::path folder = environment.get(name);
+    if (!folder.empty() && fs::is_directory(folder, ignored) && can_make_file(folder))
+      return absolute_path(folder);
+  }
+  for (const char* folder : {"/tmp", "/var/tmp", "/usr/tmp"}) {
+    if (::access(folder, W_OK | X_OK) == 0) return folder;
+  }
+  const fs::path current = fs::current_path(ignored);
+  if (!current.empty() && can_make_file(current)) return current;
+  return std::nullopt;
 }
 
 MappedFile::MappedFile(const std::filesystem::path& file) {

@@ -92,7 +92,7 @@ std::filesystem::path current_folder();
 /// `path` relative to the current folder; an absolute path is returned unchanged. Throws as current_folder().
 std::filesystem::path absolute_path(const std::filesystem::path& path);
 
-/// TMPDIR as an absolute path; nullopt when it is empty or not a folder.
+/// The folder that Python's tempfile would use (TMPDIR, TEMP, TMP, /tmp, ...); nullopt: none can be written.
 std::optional<std::filesystem::path> temporary_folder(const Environment& environment);
 
 /// A file mapped with MAP_PRIVATE: pages are read on first access, writes stay in this process.

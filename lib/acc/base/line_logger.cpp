@@ -40,7 +40,7 @@ struct LineLogger::Impl {
 
 LineLogger::LineLogger(const LineLoggerOptions& options) : impl_(std::make_unique<Impl>()) {
   std::vector<spdlog::sink_ptr> sinks = {std::make_shared<spdlog::sinks::stderr_sink_mt>()};
-  if (!options.file.empty()) sinks.push_back(open_log_file(options.file, ""));
+  if (!options.file.empty()) sinks.push_back(std::make_shared<FileSink>(options.file, "", nullptr));
   impl_->logger = std::make_unique<spdlog::logger>(options.name, sinks.begin(), sinks.end());
   impl_->logger->set_formatter(formatter_of(options));
   impl_->logger->set_level(to_spdlog(options.level));

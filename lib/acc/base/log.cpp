@@ -139,8 +139,13 @@ bool wants_color() {
   return environment.get("NO_COLOR").empty() && environment.get("TERM") != "dumb";
 }
 
-spdlog::sink_ptr open_file(const std::filesystem::path& file, std::string_view pattern) {
-  spdlog::sink_ptr sink = open_log_file(file, "--log-file");
+// What is lost is said on the console alone.
+spdlog::sink_ptr open_file(const std::filesystem::path& file, std::string_view pattern,
+                           const std::shared_ptr<ConsoleSink>& console) {
+  const auto say = [console](const std::string& reason) {
+    console->log({"acc", spdlog::level::warn, "the log file cannot be written: " + reason});
+  };
+  const auto sink = std::make_shared<FileSink>(file, "--log-file", say);
   sink->set_formatter(formatter_of(pattern.empty() ? kFilePattern : pattern));
   return sink;
 }
@@ -199,7 +204,7 @@ void open(const Options& options) {
     log.console->set_formatter(formatter_of(options.pattern));
   }
   std::vector<spdlog::sink_ptr> sinks = {log.console};
-  if (!options.file.empty()) sinks.push_back(open_file(options.file, options.pattern));
+  if (!options.file.empty()) sinks.push_back(open_file(options.file, options.pattern, log.console));
   log.logger = make_logger(std::move(sinks), options.level);
 }
 

@@ -3,15 +3,19 @@
 #pragma once
 
 #include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "acc/base/append_file.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc::log {
@@ -35,13 +39,38 @@ class TextFlag : public spdlog::custom_flag_formatter {
   TextOf text_of_;
 };
 
-/// Appends to the file; a missing folder is created. Throws Error{system}.
-inline spdlog::sink_ptr open_log_file(const std::filesystem::path& file, const std::string& where) {
-  try {
-    return std::make_shared<spdlog::sinks::basic_file_sink_mt>(file.string());
-  } catch (const spdlog::spdlog_ex& error) {
-    throw Error({.kind = ErrorKind::system, .what = error.what(), .where = where});
+/// Appends each line to a file. A line that cannot be written is lost; the first calls `on_lost` with the
+/// reason, which may log in turn: hence a recursive mutex.
+class FileSink : public spdlog::sinks::base_sink<std::recursive_mutex> {
+ public:
+  using OnLost = std::function<void(const std::string& reason)>;
+
+  /// A missing folder is created. Throws Error{system}.
+  FileSink(std::filesystem::path file, const std::string& where, OnLost on_lost)
+      : path_(std::move(file)), on_lost_(std::move(on_lost)) {
+    std::error_code ignored;
+    if (path_.has_parent_path()) std::filesystem::create_directories(path_.parent_path(), ignored);
+    file_ = open_to_append(path_);
+    if (!file_)
+      throw Error({.kind = ErrorKind::system,
+                   .what = path_.string() + " cannot be written: " + append_problem(errno, path_),
+                   .where = where});
   }
-}
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t text;
+    formatter_->format(message, text);
+    const std::string_view line(text.data(), text.size());
+    if (::write(file_.get(), line.data(), line.size()) == static_cast<ssize_t>(line.size())) return;
+    if (const auto on_lost = std::exchange(on_lost_, nullptr)) on_lost(append_problem(errno, path_));
+  }
+  void flush_() override {}
+
+ private:
+  std::filesystem::path path_;
+  Descriptor file_ = {};
+  OnLost on_lost_;
+};
 
 }  // namespace acc::log

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <optional>
+#include <random>
 #include <set>
 
 #include "acc/base/files.hpp"
@@ -57,9 +59,11 @@ int allowed_cores() {
 
 std::uint32_t random_number() {
   std::uint32_t number = 0;
-  while (::getrandom(&number, sizeof number, 0) != sizeof number) {
+  for (;;) {
+    if (::getrandom(&number, sizeof number, 0) == sizeof number) return number;
+    // Older kernels and some sandboxes do not have the call.
+    if (errno != EINTR) return std::random_device("/dev/urandom")();
   }
-  return number;
 }
 
 Machine probe_machine(bool with_gpus) {

@@ -34,7 +34,7 @@ std::string host_name();
 /// cgroup's CPU quota; at least 1. Reads a file for each CPU.
 int allowed_cores();
 
-/// From getrandom(2): not predictable, and cheaper than a std::random_device.
+/// From getrandom(2), or /dev/urandom where a system refuses that: not predictable.
 std::uint32_t random_number();
 
 /// Queries the kernel, and NVML if `with_gpus`. Never loads CUDA or LibTorch; takes well under a millisecond

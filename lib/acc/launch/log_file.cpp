@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/launch/log_file.hpp"
 
-#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "acc/base/append_file.hpp"
 #include "acc/base/error.hpp"
 
 namespace acc::launcher {
@@ -62,6 +62,8 @@ void Backlog::drop() {
 namespace {
 
 constexpr std::size_t kMaxKept = std::size_t{64} << 10U;
+// How long close() waits for a reader that does not read.
+constexpr int kMaxCloseMs = 1000;
 
 }  // namespace
 
@@ -81,7 +83,7 @@ std::size_t write_to_file(int fd, std::string_view text) {
 std::string LogFile::flush() {
   if (backlog_.empty()) return {};
   backlog_.remove(write_to_file(file_.get(), backlog_.text()));
-  return backlog_.empty() ? "" : std::strerror(errno);
+  return backlog_.empty() ? "" : append_problem(errno, path_);
 }
 
 std::string LogFile::write(std::string_view text) {
@@ -91,14 +93,17 @@ std::string LogFile::write(std::string_view text) {
     backlog_.pass(text.substr(0, done));
     text.remove_prefix(done);
     if (text.empty()) return {};
-    problem = std::strerror(errno);
+    problem = append_problem(errno, path_);
   }
   backlog_.add_or_drop(text, kMaxKept);
   return problem;
 }
 
 std::uint64_t LogFile::close() {
-  if (file_) flush();
+  // A reader that is only slow gets the rest.
+  for (pollfd room = {.fd = file_.get(), .events = POLLOUT, .revents = 0};
+       file_ && !flush().empty() && errno == EAGAIN && ::poll(&room, 1, kMaxCloseMs) == 1;) {
+  }
   backlog_.drop();
   file_.reset();
   return backlog_.dropped_bytes();
@@ -115,31 +120,11 @@ void FilteredLog::write(std::string_view line, std::string_view shown) {
   if (const std::string reason = file_.write(shown); !reason.empty()) on_full_(reason);
 }
 
-namespace {
-
-// O_NONBLOCK: opening a pipe without a reader fails instead of waiting for one.
-Descriptor open_event_log(const std::filesystem::path& file) {
-  Descriptor opened(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
-  if (opened) ::fcntl(opened.get(), F_SETFL, O_APPEND);
-  return opened;
-}
-
-std::string reason_of(int number, const std::filesystem::path& file) {
-  const std::filesystem::path folder = file.parent_path();
-  std::error_code ignored;
-  if (number == ENOENT && !folder.empty() && !std::filesystem::exists(folder, ignored))
-    return "no such folder: " + folder.string();
-  if (number == ENXIO) return "it is a pipe without a reader";
-  return std::strerror(number);
-}
-
-}  // namespace
-
 EventLog::EventLog(const std::filesystem::path& file, std::function<void(const std::string&)> on_full)
-    : file_(open_event_log(file)), on_full_(std::move(on_full)) {
+    : file_(open_to_append(file), file), on_full_(std::move(on_full)) {
   if (file_) return;
   throw Error({.kind = ErrorKind::system,
-               .what = "the event log cannot be written: " + reason_of(errno, file),
+               .what = "the event log cannot be written: " + append_problem(errno, file),
                .where = file.string(),
                .hint = "give --event-log another file"});
 }

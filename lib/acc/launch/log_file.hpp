@@ -50,25 +50,28 @@ class Backlog {
   bool cut_ = false;
 };
 
-/// A log file that survives a full disk: text that cannot be written is retried with each later write. Up to
-/// 64 KiB wait; beyond that whole lines are dropped.
+/// A log file that survives a full disk, and a pipe whose reader stands still: text that cannot be written is
+/// retried with each later write. Up to 64 KiB wait; beyond that whole lines are dropped.
 class LogFile {
  public:
   LogFile() = default;
-  explicit LogFile(Descriptor file) : file_(std::move(file)) {}
+  explicit LogFile(Descriptor file, std::filesystem::path path = {})
+      : file_(std::move(file)), path_(std::move(path)) {}
 
   explicit operator bool() const { return static_cast<bool>(file_); }
 
   /// Returns why not all is written (`No space left on device`), or an empty text.
   std::string write(std::string_view text);
 
-  /// Writes what is left, as far as possible, and closes the file. Returns the number of bytes lost.
+  /// Writes what is left, as far as possible, and closes the file: the reader of a pipe has a second for each
+  /// part. Returns the number of bytes lost.
   std::uint64_t close();
 
  private:
   std::string flush();
 
   Descriptor file_ = {};
+  std::filesystem::path path_ = {};
   Backlog backlog_ = {};
 };
 

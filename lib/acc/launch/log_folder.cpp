@@ -63,11 +63,11 @@ bool has_room(const char* folder, std::uint64_t files) {
 // Error files alone are small and temporary: in memory they cost microseconds, while on a busy disk the
 // folders of a job with two workers take 20 ms.
 fs::path temporary_parent(const LaunchPlan& plan, bool streams) {
-  if (const auto named = temporary_folder(plan.inherited)) return *named;
   constexpr const char* kMemory = "/dev/shm";
   // Base, job folder and attempt; folder and error file of each worker.
   const auto files = 3 + 2 * static_cast<std::uint64_t>(plan.nproc_per_node);
-  return !streams && has_room(kMemory, files) ? kMemory : "/tmp";
+  if (!streams && plan.inherited.get("TMPDIR").empty() && has_room(kMemory, files)) return kMemory;
+  return temporary_folder(plan.inherited).value_or("/tmp");
 }
 
 }  // namespace

@@ -204,6 +204,19 @@ void set_limits(const LaunchInputs& inputs, Settings& settings, LaunchPlan& plan
   plan.pid_namespace = settings.truth("pid_namespace");
 }
 
+// Says when temporary files go elsewhere than expected; empty: they do not.
+std::string note_temporary_folder(const LaunchInputs& inputs) {
+  const Environment& environment = inputs.environment;
+  const std::filesystem::path folder = inputs.temporary_folder.value_or("/tmp");
+  const std::string named = environment.get("TMPDIR");
+  const bool by_others = !environment.get("TEMP").empty() || !environment.get("TMP").empty();
+  const std::filesystem::path expected =
+      named.empty() ? std::filesystem::path("/tmp") : inputs.folder / named;
+  if (folder == expected || (named.empty() && by_others)) return {};
+  return fmt::format("{} cannot be written: temporary files go to {}",
+                     named.empty() ? "/tmp" : "TMPDIR (" + named + ")", folder.string());
+}
+
 // The path of the file timer, from torchrun's variables.
 std::filesystem::path choose_timer_file(const LaunchInputs& inputs) {
   const Environment& environment = inputs.environment;
@@ -328,8 +341,7 @@ LaunchPlan resolve(const LaunchInputs& inputs, Settings settings) {
   if (shape.distributed_type == "DEEPSPEED") {
     for (Problem& problem : deepspeed_problems(settings)) plan.problems.push_back(std::move(problem));
   }
-  if (!inputs.environment.get("TMPDIR").empty() && !inputs.temporary_folder)
-    plan.notes.emplace_back("TMPDIR does not name a folder: temporary files go to /tmp");
+  if (const std::string note = note_temporary_folder(inputs); !note.empty()) plan.notes.push_back(note);
   const WorkerProgram program = choose_program(inputs, settings, plan);
   refuse_copies(engine.engine, shape, settings);
   if (shape.delegated) {

@@ -15,9 +15,12 @@ TEST_CASE("folders: a path is absolute from the current folder, and TMPDIR has t
   CHECK(acc::absolute_path("/x") == "/x");
   const TemporaryFolder folder;
   CHECK(acc::temporary_folder({{"TMPDIR", folder.path().string()}}) == folder.path());
-  CHECK_FALSE(acc::temporary_folder({}).has_value());
-  CHECK_FALSE(acc::temporary_folder({{"TMPDIR", (folder.path() / "missing").string()}}).has_value());
-  CHECK_FALSE(acc::temporary_folder({{"TMPDIR", folder.write("file", "").string()}}).has_value());
+  CHECK(acc::temporary_folder({}) == "/tmp");
+  for (const std::string& unusable :
+       {(folder.path() / "missing").string(), folder.write("file", "").string(), std::string("/proc")}) {
+    CHECK(acc::temporary_folder({{"TMPDIR", unusable}}) == "/tmp");
+    CHECK(acc::temporary_folder({{"TMPDIR", unusable}, {"TMP", folder.path().string()}}) == folder.path());
+  }
 }
 
 TEST_CASE("folders: a current folder that was removed is one clear error", "[base]") {

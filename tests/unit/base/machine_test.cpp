@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "acc/base/machine.hpp"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <array>
+#include <cerrno>
 
 #include "support/catch.hpp"
+#include "support/in_child.hpp"
 
 namespace machine_test {
 
@@ -29,6 +37,22 @@ std::vector<int> visible(const std::string& list) {
 }
 
 }  // namespace
+
+TEST_CASE("machine: there are random numbers where the system refuses getrandom", "[base]") {
+  for (const unsigned refusal : {ENOSYS, EPERM}) {
+    CHECK(acc::test::in_child([&] {
+            std::array<sock_filter, 4> filter = {
+                {{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
+                 {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_getrandom},
+                 {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | refusal},
+                 {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}}};
+            const sock_fprog program = {.len = filter.size(), .filter = filter.data()};
+            ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+            if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) return 0;
+            return acc::random_number() != acc::random_number() ? 0 : 1;
+          }) == 0);
+  }
+}
 
 TEST_CASE("machine: counts are at least one and consistent", "[base]") {
   const Machine machine = acc::probe_machine(false);

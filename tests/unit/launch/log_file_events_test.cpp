@@ -9,6 +9,7 @@
 #include "acc/launch/log_file.hpp"
 #include "support/catch.hpp"
 #include "support/errors.hpp"
+#include "support/read_all.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace log_file_events_test {
@@ -44,6 +45,25 @@ TEST_CASE("event_log: a pipe with a reader is written, one without is refused", 
   EventLog(pipe, {}).write("line\n");
   std::array<char, 16> got = {};
   CHECK(::read(reader.get(), got.data(), got.size()) == 5);
+}
+
+TEST_CASE("event_log: a pipe whose reader stands still makes nobody wait, and gets the lines later",
+          "[launch]") {
+  const test::TemporaryFolder folder;
+  const auto pipe = folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const Descriptor reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  const std::string line(999, 'x');
+  std::vector<std::string> reasons;
+  std::string got;
+  {
+    EventLog log(pipe, [&](const std::string& reason) { reasons.push_back(reason); });
+    for (int i = 0; i < 100; ++i) log.write(line + "\n");  // more than a pipe takes
+    CHECK(reasons == std::vector<std::string>{"its reader does not read"});
+    got = test::read_all(reader.get());
+  }
+  got += test::read_all(reader.get());
+  CHECK(got.size() == 100'000);
 }
 
 }  // namespace log_file_events_test

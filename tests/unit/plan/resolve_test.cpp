@@ -251,11 +251,15 @@ TEST_CASE("resolve: a script that can be read only once is for one worker", "[pl
         "-: can be read only once, but 2 workers need it (write the script into a file)");
 }
 
-TEST_CASE("resolve: a missing TMPDIR is noted", "[plan]") {
+TEST_CASE("resolve: temporary files that go elsewhere than expected are noted", "[plan]") {
+  using Notes = std::vector<std::string>;
   LaunchInputs given = inputs({"train.py"}, Dialect::torchrun);
+  given.temporary_folder = "/var/tmp";
+  CHECK(resolve(given).notes == Notes{"/tmp cannot be written: temporary files go to /var/tmp"});
+  given.environment.set("TMP", "/var/tmp");
+  CHECK(resolve(given).notes.empty());
   given.environment.set("TMPDIR", "/gone");
-  CHECK(resolve(given).notes ==
-        std::vector<std::string>{"TMPDIR does not name a folder: temporary files go to /tmp"});
+  CHECK(resolve(given).notes == Notes{"TMPDIR (/gone) cannot be written: temporary files go to /var/tmp"});
   given.temporary_folder = "/gone";
   CHECK(resolve(given).notes.empty());
 }
